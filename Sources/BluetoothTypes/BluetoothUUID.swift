@@ -1,0 +1,144 @@
+import ByteCoding
+
+/// A UUID in one of the three widths that Bluetooth gives it (Vol 3, Part B, 2.5.1).
+///
+/// 16-bit and 32-bit UUIDs are short forms of 128-bit ones over the Bluetooth Base UUID. Two UUIDs are equal when their
+/// 128-bit forms are, whatever their width; the width is kept because it decides how many octets are sent.
+public struct BluetoothUUID: Sendable {
+    /// How many bits are stored and sent.
+    public enum Width: UInt8, Sendable {
+        case bits16 = 2
+        case bits32 = 4
+        case bits128 = 16
+
+        /// How many octets a UUID of this width takes in a packet.
+        @inlinable
+        public var octets: Int { Int(rawValue) }
+    }
+
+    /// The 128-bit form as a number: the first octet of the written UUID is the most significant.
+    public let value: UInt128
+    public let width: Width
+
+    /// 00000000-0000-1000-8000-00805F9B34FB.
+    @usableFromInline
+    static let base: UInt128 = 0x0000_0000_0000_1000_8000_0080_5F9B_34FB
+
+    @inlinable
+    public init(_ value: UInt16) {
+        self.value = UInt128(value) << 96 | BluetoothUUID.base
+        width = .bits16
+    }
+
+    @inlinable
+    public init(_ value: UInt32) {
+        self.value = UInt128(value) << 96 | BluetoothUUID.base
+        width = .bits32
+    }
+
+    @inlinable
+    public init(_ value: UInt128) {
+        self.value = value
+        width = .bits128
+    }
+
+    /// The 16-bit form, where the UUID has one, whatever its width.
+    @inlinable
+    public var shortValue: UInt16? {
+        value & (1 << 96 - 1) == BluetoothUUID.base ? UInt16(exactly: value >> 96) : nil
+    }
+
+    /// The same UUID in the shortest width that the Attribute Protocol can carry: 16 bits or 128 (Vol 3, Part F, 3.2.1).
+    @inlinable
+    public var attributeForm: BluetoothUUID {
+        shortValue.map { BluetoothUUID($0) } ?? BluetoothUUID(value)
+    }
+}
+
+extension BluetoothUUID: Hashable {
+    @inlinable
+    public static func == (left: BluetoothUUID, right: BluetoothUUID) -> Bool {
+        left.value == right.value
+    }
+
+    @inlinable
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(UInt64(truncatingIfNeeded: value >> 64))
+        hasher.combine(UInt64(truncatingIfNeeded: value))
+    }
+}
+
+extension BluetoothUUID {
+    /// Decodes a UUID that fills `bytes`: 2, 4 or 16 octets, least significant first.
+    @inlinable
+    public init(decoding bytes: RawSpan) throws(PacketDecodingError) {
+        var reader = ByteReader(bytes)
+        switch bytes.byteCount {
+        case 2: self.init(try reader.readUInt16())
+        case 4: self.init(try reader.readUInt32())
+        case 16: self.init(try reader.readUInt128())
+        default: throw .invalidLength(bytes.byteCount, field: "UUID")
+        }
+    }
+
+    /// Appends the UUID in its own width, least significant octet first.
+    @inlinable
+    public func encode(into buffer: inout PacketBuffer) {
+        switch width {
+        case .bits16: buffer.append(UInt16(truncatingIfNeeded: value >> 96))
+        case .bits32: buffer.append(UInt32(truncatingIfNeeded: value >> 96))
+        case .bits128: buffer.append(value)
+        }
+    }
+}
+
+extension BluetoothUUID: LosslessStringConvertible, ExpressibleByStringLiteral {
+    /// Reads 4 or 8 hexadecimal digits or the hyphenated form of 36 characters, in either case; nil for anything else.
+    public init?(_ description: String) {
+        var value: UInt128 = 0
+        var digits = 0
+        let count = description.utf8.count
+        for (index, character) in description.utf8.enumerated() {
+            if count == 36 && (index == 8 || index == 13 || index == 18 || index == 23) {
+                guard character == UInt8(ascii: "-") else { return nil }
+                continue
+            }
+            guard digits < 32, let digit = hexadecimalValue(of: character) else { return nil }
+            value = value << 4 | UInt128(digit)
+            digits += 1
+        }
+        switch (count, digits) {
+        case (4, 4): self.init(UInt16(truncatingIfNeeded: value))
+        case (8, 8): self.init(UInt32(truncatingIfNeeded: value))
+        case (36, 32): self.init(value)
+        default: return nil
+        }
+    }
+
+    /// - Precondition: the literal is a UUID; see ``init(_:)-(String)``.
+    public init(stringLiteral literal: String) {
+        guard let uuid = BluetoothUUID(literal) else { preconditionFailure("not a Bluetooth UUID: \(literal)") }
+        self = uuid
+    }
+
+    /// Upper-case digits: 4, 8 or 36 characters by width.
+    public var description: String {
+        let digits = hexadecimalDigits(of: value)
+        switch width {
+        case .bits16: return String(digits.dropFirst(4).prefix(4))
+        case .bits32: return String(digits.prefix(8))
+        case .bits128:
+            var text = ""
+            for (index, digit) in digits.enumerated() {
+                if index == 8 || index == 12 || index == 16 || index == 20 { text.append("-") }
+                text.append(digit)
+            }
+            return text
+        }
+    }
+}
+
+private func hexadecimalDigits(of value: UInt128) -> String {
+    let digits = String(value, radix: 16, uppercase: true)
+    return String(repeating: "0", count: 32 - digits.utf8.count) + digits
+}

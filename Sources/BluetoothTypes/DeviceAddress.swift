@@ -1,0 +1,75 @@
+import ByteCoding
+
+/// A Bluetooth device address with its type (Vol 6, Part B, 1.3).
+public struct DeviceAddress: Hashable, Sendable {
+    /// What the address is, as its type and its two most significant bits tell.
+    public enum Kind: Sendable {
+        /// Assigned by the IEEE.
+        case `public`
+        /// Random, the same at least until the next power cycle.
+        case randomStatic
+        /// Random, resolvable to an identity by who holds the Identity Resolving Key.
+        case resolvablePrivate
+        /// Random and meaningless.
+        case nonResolvablePrivate
+        /// Random with the reserved bit pattern 0b10.
+        case reserved
+    }
+
+    /// The address as a number of 48 bits: the first octet as written is the most significant.
+    public let value: UInt64
+    /// Whether the address is random; otherwise it is public.
+    public let isRandom: Bool
+
+    /// - Parameter value: 48 bits; those above are dropped.
+    @inlinable
+    public init(_ value: UInt64, isRandom: Bool) {
+        self.value = value & 0xFFFF_FFFF_FFFF
+        self.isRandom = isRandom
+    }
+
+    @inlinable
+    public var kind: Kind {
+        guard isRandom else { return .public }
+        return switch value >> 46 {
+        case 0b00: .nonResolvablePrivate
+        case 0b01: .resolvablePrivate
+        case 0b11: .randomStatic
+        default: .reserved
+        }
+    }
+
+    /// The random part, with the two most significant bits set as a static random address has them.
+    @inlinable
+    public static func randomStatic(from random: UInt64) -> DeviceAddress {
+        DeviceAddress(random | 0xC000_0000_0000, isRandom: true)
+    }
+}
+
+extension DeviceAddress: CustomStringConvertible {
+    /// Reads six pairs of hexadecimal digits joined by colons (`F0:12:34:56:78:9A`), in either case; nil for other text.
+    public init?(_ text: String, isRandom: Bool) {
+        guard text.utf8.count == 17 else { return nil }
+        var value: UInt64 = 0
+        for (index, character) in text.utf8.enumerated() {
+            if index % 3 == 2 {
+                guard character == UInt8(ascii: ":") else { return nil }
+            } else {
+                guard let digit = hexadecimalValue(of: character) else { return nil }
+                value = value << 4 | UInt64(digit)
+            }
+        }
+        self.init(value, isRandom: isRandom)
+    }
+
+    /// Six pairs of upper-case digits joined by colons, most significant first, without the type.
+    public var description: String {
+        let digits = String(value, radix: 16, uppercase: true)
+        var text = ""
+        for (index, digit) in (String(repeating: "0", count: 12 - digits.utf8.count) + digits).enumerated() {
+            if index > 0, index.isMultiple(of: 2) { text.append(":") }
+            text.append(digit)
+        }
+        return text
+    }
+}

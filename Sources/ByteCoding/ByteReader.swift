@@ -1,0 +1,129 @@
+/// Reads little-endian fields from borrowed bytes, each read checked once against the end.
+///
+/// The reader never copies: ``readBytes(count:)`` and ``readRemaining()`` return spans of the bytes it was given, which
+/// live as long as those do. A failed read throws and leaves the position where it was.
+public struct ByteReader: ~Escapable {
+    @usableFromInline
+    let bytes: RawSpan
+    @usableFromInline
+    var offset = 0
+
+    @inlinable
+    @_lifetime(copy bytes)
+    public init(_ bytes: RawSpan) {
+        self.bytes = bytes
+    }
+
+    /// How many octets have been read.
+    @inlinable
+    public var position: Int { offset }
+
+    /// How many octets are left.
+    @inlinable
+    public var remaining: Int { bytes.byteCount &- offset }
+
+    @inlinable
+    public var isAtEnd: Bool { offset == bytes.byteCount }
+
+    @inlinable
+    public mutating func readUInt8() throws(PacketDecodingError) -> UInt8 {
+        try load(UInt8.self)
+    }
+
+    @inlinable
+    public mutating func readInt8() throws(PacketDecodingError) -> Int8 {
+        try load(Int8.self)
+    }
+
+    @inlinable
+    public mutating func readUInt16() throws(PacketDecodingError) -> UInt16 {
+        UInt16(littleEndian: try load(UInt16.self))
+    }
+
+    /// Reads three octets, least significant first.
+    @inlinable
+    public mutating func readUInt24() throws(PacketDecodingError) -> UInt32 {
+        try require(3)
+        let low = unsafe bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: UInt16.self)
+        let high = unsafe bytes.unsafeLoadUnaligned(fromByteOffset: offset &+ 2, as: UInt8.self)
+        offset &+= 3
+        return UInt32(UInt16(littleEndian: low)) | UInt32(high) << 16
+    }
+
+    @inlinable
+    public mutating func readUInt32() throws(PacketDecodingError) -> UInt32 {
+        UInt32(littleEndian: try load(UInt32.self))
+    }
+
+    /// Reads six octets, least significant first, as a device address is sent.
+    @inlinable
+    public mutating func readUInt48() throws(PacketDecodingError) -> UInt64 {
+        try require(6)
+        let low = unsafe bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: UInt32.self)
+        let high = unsafe bytes.unsafeLoadUnaligned(fromByteOffset: offset &+ 4, as: UInt16.self)
+        offset &+= 6
+        return UInt64(UInt32(littleEndian: low)) | UInt64(UInt16(littleEndian: high)) << 32
+    }
+
+    @inlinable
+    public mutating func readUInt64() throws(PacketDecodingError) -> UInt64 {
+        UInt64(littleEndian: try load(UInt64.self))
+    }
+
+    @inlinable
+    public mutating func readUInt128() throws(PacketDecodingError) -> UInt128 {
+        let low = try readUInt64()
+        do throws(PacketDecodingError) {
+            return UInt128(low) | UInt128(try readUInt64()) << 64
+        } catch {
+            offset &-= 8
+            throw error
+        }
+    }
+
+    /// Borrows the next `count` octets.
+    @inlinable
+    @_lifetime(copy self)
+    public mutating func readBytes(count: Int) throws(PacketDecodingError) -> RawSpan {
+        try require(count)
+        let start = offset
+        offset &+= count
+        return bytes.extracting(start..<offset)
+    }
+
+    /// Borrows all that is left, which may be nothing.
+    @inlinable
+    @_lifetime(copy self)
+    public mutating func readRemaining() -> RawSpan {
+        let start = offset
+        offset = bytes.byteCount
+        return bytes.extracting(start..<offset)
+    }
+
+    @inlinable
+    public mutating func skip(_ count: Int) throws(PacketDecodingError) {
+        try require(count)
+        offset &+= count
+    }
+
+    /// Throws ``PacketDecodingError/trailingBytes(count:)`` unless everything has been read.
+    @inlinable
+    public func requireEnd() throws(PacketDecodingError) {
+        if remaining != 0 { throw .trailingBytes(count: remaining) }
+    }
+
+    @inlinable
+    func require(_ count: Int) throws(PacketDecodingError) {
+        if count < 0 || remaining < count { throw .truncated(needed: count, available: remaining) }
+    }
+
+    @inlinable
+    mutating func load<Value: FixedWidthInteger & BitwiseCopyable>(
+        _ type: Value.Type
+    ) throws(PacketDecodingError) -> Value {
+        try require(MemoryLayout<Value>.size)
+        let value = unsafe bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: type)
+        offset &+= MemoryLayout<Value>.size
+        return value
+    }
+}

@@ -1,0 +1,34 @@
+extension Array where Element == UInt8 {
+    /// Copies borrowed bytes into an array of their own.
+    @inlinable
+    public init(copying bytes: RawSpan) {
+        self = unsafe bytes.withUnsafeBytes { unsafe Array($0) }
+    }
+
+    /// The array's bytes, borrowed.
+    @inlinable
+    public var rawSpan: RawSpan {
+        @_lifetime(borrow self)
+        get { unsafe span.bytes }
+    }
+}
+
+extension RawSpan {
+    /// The octet at `offset`, or nil past the end.
+    @inlinable
+    public subscript(checked offset: Int) -> UInt8? {
+        guard offset >= 0, offset < byteCount else { return nil }
+        return unsafe unsafeLoad(fromByteOffset: offset, as: UInt8.self)
+    }
+
+    /// Whether both spans hold the same octets.
+    @inlinable
+    public func elementsEqual(_ other: RawSpan) -> Bool {
+        guard byteCount == other.byteCount else { return false }
+        return unsafe withUnsafeBytes { left in
+            unsafe other.withUnsafeBytes { right in
+                unsafe left.elementsEqual(right)
+            }
+        }
+    }
+}

@@ -1,0 +1,84 @@
+import ByteCoding
+
+/// Names a command: the group in the upper 6 bits, the command in the lower 10 (Vol 4, Part E, 5.4.1).
+public struct Opcode: RawRepresentable, Hashable, Sendable {
+    public let rawValue: UInt16
+
+    @inlinable
+    public init(rawValue: UInt16) { self.rawValue = rawValue }
+
+    /// - Parameters:
+    ///   - group: the Opcode Group Field, 6 bits.
+    ///   - command: the Opcode Command Field, 10 bits.
+    @inlinable
+    public init(group: UInt8, command: UInt16) {
+        rawValue = UInt16(group) << 10 | command & 0x03FF
+    }
+
+    /// Zero: in Command Complete and Command Status it only returns command credits.
+    public static let none = Opcode(rawValue: 0)
+
+    @inlinable
+    public var group: UInt8 { UInt8(truncatingIfNeeded: rawValue >> 10) }
+
+    @inlinable
+    public var command: UInt16 { rawValue & 0x03FF }
+}
+
+/// An HCI command: its parameters, its opcode, and what the controller returns for it (Vol 4, Part E, 7).
+///
+/// Both directions are coded, so that a software controller and a capture decoder read what a host writes.
+public protocol Command: Sendable {
+    /// What Command Complete carries for this command, or ``NoReturnParameters`` where the controller answers with Command
+    /// Status and an event of its own.
+    associatedtype ReturnParameters: HCI.ReturnParameters
+
+    static var opcode: Opcode { get }
+
+    /// Decodes the parameters, which fill `parameters`.
+    init(decoding parameters: RawSpan) throws(PacketDecodingError)
+
+    /// Appends the parameters, without the command header.
+    func encode(into buffer: inout PacketBuffer)
+}
+
+extension Command {
+    /// Whether the controller answers with Command Status rather than Command Complete.
+    public static var isAnsweredByStatus: Bool { ReturnParameters.self == NoReturnParameters.self }
+
+    /// Appends the whole packet: the command header, then the parameters (Vol 4, Part E, 5.4.1).
+    ///
+    /// A command's parameters never exceed 255 octets; each command sees to that when it is made.
+    public func encodePacket(into buffer: inout PacketBuffer) {
+        let start = buffer.count
+        buffer.append(Self.opcode.rawValue)
+        buffer.append(UInt8(0))
+        encode(into: &buffer)
+        buffer.overwrite(at: start + 2, with: UInt8(truncatingIfNeeded: buffer.count - start - 3))
+    }
+}
+
+/// What a command returns in Command Complete: always a status first, which ``ErrorCode`` names.
+///
+/// A controller that fails a command may return the status alone, so nothing more is read when it is not success.
+public protocol ReturnParameters: Sendable {
+    /// Decodes what follows the status, which was success.
+    init(decodingAfterStatus reader: inout ByteReader) throws(PacketDecodingError)
+
+    /// Appends what follows the status.
+    func encodeAfterStatus(into buffer: inout PacketBuffer)
+}
+
+/// A status and nothing else.
+public struct StatusReturnParameters: ReturnParameters, Equatable {
+    public init() {}
+    public init(decodingAfterStatus reader: inout ByteReader) {}
+    public func encodeAfterStatus(into buffer: inout PacketBuffer) {}
+}
+
+/// Marks a command that is answered by Command Status, which returns nothing.
+public struct NoReturnParameters: ReturnParameters, Equatable {
+    public init() {}
+    public init(decodingAfterStatus reader: inout ByteReader) {}
+    public func encodeAfterStatus(into buffer: inout PacketBuffer) {}
+}

@@ -1,0 +1,44 @@
+import ByteCoding
+
+/// Names a channel on a link (Vol 3, Part A, 2.1).
+public struct ChannelIdentifier: RawRepresentable, Hashable, Sendable {
+    public let rawValue: UInt16
+
+    @inlinable
+    public init(rawValue: UInt16) { self.rawValue = rawValue }
+
+    /// The Attribute Protocol.
+    public static let attribute = ChannelIdentifier(rawValue: 0x0004)
+    /// LE signalling.
+    public static let signaling = ChannelIdentifier(rawValue: 0x0005)
+    /// The Security Manager protocol.
+    public static let securityManager = ChannelIdentifier(rawValue: 0x0006)
+}
+
+/// A basic L2CAP frame: the length of the payload, the channel, the payload (Vol 3, Part A, 3.1).
+public struct Frame: ~Escapable {
+    /// Length (2 octets) and channel identifier (2 octets).
+    public static let headerLength = 4
+
+    public let channel: ChannelIdentifier
+    public let payload: RawSpan
+
+    /// Decodes a frame that fills `bytes`.
+    @inlinable
+    @_lifetime(copy bytes)
+    public init(decoding bytes: RawSpan) throws(PacketDecodingError) {
+        var reader = ByteReader(bytes)
+        let length = try reader.readUInt16()
+        channel = ChannelIdentifier(rawValue: try reader.readUInt16())
+        payload = try reader.readBytes(count: Int(length))
+        try reader.requireEnd()
+    }
+
+    /// Prepends the header to a payload of at most 65,535 octets that is already in `buffer`.
+    @inlinable
+    public static func prependHeader(channel: ChannelIdentifier, to buffer: inout PacketBuffer) {
+        let length = UInt16(truncatingIfNeeded: buffer.count)
+        buffer.prepend(channel.rawValue)
+        buffer.prepend(length)
+    }
+}

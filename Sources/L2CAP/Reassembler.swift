@@ -1,0 +1,145 @@
+import ByteCoding
+
+/// Puts the fragments that a link's ACL packets carry together to L2CAP frames (Vol 3, Part A, 7.2.2).
+///
+/// A frame that came in one fragment is handed on where it lies; only one that really came in several is copied. What a
+/// peer can make the reassembler hold is bounded by ``maximumPayloadLength``.
+public struct Reassembler {
+    /// What came of one fragment.
+    public enum Outcome: Equatable, Sendable {
+        /// A frame was complete and has been delivered.
+        case delivered
+        /// More fragments are to come.
+        case incomplete
+        /// The fragment, or the frame it belongs to, was dropped.
+        case dropped(Violation)
+    }
+
+    /// How a sequence of fragments can be wrong.
+    public enum Violation: Equatable, Sendable {
+        /// A continuing fragment where no frame had been started.
+        case unexpectedContinuation
+        /// A frame was started while another was incomplete; the older one is lost.
+        case interruptedFrame
+        /// More octets than the frame's length says.
+        case excessOctets
+        /// The frame is longer than ``Reassembler/maximumPayloadLength``.
+        case oversizedFrame(length: Int)
+        /// The frame's start is empty.
+        case emptyStart
+    }
+
+    private enum State: Equatable {
+        case idle
+        /// The header itself is split: its length is not known yet.
+        case collectingHeader
+        case collecting(total: Int)
+        /// The rest of a frame that is too long is let go.
+        case discarding(remaining: Int)
+    }
+
+    /// The longest payload that is put together, in octets.
+    public let maximumPayloadLength: Int
+    private var state = State.idle
+    private var collected: [UInt8] = []
+
+    public init(maximumPayloadLength: Int = 4096) {
+        self.maximumPayloadLength = maximumPayloadLength
+    }
+
+    /// Takes one fragment and hands a frame that it completes to `deliver`.
+    ///
+    /// - Parameters:
+    ///   - fragment: an ACL packet's data.
+    ///   - isStart: whether its Packet Boundary flag says that a frame starts with it.
+    public mutating func receive(
+        _ fragment: RawSpan,
+        isStart: Bool,
+        deliver: (borrowing Frame) -> Void
+    ) -> Outcome {
+        isStart ? start(with: fragment, deliver: deliver) : resume(with: fragment, deliver: deliver)
+    }
+
+    private mutating func start(with fragment: RawSpan, deliver: (borrowing Frame) -> Void) -> Outcome {
+        let interrupted = state != .idle
+        state = .idle
+        collected.removeAll(keepingCapacity: true)
+        guard fragment.byteCount > 0 else { return .dropped(.emptyStart) }
+        guard let total = Reassembler.frameLength(of: fragment) else {
+            collect(fragment)
+            state = .collectingHeader
+            return interrupted ? .dropped(.interruptedFrame) : .incomplete
+        }
+        if fragment.byteCount > total { return .dropped(.excessOctets) }
+        if fragment.byteCount == total {
+            guard let frame = try? Frame(decoding: fragment) else { return .dropped(.excessOctets) }
+            deliver(frame)
+            return interrupted ? .dropped(.interruptedFrame) : .delivered
+        }
+        let outcome = begin(total: total, with: fragment)
+        return interrupted && outcome == .incomplete ? .dropped(.interruptedFrame) : outcome
+    }
+
+    private mutating func begin(total: Int, with fragment: RawSpan) -> Outcome {
+        let length = total - Frame.headerLength
+        guard length <= maximumPayloadLength else {
+            state = .discarding(remaining: total - fragment.byteCount)
+            collected.removeAll(keepingCapacity: true)
+            return .dropped(.oversizedFrame(length: length))
+        }
+        collected.reserveCapacity(total)
+        collect(fragment)
+        state = .collecting(total: total)
+        return .incomplete
+    }
+
+    private mutating func resume(with fragment: RawSpan, deliver: (borrowing Frame) -> Void) -> Outcome {
+        switch state {
+        case .idle:
+            return .dropped(.unexpectedContinuation)
+        case .discarding(let remaining):
+            state = fragment.byteCount < remaining ? .discarding(remaining: remaining - fragment.byteCount) : .idle
+            return .incomplete
+        case .collectingHeader:
+            collect(fragment)
+            guard let total = Reassembler.frameLength(of: collected.rawSpan) else { return .incomplete }
+            let length = total - Frame.headerLength
+            guard length <= maximumPayloadLength else {
+                let excess = collected.count - total
+                state = excess < 0 ? .discarding(remaining: -excess) : .idle
+                collected.removeAll(keepingCapacity: true)
+                return .dropped(.oversizedFrame(length: length))
+            }
+            state = .collecting(total: total)
+            return finishIfComplete(total: total, deliver: deliver)
+        case .collecting(let total):
+            if collected.count + fragment.byteCount > total {
+                state = .idle
+                collected.removeAll(keepingCapacity: true)
+                return .dropped(.excessOctets)
+            }
+            collect(fragment)
+            return finishIfComplete(total: total, deliver: deliver)
+        }
+    }
+
+    private mutating func finishIfComplete(total: Int, deliver: (borrowing Frame) -> Void) -> Outcome {
+        guard collected.count >= total else { return .incomplete }
+        state = .idle
+        defer { collected.removeAll(keepingCapacity: true) }
+        guard let frame = try? Frame(decoding: collected.rawSpan) else { return .dropped(.excessOctets) }
+        deliver(frame)
+        return .delivered
+    }
+
+    private mutating func collect(_ fragment: RawSpan) {
+        unsafe fragment.withUnsafeBytes { unsafe collected.append(contentsOf: $0) }
+    }
+
+    /// The whole length of the frame that starts with `bytes`, or nil while its length field is not complete.
+    private static func frameLength(of bytes: RawSpan) -> Int? {
+        var reader = ByteReader(bytes)
+        guard let length = try? reader.readUInt16() else { return nil }
+        return Int(length) + Frame.headerLength
+    }
+}
