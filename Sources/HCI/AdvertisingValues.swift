@@ -1,0 +1,101 @@
+/// What legacy advertising allows others to do (Vol 4, Part E, 7.8.5).
+public enum AdvertisingType: UInt8, Sendable {
+    /// ADV_IND.
+    case connectableScannableUndirected = 0x00
+    /// ADV_DIRECT_IND, high duty cycle.
+    case connectableHighDutyCycleDirected = 0x01
+    /// ADV_SCAN_IND.
+    case scannableUndirected = 0x02
+    /// ADV_NONCONN_IND.
+    case nonConnectableUndirected = 0x03
+    /// ADV_DIRECT_IND, low duty cycle.
+    case connectableLowDutyCycleDirected = 0x04
+}
+
+/// On which primary channels to advertise (Vol 4, Part E, 7.8.5).
+public struct AdvertisingChannelMap: OptionSet, Hashable, Sendable {
+    public let rawValue: UInt8
+    public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    public static let channel37 = AdvertisingChannelMap(rawValue: 1 << 0)
+    public static let channel38 = AdvertisingChannelMap(rawValue: 1 << 1)
+    public static let channel39 = AdvertisingChannelMap(rawValue: 1 << 2)
+    public static let all: AdvertisingChannelMap = [.channel37, .channel38, .channel39]
+}
+
+/// From whom an advertiser takes requests (Vol 4, Part E, 7.8.5).
+public enum AdvertisingFilterPolicy: UInt8, Sendable {
+    case all = 0x00
+    /// Scan requests from the filter accept list only.
+    case scanRequestsFromFilterAcceptList = 0x01
+    /// Connection requests from the filter accept list only.
+    case connectionRequestsFromFilterAcceptList = 0x02
+    case filterAcceptListOnly = 0x03
+}
+
+/// What extended advertising allows others to do, and what its PDUs carry (Vol 4, Part E, 7.8.53).
+public struct AdvertisingEventProperties: OptionSet, Hashable, Sendable {
+    public let rawValue: UInt16
+    public init(rawValue: UInt16) { self.rawValue = rawValue }
+
+    public static let connectable = AdvertisingEventProperties(rawValue: 1 << 0)
+    public static let scannable = AdvertisingEventProperties(rawValue: 1 << 1)
+    public static let directed = AdvertisingEventProperties(rawValue: 1 << 2)
+    public static let highDutyCycleDirectedConnectable = AdvertisingEventProperties(rawValue: 1 << 3)
+    public static let useLegacyPDUs = AdvertisingEventProperties(rawValue: 1 << 4)
+    public static let omitAdvertiserAddress = AdvertisingEventProperties(rawValue: 1 << 5)
+    public static let includeTxPower = AdvertisingEventProperties(rawValue: 1 << 6)
+}
+
+/// Whether a scanner asks for scan responses (Vol 4, Part E, 7.8.10).
+public enum ScanType: UInt8, Sendable {
+    case passive = 0x00
+    case active = 0x01
+}
+
+/// Whose advertising a scanner reports (Vol 4, Part E, 7.8.10; Vol 6, Part B, 4.3.3).
+public enum ScanningFilterPolicy: UInt8, Sendable {
+    case basicUnfiltered = 0x00
+    case basicFiltered = 0x01
+    case extendedUnfiltered = 0x02
+    case extendedFiltered = 0x03
+}
+
+/// Whom an initiator connects to (Vol 4, Part E, 7.8.12).
+public enum InitiatorFilterPolicy: UInt8, Sendable {
+    /// The device whose address the command names.
+    case peerAddress = 0x00
+    case filterAcceptList = 0x01
+}
+
+/// Which part of an advertising set's data a command brings (Vol 4, Part E, 7.8.54).
+public enum AdvertisingDataOperation: UInt8, Sendable {
+    case intermediateFragment = 0x00
+    case firstFragment = 0x01
+    case lastFragment = 0x02
+    case complete = 0x03
+    /// The data stays; only its identifier changes.
+    case unchanged = 0x04
+}
+
+/// Whether the controller may split advertising data over several PDUs (Vol 4, Part E, 7.8.54).
+public enum FragmentPreference: UInt8, Sendable {
+    case mayFragment = 0x00
+    case shouldNotFragment = 0x01
+}
+
+/// Which part of its advertiser's data a report brings (Vol 4, Part E, 7.7.65.13 and 7.7.65.15).
+public struct DataStatus: RawRepresentable, Hashable, Sendable {
+    public let rawValue: UInt8
+
+    @inlinable
+    public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    public static let complete = DataStatus(rawValue: 0b00)
+    /// More is to come in further reports.
+    public static let incompleteMoreToCome = DataStatus(rawValue: 0b01)
+    /// The rest was not received.
+    public static let truncated = DataStatus(rawValue: 0b10)
+    /// In a periodic advertising report of version 2: nothing was received.
+    public static let failedToReceive = DataStatus(rawValue: 0xFF)
+}

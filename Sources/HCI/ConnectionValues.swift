@@ -1,0 +1,39 @@
+import ByteCoding
+
+/// Which side of a connection the controller is (Vol 4, Part E, 7.7.65.1).
+public struct Role: RawRepresentable, Hashable, Sendable {
+    public let rawValue: UInt8
+
+    @inlinable
+    public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    public static let central = Role(rawValue: 0x00)
+    public static let peripheral = Role(rawValue: 0x01)
+}
+
+/// The data channels, 0 to 36, that are used or may be: one bit for each in 5 octets (Vol 4, Part E, 7.8.19).
+public struct ChannelMap: RawRepresentable, Hashable, Sendable {
+    /// Bit n is channel n.
+    public let rawValue: UInt64
+
+    /// - Parameter rawValue: 37 bits; those above are dropped.
+    public init(rawValue: UInt64) { self.rawValue = rawValue & 0x1F_FFFF_FFFF }
+
+    public static let all = ChannelMap(rawValue: 0x1F_FFFF_FFFF)
+
+    /// Whether the channel's bit is set; false above 36.
+    public func contains(_ channel: Int) -> Bool {
+        (0...36).contains(channel) && rawValue >> UInt64(channel) & 1 == 1
+    }
+
+    init(decoding reader: inout ByteReader) throws(PacketDecodingError) {
+        let low = try reader.readUInt32()
+        let high = try reader.readUInt8()
+        self.init(rawValue: UInt64(low) | UInt64(high) << 32)
+    }
+
+    func encode(into buffer: inout PacketBuffer) {
+        buffer.append(UInt32(truncatingIfNeeded: rawValue))
+        buffer.append(UInt8(truncatingIfNeeded: rawValue >> 32))
+    }
+}

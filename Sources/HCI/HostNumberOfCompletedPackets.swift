@@ -1,0 +1,53 @@
+import BluetoothTypes
+import ByteCoding
+
+/// Gives the controller back the host's buffers, by connection (Vol 4, Part E, 7.3.40).
+///
+/// The controller answers only when it fails: then with Command Complete. No command credit is spent.
+public struct HostNumberOfCompletedPackets: Command, Equatable {
+    public typealias ReturnParameters = StatusReturnParameters
+
+    public static let opcode = Opcode(group: 0x03, command: 0x0035)
+
+    /// How many packets of one connection the host has done with.
+    public struct Completion: Sendable, Equatable {
+        public var connectionHandle: ConnectionHandle
+        public var hostNumCompletedPackets: UInt16
+
+        public init(connectionHandle: ConnectionHandle, hostNumCompletedPackets: UInt16) {
+            self.connectionHandle = connectionHandle
+            self.hostNumCompletedPackets = hostNumCompletedPackets
+        }
+    }
+
+    /// The most connections that one command holds.
+    public static let maximumCount = 63
+
+    public let completions: [Completion]
+
+    /// - Parameter completions: cut after ``maximumCount``.
+    public init(_ completions: [Completion]) {
+        self.completions = Array(completions.prefix(Self.maximumCount))
+    }
+
+    public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
+        var reader = ByteReader(parameters)
+        var completions: [Completion] = []
+        for _ in 0..<(try reader.readUInt8()) {
+            let handle = try reader.readConnectionHandle()
+            completions.append(
+                Completion(connectionHandle: handle, hostNumCompletedPackets: try reader.readUInt16())
+            )
+        }
+        try reader.requireEnd()
+        self.completions = completions
+    }
+
+    public func encode(into buffer: inout PacketBuffer) {
+        buffer.append(UInt8(truncatingIfNeeded: completions.count))
+        for completion in completions {
+            buffer.append(completion.connectionHandle.rawValue)
+            buffer.append(completion.hostNumCompletedPackets)
+        }
+    }
+}

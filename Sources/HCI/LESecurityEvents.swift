@@ -1,0 +1,94 @@
+import BluetoothTypes
+import ByteCoding
+
+/// The central encrypts a connection: the controller needs its key (Vol 4, Part E, 7.7.65.5).
+public struct LELongTermKeyRequest: LEEventParameters, Sendable, Equatable {
+    public static let subeventCode: UInt8 = 0x05
+
+    public var connectionHandle: ConnectionHandle
+    /// Zero for a key from LE Secure Connections.
+    public var randomNumber: UInt64
+    /// Zero for a key from LE Secure Connections.
+    public var encryptedDiversifier: UInt16
+
+    public init(connectionHandle: ConnectionHandle, randomNumber: UInt64, encryptedDiversifier: UInt16) {
+        self.connectionHandle = connectionHandle
+        self.randomNumber = randomNumber
+        self.encryptedDiversifier = encryptedDiversifier
+    }
+
+    public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
+        var reader = ByteReader(parameters)
+        connectionHandle = try reader.readConnectionHandle()
+        randomNumber = try reader.readUInt64()
+        encryptedDiversifier = try reader.readUInt16()
+        try reader.requireEnd()
+    }
+
+    public func encode(into buffer: inout PacketBuffer) {
+        buffer.append(connectionHandle.rawValue)
+        buffer.append(randomNumber)
+        buffer.append(encryptedDiversifier)
+    }
+}
+
+/// The public key of the controller's new P-256 key pair (Vol 4, Part E, 7.7.65.8).
+public struct LEReadLocalP256PublicKeyComplete: LEEventParameters, ~Escapable {
+    public static let subeventCode: UInt8 = 0x08
+
+    public var status: ErrorCode
+    /// 32 octets, least significant first.
+    public var keyXCoordinate: RawSpan
+    /// 32 octets, least significant first.
+    public var keyYCoordinate: RawSpan
+
+    @_lifetime(copy keyXCoordinate, copy keyYCoordinate)
+    public init(status: ErrorCode = .success, keyXCoordinate: RawSpan, keyYCoordinate: RawSpan) {
+        self.status = status
+        self.keyXCoordinate = keyXCoordinate
+        self.keyYCoordinate = keyYCoordinate
+    }
+
+    @_lifetime(copy parameters)
+    public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
+        var reader = ByteReader(parameters)
+        status = ErrorCode(rawValue: try reader.readUInt8())
+        keyXCoordinate = try reader.readBytes(count: 32)
+        keyYCoordinate = try reader.readBytes(count: 32)
+        try reader.requireEnd()
+    }
+
+    public func encode(into buffer: inout PacketBuffer) {
+        buffer.append(status.rawValue)
+        buffer.append(keyXCoordinate, count: 32)
+        buffer.append(keyYCoordinate, count: 32)
+    }
+}
+
+/// The Diffie-Hellman key that the controller computed (Vol 4, Part E, 7.7.65.9).
+public struct LEGenerateDHKeyComplete: LEEventParameters, ~Escapable {
+    public static let subeventCode: UInt8 = 0x09
+
+    public var status: ErrorCode
+    /// 32 octets, least significant first.
+    public var dhKey: RawSpan
+
+    @_lifetime(copy dhKey)
+    public init(status: ErrorCode = .success, dhKey: RawSpan) {
+        self.status = status
+        self.dhKey = dhKey
+    }
+
+    @_lifetime(copy parameters)
+    public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
+        var reader = ByteReader(parameters)
+        status = ErrorCode(rawValue: try reader.readUInt8())
+        dhKey = try reader.readBytes(count: 32)
+        try reader.requireEnd()
+    }
+
+    public func encode(into buffer: inout PacketBuffer) {
+        buffer.append(status.rawValue)
+        buffer.append(dhKey, count: 32)
+    }
+}

@@ -1,0 +1,66 @@
+import ByteCoding
+
+/// Starts or stops advertising sets (Vol 4, Part E, 7.8.56).
+public struct LESetExtendedAdvertisingEnable: Command, Equatable {
+    public typealias ReturnParameters = StatusReturnParameters
+
+    public static let opcode = Opcode(group: 0x08, command: 0x0039)
+
+    /// One advertising set, and when it is to stop by itself.
+    public struct AdvertisingSet: Sendable, Equatable {
+        /// 0x00 to 0xEF.
+        public var advertisingHandle: UInt8
+        /// In units of 10 ms; 0 for no end.
+        public var duration: UInt16
+        /// 0 for no end.
+        public var maxExtendedAdvertisingEvents: UInt8
+
+        public init(advertisingHandle: UInt8, duration: UInt16 = 0, maxExtendedAdvertisingEvents: UInt8 = 0) {
+            self.advertisingHandle = advertisingHandle
+            self.duration = duration
+            self.maxExtendedAdvertisingEvents = maxExtendedAdvertisingEvents
+        }
+    }
+
+    /// The most sets that one command holds.
+    public static let maximumCount = 63
+
+    public let enable: Bool
+    /// None, with ``enable`` false, stands for all sets.
+    public let sets: [AdvertisingSet]
+
+    /// - Parameter sets: cut after ``maximumCount``.
+    public init(enable: Bool, sets: [AdvertisingSet] = []) {
+        self.enable = enable
+        self.sets = Array(sets.prefix(Self.maximumCount))
+    }
+
+    public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
+        var reader = ByteReader(parameters)
+        enable = try reader.readFlag("Enable")
+        var sets: [AdvertisingSet] = []
+        for _ in 0..<(try reader.readUInt8()) {
+            let handle = try reader.readUInt8()
+            let duration = try reader.readUInt16()
+            sets.append(
+                AdvertisingSet(
+                    advertisingHandle: handle,
+                    duration: duration,
+                    maxExtendedAdvertisingEvents: try reader.readUInt8()
+                )
+            )
+        }
+        try reader.requireEnd()
+        self.sets = sets
+    }
+
+    public func encode(into buffer: inout PacketBuffer) {
+        buffer.append(flag: enable)
+        buffer.append(UInt8(truncatingIfNeeded: sets.count))
+        for set in sets {
+            buffer.append(set.advertisingHandle)
+            buffer.append(set.duration)
+            buffer.append(set.maxExtendedAdvertisingEvents)
+        }
+    }
+}

@@ -1,0 +1,77 @@
+import BluetoothTypes
+import ByteCoding
+
+/// Data packets have left the controller's buffers (Vol 4, Part E, 7.7.19).
+public struct NumberOfCompletedPackets: EventParameters, ~Escapable {
+    public static let code: UInt8 = 0x13
+
+    /// How many packets of one connection were sent or flushed.
+    public struct Completion: Sendable, Equatable {
+        /// In octets.
+        static let length = 4
+
+        public var connectionHandle: ConnectionHandle
+        public var numCompletedPackets: UInt16
+
+        @inlinable
+        public init(connectionHandle: ConnectionHandle, numCompletedPackets: UInt16) {
+            self.connectionHandle = connectionHandle
+            self.numCompletedPackets = numCompletedPackets
+        }
+    }
+
+    /// Walks the connections of one event.
+    public struct Completions: ~Escapable {
+        @usableFromInline
+        var reader: ByteReader
+
+        @_lifetime(copy reader)
+        init(reader: ByteReader) {
+            self.reader = reader
+        }
+
+        /// The next connection's completion, or nil at the end.
+        @inlinable
+        public mutating func next() -> Completion? {
+            guard
+                let handle = try? reader.readUInt16(),
+                let numCompletedPackets = try? reader.readUInt16()
+            else { return nil }
+            return Completion(connectionHandle: ConnectionHandle(handle), numCompletedPackets: numCompletedPackets)
+        }
+    }
+
+    let pairs: RawSpan
+
+    /// - Throws: when the length is not that of as many connections as the first octet says.
+    @_lifetime(copy parameters)
+    public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
+        var reader = ByteReader(parameters)
+        let numHandles = Int(try reader.readUInt8())
+        pairs = try reader.readBytes(count: numHandles * Completion.length)
+        try reader.requireEnd()
+    }
+
+    public func encode(into buffer: inout PacketBuffer) {
+        buffer.append(UInt8(truncatingIfNeeded: pairs.byteCount / Completion.length))
+        buffer.append(pairs)
+    }
+
+    /// How many connections the event tells of.
+    public var numHandles: Int { pairs.byteCount / Completion.length }
+
+    /// An iterator over the connections, from the first.
+    public var completions: Completions {
+        @_lifetime(copy self)
+        get { Completions(reader: ByteReader(pairs)) }
+    }
+
+    /// Appends the whole event packet for one connection.
+    public static func encodePacket(_ completion: Completion, into buffer: inout PacketBuffer) {
+        let start = buffer.beginEvent(code: code)
+        buffer.append(UInt8(1))
+        buffer.append(completion.connectionHandle.rawValue)
+        buffer.append(completion.numCompletedPackets)
+        buffer.endEvent(startingAt: start)
+    }
+}

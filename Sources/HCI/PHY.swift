@@ -1,0 +1,54 @@
+/// A physical layer of LE (Vol 6, Part B, 2).
+public struct PHY: RawRepresentable, Hashable, Sendable {
+    public let rawValue: UInt8
+
+    @inlinable
+    public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    /// In an advertising report: there are no packets on the secondary channels.
+    public static let none = PHY(rawValue: 0x00)
+    public static let le1M = PHY(rawValue: 0x01)
+    public static let le2M = PHY(rawValue: 0x02)
+    public static let leCoded = PHY(rawValue: 0x03)
+}
+
+extension PHY: CustomStringConvertible {
+    public var description: String {
+        switch rawValue {
+        case 0x00: "none"
+        case 0x01: "LE 1M"
+        case 0x02: "LE 2M"
+        case 0x03: "LE Coded"
+        default: "PHY \(rawValue)"
+        }
+    }
+}
+
+/// Several physical layers, as commands name them (Vol 4, Part E, 7.8.48).
+public struct PHYSet: OptionSet, Hashable, Sendable {
+    public let rawValue: UInt8
+    public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    public static let le1M = PHYSet(rawValue: 1 << 0)
+    public static let le2M = PHYSet(rawValue: 1 << 1)
+    public static let leCoded = PHYSet(rawValue: 1 << 2)
+}
+
+/// The directions in which the host does not care for the PHY: the parameter ALL_PHYS (Vol 4, Part E, 7.8.48).
+public struct PHYPreference: OptionSet, Hashable, Sendable {
+    public let rawValue: UInt8
+    public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    public static let anyTransmitter = PHYPreference(rawValue: 1 << 0)
+    public static let anyReceiver = PHYPreference(rawValue: 1 << 1)
+}
+
+/// Which coding the host prefers when sending on the LE Coded PHY (Vol 4, Part E, 7.8.49).
+public struct PHYOptions: RawRepresentable, Hashable, Sendable {
+    public let rawValue: UInt16
+    public init(rawValue: UInt16) { self.rawValue = rawValue }
+
+    public static let noPreference = PHYOptions(rawValue: 0)
+    public static let preferS2Coding = PHYOptions(rawValue: 1)
+    public static let preferS8Coding = PHYOptions(rawValue: 2)
+}

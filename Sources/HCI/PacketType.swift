@@ -1,0 +1,56 @@
+import ByteCoding
+
+/// The indicator that precedes each packet on a UART and like transports, known as H4 (Vol 4, Part A, 2).
+public enum PacketType: UInt8, Sendable {
+    case command = 0x01
+    case acl = 0x02
+    case synchronous = 0x03
+    case event = 0x04
+    case iso = 0x05
+
+    /// The longest header of any type, in octets.
+    public static let maximumHeaderLength = 4
+
+    /// How many octets precede the payload, without the indicator itself.
+    @inlinable
+    public var headerLength: Int {
+        switch self {
+        case .command, .synchronous: 3
+        case .acl, .iso: 4
+        case .event: 2
+        }
+    }
+
+    /// How many octets follow the header, as its length field says; nil while `header` is shorter than a header.
+    ///
+    /// - Parameter header: the packet after its indicator, as far as it has arrived.
+    @inlinable
+    public func payloadLength(header: RawSpan) -> Int? {
+        guard header.byteCount >= headerLength else { return nil }
+        switch self {
+        case .command, .synchronous:
+            return header[checked: 2].map(Int.init)
+        case .event:
+            return header[checked: 1].map(Int.init)
+        case .acl, .iso:
+            guard let low = header[checked: 2], let high = header[checked: 3] else { return nil }
+            let length = Int(low) | Int(high) << 8
+            // The two bits above an ISO length are reserved (Vol 4, Part E, 5.4.5).
+            return self == .iso ? length & 0x3FFF : length
+        }
+    }
+
+    /// The whole length of the packet at the front of a stream, with indicator and header; nil while too little of it has
+    /// arrived to tell.
+    ///
+    /// - Throws: when the first octet is no indicator. The stream has then lost its framing.
+    @inlinable
+    public static func packetLength(atStartOf stream: RawSpan) throws(PacketDecodingError) -> Int? {
+        guard let indicator = stream[checked: 0] else { return nil }
+        guard let type = PacketType(rawValue: indicator) else {
+            throw .invalidValue(UInt64(indicator), field: "HCI packet indicator")
+        }
+        guard let payloadLength = type.payloadLength(header: stream.extracting(droppingFirst: 1)) else { return nil }
+        return 1 + type.headerLength + payloadLength
+    }
+}

@@ -1,0 +1,151 @@
+import BluetoothTypes
+import ByteCoding
+import HCI
+import Testing
+
+@Suite("An event")
+struct EventTests {
+    static let listSamples = [
+        "3e23020200019a78563412f00d02010603030d18050953776966ce0400ef3207dc1b00007f",
+        "3e410d021300019a78563412f00100ff7fce0000000000000000000d02010603030d180509537769"
+            + "66240000ef3207dc1b00030209f9b050000155443322114a020102",
+        "3e120b0101019a78563412f0fe55443322114ab0",
+        "3e150f2301f9b0ff010d02010603030d18050953776966",
+        "1309024000030041000201",
+        "3e220900" + String(repeating: "a5", count: 32),
+        "3e420800" + String(repeating: "a5", count: 32) + String(repeating: "5a", count: 32),
+        "0e0601052000fb00",
+        "0e03010000",
+        "ff03010203",
+        "3e037f0102",
+    ]
+
+    /// Those whose list is checked only when it is walked, or that are as long as their packet.
+    static let packets = eventSamples.map(\.packet) + returnSamples.map(\.packet) + listSamples.map { bytes($0) }
+
+    @Test("is encoded as the specification lays it out", arguments: eventSamples)
+    func encoding(_ sample: EventSample) {
+        #expect(sample.encoded().hexadecimal == sample.packet.hexadecimal)
+    }
+
+    @Test("is decoded to what was encoded", arguments: eventSamples)
+    func decoding(_ sample: EventSample) throws {
+        #expect(try sample.isDecoded(Array(sample.packet.dropFirst(sample.headerLength))))
+    }
+
+    @Test("whose parameters are cut short or too long is refused", arguments: eventSamples)
+    func truncatedParameters(_ sample: EventSample) {
+        let parameters = Array(sample.packet.dropFirst(sample.headerLength))
+        for count in 0..<parameters.count {
+            #expect(throws: PacketDecodingError.self) { try sample.isDecoded(Array(parameters.prefix(count))) }
+        }
+        #expect(throws: PacketDecodingError.self) { try sample.isDecoded(parameters + [0]) }
+    }
+
+    @Test("is recognised by its code", arguments: eventSamples)
+    func recognition(_ sample: EventSample) throws {
+        let event = try Event(decoding: sample.packet.span.bytes)
+        if case .unknown = event { Issue.record("not recognised") }
+    }
+
+    @Test("decoded from any packet is encoded to the same packet", arguments: packets)
+    func roundTrip(_ packet: [UInt8]) throws {
+        #expect(try walk(packet).hexadecimal == packet.hexadecimal)
+    }
+
+    @Test("packet that is cut short, or followed by more, is refused", arguments: packets)
+    func truncatedPacket(_ packet: [UInt8]) {
+        for count in 0..<packet.count {
+            #expect(throws: PacketDecodingError.self) { try walk(Array(packet.prefix(count))) }
+        }
+        #expect(throws: PacketDecodingError.trailingBytes(count: 1)) { try walk(packet + [0]) }
+    }
+
+    @Test("packet with a flipped bit is refused or decoded, and never ends the program", arguments: packets)
+    func corruption(_ packet: [UInt8]) {
+        for flipped in bitFlips(of: packet) {
+            guard let reencoded = try? walk(flipped) else { continue }
+            #expect(reencoded.count == flipped.count)
+        }
+    }
+
+    @Test("whose list is cut short with the packet's length made to fit is refused", arguments: listSamples.prefix(5))
+    func shortenedList(_ sample: String) {
+        let packet = bytes(sample)
+        for count in 2..<packet.count {
+            var shortened = Array(packet.prefix(count))
+            shortened[1] = UInt8(count - 2)
+            #expect(throws: PacketDecodingError.self) { try walk(shortened) }
+        }
+    }
+
+    @Test("with a code that is not known keeps its parameters")
+    func unknownCode() throws {
+        let packet = bytes("ff03010203")
+        guard case .unknown(let code, let subeventCode, let parameters) = try Event(decoding: packet.span.bytes) else {
+            Issue.record("recognised")
+            return
+        }
+        #expect(code == 0xFF)
+        #expect(subeventCode == nil)
+        #expect([UInt8](copying: parameters) == [1, 2, 3])
+    }
+
+    @Test("with a subevent code that is not known keeps its parameters")
+    func unknownSubeventCode() throws {
+        let packet = bytes("3e037f0102")
+        guard case .unknown(let code, let subeventCode, let parameters) = try Event(decoding: packet.span.bytes) else {
+            Issue.record("recognised")
+            return
+        }
+        #expect(code == 0x3E)
+        #expect(subeventCode == 0x7F)
+        #expect([UInt8](copying: parameters) == [1, 2])
+    }
+
+    @Test("that is an LE Meta event without a subevent code is refused")
+    func missingSubeventCode() {
+        #expect(throws: PacketDecodingError.truncated(needed: 1, available: 0)) { try walk(bytes("3e00")) }
+    }
+
+    @Test("of completed packets tells each connection's number")
+    func completedPackets() throws {
+        let packet = bytes("1309024000030041000201")
+        guard case .numberOfCompletedPackets(let event) = try Event(decoding: packet.span.bytes) else {
+            Issue.record("not recognised")
+            return
+        }
+        var completions = event.completions
+        #expect(event.numHandles == 2)
+        #expect(completions.next() == .init(connectionHandle: 0x0040, numCompletedPackets: 3))
+        #expect(completions.next() == .init(connectionHandle: 0x0041, numCompletedPackets: 0x0102))
+        #expect(completions.next() == nil)
+    }
+
+    @Test("of one connection's completed packets can be written")
+    func completedPacketsOfOneConnection() {
+        let packet = PacketBuffer.bytes {
+            NumberOfCompletedPackets.encodePacket(.init(connectionHandle: 0x0041, numCompletedPackets: 2), into: &$0)
+        }
+        #expect(packet.hexadecimal == "13050141000200")
+    }
+
+    @Test("with a P-256 public key lends both coordinates, and pads or cuts them when written")
+    func publicKey() throws {
+        let packet = bytes("3e420800" + String(repeating: "a5", count: 32) + String(repeating: "5a", count: 32))
+        let event = try Event(decoding: packet.span.bytes)
+        guard case .leReadLocalP256PublicKeyComplete(let complete) = event else {
+            Issue.record("not recognised")
+            return
+        }
+        #expect([UInt8](copying: complete.keyXCoordinate) == [UInt8](repeating: 0xA5, count: 32))
+        #expect([UInt8](copying: complete.keyYCoordinate) == [UInt8](repeating: 0x5A, count: 32))
+        let long = [UInt8](repeating: 0xFF, count: 40)
+        let written = PacketBuffer.bytes {
+            LEGenerateDHKeyComplete(dhKey: long.span.bytes).encodePacket(into: &$0)
+            LEGenerateDHKeyComplete(dhKey: long.span.bytes.extracting(first: 1)).encodePacket(into: &$0)
+        }
+        #expect(written.count == 2 * 36)
+        #expect(Array(written.suffix(32)) == [0xFF] + [UInt8](repeating: 0, count: 31))
+    }
+}
