@@ -1,15 +1,119 @@
 // swift-tools-version: 6.2
+import Foundation
 import PackageDescription
 
-/// Codec rooms: borrowed bytes, typed errors, every unsafe step marked.
-let codec: [SwiftSetting] = [.enableExperimentalFeature("Lifetimes"), .strictMemorySafety()]
+/// Warnings are errors where the environment says so, as CI does; a newer compiler's new warnings stop nobody else.
+let strict: [SwiftSetting] =
+    ProcessInfo.processInfo.environment["SWIFT_BLE_STRICT"] == nil ? [] : [.treatAllWarnings(as: .error)]
+
+/// Codec rooms: borrowed bytes, every unsafe step marked.
+let codec: [SwiftSetting] = strict + [.enableExperimentalFeature("Lifetimes"), .strictMemorySafety()]
+let engine: [SwiftSetting] = strict + [.enableExperimentalFeature("Lifetimes")]
+
+let collections = Package.Dependency.package(
+    url: "https://github.com/apple/swift-collections", .upToNextMinor(from: "1.6.0"))
+let crypto = Package.Dependency.package(url: "https://github.com/apple/swift-crypto", from: "4.5.2")
+let log = Package.Dependency.package(url: "https://github.com/apple/swift-log", from: "1.16.2")
+let metrics = Package.Dependency.package(url: "https://github.com/apple/swift-metrics", from: "2.13.0")
+let argumentParser = Package.Dependency.package(
+    url: "https://github.com/apple/swift-argument-parser", from: "1.8.2")
 
 let package = Package(
     name: "swift-ble",
+    products: [
+        .library(name: "BLE", targets: ["BLE"]),
+        .executable(name: "ble", targets: ["BLETool"]),
+    ],
+    dependencies: [collections, crypto, log, metrics, argumentParser],
     targets: [
+        // The codec rooms: no Foundation, no Dispatch, no I/O.
         .target(name: "ByteCoding", swiftSettings: codec),
         .target(name: "BluetoothTypes", dependencies: ["ByteCoding"], swiftSettings: codec),
-        .target(name: "L2CAP", dependencies: ["ByteCoding", "BluetoothTypes"], swiftSettings: codec),
         .target(name: "HCI", dependencies: ["ByteCoding", "BluetoothTypes"], swiftSettings: codec),
+        .target(name: "L2CAP", dependencies: ["ByteCoding", "BluetoothTypes"], swiftSettings: codec),
+        .target(name: "ATT", dependencies: ["ByteCoding", "BluetoothTypes"], swiftSettings: codec),
+        .target(name: "GATT", dependencies: ["ByteCoding", "BluetoothTypes", "ATT"], swiftSettings: codec),
+        .target(name: "Capture", dependencies: ["ByteCoding", "BluetoothTypes"], swiftSettings: codec),
+
+        // The ways to a controller.
+        .systemLibrary(name: "CBluetooth", pkgConfig: "bluez", providers: [.apt(["libbluetooth-dev"])]),
+        .target(
+            name: "HCITransport",
+            dependencies: ["ByteCoding", "BluetoothTypes", "HCI", "Capture", "CBluetooth"],
+            swiftSettings: engine
+        ),
+        .target(
+            name: "VirtualController",
+            dependencies: [
+                "ByteCoding", "BluetoothTypes", "HCI", .product(name: "HeapModule", package: "swift-collections"),
+            ],
+            swiftSettings: engine
+        ),
+
+        // The engine.
+        .target(
+            name: "BluetoothHost",
+            dependencies: [
+                "ByteCoding", "BluetoothTypes", "HCI", "L2CAP", "ATT", "GATT", "HCITransport",
+                .product(name: "DequeModule", package: "swift-collections"),
+                .product(name: "HeapModule", package: "swift-collections"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "Metrics", package: "swift-metrics"),
+            ],
+            swiftSettings: engine
+        ),
+
+        // The faces and the tool.
+        .target(
+            name: "BLE",
+            dependencies: [
+                "BluetoothHost", "BluetoothTypes", "ATT", "GATT", "HCI", "HCITransport", "VirtualController",
+                .product(name: "CryptoExtras", package: "swift-crypto"),
+                .product(name: "DequeModule", package: "swift-collections"),
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: engine
+        ),
+        .executableTarget(
+            name: "BLETool",
+            dependencies: [
+                "BLE", "BluetoothTypes", "ATT", "GATT", "HCITransport",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: strict
+        ),
+
+        // Tests: each layer by itself, then the whole.
+        .testTarget(name: "ByteCodingTests", dependencies: ["ByteCoding"], swiftSettings: engine),
+        .testTarget(name: "BluetoothTypesTests", dependencies: ["BluetoothTypes", "ByteCoding"], swiftSettings: engine),
+        .testTarget(name: "HCITests", dependencies: ["HCI", "ByteCoding", "BluetoothTypes"], swiftSettings: engine),
+        .testTarget(name: "L2CAPTests", dependencies: ["L2CAP", "ByteCoding", "BluetoothTypes"], swiftSettings: engine),
+        .testTarget(name: "ATTTests", dependencies: ["ATT", "ByteCoding", "BluetoothTypes"], swiftSettings: engine),
+        .testTarget(
+            name: "GATTServerTests", dependencies: ["GATT", "ATT", "ByteCoding", "BluetoothTypes"], swiftSettings: engine),
+        .testTarget(
+            name: "GATTClientTests", dependencies: ["GATT", "ATT", "ByteCoding", "BluetoothTypes"], swiftSettings: engine),
+        .testTarget(name: "CaptureTests", dependencies: ["Capture", "ByteCoding"], swiftSettings: engine),
+        .testTarget(
+            name: "HCITransportTests",
+            dependencies: ["HCITransport", "Capture", "ByteCoding", "BluetoothTypes"],
+            swiftSettings: engine
+        ),
+        .testTarget(
+            name: "VirtualControllerTests",
+            dependencies: ["VirtualController", "HCI", "ByteCoding", "BluetoothTypes"],
+            swiftSettings: engine
+        ),
+        .testTarget(
+            name: "BluetoothHostTests",
+            dependencies: [
+                "BluetoothHost", "HCITransport", "HCI", "L2CAP", "ATT", "GATT", "ByteCoding", "BluetoothTypes",
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: engine
+        ),
+        .testTarget(name: "BLETests", dependencies: ["BLE", "BluetoothHost", "VirtualController"], swiftSettings: engine),
+        .testTarget(name: "BLEToolTests", dependencies: ["BLETool"], swiftSettings: strict),
     ]
 )

@@ -1,0 +1,34 @@
+# make setup, build, demo, test, test-interop, test-kernel, lint, clean: see README.md.
+
+SHELL := /bin/bash
+SWIFT ?= swift
+BLE := .build/release/ble
+
+.PHONY: setup build demo test test-interop test-kernel lint format clean
+
+setup: ## Installs what is missing: libbluetooth-dev.
+	@./.ci/setup
+
+build: setup
+	$(SWIFT) build -c release --product ble
+
+demo: build
+	@$(BLE) demo
+
+test: setup
+	$(SWIFT) test
+
+test-interop: build
+	@Tests/InteropTests/run
+
+test-kernel: build
+	@Tests/KernelTests/run
+
+lint:
+	$(SWIFT) format lint --strict --recursive --parallel Sources Tests Package.swift
+
+format:
+	$(SWIFT) format --in-place --recursive --parallel Sources Tests Package.swift
+
+clean:
+	rm -rf .build .build-* .venv .vm

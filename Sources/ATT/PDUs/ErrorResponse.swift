@@ -1,0 +1,38 @@
+import BluetoothTypes
+import ByteCoding
+
+/// A request was not carried out (Vol 3, Part F, 3.4.1.1).
+public struct ErrorResponse: ProtocolDataUnit, Hashable, Sendable {
+    public static let opcode = Opcode.errorResponse
+
+    /// The opcode of the request, which need not be one that we know.
+    public var requestOpcode: UInt8
+    /// The attribute that was in the way; zero where the request has none.
+    public var handle: AttributeHandle
+    public var error: ErrorCode
+
+    @inlinable
+    public init(requestOpcode: UInt8, handle: AttributeHandle, error: ErrorCode) {
+        self.requestOpcode = requestOpcode
+        self.handle = handle
+        self.error = error
+    }
+
+    @inlinable
+    public init(decoding bytes: RawSpan) throws(PacketDecodingError) {
+        var reader = ByteReader(bytes)
+        try reader.readOpcode(.errorResponse)
+        requestOpcode = try reader.readUInt8()
+        handle = try reader.readHandle()
+        error = ErrorCode(rawValue: try reader.readUInt8())
+        try reader.requireEnd()
+    }
+
+    @inlinable
+    public func encode(into buffer: inout PacketBuffer) {
+        buffer.append(Self.opcode.rawValue)
+        buffer.append(requestOpcode)
+        buffer.append(handle)
+        buffer.append(error.rawValue)
+    }
+}

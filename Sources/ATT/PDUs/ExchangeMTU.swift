@@ -1,0 +1,56 @@
+import BluetoothTypes
+import ByteCoding
+
+/// Tells the server the client's receive MTU (Vol 3, Part F, 3.4.2.1).
+public struct ExchangeMTURequest: ProtocolDataUnit, Hashable, Sendable {
+    public static let opcode = Opcode.exchangeMTURequest
+
+    /// In octets; at least 23.
+    public var clientReceiveMTU: UInt16
+
+    @inlinable
+    public init(clientReceiveMTU: UInt16) {
+        self.clientReceiveMTU = clientReceiveMTU
+    }
+
+    @inlinable
+    public init(decoding bytes: RawSpan) throws(PacketDecodingError) {
+        var reader = ByteReader(bytes)
+        try reader.readOpcode(.exchangeMTURequest)
+        clientReceiveMTU = try reader.readUInt16()
+        try reader.requireEnd()
+    }
+
+    @inlinable
+    public func encode(into buffer: inout PacketBuffer) {
+        buffer.append(Self.opcode.rawValue)
+        buffer.append(clientReceiveMTU)
+    }
+}
+
+/// Tells the client the server's receive MTU (Vol 3, Part F, 3.4.2.2).
+public struct ExchangeMTUResponse: ProtocolDataUnit, Hashable, Sendable {
+    public static let opcode = Opcode.exchangeMTUResponse
+
+    /// In octets; at least 23.
+    public var serverReceiveMTU: UInt16
+
+    @inlinable
+    public init(serverReceiveMTU: UInt16) {
+        self.serverReceiveMTU = serverReceiveMTU
+    }
+
+    @inlinable
+    public init(decoding bytes: RawSpan) throws(PacketDecodingError) {
+        var reader = ByteReader(bytes)
+        try reader.readOpcode(.exchangeMTUResponse)
+        serverReceiveMTU = try reader.readUInt16()
+        try reader.requireEnd()
+    }
+
+    @inlinable
+    public func encode(into buffer: inout PacketBuffer) {
+        buffer.append(Self.opcode.rawValue)
+        buffer.append(serverReceiveMTU)
+    }
+}

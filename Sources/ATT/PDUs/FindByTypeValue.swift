@@ -1,0 +1,95 @@
+import BluetoothTypes
+import ByteCoding
+
+/// Asks for the attributes of a type that have a value (Vol 3, Part F, 3.4.3.3).
+public struct FindByTypeValueRequest: ProtocolDataUnit, ~Escapable {
+    public static let opcode = Opcode.findByTypeValueRequest
+
+    public var range: HandleRange
+    /// A 16-bit UUID.
+    public var type: UInt16
+    public var value: RawSpan
+
+    @inlinable
+    @_lifetime(copy value)
+    public init(range: HandleRange, type: UInt16, value: RawSpan) {
+        self.range = range
+        self.type = type
+        self.value = value
+    }
+
+    @inlinable
+    @_lifetime(copy bytes)
+    public init(decoding bytes: RawSpan) throws(PacketDecodingError) {
+        var reader = ByteReader(bytes)
+        try reader.readOpcode(.findByTypeValueRequest)
+        range = try reader.readHandleRange()
+        type = try reader.readUInt16()
+        value = reader.readRemaining()
+    }
+
+    @inlinable
+    public func encode(into buffer: inout PacketBuffer) {
+        buffer.append(Self.opcode.rawValue)
+        buffer.append(range)
+        buffer.append(type)
+        buffer.append(value)
+    }
+}
+
+/// The attributes that were found and the ends of their groups (Vol 3, Part F, 3.4.3.4).
+public struct FindByTypeValueResponse: ProtocolDataUnit, ~Escapable {
+    public static let opcode = Opcode.findByTypeValueResponse
+
+    /// One attribute; its own handle where it heads no group.
+    public struct Entry: Hashable, Sendable {
+        public let handle: AttributeHandle
+        public let endGroupHandle: AttributeHandle
+
+        @inlinable
+        init(handle: AttributeHandle, endGroupHandle: AttributeHandle) {
+            self.handle = handle
+            self.endGroupHandle = endGroupHandle
+        }
+    }
+
+    /// The entries, one after the other; at least one.
+    public let list: RawSpan
+
+    @inlinable
+    @_lifetime(copy bytes)
+    public init(decoding bytes: RawSpan) throws(PacketDecodingError) {
+        var reader = ByteReader(bytes)
+        try reader.readOpcode(.findByTypeValueResponse)
+        list = try reader.readList(entryLength: 4, minimum: 4)
+    }
+
+    @inlinable
+    public func encode(into buffer: inout PacketBuffer) {
+        buffer.append(Self.opcode.rawValue)
+        buffer.append(list)
+    }
+
+    @inlinable
+    public var entries: Entries {
+        @_lifetime(copy self)
+        get { Entries(ByteReader(list)) }
+    }
+
+    /// Walks the entries.
+    public struct Entries: ~Escapable {
+        @usableFromInline var reader: ByteReader
+
+        @inlinable
+        @_lifetime(copy reader)
+        init(_ reader: consuming ByteReader) {
+            self.reader = reader
+        }
+
+        @inlinable
+        public mutating func next() -> Entry? {
+            guard let handle = try? reader.readHandle(), let end = try? reader.readHandle() else { return nil }
+            return Entry(handle: handle, endGroupHandle: end)
+        }
+    }
+}

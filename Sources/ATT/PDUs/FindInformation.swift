@@ -1,0 +1,103 @@
+import BluetoothTypes
+import ByteCoding
+
+/// Asks for the types of the attributes in a range (Vol 3, Part F, 3.4.3.1).
+public struct FindInformationRequest: ProtocolDataUnit, Hashable, Sendable {
+    public static let opcode = Opcode.findInformationRequest
+
+    public var range: HandleRange
+
+    @inlinable
+    public init(range: HandleRange) {
+        self.range = range
+    }
+
+    @inlinable
+    public init(decoding bytes: RawSpan) throws(PacketDecodingError) {
+        var reader = ByteReader(bytes)
+        try reader.readOpcode(.findInformationRequest)
+        range = try reader.readHandleRange()
+        try reader.requireEnd()
+    }
+
+    @inlinable
+    public func encode(into buffer: inout PacketBuffer) {
+        buffer.append(Self.opcode.rawValue)
+        buffer.append(range)
+    }
+}
+
+/// Handles with the types of their attributes, all of one width (Vol 3, Part F, 3.4.3.2).
+public struct FindInformationResponse: ProtocolDataUnit, ~Escapable {
+    public static let opcode = Opcode.findInformationResponse
+
+    /// The width of the UUIDs.
+    public enum Format: UInt8, Sendable {
+        case uuid16 = 0x01
+        case uuid128 = 0x02
+
+        @inlinable
+        var uuidLength: Int { self == .uuid16 ? 2 : 16 }
+    }
+
+    /// One attribute.
+    public struct Entry: Hashable, Sendable {
+        public let handle: AttributeHandle
+        public let type: BluetoothUUID
+
+        @inlinable
+        init(handle: AttributeHandle, type: BluetoothUUID) {
+            self.handle = handle
+            self.type = type
+        }
+    }
+
+    public let format: Format
+    /// The entries, one after the other; at least one.
+    public let list: RawSpan
+
+    @inlinable
+    @_lifetime(copy bytes)
+    public init(decoding bytes: RawSpan) throws(PacketDecodingError) {
+        var reader = ByteReader(bytes)
+        try reader.readOpcode(.findInformationResponse)
+        let value = try reader.readUInt8()
+        guard let format = Format(rawValue: value) else { throw .invalidValue(UInt64(value), field: "format") }
+        self.format = format
+        list = try reader.readList(entryLength: 2 + format.uuidLength, minimum: 4)
+    }
+
+    @inlinable
+    public func encode(into buffer: inout PacketBuffer) {
+        buffer.append(Self.opcode.rawValue)
+        buffer.append(format.rawValue)
+        buffer.append(list)
+    }
+
+    @inlinable
+    public var entries: Entries {
+        @_lifetime(copy self)
+        get { Entries(ByteReader(list), uuidLength: format.uuidLength) }
+    }
+
+    /// Walks the entries.
+    public struct Entries: ~Escapable {
+        @usableFromInline var reader: ByteReader
+        @usableFromInline let uuidLength: Int
+
+        @inlinable
+        @_lifetime(copy reader)
+        init(_ reader: consuming ByteReader, uuidLength: Int) {
+            self.reader = reader
+            self.uuidLength = uuidLength
+        }
+
+        @inlinable
+        public mutating func next() -> Entry? {
+            guard let handle = try? reader.readHandle(),
+                let type = try? BluetoothUUID(decoding: reader.readBytes(count: uuidLength))
+            else { return nil }
+            return Entry(handle: handle, type: type)
+        }
+    }
+}

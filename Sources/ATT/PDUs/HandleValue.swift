@@ -1,0 +1,84 @@
+import BluetoothTypes
+import ByteCoding
+
+/// Tells a value without asking for a confirmation (Vol 3, Part F, 3.4.7.1).
+public struct HandleValueNotification: ProtocolDataUnit, ~Escapable {
+    public static let opcode = Opcode.handleValueNotification
+
+    public var handle: AttributeHandle
+    public var value: RawSpan
+
+    @inlinable
+    @_lifetime(copy value)
+    public init(handle: AttributeHandle, value: RawSpan) {
+        self.handle = handle
+        self.value = value
+    }
+
+    @inlinable
+    @_lifetime(copy bytes)
+    public init(decoding bytes: RawSpan) throws(PacketDecodingError) {
+        var reader = ByteReader(bytes)
+        try reader.readOpcode(.handleValueNotification)
+        handle = try reader.readHandle()
+        value = reader.readRemaining()
+    }
+
+    @inlinable
+    public func encode(into buffer: inout PacketBuffer) {
+        buffer.append(Self.opcode.rawValue)
+        buffer.append(handle)
+        buffer.append(value)
+    }
+}
+
+/// Tells a value and asks for a confirmation (Vol 3, Part F, 3.4.7.2).
+public struct HandleValueIndication: ProtocolDataUnit, ~Escapable {
+    public static let opcode = Opcode.handleValueIndication
+
+    public var handle: AttributeHandle
+    public var value: RawSpan
+
+    @inlinable
+    @_lifetime(copy value)
+    public init(handle: AttributeHandle, value: RawSpan) {
+        self.handle = handle
+        self.value = value
+    }
+
+    @inlinable
+    @_lifetime(copy bytes)
+    public init(decoding bytes: RawSpan) throws(PacketDecodingError) {
+        var reader = ByteReader(bytes)
+        try reader.readOpcode(.handleValueIndication)
+        handle = try reader.readHandle()
+        value = reader.readRemaining()
+    }
+
+    @inlinable
+    public func encode(into buffer: inout PacketBuffer) {
+        buffer.append(Self.opcode.rawValue)
+        buffer.append(handle)
+        buffer.append(value)
+    }
+}
+
+/// An indication has been received (Vol 3, Part F, 3.4.7.3).
+public struct HandleValueConfirmation: ProtocolDataUnit, Hashable, Sendable {
+    public static let opcode = Opcode.handleValueConfirmation
+
+    @inlinable
+    public init() {}
+
+    @inlinable
+    public init(decoding bytes: RawSpan) throws(PacketDecodingError) {
+        var reader = ByteReader(bytes)
+        try reader.readOpcode(.handleValueConfirmation)
+        try reader.requireEnd()
+    }
+
+    @inlinable
+    public func encode(into buffer: inout PacketBuffer) {
+        buffer.append(Self.opcode.rawValue)
+    }
+}

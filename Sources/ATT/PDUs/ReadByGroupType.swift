@@ -1,0 +1,102 @@
+import BluetoothTypes
+import ByteCoding
+
+/// Asks for the groups of a type in a range (Vol 3, Part F, 3.4.4.9).
+public struct ReadByGroupTypeRequest: ProtocolDataUnit, Hashable, Sendable {
+    public static let opcode = Opcode.readByGroupTypeRequest
+
+    public var range: HandleRange
+    /// Of 16 or 128 bits.
+    public var groupType: BluetoothUUID
+
+    @inlinable
+    public init(range: HandleRange, groupType: BluetoothUUID) {
+        self.range = range
+        self.groupType = groupType
+    }
+
+    @inlinable
+    public init(decoding bytes: RawSpan) throws(PacketDecodingError) {
+        var reader = ByteReader(bytes)
+        try reader.readOpcode(.readByGroupTypeRequest)
+        range = try reader.readHandleRange()
+        groupType = try reader.readAttributeType()
+        try reader.requireEnd()
+    }
+
+    @inlinable
+    public func encode(into buffer: inout PacketBuffer) {
+        buffer.append(Self.opcode.rawValue)
+        buffer.append(range)
+        groupType.encode(into: &buffer)
+    }
+}
+
+/// Groups with values of one length (Vol 3, Part F, 3.4.4.10).
+public struct ReadByGroupTypeResponse: ProtocolDataUnit, ~Escapable {
+    public static let opcode = Opcode.readByGroupTypeResponse
+
+    /// One group: its first and last handle and its value, which may be cut to what fits.
+    public struct Entry: ~Escapable {
+        public let handle: AttributeHandle
+        public let endGroupHandle: AttributeHandle
+        public let value: RawSpan
+
+        @inlinable
+        @_lifetime(copy value)
+        init(handle: AttributeHandle, endGroupHandle: AttributeHandle, value: RawSpan) {
+            self.handle = handle
+            self.endGroupHandle = endGroupHandle
+            self.value = value
+        }
+    }
+
+    /// The octets of each entry: 4 for the handles and those of the value.
+    public let length: UInt8
+    /// The entries, one after the other; at least one.
+    public let list: RawSpan
+
+    @inlinable
+    @_lifetime(copy bytes)
+    public init(decoding bytes: RawSpan) throws(PacketDecodingError) {
+        var reader = ByteReader(bytes)
+        try reader.readOpcode(.readByGroupTypeResponse)
+        length = try reader.readUInt8()
+        list = try reader.readList(entryLength: Int(length), minimum: 4)
+    }
+
+    @inlinable
+    public func encode(into buffer: inout PacketBuffer) {
+        buffer.append(Self.opcode.rawValue)
+        buffer.append(length)
+        buffer.append(list)
+    }
+
+    @inlinable
+    public var entries: Entries {
+        @_lifetime(copy self)
+        get { Entries(ByteReader(list), length: Int(length)) }
+    }
+
+    /// Walks the entries.
+    public struct Entries: ~Escapable {
+        @usableFromInline var reader: ByteReader
+        @usableFromInline let length: Int
+
+        @inlinable
+        @_lifetime(copy reader)
+        init(_ reader: consuming ByteReader, length: Int) {
+            self.reader = reader
+            self.length = length
+        }
+
+        @inlinable
+        @_lifetime(copy self)
+        public mutating func next() -> Entry? {
+            guard let handle = try? reader.readHandle(), let end = try? reader.readHandle(),
+                let value = try? reader.readBytes(count: length - 4)
+            else { return nil }
+            return Entry(handle: handle, endGroupHandle: end, value: value)
+        }
+    }
+}

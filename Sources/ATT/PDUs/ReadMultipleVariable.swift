@@ -1,0 +1,104 @@
+import BluetoothTypes
+import ByteCoding
+
+/// Asks for several values of unknown length (Vol 3, Part F, 3.4.4.11).
+public struct ReadMultipleVariableRequest: ProtocolDataUnit, ~Escapable {
+    public static let opcode = Opcode.readMultipleVariableRequest
+
+    /// Two handles or more, of 2 octets each.
+    public let list: RawSpan
+
+    @inlinable
+    @_lifetime(copy bytes)
+    public init(decoding bytes: RawSpan) throws(PacketDecodingError) {
+        var reader = ByteReader(bytes)
+        try reader.readOpcode(.readMultipleVariableRequest)
+        list = try reader.readList(entryLength: 2, minimum: 2)
+        if list.byteCount < 4 { throw .invalidLength(list.byteCount, field: "set of handles") }
+    }
+
+    @inlinable
+    public func encode(into buffer: inout PacketBuffer) {
+        buffer.append(Self.opcode.rawValue)
+        buffer.append(list)
+    }
+
+    /// Appends a request for `handles`, of which there must be two or more.
+    public static func encode(_ handles: [AttributeHandle], into buffer: inout PacketBuffer) {
+        buffer.append(opcode.rawValue)
+        for handle in handles { buffer.append(handle) }
+    }
+
+    @inlinable
+    public var handles: HandleIterator {
+        @_lifetime(copy self)
+        get { HandleIterator(ByteReader(list)) }
+    }
+}
+
+/// The values with their lengths; the last may be cut to what fits, its length is not (Vol 3, Part F, 3.4.4.12).
+public struct ReadMultipleVariableResponse: ProtocolDataUnit, ~Escapable {
+    public static let opcode = Opcode.readMultipleVariableResponse
+
+    /// One value and the length that it has on the server.
+    public struct Entry: ~Escapable {
+        public let length: UInt16
+        public let value: RawSpan
+
+        @inlinable
+        @_lifetime(copy value)
+        init(length: UInt16, value: RawSpan) {
+            self.length = length
+            self.value = value
+        }
+    }
+
+    public let list: RawSpan
+
+    @inlinable
+    @_lifetime(copy list)
+    public init(list: RawSpan) {
+        self.list = list
+    }
+
+    @inlinable
+    @_lifetime(copy bytes)
+    public init(decoding bytes: RawSpan) throws(PacketDecodingError) {
+        var reader = ByteReader(bytes)
+        try reader.readOpcode(.readMultipleVariableResponse)
+        list = reader.readRemaining()
+        if list.byteCount < 4 { throw .truncated(needed: 4, available: list.byteCount) }
+    }
+
+    @inlinable
+    public func encode(into buffer: inout PacketBuffer) {
+        buffer.append(Self.opcode.rawValue)
+        buffer.append(list)
+    }
+
+    @inlinable
+    public var entries: Entries {
+        @_lifetime(copy self)
+        get { Entries(ByteReader(list)) }
+    }
+
+    /// Walks the entries.
+    public struct Entries: ~Escapable {
+        @usableFromInline var reader: ByteReader
+
+        @inlinable
+        @_lifetime(copy reader)
+        init(_ reader: consuming ByteReader) {
+            self.reader = reader
+        }
+
+        @inlinable
+        @_lifetime(copy self)
+        public mutating func next() -> Entry? {
+            guard let length = try? reader.readUInt16(),
+                let value = try? reader.readBytes(count: min(Int(length), reader.remaining))
+            else { return nil }
+            return Entry(length: length, value: value)
+        }
+    }
+}

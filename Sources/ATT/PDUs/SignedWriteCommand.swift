@@ -1,0 +1,42 @@
+import BluetoothTypes
+import ByteCoding
+
+/// Writes a value, signed by the client's CSRK, without a response (Vol 3, Part F, 3.4.5.4).
+public struct SignedWriteCommand: ProtocolDataUnit, ~Escapable {
+    public static let opcode = Opcode.signedWriteCommand
+    /// The octets of a signature: 4 of the sign counter, 8 of the MAC (Vol 3, Part C, 10.4.1).
+    public static let signatureLength = 12
+
+    public var handle: AttributeHandle
+    public var value: RawSpan
+    /// 12 octets.
+    public var signature: RawSpan
+
+    @inlinable
+    @_lifetime(copy value, copy signature)
+    public init(handle: AttributeHandle, value: RawSpan, signature: RawSpan) {
+        self.handle = handle
+        self.value = value
+        self.signature = signature
+    }
+
+    @inlinable
+    @_lifetime(copy bytes)
+    public init(decoding bytes: RawSpan) throws(PacketDecodingError) {
+        var reader = ByteReader(bytes)
+        try reader.readOpcode(.signedWriteCommand)
+        handle = try reader.readHandle()
+        let length = reader.remaining - SignedWriteCommand.signatureLength
+        if length < 0 { throw .truncated(needed: SignedWriteCommand.signatureLength, available: reader.remaining) }
+        value = try reader.readBytes(count: length)
+        signature = reader.readRemaining()
+    }
+
+    @inlinable
+    public func encode(into buffer: inout PacketBuffer) {
+        buffer.append(Self.opcode.rawValue)
+        buffer.append(handle)
+        buffer.append(value)
+        buffer.append(signature)
+    }
+}

@@ -1,0 +1,81 @@
+import BluetoothTypes
+import ByteCoding
+
+/// A PDU of the Attribute Protocol (Vol 3, Part F, 3.4). What is variable in it is borrowed.
+public protocol ProtocolDataUnit: ~Escapable {
+    static var opcode: Opcode { get }
+
+    /// Decodes a whole PDU with its opcode.
+    @_lifetime(copy bytes)
+    init(decoding bytes: RawSpan) throws(PacketDecodingError)
+
+    /// Appends the whole PDU with its opcode.
+    func encode(into buffer: inout PacketBuffer)
+}
+
+/// A range of attribute handles as a request carries it.
+public struct HandleRange: Hashable, Sendable {
+    public var start: AttributeHandle
+    public var end: AttributeHandle
+
+    @inlinable
+    public init(start: AttributeHandle, end: AttributeHandle) {
+        self.start = start
+        self.end = end
+    }
+
+    public static let all = HandleRange(start: .first, end: .last)
+
+    /// Whether a server can search it; otherwise it answers Invalid Handle with the start (Vol 3, Part F, 3.4.3.1).
+    @inlinable
+    public var isValid: Bool { start != .invalid && start <= end }
+}
+
+extension ByteReader {
+    /// Reads the opcode of the PDU that is decoded.
+    @inlinable
+    mutating func readOpcode(_ opcode: Opcode) throws(PacketDecodingError) {
+        let value = try readUInt8()
+        if value != opcode.rawValue { throw .invalidValue(UInt64(value), field: "opcode") }
+    }
+
+    @inlinable
+    mutating func readHandle() throws(PacketDecodingError) -> AttributeHandle {
+        AttributeHandle(try readUInt16())
+    }
+
+    @inlinable
+    mutating func readHandleRange() throws(PacketDecodingError) -> HandleRange {
+        HandleRange(start: try readHandle(), end: try readHandle())
+    }
+
+    /// Reads the entries of one length that fill the rest, at least one of at least `minimum` octets.
+    @inlinable
+    @_lifetime(copy self)
+    mutating func readList(entryLength: Int, minimum: Int) throws(PacketDecodingError) -> RawSpan {
+        guard entryLength >= minimum else { throw .invalidLength(entryLength, field: "list entry") }
+        let count = remaining
+        guard count > 0, count % entryLength == 0 else { throw .invalidLength(count, field: "list") }
+        return try readBytes(count: count)
+    }
+
+    /// Reads the UUID that fills the rest: 2 or 16 octets (Vol 3, Part F, 3.2.1).
+    @inlinable
+    mutating func readAttributeType() throws(PacketDecodingError) -> BluetoothUUID {
+        if remaining == 4 { throw .invalidLength(4, field: "attribute type") }
+        return try BluetoothUUID(decoding: readRemaining())
+    }
+}
+
+extension PacketBuffer {
+    @inlinable
+    mutating func append(_ handle: AttributeHandle) {
+        append(handle.rawValue)
+    }
+
+    @inlinable
+    mutating func append(_ range: HandleRange) {
+        append(range.start)
+        append(range.end)
+    }
+}

@@ -1,0 +1,101 @@
+import BluetoothTypes
+import ByteCoding
+import L2CAP
+import Testing
+
+/// What a reassembler made of some fragments.
+private struct Transcript: Equatable {
+    var frames: [[UInt8]] = []
+    var channels: [UInt16] = []
+    var outcomes: [Reassembler.Outcome] = []
+}
+
+private func reassemble(
+    _ fragments: [(isStart: Bool, bytes: [UInt8])], maximumPayloadLength: Int = 64
+) -> Transcript {
+    var reassembler = Reassembler(maximumPayloadLength: maximumPayloadLength)
+    var transcript = Transcript()
+    for fragment in fragments {
+        let outcome = reassembler.receive(fragment.bytes.rawSpan, isStart: fragment.isStart) { frame in
+            transcript.frames.append([UInt8](copying: frame.payload))
+            transcript.channels.append(frame.channel.rawValue)
+        }
+        transcript.outcomes.append(outcome)
+    }
+    return transcript
+}
+
+@Suite("Reassembly of L2CAP frames")
+struct ReassemblerTests {
+    static let frame: [UInt8] = [0x05, 0x00, 0x04, 0x00, 1, 2, 3, 4, 5]
+
+    @Test("A frame in one fragment is delivered where it lies")
+    func whole() {
+        let transcript = reassemble([(true, Self.frame)])
+        #expect(transcript == Transcript(frames: [[1, 2, 3, 4, 5]], channels: [4], outcomes: [.delivered]))
+    }
+
+    @Test("A frame split anywhere, even inside its header, is put together", arguments: 1..<9)
+    func splitInTwo(at position: Int) {
+        let transcript = reassemble([(true, Array(Self.frame[..<position])), (false, Array(Self.frame[position...]))])
+        #expect(transcript.frames == [[1, 2, 3, 4, 5]])
+        #expect(transcript.outcomes == [.incomplete, .delivered])
+    }
+
+    @Test("A frame that comes octet by octet is put together")
+    func dripped() {
+        let fragments = Self.frame.enumerated().map { (isStart: $0.offset == 0, bytes: [$0.element]) }
+        let transcript = reassemble(fragments)
+        #expect(transcript.frames == [[1, 2, 3, 4, 5]])
+        #expect(transcript.outcomes == Array(repeating: .incomplete, count: 8) + [.delivered])
+    }
+
+    @Test("An empty payload is a frame")
+    func empty() {
+        #expect(reassemble([(true, [0, 0, 6, 0])]) == Transcript(frames: [[]], channels: [6], outcomes: [.delivered]))
+    }
+
+    @Test("Faulty fragments are dropped and named, and the next frame is whole again")
+    func faults() {
+        let cases: [([(isStart: Bool, bytes: [UInt8])], [Reassembler.Outcome])] = [
+            ([(false, [1, 2])], [.dropped(.unexpectedContinuation)]),
+            ([(true, [])], [.dropped(.emptyStart)]),
+            ([(true, [1, 0, 4, 0, 9, 9])], [.dropped(.excessOctets)]),
+            ([(true, [3, 0, 4, 0, 9]), (false, [9, 9, 9])], [.incomplete, .dropped(.excessOctets)]),
+            (
+                [(true, [65, 0, 4, 0, 9]), (false, Array(repeating: 9, count: 64))],
+                [.dropped(.oversizedFrame(length: 65)), .incomplete]
+            ),
+            ([(true, [65]), (false, [0, 4, 0, 9])], [.incomplete, .dropped(.oversizedFrame(length: 65))]),
+            ([(true, [9]), (true, [9])], [.incomplete, .dropped(.interruptedFrame)]),
+        ]
+        for (fragments, outcomes) in cases {
+            let transcript = reassemble(fragments + [(true, Self.frame)])
+            #expect(Array(transcript.outcomes.prefix(outcomes.count)) == outcomes)
+            #expect(transcript.frames == [[1, 2, 3, 4, 5]])
+        }
+    }
+
+    @Test("A start that interrupts a frame loses the older frame only")
+    func interrupted() {
+        let transcript = reassemble([(true, [5, 0, 4, 0, 1]), (true, Self.frame)])
+        #expect(transcript.frames == [[1, 2, 3, 4, 5]])
+        #expect(transcript.outcomes == [.incomplete, .dropped(.interruptedFrame)])
+    }
+
+    @Test("Random fragments never trap and never collect more than the bound", arguments: 0..<32)
+    func random(seed: UInt64) {
+        var state = seed &* 0x9E37_79B9_7F4A_7C15 | 1
+        func next(_ bound: Int) -> Int {
+            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            return Int(state >> 33) % bound
+        }
+        var reassembler = Reassembler(maximumPayloadLength: 32)
+        for _ in 0..<2000 {
+            let bytes = (0..<next(12)).map { _ in UInt8(next(40)) }
+            _ = reassembler.receive(bytes.rawSpan, isStart: next(3) == 0) { frame in
+                #expect(frame.payload.byteCount <= 32)
+            }
+        }
+    }
+}
