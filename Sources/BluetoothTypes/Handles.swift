@@ -45,7 +45,7 @@ extension ConnectionHandle: CustomStringConvertible, ExpressibleByIntegerLiteral
     public var description: String { "0x" + hexadecimal16(rawValue) }
 }
 
-private func hexadecimal16(_ value: UInt16) -> String {
+func hexadecimal16(_ value: UInt16) -> String {
     let digits = String(value, radix: 16, uppercase: true)
     return String(repeating: "0", count: 4 - digits.utf8.count) + digits
 }

@@ -1,0 +1,83 @@
+import ByteCoding
+
+/// One AD structure, borrowed: its type and its data (Vol 3, Part C, 11).
+public struct ADStructure: ~Escapable {
+    public let type: ADType
+    public let data: RawSpan
+
+    @inlinable
+    @_lifetime(copy data)
+    public init(type: ADType, data: RawSpan) {
+        self.type = type
+        self.data = data
+    }
+
+    /// The octets of each UUID where the structure is a list of them or data with one at its front.
+    @inlinable
+    var uuidLength: Int? {
+        switch type {
+        case .incompleteServiceUUIDs16, .completeServiceUUIDs16, .solicitedServiceUUIDs16, .serviceData16: 2
+        case .incompleteServiceUUIDs32, .completeServiceUUIDs32, .solicitedServiceUUIDs32, .serviceData32: 4
+        case .incompleteServiceUUIDs128, .completeServiceUUIDs128, .solicitedServiceUUIDs128, .serviceData128: 16
+        default: nil
+        }
+    }
+
+    /// The UUIDs of a list; none for a structure of another type. Octets that make no whole UUID are left out.
+    @inlinable
+    public var uuids: UUIDIterator {
+        @_lifetime(copy self)
+        get { UUIDIterator(ByteReader(data), uuidLength: uuidLength ?? 0) }
+    }
+
+    /// Walks a list of UUIDs.
+    public struct UUIDIterator: ~Escapable {
+        @usableFromInline var reader: ByteReader
+        @usableFromInline let uuidLength: Int
+
+        @inlinable
+        @_lifetime(copy reader)
+        init(_ reader: consuming ByteReader, uuidLength: Int) {
+            self.reader = reader
+            self.uuidLength = uuidLength
+        }
+
+        @inlinable
+        public mutating func next() -> BluetoothUUID? {
+            guard uuidLength > 0 else { return nil }
+            return try? BluetoothUUID(decoding: reader.readBytes(count: uuidLength))
+        }
+    }
+}
+
+/// Walks the AD structures of advertising data without copying them.
+///
+/// A length of zero ends the significant part (Vol 3, Part C, 11). A structure that runs over the end is an error, after
+/// those before it have been delivered; nothing follows it.
+public struct ADStructureIterator: ~Escapable {
+    @usableFromInline var reader: ByteReader
+
+    @inlinable
+    @_lifetime(copy data)
+    public init(_ data: RawSpan) {
+        reader = ByteReader(data)
+    }
+
+    @inlinable
+    @_lifetime(copy self)
+    public mutating func next() throws(PacketDecodingError) -> ADStructure? {
+        if reader.isAtEnd { return nil }
+        let length = Int(try reader.readUInt8())
+        if length == 0 {
+            _ = reader.readRemaining()
+            return nil
+        }
+        guard length <= reader.remaining else {
+            let available = reader.remaining
+            _ = reader.readRemaining()
+            throw .truncated(needed: length, available: available)
+        }
+        let type = ADType(rawValue: try reader.readUInt8())
+        return ADStructure(type: type, data: try reader.readBytes(count: length - 1))
+    }
+}

@@ -1,0 +1,54 @@
+/// What an AD structure carries (Assigned Numbers, 2.3; Core Specification Supplement, Part A).
+public struct ADType: RawRepresentable, Hashable, Sendable {
+    public let rawValue: UInt8
+
+    @inlinable
+    public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    public static let flags = ADType(rawValue: 0x01)
+    public static let incompleteServiceUUIDs16 = ADType(rawValue: 0x02)
+    public static let completeServiceUUIDs16 = ADType(rawValue: 0x03)
+    public static let incompleteServiceUUIDs32 = ADType(rawValue: 0x04)
+    public static let completeServiceUUIDs32 = ADType(rawValue: 0x05)
+    public static let incompleteServiceUUIDs128 = ADType(rawValue: 0x06)
+    public static let completeServiceUUIDs128 = ADType(rawValue: 0x07)
+    public static let shortenedLocalName = ADType(rawValue: 0x08)
+    public static let completeLocalName = ADType(rawValue: 0x09)
+    public static let txPowerLevel = ADType(rawValue: 0x0A)
+    public static let peripheralConnectionIntervalRange = ADType(rawValue: 0x12)
+    public static let solicitedServiceUUIDs16 = ADType(rawValue: 0x14)
+    public static let solicitedServiceUUIDs128 = ADType(rawValue: 0x15)
+    public static let serviceData16 = ADType(rawValue: 0x16)
+    public static let publicTargetAddress = ADType(rawValue: 0x17)
+    public static let randomTargetAddress = ADType(rawValue: 0x18)
+    public static let appearance = ADType(rawValue: 0x19)
+    public static let advertisingInterval = ADType(rawValue: 0x1A)
+    public static let leRole = ADType(rawValue: 0x1C)
+    public static let solicitedServiceUUIDs32 = ADType(rawValue: 0x1F)
+    public static let serviceData32 = ADType(rawValue: 0x20)
+    public static let serviceData128 = ADType(rawValue: 0x21)
+    public static let uri = ADType(rawValue: 0x24)
+    public static let advertisingIntervalLong = ADType(rawValue: 0x2F)
+    public static let manufacturerSpecificData = ADType(rawValue: 0xFF)
+}
+
+/// How a device may be found, and what else it is (Core Specification Supplement, Part A, 1.3).
+public struct AdvertisingFlags: OptionSet, Hashable, Sendable {
+    public let rawValue: UInt8
+
+    @inlinable
+    public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    public static let limitedDiscoverable = AdvertisingFlags(rawValue: 1 << 0)
+    public static let generalDiscoverable = AdvertisingFlags(rawValue: 1 << 1)
+    public static let brEdrNotSupported = AdvertisingFlags(rawValue: 1 << 2)
+    public static let simultaneousLEAndBREDR = AdvertisingFlags(rawValue: 1 << 3)
+}
+
+/// The GAP roles of a device (Core Specification Supplement, Part A, 1.17).
+public enum LERole: UInt8, Sendable {
+    case onlyPeripheral = 0
+    case onlyCentral = 1
+    case peripheralPreferred = 2
+    case centralPreferred = 3
+}

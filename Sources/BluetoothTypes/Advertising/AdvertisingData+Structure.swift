@@ -1,0 +1,117 @@
+import ByteCoding
+
+extension AdvertisingData {
+    /// One AD structure to be built. Its data have at most 254 octets; what is longer is cut.
+    public enum Structure: Hashable, Sendable {
+        case flags(AdvertisingFlags)
+        /// A list of services of one width, that of the first; those of other widths are left out.
+        case serviceUUIDs([BluetoothUUID], isComplete: Bool)
+        case solicitedServiceUUIDs([BluetoothUUID])
+        case serviceData(BluetoothUUID, [UInt8])
+        case shortenedLocalName(String)
+        case completeLocalName(String)
+        /// In dBm.
+        case txPowerLevel(Int8)
+        case manufacturerData(CompanyIdentifier, [UInt8])
+        case appearance(Appearance)
+        /// In units of 0.625 ms: 24 or 32 bits are sent where 16 do not hold it.
+        case advertisingInterval(UInt32)
+        /// The shortest and the longest interval that the peripheral prefers, in units of 1.25 ms; 0xFFFF is none.
+        case peripheralConnectionIntervalRange(UInt16, UInt16)
+        case targetAddress(DeviceAddress)
+        case leRole(LERole)
+        /// The scheme's code point and the rest of the URI in UTF-8.
+        case uri(String)
+        case raw(ADType, [UInt8])
+
+        /// Lists of services, a structure for each width among them, in the order 16, 32, 128 bits.
+        public static func lists(of uuids: [BluetoothUUID], isComplete: Bool = true) -> [Structure] {
+            [BluetoothUUID.Width.bits16, .bits32, .bits128].compactMap { width in
+                let list = uuids.filter { $0.width == width }
+                return list.isEmpty ? nil : .serviceUUIDs(list, isComplete: isComplete)
+            }
+        }
+
+        /// Appends length, type and data.
+        public func encode(into buffer: inout PacketBuffer) {
+            let start = buffer.count
+            buffer.append(UInt8(0))
+            buffer.append(type.rawValue)
+            encodeData(into: &buffer)
+            buffer.truncate(to: start + 256)
+            buffer.overwrite(at: start, with: UInt8(truncatingIfNeeded: buffer.count - start - 1))
+        }
+
+        /// The type under which the structure is sent.
+        public var type: ADType {
+            switch self {
+            case .flags: .flags
+            case .serviceUUIDs(let uuids, let isComplete):
+                switch (uuids.first?.width, isComplete) {
+                case (.bits32, true): .completeServiceUUIDs32
+                case (.bits32, false): .incompleteServiceUUIDs32
+                case (.bits128, true): .completeServiceUUIDs128
+                case (.bits128, false): .incompleteServiceUUIDs128
+                case (_, true): .completeServiceUUIDs16
+                case (_, false): .incompleteServiceUUIDs16
+                }
+            case .solicitedServiceUUIDs(let uuids):
+                switch uuids.first?.width {
+                case .bits32: .solicitedServiceUUIDs32
+                case .bits128: .solicitedServiceUUIDs128
+                default: .solicitedServiceUUIDs16
+                }
+            case .serviceData(let uuid, _):
+                switch uuid.width {
+                case .bits16: .serviceData16
+                case .bits32: .serviceData32
+                case .bits128: .serviceData128
+                }
+            case .shortenedLocalName: .shortenedLocalName
+            case .completeLocalName: .completeLocalName
+            case .txPowerLevel: .txPowerLevel
+            case .manufacturerData: .manufacturerSpecificData
+            case .appearance: .appearance
+            case .advertisingInterval(let interval):
+                interval <= UInt32(UInt16.max) ? .advertisingInterval : .advertisingIntervalLong
+            case .peripheralConnectionIntervalRange: .peripheralConnectionIntervalRange
+            case .targetAddress(let address): address.isRandom ? .randomTargetAddress : .publicTargetAddress
+            case .leRole: .leRole
+            case .uri: .uri
+            case .raw(let type, _): type
+            }
+        }
+
+        private func encodeData(into buffer: inout PacketBuffer) {
+            switch self {
+            case .flags(let flags): buffer.append(flags.rawValue)
+            case .serviceUUIDs(let uuids, _), .solicitedServiceUUIDs(let uuids):
+                for uuid in uuids where uuid.width == uuids[0].width { uuid.encode(into: &buffer) }
+            case .serviceData(let uuid, let data):
+                uuid.encode(into: &buffer)
+                buffer.append(data)
+            case .shortenedLocalName(let text), .completeLocalName(let text), .uri(let text):
+                buffer.append(Array(text.utf8))
+            case .txPowerLevel(let level): buffer.append(level)
+            case .manufacturerData(let company, let data):
+                buffer.append(company.rawValue)
+                buffer.append(data)
+            case .appearance(let appearance): buffer.append(appearance.rawValue)
+            case .advertisingInterval(let interval):
+                if interval <= UInt32(UInt16.max) {
+                    buffer.append(UInt16(interval))
+                } else if interval <= 0xFF_FFFF {
+                    buffer.appendUInt24(interval)
+                } else {
+                    buffer.append(interval)
+                }
+            case .peripheralConnectionIntervalRange(let minimum, let maximum):
+                buffer.append(minimum)
+                buffer.append(maximum)
+            case .targetAddress(let address): buffer.appendUInt48(address.value)
+            case .leRole(let role): buffer.append(role.rawValue)
+            case .raw(_, let data): buffer.append(data)
+            }
+        }
+    }
+}

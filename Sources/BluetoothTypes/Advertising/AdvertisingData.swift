@@ -1,0 +1,166 @@
+import ByteCoding
+
+/// Advertising or scan response data that an app builds or has received: the AD structures, as they are sent.
+///
+/// What is malformed in received data is passed over: the accessors give what can be read before it.
+public struct AdvertisingData: Hashable, Sendable {
+    /// The data as they are sent.
+    public private(set) var bytes: [UInt8]
+
+    /// No data.
+    public init() {
+        bytes = []
+    }
+
+    /// Takes received data, whatever they are.
+    public init(decoding bytes: [UInt8]) {
+        self.bytes = bytes
+    }
+
+    /// Builds data from structures, in their order.
+    public init(_ structures: [Structure]) {
+        bytes = PacketBuffer.bytes { buffer in
+            for structure in structures { structure.encode(into: &buffer) }
+        }
+    }
+
+    /// In octets.
+    public var length: Int { bytes.count }
+
+    /// Appends a structure after the others.
+    public mutating func append(_ structure: Structure) {
+        bytes += PacketBuffer.bytes { structure.encode(into: &$0) }
+    }
+
+    /// Calls `body` with each structure that can be read.
+    public func forEachStructure(_ body: (borrowing ADStructure) -> Void) {
+        var iterator = ADStructureIterator(bytes.rawSpan)
+        while let structure = try? iterator.next() { body(structure) }
+    }
+}
+
+extension AdvertisingData {
+    /// The complete local name, else the shortened one. What is not UTF-8 in it is replaced.
+    public var localName: String? {
+        var shortened: String?
+        var complete: String?
+        forEachStructure { structure in
+            if structure.type == .completeLocalName, complete == nil { complete = text(structure.data) }
+            if structure.type == .shortenedLocalName, shortened == nil { shortened = text(structure.data) }
+        }
+        return complete ?? shortened
+    }
+
+    /// Whether ``localName`` is the whole name.
+    public var isNameComplete: Bool { contains(.completeLocalName) }
+
+    /// The services of all lists, complete or not, in their order.
+    public var serviceUUIDs: [BluetoothUUID] {
+        uuids { type in
+            (ADType.incompleteServiceUUIDs16.rawValue...ADType.completeServiceUUIDs128.rawValue).contains(type.rawValue)
+        }
+    }
+
+    /// The services that the device looks for.
+    public var solicitedServiceUUIDs: [BluetoothUUID] {
+        uuids { type in
+            type == .solicitedServiceUUIDs16 || type == .solicitedServiceUUIDs32 || type == .solicitedServiceUUIDs128
+        }
+    }
+
+    /// Data by service; of several for one service, the last.
+    public var serviceData: [BluetoothUUID: [UInt8]] {
+        var result: [BluetoothUUID: [UInt8]] = [:]
+        forEachStructure { structure in
+            guard [.serviceData16, .serviceData32, .serviceData128].contains(structure.type),
+                let length = structure.uuidLength
+            else { return }
+            var reader = ByteReader(structure.data)
+            guard let uuid = try? BluetoothUUID(decoding: reader.readBytes(count: length)) else { return }
+            result[uuid] = [UInt8](copying: reader.readRemaining())
+        }
+        return result
+    }
+
+    /// Data that a company defines.
+    public struct ManufacturerData: Hashable, Sendable {
+        public var company: CompanyIdentifier
+        public var data: [UInt8]
+
+        public init(company: CompanyIdentifier, data: [UInt8]) {
+            self.company = company
+            self.data = data
+        }
+    }
+
+    public var manufacturerData: [ManufacturerData] {
+        var result: [ManufacturerData] = []
+        forEachStructure { structure in
+            guard structure.type == .manufacturerSpecificData else { return }
+            var reader = ByteReader(structure.data)
+            guard let company = try? reader.readUInt16() else { return }
+            result.append(
+                ManufacturerData(
+                    company: CompanyIdentifier(rawValue: company), data: [UInt8](copying: reader.readRemaining())))
+        }
+        return result
+    }
+
+    /// The transmitted power in dBm: -127 to 127.
+    public var txPower: Int8? {
+        first(.txPowerLevel, length: 1).map { Int8(truncatingIfNeeded: $0) }
+    }
+
+    public var appearance: Appearance? {
+        first(.appearance, length: 2).map { Appearance(rawValue: UInt16(truncatingIfNeeded: $0)) }
+    }
+
+    public var flags: AdvertisingFlags? {
+        var flags: AdvertisingFlags?
+        forEachStructure { structure in
+            if structure.type == .flags, flags == nil {
+                flags = structure.data[checked: 0].map { AdvertisingFlags(rawValue: $0) }
+            }
+        }
+        return flags
+    }
+
+    /// In units of 0.625 ms.
+    public var advertisingInterval: UInt32? {
+        first(.advertisingInterval, length: 2) ?? first(.advertisingIntervalLong, length: 3)
+            ?? first(.advertisingIntervalLong, length: 4)
+    }
+
+    private func contains(_ type: ADType) -> Bool {
+        var isFound = false
+        forEachStructure { if $0.type == type { isFound = true } }
+        return isFound
+    }
+
+    private func uuids(where isWanted: (ADType) -> Bool) -> [BluetoothUUID] {
+        var result: [BluetoothUUID] = []
+        forEachStructure { structure in
+            guard isWanted(structure.type) else { return }
+            var uuids = structure.uuids
+            while let uuid = uuids.next() { result.append(uuid) }
+        }
+        return result
+    }
+
+    /// The little-endian number that fills the first structure of a type and length.
+    private func first(_ type: ADType, length: Int) -> UInt32? {
+        var value: UInt32?
+        forEachStructure { structure in
+            guard structure.type == type, structure.data.byteCount == length, value == nil else { return }
+            var number: UInt32 = 0
+            for index in (0..<length).reversed() { number = number << 8 | UInt32(structure.data[checked: index] ?? 0) }
+            value = number
+        }
+        return value
+    }
+}
+
+/// Reads UTF-8; what is not is replaced.
+private func text(_ bytes: RawSpan) -> String {
+    String(decoding: [UInt8](copying: bytes), as: UTF8.self)
+}

@@ -1,0 +1,17 @@
+/// What a device looks like: a category in the upper 10 bits, a subcategory in the lower 6 (Assigned Numbers, 2.6).
+public struct Appearance: RawRepresentable, Hashable, Sendable {
+    public let rawValue: UInt16
+
+    @inlinable
+    public init(rawValue: UInt16) { self.rawValue = rawValue }
+
+    public static let unknown = Appearance(rawValue: 0)
+
+    /// 0 to 1023.
+    @inlinable
+    public var category: UInt16 { rawValue >> 6 }
+
+    /// 0 to 63.
+    @inlinable
+    public var subcategory: UInt8 { UInt8(rawValue & 0x3F) }
+}
