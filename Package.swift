@@ -39,7 +39,10 @@ let package = Package(
         .systemLibrary(name: "CBluetooth", pkgConfig: "bluez", providers: [.apt(["libbluetooth-dev"])]),
         .target(
             name: "HCITransport",
-            dependencies: ["ByteCoding", "BluetoothTypes", "HCI", "Capture", "CBluetooth"],
+            dependencies: [
+                "ByteCoding", "BluetoothTypes", "HCI", "Capture", "CBluetooth",
+                .product(name: "DequeModule", package: "swift-collections"),
+            ],
             swiftSettings: engine
         ),
         .target(

@@ -1,0 +1,204 @@
+#ifndef CBLUETOOTH_H
+#define CBLUETOOTH_H
+
+/*
+ * What Swift cannot import by itself from libbluetooth-dev and the C library: request numbers that are macros with
+ * sizeof, calls that take unions or variable arguments, constants with casts.
+ *
+ * Every function returns zero or a useful number on success and the negative errno on failure. Nothing here needs
+ * libbluetooth at run time; only its headers are used.
+ */
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+#include <fcntl.h>
+#include <termios.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <bluetooth/bluetooth.h>
+#include <bluetooth/hci.h>
+
+/* ERFKILL is not in every C library's errno.h. */
+static const int ble_ERFKILL = 132;
+
+static inline int ble_result(int result) { return result < 0 ? -errno : result; }
+
+/* HCI sockets */
+
+/* A non-blocking raw HCI socket, bound to nothing. */
+static inline int ble_hci_socket(void)
+{
+    return ble_result(socket(AF_BLUETOOTH, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, BTPROTO_HCI));
+}
+
+/* Binds to adapter `device` (0xFFFF for none) on one of HCI_CHANNEL_*. */
+static inline int ble_hci_bind(int fd, uint16_t device, uint16_t channel)
+{
+    struct sockaddr_hci address;
+    memset(&address, 0, sizeof(address));
+    address.hci_family = AF_BLUETOOTH;
+    address.hci_dev = device;
+    address.hci_channel = channel;
+    return ble_result(bind(fd, (struct sockaddr *)&address, sizeof(address)));
+}
+
+/* Lets every packet type and every event through a raw channel. The event mask has 64 bits, the type mask 32. */
+static inline int ble_hci_pass_everything(int fd)
+{
+    struct hci_filter filter;
+    memset(&filter, 0, sizeof(filter));
+    filter.type_mask = 0xFFFFFFFFu;
+    filter.event_mask[0] = 0xFFFFFFFFu;
+    filter.event_mask[1] = 0xFFFFFFFFu;
+    return ble_result(setsockopt(fd, SOL_HCI, HCI_FILTER, &filter, sizeof(filter)));
+}
+
+static inline int ble_hci_bring_up(int fd, uint16_t device)
+{
+    return ble_result(ioctl(fd, HCIDEVUP, (unsigned long)device));
+}
+
+static inline int ble_hci_bring_down(int fd, uint16_t device)
+{
+    return ble_result(ioctl(fd, HCIDEVDOWN, (unsigned long)device));
+}
+
+/* Writes the indices of up to 32 adapters and returns how many there are. */
+static inline int ble_hci_list(int fd, uint16_t indices[32])
+{
+    struct {
+        struct hci_dev_list_req list;
+        struct hci_dev_req room[32];
+    } request;
+    memset(&request, 0, sizeof(request));
+    request.list.dev_num = 32;
+    if (ioctl(fd, HCIGETDEVLIST, &request) < 0)
+        return -errno;
+    int count = request.list.dev_num < 32 ? request.list.dev_num : 32;
+    const char *requests = (const char *)&request + offsetof(struct hci_dev_list_req, dev_req);
+    for (int i = 0; i < count; i++) {
+        struct hci_dev_req one;
+        memcpy(&one, requests + (size_t)i * sizeof(one), sizeof(one));
+        indices[i] = one.dev_id;
+    }
+    return count;
+}
+
+struct ble_hci_information {
+    char name[9];
+    uint64_t address;
+    uint32_t flags;
+    uint8_t bus;
+};
+
+static inline int ble_hci_get_information(int fd, uint16_t device, struct ble_hci_information *information)
+{
+    struct hci_dev_info raw;
+    memset(&raw, 0, sizeof(raw));
+    raw.dev_id = device;
+    if (ioctl(fd, HCIGETDEVINFO, &raw) < 0)
+        return -errno;
+    memset(information, 0, sizeof(*information));
+    memcpy(information->name, raw.name, sizeof(raw.name));
+    for (int i = 5; i >= 0; i--)
+        information->address = information->address << 8 | raw.bdaddr.b[i];
+    information->flags = raw.flags;
+    information->bus = raw.type & 0x0F;
+    return 0;
+}
+
+/* TCP */
+
+static inline int ble_tcp_set_no_delay(int fd)
+{
+    int on = 1;
+    return ble_result(setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)));
+}
+
+/* The kernel forgets this option; it is set again after every receive. */
+static inline int ble_tcp_set_quick_ack(int fd)
+{
+    int on = 1;
+    return ble_result(setsockopt(fd, IPPROTO_TCP, TCP_QUICKACK, &on, sizeof(on)));
+}
+
+/* The pending error of a socket as a positive errno, zero for none. */
+static inline int ble_socket_error(int fd)
+{
+    int error = 0;
+    socklen_t length = sizeof(error);
+    if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length) < 0)
+        return errno;
+    return error;
+}
+
+/* Descriptors */
+
+static inline int ble_open(const char *path, int flags, unsigned mode)
+{
+    return ble_result(open(path, flags | O_CLOEXEC, mode));
+}
+
+static inline int ble_stream_socket(int family)
+{
+    return ble_result(socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+}
+
+static inline int ble_eventfd(void)
+{
+    return ble_result(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+}
+
+/* Serial lines */
+
+static inline int ble_baud_constant(uint32_t rate, speed_t *speed)
+{
+    switch (rate) {
+#define BLE_BAUD(n) case n: *speed = B##n; return 0;
+    BLE_BAUD(1200) BLE_BAUD(2400) BLE_BAUD(4800) BLE_BAUD(9600) BLE_BAUD(19200) BLE_BAUD(38400) BLE_BAUD(57600)
+    BLE_BAUD(115200) BLE_BAUD(230400) BLE_BAUD(460800) BLE_BAUD(500000) BLE_BAUD(576000) BLE_BAUD(921600)
+    BLE_BAUD(1000000) BLE_BAUD(1152000) BLE_BAUD(1500000) BLE_BAUD(2000000) BLE_BAUD(2500000) BLE_BAUD(3000000)
+    BLE_BAUD(3500000) BLE_BAUD(4000000)
+#undef BLE_BAUD
+    default: return -EINVAL;
+    }
+}
+
+/*
+ * Makes the line raw, eight bits, no parity, one stop bit (Vol 4, Part A, 3), at `rate`, with RTS/CTS where asked, takes
+ * it for this process alone and throws away what had arrived before.
+ */
+static inline int ble_serial_configure(int fd, uint32_t rate, int rts_cts)
+{
+    struct termios settings;
+    speed_t speed;
+    int result = ble_baud_constant(rate, &speed);
+    if (result < 0)
+        return result;
+    if (tcgetattr(fd, &settings) < 0)
+        return -errno;
+    cfmakeraw(&settings);
+    settings.c_cflag |= CLOCAL | CREAD;
+    settings.c_cflag &= ~(tcflag_t)CSTOPB;
+    if (rts_cts)
+        settings.c_cflag |= CRTSCTS;
+    else
+        settings.c_cflag &= ~(tcflag_t)CRTSCTS;
+    settings.c_cc[VMIN] = 1;
+    settings.c_cc[VTIME] = 0;
+    if (cfsetispeed(&settings, speed) < 0 || cfsetospeed(&settings, speed) < 0)
+        return -errno;
+    if (tcsetattr(fd, TCSANOW, &settings) < 0)
+        return -errno;
+    if (ioctl(fd, TIOCEXCL) < 0)
+        return -errno;
+    return ble_result(tcflush(fd, TCIOFLUSH));
+}
+
+#endif

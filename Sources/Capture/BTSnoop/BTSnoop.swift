@@ -1,0 +1,104 @@
+import ByteCoding
+
+/// The header of a btsnoop file: 16 octets, big-endian, as all of the format is.
+public struct BTSnoopHeader: Hashable, Sendable {
+    /// How the packets lie in the records.
+    public struct DataLink: RawRepresentable, Hashable, Sendable {
+        public let rawValue: UInt32
+
+        public init(rawValue: UInt32) { self.rawValue = rawValue }
+
+        /// HCI packets without an indicator; the record's flags tell what they are.
+        public static let hciUnencapsulated = DataLink(rawValue: 1001)
+        /// HCI packets with their H4 indicator.
+        public static let hciUART = DataLink(rawValue: 1002)
+        /// What Linux's monitor channel gives: flags hold adapter and opcode.
+        public static let linuxMonitor = DataLink(rawValue: 2001)
+    }
+
+    public static let length = 16
+    /// "btsnoop" and a zero.
+    private static let identification: UInt64 = 0x6274_736E_6F6F_7000
+
+    public var dataLink: DataLink
+
+    public init(dataLink: DataLink) {
+        self.dataLink = dataLink
+    }
+
+    public init(decoding bytes: RawSpan) throws(PacketDecodingError) {
+        var reader = ByteReader(bytes)
+        let identification = try reader.readUInt64().byteSwapped
+        guard identification == BTSnoopHeader.identification else {
+            throw .invalidValue(identification, field: "btsnoop identification pattern")
+        }
+        let version = try reader.readUInt32().byteSwapped
+        guard version == 1 else { throw .invalidValue(UInt64(version), field: "btsnoop version") }
+        dataLink = DataLink(rawValue: try reader.readUInt32().byteSwapped)
+    }
+
+    public func encode(into buffer: inout PacketBuffer) {
+        buffer.append(BTSnoopHeader.identification.byteSwapped)
+        buffer.append(UInt32(1).byteSwapped)
+        buffer.append(dataLink.rawValue.byteSwapped)
+    }
+}
+
+/// One packet of a btsnoop file.
+public struct BTSnoopRecord: ~Escapable {
+    public enum Direction: UInt32, Sendable {
+        case hostToController = 0
+        case controllerToHost = 1
+    }
+
+    /// Octets before the packet's own.
+    public static let headerLength = 24
+    /// Longer than any record of a sound file: the longest HCI packet and its indicator.
+    public static let maximumPacketLength = 1 + 4 + 0xFFFF
+    /// 1970-01-01 in microseconds since the year 0, from which the format counts.
+    private static let epoch: Int64 = 0x00DC_DDB3_0F2F_8000
+
+    public var packet: RawSpan
+    /// The packet's length before the recorder cut it.
+    public var originalLength: UInt32
+    public var flags: UInt32
+    public var cumulativeDrops: UInt32
+    public var microsecondsSince1970: Int64
+
+    @_lifetime(copy packet)
+    public init(packet: RawSpan, direction: Direction, isCommandOrEvent: Bool, microsecondsSince1970: Int64) {
+        self.packet = packet
+        originalLength = UInt32(truncatingIfNeeded: packet.byteCount)
+        flags = direction.rawValue | (isCommandOrEvent ? 2 : 0)
+        cumulativeDrops = 0
+        self.microsecondsSince1970 = microsecondsSince1970
+    }
+
+    public var direction: Direction { flags & 1 == 0 ? .hostToController : .controllerToHost }
+
+    public var isCommandOrEvent: Bool { flags & 2 != 0 }
+
+    /// Reads the record that `reader` is at.
+    @_lifetime(copy reader)
+    public init(decoding reader: inout ByteReader) throws(PacketDecodingError) {
+        originalLength = try reader.readUInt32().byteSwapped
+        let includedLength = try reader.readUInt32().byteSwapped
+        flags = try reader.readUInt32().byteSwapped
+        cumulativeDrops = try reader.readUInt32().byteSwapped
+        let timestamp = Int64(bitPattern: try reader.readUInt64().byteSwapped)
+        microsecondsSince1970 = timestamp &- BTSnoopRecord.epoch
+        guard includedLength <= BTSnoopRecord.maximumPacketLength, includedLength <= originalLength else {
+            throw .invalidLength(Int(includedLength), field: "btsnoop included length")
+        }
+        packet = try reader.readBytes(count: Int(includedLength))
+    }
+
+    public func encode(into buffer: inout PacketBuffer) {
+        buffer.append(originalLength.byteSwapped)
+        buffer.append(UInt32(truncatingIfNeeded: packet.byteCount).byteSwapped)
+        buffer.append(flags.byteSwapped)
+        buffer.append(cumulativeDrops.byteSwapped)
+        buffer.append(UInt64(bitPattern: microsecondsSince1970 &+ BTSnoopRecord.epoch).byteSwapped)
+        buffer.append(packet)
+    }
+}

@@ -1,0 +1,68 @@
+/// Why a controller cannot be reached, or no more; its description says what to do.
+public enum TransportError: Error, Hashable, Sendable {
+    /// There is no adapter of this index.
+    case noSuchAdapter(index: Int)
+    /// The adapter is up, or another program has it.
+    case adapterBusy(index: Int)
+    /// The process lacks CAP_NET_ADMIN or CAP_NET_RAW.
+    case permissionDenied(String)
+    /// The kernel has no Bluetooth.
+    case bluetoothUnavailable
+    /// The radio is blocked by rfkill.
+    case blockedByRFKill(index: Int)
+    /// The host or the path has no listener.
+    case connectionFailed(String, errno: Int32)
+    /// The name of the host has no address.
+    case unknownHost(String)
+    case connectTimedOut(String)
+    case serialLine(String, errno: Int32)
+    /// The file for the capture could not be written.
+    case captureFile(String, errno: Int32)
+    /// The other end has closed the connection.
+    case closedByPeer
+    case readFailed(errno: Int32)
+    case writeFailed(errno: Int32)
+    /// The stream has lost its framing: an octet where a packet indicator should be.
+    case brokenStream(octet: UInt8)
+    /// More waits to be written than the transport holds.
+    case overflow
+    /// No adapter was named, and there is none.
+    case noAdapter
+    /// The kind of adapter is not there in this process.
+    case unsupported(String)
+}
+
+extension TransportError: CustomStringConvertible {
+    public var description: String {
+        switch self {
+        case .noSuchAdapter(let index):
+            "there is no adapter hci\(index); `ble adapters` lists those there are"
+        case .adapterBusy(let index):
+            "hci\(index) is in use; stop what has it (`systemctl stop bluetooth`) and bring it down "
+                + "(`hciconfig hci\(index) down`), or try hci\(index)?channel=raw"
+        case .permissionDenied(let what):
+            "no permission for \(what); run as root or grant it with "
+                + "`setcap cap_net_admin,cap_net_raw+eip` on the program"
+        case .bluetoothUnavailable:
+            "this kernel has no Bluetooth sockets (`modprobe bluetooth`); "
+                + "without hardware use --adapter virtual, tcp:HOST:PORT or unix:PATH"
+        case .blockedByRFKill(let index):
+            "hci\(index) is blocked by rfkill; unblock it with `rfkill unblock bluetooth`"
+        case .connectionFailed(let what, let errno):
+            "cannot connect to \(what): \(describe(errno)); is the controller listening there?"
+        case .unknownHost(let host): "the host \(host) has no address; check its name"
+        case .connectTimedOut(let what): "\(what) does not answer; is it the right address?"
+        case .serialLine(let path, let errno): "cannot use the serial line \(path): \(describe(errno))"
+        case .captureFile(let path, let errno): "cannot write the capture file \(path): \(describe(errno))"
+        case .closedByPeer: "the controller has closed the connection"
+        case .readFailed(let errno): "reading from the controller failed: \(describe(errno))"
+        case .writeFailed(let errno): "writing to the controller failed: \(describe(errno))"
+        case .brokenStream(let octet):
+            "the stream from the controller is broken: 0x\(String(octet, radix: 16)) where an H4 packet should start"
+        case .overflow: "the controller takes nothing any more; too much waits to be written to it"
+        case .noAdapter:
+            "there is no Bluetooth adapter; name one with --adapter or BLE_ADAPTER, or use --adapter virtual"
+        case .unsupported(let what): "\(what) is not available here"
+        }
+    }
+}
