@@ -1,0 +1,51 @@
+import ATT
+import BluetoothTypes
+import ByteCoding
+
+/// What a procedure does next.
+public enum ClientStep<Output> {
+    /// A request with this opcode has been written; its response comes next.
+    case send(Opcode)
+    case finished(Result<Output, ClientError>)
+}
+
+/// One GATT sub-procedure of a client (Vol 3, Part G, 4): a state machine that writes requests and takes responses.
+///
+/// A procedure is started once and then given each response to what it wrote, until it finishes. Whatever a server
+/// answers, it finishes: each response must bring it forward.
+public protocol ClientProcedure {
+    associatedtype Output
+
+    /// Writes the first request.
+    mutating func start(mtu: Int, into buffer: inout PacketBuffer) -> ClientStep<Output>
+
+    /// Takes the response to the last request, whose opcode is the right one.
+    mutating func receive(_ response: RawSpan, mtu: Int, into buffer: inout PacketBuffer) -> ClientStep<Output>
+
+    /// Takes an Error Response to the last request.
+    mutating func receive(
+        _ error: ErrorResponse, mtu: Int, into buffer: inout PacketBuffer
+    ) -> ClientStep<Output>
+}
+
+extension ClientProcedure {
+    public mutating func receive(
+        _ error: ErrorResponse, mtu: Int, into buffer: inout PacketBuffer
+    ) -> ClientStep<Output> {
+        fail(with: error)
+    }
+
+    func fail(with error: ErrorResponse) -> ClientStep<Output> {
+        .finished(
+            .failure(
+                .attribute(
+                    error.error, handle: error.handle, request: Opcode(rawValue: error.requestOpcode) ?? .errorResponse)))
+    }
+
+    func send<PDU: ProtocolDataUnit & ~Escapable>(
+        _ request: borrowing PDU, into buffer: inout PacketBuffer
+    ) -> ClientStep<Output> {
+        request.encode(into: &buffer)
+        return .send(PDU.opcode)
+    }
+}

@@ -1,0 +1,146 @@
+import ATT
+import BluetoothTypes
+import ByteCoding
+
+/// Discovers all that a server has: primary and secondary services, what they include, characteristics and descriptors.
+public struct DiscoverAll: ClientProcedure {
+    private enum State {
+        case primaryServices(DiscoverServices)
+        case secondaryServices(DiscoverServices)
+        case includes(FindIncludedServices, service: Int)
+        case characteristics(DiscoverCharacteristics, service: Int)
+        case descriptors(DiscoverDescriptors, service: Int, characteristic: Int)
+    }
+
+    private var state = State.primaryServices(DiscoverServices())
+    private var services: [DiscoveredService] = []
+
+    public init() {}
+
+    public mutating func start(mtu: Int, into buffer: inout PacketBuffer) -> ClientStep<[DiscoveredService]> {
+        switch state {
+        case .primaryServices(var procedure):
+            let step = procedure.start(mtu: mtu, into: &buffer)
+            state = .primaryServices(procedure)
+            return advance(step, mtu, &buffer) { $0.services += $1 }
+        case .secondaryServices(var procedure):
+            let step = procedure.start(mtu: mtu, into: &buffer)
+            state = .secondaryServices(procedure)
+            return advance(step, mtu, &buffer) { $0.services += $1 }
+        case .includes(var procedure, let service):
+            let step = procedure.start(mtu: mtu, into: &buffer)
+            state = .includes(procedure, service: service)
+            return advance(step, mtu, &buffer) { $0.services[service].includedServices = $1 }
+        case .characteristics(var procedure, let service):
+            let step = procedure.start(mtu: mtu, into: &buffer)
+            state = .characteristics(procedure, service: service)
+            return advance(step, mtu, &buffer) { $0.services[service].characteristics = $1 }
+        case .descriptors(var procedure, let service, let characteristic):
+            let step = procedure.start(mtu: mtu, into: &buffer)
+            state = .descriptors(procedure, service: service, characteristic: characteristic)
+            return advance(step, mtu, &buffer) {
+                $0.services[service].characteristics[characteristic].descriptors = $1
+            }
+        }
+    }
+
+    public mutating func receive(
+        _ response: RawSpan, mtu: Int, into buffer: inout PacketBuffer
+    ) -> ClientStep<[DiscoveredService]> {
+        switch state {
+        case .primaryServices(var procedure):
+            let step = procedure.receive(response, mtu: mtu, into: &buffer)
+            state = .primaryServices(procedure)
+            return advance(step, mtu, &buffer) { $0.services += $1 }
+        case .secondaryServices(var procedure):
+            let step = procedure.receive(response, mtu: mtu, into: &buffer)
+            state = .secondaryServices(procedure)
+            return advance(step, mtu, &buffer) { $0.services += $1 }
+        case .includes(var procedure, let service):
+            let step = procedure.receive(response, mtu: mtu, into: &buffer)
+            state = .includes(procedure, service: service)
+            return advance(step, mtu, &buffer) { $0.services[service].includedServices = $1 }
+        case .characteristics(var procedure, let service):
+            let step = procedure.receive(response, mtu: mtu, into: &buffer)
+            state = .characteristics(procedure, service: service)
+            return advance(step, mtu, &buffer) { $0.services[service].characteristics = $1 }
+        case .descriptors(var procedure, let service, let characteristic):
+            let step = procedure.receive(response, mtu: mtu, into: &buffer)
+            state = .descriptors(procedure, service: service, characteristic: characteristic)
+            return advance(step, mtu, &buffer) {
+                $0.services[service].characteristics[characteristic].descriptors = $1
+            }
+        }
+    }
+
+    public mutating func receive(
+        _ error: ErrorResponse, mtu: Int, into buffer: inout PacketBuffer
+    ) -> ClientStep<[DiscoveredService]> {
+        switch state {
+        case .primaryServices(var procedure):
+            let step = procedure.receive(error, mtu: mtu, into: &buffer)
+            return advance(step, mtu, &buffer) { $0.services += $1 }
+        case .secondaryServices(var procedure):
+            // Some servers know no secondary services at all.
+            if error.error == .unsupportedGroupType { return next(mtu, &buffer) }
+            let step = procedure.receive(error, mtu: mtu, into: &buffer)
+            return advance(step, mtu, &buffer) { $0.services += $1 }
+        case .includes(var procedure, let service):
+            let step = procedure.receive(error, mtu: mtu, into: &buffer)
+            return advance(step, mtu, &buffer) { $0.services[service].includedServices = $1 }
+        case .characteristics(var procedure, let service):
+            let step = procedure.receive(error, mtu: mtu, into: &buffer)
+            return advance(step, mtu, &buffer) { $0.services[service].characteristics = $1 }
+        case .descriptors(var procedure, let service, let characteristic):
+            let step = procedure.receive(error, mtu: mtu, into: &buffer)
+            return advance(step, mtu, &buffer) {
+                $0.services[service].characteristics[characteristic].descriptors = $1
+            }
+        }
+    }
+
+    /// Goes on with the step of the procedure under way, or keeps its result and starts the next.
+    private mutating func advance<Part>(
+        _ step: ClientStep<Part>, _ mtu: Int, _ buffer: inout PacketBuffer, keep: (inout DiscoverAll, Part) -> Void
+    ) -> ClientStep<[DiscoveredService]> {
+        switch step {
+        case .send(let opcode): return .send(opcode)
+        case .finished(.failure(let error)): return .finished(.failure(error))
+        case .finished(.success(let part)):
+            keep(&self, part)
+            return next(mtu, &buffer)
+        }
+    }
+
+    private mutating func next(_ mtu: Int, _ buffer: inout PacketBuffer) -> ClientStep<[DiscoveredService]> {
+        switch state {
+        case .primaryServices:
+            state = .secondaryServices(DiscoverServices(isPrimary: false))
+        case .secondaryServices:
+            services.sort { $0.handle < $1.handle }
+            guard !services.isEmpty else { return .finished(.success([])) }
+            state = .includes(FindIncludedServices(range: services[0].range), service: 0)
+        case .includes(_, let service):
+            state = .characteristics(DiscoverCharacteristics(range: services[service].range), service: service)
+        case .characteristics(_, let service):
+            return nextDescriptors(service: service, after: -1, mtu, &buffer)
+        case .descriptors(_, let service, let characteristic):
+            return nextDescriptors(service: service, after: characteristic, mtu, &buffer)
+        }
+        return start(mtu: mtu, into: &buffer)
+    }
+
+    private mutating func nextDescriptors(
+        service: Int, after characteristic: Int, _ mtu: Int, _ buffer: inout PacketBuffer
+    ) -> ClientStep<[DiscoveredService]> {
+        let characteristics = services[service].characteristics
+        for index in characteristics.indices where index > characteristic {
+            guard let range = characteristics[index].descriptorRange else { continue }
+            state = .descriptors(DiscoverDescriptors(range: range), service: service, characteristic: index)
+            return start(mtu: mtu, into: &buffer)
+        }
+        guard service + 1 < services.count else { return .finished(.success(services)) }
+        state = .includes(FindIncludedServices(range: services[service + 1].range), service: service + 1)
+        return start(mtu: mtu, into: &buffer)
+    }
+}

@@ -1,0 +1,50 @@
+import ATT
+import BluetoothTypes
+
+/// A service that a client has discovered.
+public struct DiscoveredService: Hashable, Sendable {
+    public let uuid: BluetoothUUID
+    public let isPrimary: Bool
+    /// The handle of the declaration.
+    public let handle: AttributeHandle
+    /// The last handle that belongs to the service.
+    public let endHandle: AttributeHandle
+    public internal(set) var includedServices: [IncludedService] = []
+    public internal(set) var characteristics: [DiscoveredCharacteristic] = []
+
+    var range: HandleRange { HandleRange(start: handle, end: endHandle) }
+}
+
+/// A service that another includes.
+public struct IncludedService: Hashable, Sendable {
+    public let uuid: BluetoothUUID
+    /// The handle of the include declaration.
+    public let declarationHandle: AttributeHandle
+    /// The included service's own handles.
+    public let handle: AttributeHandle
+    public let endHandle: AttributeHandle
+}
+
+/// A characteristic that a client has discovered.
+public struct DiscoveredCharacteristic: Hashable, Sendable {
+    public let uuid: BluetoothUUID
+    /// The handle of the declaration.
+    public let handle: AttributeHandle
+    public let valueHandle: AttributeHandle
+    /// The last handle that belongs to the characteristic.
+    public internal(set) var endHandle: AttributeHandle
+    public let properties: CharacteristicProperties
+    public internal(set) var descriptors: [DiscoveredDescriptor] = []
+
+    /// Where the descriptors lie; nil where there is no room for any.
+    public var descriptorRange: HandleRange? {
+        guard let start = valueHandle.next, start <= endHandle else { return nil }
+        return HandleRange(start: start, end: endHandle)
+    }
+}
+
+/// A descriptor that a client has discovered.
+public struct DiscoveredDescriptor: Hashable, Sendable {
+    public let uuid: BluetoothUUID
+    public let handle: AttributeHandle
+}

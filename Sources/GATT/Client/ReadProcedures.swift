@@ -1,0 +1,107 @@
+import ATT
+import BluetoothTypes
+import ByteCoding
+
+/// The longest attribute value (Vol 3, Part F, 3.2.9).
+public let maximumAttributeValueLength = 512
+
+/// Read Characteristic Value (Vol 3, Part G, 4.8.1): at most ATT_MTU - 1 octets.
+public struct ReadValue: ClientProcedure {
+    let handle: AttributeHandle
+
+    public init(handle: AttributeHandle) { self.handle = handle }
+
+    public mutating func start(mtu: Int, into buffer: inout PacketBuffer) -> ClientStep<[UInt8]> {
+        send(ReadRequest(handle: handle), into: &buffer)
+    }
+
+    public mutating func receive(
+        _ response: RawSpan, mtu: Int, into buffer: inout PacketBuffer
+    ) -> ClientStep<[UInt8]> {
+        guard let response = try? ReadResponse(decoding: response) else {
+            return .finished(.failure(.malformedResponse(.readRequest)))
+        }
+        return .finished(.success([UInt8](copying: response.value)))
+    }
+}
+
+/// Read Long Characteristic Values (Vol 3, Part G, 4.8.3): the whole value, part by part, up to 512 octets.
+public struct ReadLongValue: ClientProcedure {
+    let handle: AttributeHandle
+    private var value: [UInt8] = []
+
+    public init(handle: AttributeHandle) { self.handle = handle }
+
+    public mutating func start(mtu: Int, into buffer: inout PacketBuffer) -> ClientStep<[UInt8]> {
+        send(ReadRequest(handle: handle), into: &buffer)
+    }
+
+    public mutating func receive(
+        _ response: RawSpan, mtu: Int, into buffer: inout PacketBuffer
+    ) -> ClientStep<[UInt8]> {
+        // Read Response and Read Blob Response have the same form.
+        let part = response.extracting(droppingFirst: 1)
+        value += [UInt8](copying: part)
+        if part.byteCount < mtu - 1 || value.count >= maximumAttributeValueLength {
+            return .finished(.success(Array(value.prefix(maximumAttributeValueLength))))
+        }
+        return send(ReadBlobRequest(handle: handle, offset: UInt16(value.count)), into: &buffer)
+    }
+
+    public mutating func receive(
+        _ error: ErrorResponse, mtu: Int, into buffer: inout PacketBuffer
+    ) -> ClientStep<[UInt8]> {
+        // A value that ends where a part ends may be found out only by asking for more.
+        if !value.isEmpty, error.error == .invalidOffset || error.error == .attributeNotLong {
+            return .finished(.success(value))
+        }
+        return fail(with: error)
+    }
+}
+
+/// A value found by its type.
+public struct TypedValue: Hashable, Sendable {
+    public let handle: AttributeHandle
+    /// It may be cut to what one response holds.
+    public let value: [UInt8]
+}
+
+/// Read Using Characteristic UUID (Vol 3, Part G, 4.8.2), over the whole range.
+public struct ReadUsingUUID: ClientProcedure {
+    let uuid: BluetoothUUID
+    private var walk: RangeWalk
+    private var values: [TypedValue] = []
+
+    public init(uuid: BluetoothUUID, range: HandleRange = .all) {
+        self.uuid = uuid
+        walk = RangeWalk(range)
+    }
+
+    public mutating func start(mtu: Int, into buffer: inout PacketBuffer) -> ClientStep<[TypedValue]> {
+        guard walk.range.isValid else { return .finished(.failure(.invalidArgument)) }
+        return send(ReadByTypeRequest(range: walk.range, type: uuid), into: &buffer)
+    }
+
+    public mutating func receive(
+        _ response: RawSpan, mtu: Int, into buffer: inout PacketBuffer
+    ) -> ClientStep<[TypedValue]> {
+        guard let response = try? ReadByTypeResponse(decoding: response) else {
+            return .finished(.failure(.malformedResponse(.readByTypeRequest)))
+        }
+        var entries = response.entries
+        while let entry = entries.next() {
+            guard walk.advance(over: entry.handle) else {
+                return .finished(.failure(.handlesOutOfOrder(.readByTypeRequest)))
+            }
+            values.append(TypedValue(handle: entry.handle, value: [UInt8](copying: entry.value)))
+        }
+        return walk.isAtEnd ? .finished(.success(values)) : start(mtu: mtu, into: &buffer)
+    }
+
+    public mutating func receive(
+        _ error: ErrorResponse, mtu: Int, into buffer: inout PacketBuffer
+    ) -> ClientStep<[TypedValue]> {
+        if error.error == .attributeNotFound, !values.isEmpty { return .finished(.success(values)) }
+        return fail(with: error)
+    }
+}

@@ -1,0 +1,114 @@
+import ATT
+import BluetoothTypes
+import ByteCoding
+
+/// One attribute of the server.
+struct Attribute {
+    /// What stands behind it.
+    enum Content {
+        case stored([UInt8], maximumLength: Int)
+        case handled
+        /// A value of each client's own: which of the bits may be set.
+        case clientConfiguration(ClientConfiguration, valueHandle: AttributeHandle)
+        case clientSupportedFeatures
+    }
+
+    let handle: AttributeHandle
+    let type: BluetoothUUID
+    var content: Content
+    let permissions: AttributePermissions
+    /// Of a service's declaration, the last handle of the service; of any other attribute its own.
+    let groupEnd: AttributeHandle
+
+    /// The value where the server itself has one that is the same for all clients.
+    var storedValue: [UInt8]? {
+        if case .stored(let value, _) = content { value } else { nil }
+    }
+}
+
+/// The attributes of a server in the order of their handles (Vol 3, Part F, 3.2, and Part G, 2.6).
+///
+/// An attribute is found by its handle in constant time; a range is walked from its first attribute.
+public struct AttributeDatabase {
+    private(set) var attributes: [Attribute] = []
+    /// For each handle, the index of the first attribute at or after it.
+    private var indices: [UInt16] = []
+    private(set) var services: [PublishedService] = []
+
+    public init() {}
+
+    // MARK: Looking up
+
+    func index(of handle: AttributeHandle) -> Int? {
+        let index = firstIndex(atOrAfter: handle)
+        return index < attributes.count && attributes[index].handle == handle ? index : nil
+    }
+
+    func attribute(_ handle: AttributeHandle) -> Attribute? {
+        index(of: handle).map { attributes[$0] }
+    }
+
+    /// The index of the first attribute at or after a handle; the number of attributes where there is none.
+    func firstIndex(atOrAfter handle: AttributeHandle) -> Int {
+        let position = Int(handle.rawValue)
+        return position < indices.count ? Int(indices[position]) : attributes.count
+    }
+
+    // MARK: Changing
+
+    mutating func setValue(_ value: [UInt8], at index: Int) {
+        guard case .stored(_, let maximumLength) = attributes[index].content else { return }
+        attributes[index].content = .stored(value, maximumLength: maximumLength)
+    }
+
+    /// Adds services and gives those attributes handles that have none, from the end of the database on.
+    ///
+    /// - Returns: the services with their handles, in the order given.
+    public mutating func publish(_ definitions: [ServiceDefinition]) throws(DatabaseError) -> [PublishedService] {
+        var builder = DatabaseBuilder(existing: attributes, services: services)
+        let published = try builder.add(definitions)
+        attributes = builder.attributes
+        services.append(contentsOf: published)
+        reindex()
+        return published
+    }
+
+    /// Takes a service away; the range of its handles, or nil where there is none.
+    public mutating func remove(serviceAt handle: AttributeHandle) -> HandleRange? {
+        guard let position = services.firstIndex(where: { $0.handle == handle }) else { return nil }
+        let range = HandleRange(start: services[position].handle, end: services[position].endHandle)
+        services.remove(at: position)
+        attributes.removeAll { $0.handle >= range.start && $0.handle <= range.end }
+        reindex()
+        return range
+    }
+
+    private mutating func reindex() {
+        indices.removeAll(keepingCapacity: true)
+        for (index, attribute) in attributes.enumerated() {
+            while indices.count <= Int(attribute.handle.rawValue) { indices.append(UInt16(index)) }
+        }
+    }
+
+    // MARK: Hash
+
+    /// What the Database Hash is the AES-CMAC of, with a key of zeros (Vol 3, Part G, 7.3.1).
+    public var hashInput: [UInt8] {
+        var buffer = PacketBuffer(capacity: attributes.count * 16, headroom: 0)
+        for attribute in attributes {
+            switch attribute.type {
+            case .primaryService, .secondaryService, .include, .characteristic, .characteristicExtendedProperties:
+                buffer.append(attribute.handle.rawValue)
+                attribute.type.encode(into: &buffer)
+                buffer.append(attribute.storedValue ?? [])
+            case .characteristicUserDescription, .clientCharacteristicConfiguration,
+                .serverCharacteristicConfiguration, .characteristicPresentationFormat, .characteristicAggregateFormat:
+                buffer.append(attribute.handle.rawValue)
+                attribute.type.encode(into: &buffer)
+            default:
+                break
+            }
+        }
+        return [UInt8](copying: buffer.bytes)
+    }
+}

@@ -1,0 +1,135 @@
+import BluetoothTypes
+
+/// A service as an app declares it.
+public struct ServiceDefinition: Hashable, Sendable {
+    public var uuid: BluetoothUUID
+    public var isPrimary: Bool
+    /// The declaration's handle; nil for the next that is free.
+    public var handle: AttributeHandle?
+    /// The last handle that is kept for the service; nil for its last attribute's.
+    public var endHandle: AttributeHandle?
+    public var includes: [Include]
+    public var characteristics: [CharacteristicDefinition]
+
+    /// A service that this one includes.
+    public enum Include: Hashable, Sendable {
+        /// The service at this index of those published together.
+        case index(Int)
+        /// The service whose declaration has this handle.
+        case handle(AttributeHandle)
+    }
+
+    public init(
+        uuid: BluetoothUUID,
+        isPrimary: Bool = true,
+        handle: AttributeHandle? = nil,
+        endHandle: AttributeHandle? = nil,
+        includes: [Include] = [],
+        characteristics: [CharacteristicDefinition] = []
+    ) {
+        self.uuid = uuid
+        self.isPrimary = isPrimary
+        self.handle = handle
+        self.endHandle = endHandle
+        self.includes = includes
+        self.characteristics = characteristics
+    }
+}
+
+/// A characteristic as an app declares it.
+public struct CharacteristicDefinition: Hashable, Sendable {
+    /// Where a value comes from and goes to.
+    public enum Value: Hashable, Sendable {
+        /// Kept by the server; clients may write it where the permissions say so, up to a length of at most 512 octets.
+        case stored([UInt8], maximumLength: Int = 512)
+        /// Each read and write is the app's to answer.
+        case handled
+    }
+
+    public var uuid: BluetoothUUID
+    /// The declaration's handle; nil for the next that is free. The value's is the one after it.
+    public var handle: AttributeHandle?
+    public var properties: CharacteristicProperties
+    public var permissions: AttributePermissions
+    public var value: Value
+    public var descriptors: [DescriptorDefinition]
+
+    public init(
+        uuid: BluetoothUUID,
+        handle: AttributeHandle? = nil,
+        properties: CharacteristicProperties,
+        permissions: AttributePermissions,
+        value: Value,
+        descriptors: [DescriptorDefinition] = []
+    ) {
+        self.uuid = uuid
+        self.handle = handle
+        self.properties = properties
+        self.permissions = permissions
+        self.value = value
+        self.descriptors = descriptors
+    }
+}
+
+/// A descriptor as an app declares it.
+///
+/// The Client Characteristic Configuration and Extended Properties descriptors are made where the properties ask for them;
+/// one that is declared only gives them a place.
+public struct DescriptorDefinition: Hashable, Sendable {
+    public var uuid: BluetoothUUID
+    public var handle: AttributeHandle?
+    public var value: CharacteristicDefinition.Value
+    public var permissions: AttributePermissions
+
+    public init(
+        uuid: BluetoothUUID,
+        handle: AttributeHandle? = nil,
+        value: CharacteristicDefinition.Value,
+        permissions: AttributePermissions = .read
+    ) {
+        self.uuid = uuid
+        self.handle = handle
+        self.value = value
+        self.permissions = permissions
+    }
+}
+
+/// A service that is in the database, with its handles.
+public struct PublishedService: Hashable, Sendable {
+    public let uuid: BluetoothUUID
+    public let handle: AttributeHandle
+    public let endHandle: AttributeHandle
+    public let characteristics: [PublishedCharacteristic]
+}
+
+/// A characteristic that is in the database, with its handles.
+public struct PublishedCharacteristic: Hashable, Sendable {
+    public let uuid: BluetoothUUID
+    public let handle: AttributeHandle
+    public let valueHandle: AttributeHandle
+    public let clientConfigurationHandle: AttributeHandle?
+    public let descriptorHandles: [AttributeHandle]
+}
+
+/// Why services cannot be published.
+public enum DatabaseError: Error, Hashable, Sendable {
+    /// The handle is used already, or lies below one before it in the service.
+    case handleNotFree(AttributeHandle)
+    /// There is no handle left.
+    case handlesExhausted
+    /// A value is longer than it may be: 512 octets at the most.
+    case valueTooLong(BluetoothUUID, length: Int)
+    /// A service includes one that is not there.
+    case noSuchInclude(BluetoothUUID)
+}
+
+extension DatabaseError: CustomStringConvertible {
+    public var description: String {
+        switch self {
+        case .handleNotFree(let handle): "attribute handle \(handle) is not free"
+        case .handlesExhausted: "there are no attribute handles left"
+        case .valueTooLong(let uuid, let length): "the value of \(uuid) has \(length) octets; at most 512 are allowed"
+        case .noSuchInclude(let uuid): "service \(uuid) includes a service that is not published"
+        }
+    }
+}

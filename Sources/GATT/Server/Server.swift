@@ -1,0 +1,69 @@
+import ATT
+import BluetoothTypes
+import ByteCoding
+
+/// A GATT server: the database that all clients see. Each client has a ``ServerSession``.
+public final class Server {
+    /// Computes AES-CMAC of a message with a key of 16 octets, both most significant octet first.
+    public typealias CMAC = (_ key: [UInt8], _ message: [UInt8]) -> [UInt8]
+
+    public private(set) var database = AttributeDatabase()
+    private let cmac: CMAC?
+    private var hashIndexHandle: AttributeHandle?
+    private var serviceChangedHandle: AttributeHandle?
+    /// Counts changes of the database, so that a session knows whether its client has missed one.
+    private(set) var revision: UInt64 = 0
+
+    /// - Parameter cmac: for the Database Hash; without it the hash is zero.
+    public init(cmac: CMAC? = nil) {
+        self.cmac = cmac
+    }
+
+    /// The value handle of Service Changed, where the GATT service is published.
+    public var serviceChanged: AttributeHandle? { serviceChangedHandle }
+
+    /// Publishes services; clients that are connected are to be told of ``changedRange(_:)``.
+    public func publish(_ definitions: [ServiceDefinition]) throws(DatabaseError) -> [PublishedService] {
+        let published = try database.publish(definitions)
+        for service in published where service.uuid == .genericAttributeService {
+            hashIndexHandle = service.characteristics.first { $0.uuid == .databaseHash }?.valueHandle
+            serviceChangedHandle = service.characteristics.first { $0.uuid == .serviceChanged }?.valueHandle
+        }
+        databaseChanged()
+        return published
+    }
+
+    /// Takes a service away; the range of handles that clients are to be told of, or nil where there is none.
+    public func remove(serviceAt handle: AttributeHandle) -> HandleRange? {
+        guard let range = database.remove(serviceAt: handle) else { return nil }
+        databaseChanged()
+        return range
+    }
+
+    /// The value of an attribute that the server keeps; nil for any other.
+    public func value(of handle: AttributeHandle) -> [UInt8]? {
+        database.attribute(handle)?.storedValue
+    }
+
+    /// Sets a value that the server keeps; false where there is none, or it is too long.
+    @discardableResult
+    public func setValue(_ value: [UInt8], of handle: AttributeHandle) -> Bool {
+        guard let index = database.index(of: handle),
+            case .stored(_, let maximumLength) = database.attributes[index].content, value.count <= maximumLength
+        else { return false }
+        database.setValue(value, at: index)
+        return true
+    }
+
+    func setValue(_ value: [UInt8], at index: Int) {
+        database.setValue(value, at: index)
+    }
+
+    private func databaseChanged() {
+        revision += 1
+        guard let hashIndexHandle, let index = database.index(of: hashIndexHandle), let cmac else { return }
+        let hash = cmac(Array(repeating: 0, count: 16), database.hashInput)
+        // The hash is sent least significant octet first (Vol 3, Part G, 7.3).
+        database.setValue(hash.reversed(), at: index)
+    }
+}
