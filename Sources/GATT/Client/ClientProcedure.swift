@@ -3,7 +3,7 @@ import BluetoothTypes
 import ByteCoding
 
 /// What a procedure does next.
-public enum ClientStep<Output> {
+public enum ClientStep<Output: Sendable> {
     /// A request with this opcode has been written; its response comes next.
     case send(Opcode)
     case finished(Result<Output, ClientError>)
@@ -13,8 +13,8 @@ public enum ClientStep<Output> {
 ///
 /// A procedure is started once and then given each response to what it wrote, until it finishes. Whatever a server
 /// answers, it finishes: each response must bring it forward.
-public protocol ClientProcedure {
-    associatedtype Output
+public protocol ClientProcedure: Sendable {
+    associatedtype Output: Sendable
 
     /// Writes the first request.
     mutating func start(mtu: Int, into buffer: inout PacketBuffer) -> ClientStep<Output>

@@ -100,7 +100,7 @@ public struct DiscoverAll: ClientProcedure {
     }
 
     /// Goes on with the step of the procedure under way, or keeps its result and starts the next.
-    private mutating func advance<Part>(
+    private mutating func advance<Part: Sendable>(
         _ step: ClientStep<Part>, _ mtu: Int, _ buffer: inout PacketBuffer, keep: (inout DiscoverAll, Part) -> Void
     ) -> ClientStep<[DiscoveredService]> {
         switch step {

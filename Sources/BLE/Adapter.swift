@@ -1,0 +1,124 @@
+import BluetoothHost
+import CryptoExtras
+import Dispatch
+import HCI
+import HCITransport
+import Logging
+
+/// One Bluetooth controller and the host on it.
+///
+/// ```swift
+/// let adapter = try await Adapter.open(AdapterSpecification(parsing: "hci0"))
+/// for try await advertisement in adapter.central.scan() {
+///     print(advertisement.address, advertisement.localName ?? "")
+/// }
+/// ```
+public final class Adapter: Sendable {
+    /// What is set when an adapter is opened.
+    public struct Configuration: Sendable {
+        /// Takes what the host has to say; nothing by default.
+        public var logger = Logger(label: "swift-ble", factory: { _ in SwiftLogNoOpLogHandler() })
+        /// Where all HCI packets are recorded as btsnoop.
+        public var capturePath: String?
+        /// The ATT_MTU that is offered to peers: 23 to 517 octets.
+        public var mtu: UInt16 = 517
+        /// Whether extended advertising, scanning and initiating are used where the controller has them.
+        public var usesExtendedCommands = true
+        /// How long the controller may take to answer a command.
+        public var commandTimeout = Duration.seconds(4)
+        /// How long a scan may be silent before it is restarted; nil for ever.
+        public var scanSilenceTimeout: Duration? = .seconds(90)
+        /// The host's random static address; nil for the controller's public address, or a new random one where it has none.
+        public var identityAddress: DeviceAddress?
+        /// The GAP Device Name.
+        public var deviceName = "swift-ble"
+        public var appearance = Appearance.unknown
+
+        public init() {}
+    }
+
+    /// Finds and connects to peripherals.
+    public let central: Central
+    /// Advertises and serves centrals.
+    public let peripheral: Peripheral
+    let host: BluetoothHost
+
+    init(host: BluetoothHost) {
+        self.host = host
+        central = Central(host: host)
+        peripheral = Peripheral(host: host)
+    }
+
+    /// Opens a controller and brings it up.
+    public static func open(
+        _ specification: AdapterSpecification, configuration: Configuration = Configuration()
+    ) async throws(BLEError) -> Adapter {
+        let linger = Linger()
+        let loop = DispatchEventLoop(label: "swift-ble.\(specification)") { linger.interrupt() }
+        var options = TransportOptions()
+        options.linger = linger
+        let file: CaptureFile?
+        do throws(TransportError) {
+            file = try configuration.capturePath.map { path throws(TransportError) in try CaptureFile(path: path) }
+        } catch {
+            throw .adapter(error)
+        }
+        let transportOptions = options
+        return try await open(on: loop, configuration: configuration) { () async throws(TransportError) in
+            let transport = try await specification.open(
+                on: loop.queue, options: transportOptions, makeVirtual: VirtualAdapters.opener(on: loop))
+            return file.map { RecordingTransport(transport, file: $0) } ?? transport
+        }
+    }
+
+    /// Brings up a controller behind a transport of one's own.
+    package static func open(
+        on loop: any EventLoop, configuration: Configuration, transport: @escaping TransportOpener
+    ) async throws(BLEError) -> Adapter {
+        var settings = BluetoothHost.Configuration()
+        settings.logger = configuration.logger
+        settings.mtu = min(max(configuration.mtu, 23), 517)
+        settings.usesExtendedCommands = configuration.usesExtendedCommands
+        settings.commandTimeout = configuration.commandTimeout
+        settings.scanSilenceTimeout = configuration.scanSilenceTimeout
+        settings.identityAddress = configuration.identityAddress
+        settings.deviceName = configuration.deviceName
+        settings.appearance = configuration.appearance
+        settings.cmac = aesCMAC
+        let host = BluetoothHost(
+            loop: loop, configuration: settings, random: SystemRandomNumberGenerator(), openTransport: transport)
+        try await translating("bringing the controller up") { () throws(HostError) in try await host.start() }
+        return Adapter(host: host)
+    }
+
+    /// What the controller is and can do.
+    public var information: ControllerInformation {
+        get async throws(BLEError) {
+            try await translating { () throws(HostError) in try await host.controllerInformation() }
+        }
+    }
+
+    /// What happens to the adapter from now on: each call gives events of its own.
+    public func events() async -> Events<HostEvent> {
+        let mailbox = Mailbox<HostEvent, Never>(limit: 256)
+        let host = host
+        let observer = await host.observe { event in
+            mailbox.post(event)
+            if case .closed = event { mailbox.finish() }
+        }
+        return Events(mailbox: mailbox) { Task { await host.removeObserver(observer) } }
+    }
+
+    /// Ends all links, scans and advertisements and lets the controller go.
+    public func close() async {
+        await host.close()
+    }
+}
+
+/// AES-CMAC (RFC 4493); an impossible key length gives nothing.
+@Sendable
+private func aesCMAC(key: [UInt8], message: [UInt8]) -> [UInt8] {
+    guard var cmac = try? AES.CMAC(key: SymmetricKey(data: key)) else { return [] }
+    cmac.update(data: message)
+    return Array(cmac.finalize())
+}

@@ -1,0 +1,80 @@
+import ATT
+import HCI
+
+/// Why something could not be done; the description says in one line what to do about it.
+public enum BLEError: Error, Hashable, Sendable {
+    /// The controller cannot be reached.
+    case adapter(TransportError)
+    /// The controller refused, or left unanswered, what it was asked.
+    case controllerFailed(String)
+    /// The adapter is being brought up again after a failure.
+    case notReady
+    /// The adapter was closed.
+    case closed
+    /// The time for it was over; the text says what took too long.
+    case timedOut(String)
+    case cancelled
+    /// The link is gone.
+    case disconnected(DisconnectionReason)
+    /// The peer answered with an error of the Attribute Protocol.
+    case attribute(ATT.ErrorCode, handle: AttributeHandle)
+    /// The peer broke the protocol.
+    case malformedResponse(String)
+    /// A service or characteristic that is not there.
+    case notFound(String)
+    /// The controller or the characteristic cannot do it.
+    case notSupported(String)
+    case invalidArgument(String)
+}
+
+extension BLEError: CustomStringConvertible {
+    public var description: String {
+        switch self {
+        case .adapter(let error): "\(error)"
+        case .controllerFailed(let what): what
+        case .notReady: "the controller is being brought up again; try again in a moment"
+        case .closed: "the adapter is closed"
+        case .timedOut(let what): "timed out: \(what)"
+        case .cancelled: "cancelled"
+        case .disconnected(let reason): "disconnected: \(reason)"
+        case .attribute(let error, let handle): "the peer answered: \(error) (attribute \(handle))"
+        case .malformedResponse(let what): what
+        case .notFound(let what): "not found: \(what)"
+        case .notSupported(let what): "not supported: \(what)"
+        case .invalidArgument(let what): what
+        }
+    }
+}
+
+extension BLEError {
+    /// - Parameter what: what took too long, where it did.
+    init(_ error: HostError, doing what: @autoclosure () -> String = "the operation") {
+        self =
+            switch error {
+            case .transport(let error): .adapter(error)
+            case .command(let failure): .controllerFailed("\(failure)")
+            case .notReady: .notReady
+            case .closed: .closed
+            case .timedOut: .timedOut(what())
+            case .cancelled: .cancelled
+            case .disconnected(let reason): .disconnected(reason)
+            case .client(.attribute(let code, let handle, _)): .attribute(code, handle: handle)
+            case .client(.cancelled): .cancelled
+            case .client(let error): .malformedResponse("\(error)")
+            case .notSupported(let what): .notSupported(what)
+            case .invalidArgument(let what): .invalidArgument(what)
+            }
+    }
+}
+
+/// Runs `body` and gives its errors the face's form.
+func translating<Value>(
+    _ what: @autoclosure () -> String = "the operation",
+    _ body: () async throws(HostError) -> Value
+) async throws(BLEError) -> Value {
+    do throws(HostError) {
+        return try await body()
+    } catch {
+        throw BLEError(error, doing: what())
+    }
+}

@@ -1,0 +1,80 @@
+import BluetoothHost
+
+/// The central and observer roles of an adapter.
+public struct Central: Sendable {
+    let host: BluetoothHost
+
+    /// Scans for as long as the result is iterated; each iteration is a scan of its own.
+    public func scan(_ options: ScanOptions = ScanOptions()) -> ScanResults {
+        ScanResults(host: host, options: options)
+    }
+
+    /// Connects to a peripheral.
+    ///
+    /// - Parameter timeout: how long to wait for it to be met; nil for as long as it takes.
+    public func connect(
+        to address: DeviceAddress,
+        timeout: Duration? = .seconds(30),
+        parameters: ConnectionParameters = ConnectionParameters()
+    ) async throws(BLEError) -> RemotePeripheral {
+        try await connect(toAnyOf: [address], timeout: timeout, parameters: parameters)
+    }
+
+    /// Connects to whichever of several peripherals is met first, by the controller's filter accept list.
+    public func connect(
+        toAnyOf addresses: [DeviceAddress],
+        timeout: Duration? = .seconds(30),
+        parameters: ConnectionParameters = ConnectionParameters()
+    ) async throws(BLEError) -> RemotePeripheral {
+        let names = addresses.map { "\($0)" }.joined(separator: ", ")
+        return try await translating("connecting to \(names)") { () throws(HostError) in
+            let link = try await host.connect(toAnyOf: Set(addresses), parameters: parameters, timeout: timeout)
+            return RemotePeripheral(host: host, link: link, address: try await host.information(on: link).peer)
+        }
+    }
+}
+
+/// What a scan finds: an advertiser each time there is something new of it.
+public struct ScanResults: AsyncSequence, Sendable {
+    public typealias Element = Advertisement
+    public typealias Failure = BLEError
+
+    let host: BluetoothHost
+    let options: ScanOptions
+
+    public func makeAsyncIterator() -> Iterator {
+        Iterator(host: host, options: options)
+    }
+
+    public struct Iterator: AsyncIteratorProtocol {
+        private let host: BluetoothHost
+        private let options: ScanOptions
+        private var base: MailboxIterator<Advertisement, BLEError>?
+
+        init(host: BluetoothHost, options: ScanOptions) {
+            self.host = host
+            self.options = options
+        }
+
+        public mutating func next() async throws(BLEError) -> Advertisement? {
+            try await next(isolation: nil)
+        }
+
+        public mutating func next(
+            isolation actor: isolated (any Actor)?
+        ) async throws(BLEError) -> Advertisement? {
+            if let base { return try await base.next(isolation: actor) }
+            let mailbox = Mailbox<Advertisement, BLEError>(limit: 4096)
+            let host = host
+            let scan = await host.startScan(options) { event in
+                switch event {
+                case .advertisement(let advertisement): mailbox.post(advertisement)
+                case .ended(let error): mailbox.finish(BLEError(error))
+                }
+            }
+            let base = MailboxIterator(mailbox) { Task { await host.stopScan(scan) } }
+            self.base = base
+            return try await base.next(isolation: actor)
+        }
+    }
+}

@@ -1,0 +1,4 @@
+@_exported import BluetoothHost
+@_exported import BluetoothTypes
+@_exported import GATT
+@_exported import HCITransport

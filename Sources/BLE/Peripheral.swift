@@ -1,0 +1,154 @@
+import ATT
+import BluetoothHost
+
+/// Names a client of our server for as long as it is connected.
+public typealias ClientID = LinkIdentifier
+
+/// What happens to our server.
+public enum PeripheralEvent: Sendable {
+    /// What a client wants to be sent.
+    public enum SubscriptionKind: String, Sendable {
+        case notify
+        case indicate
+    }
+
+    case connected(ClientID, DeviceAddress)
+    case disconnected(ClientID, DisconnectionReason)
+    case read(ClientID, AttributeHandle, offset: Int)
+    case written(ClientID, AttributeHandle, offset: Int, value: [UInt8], isCommand: Bool)
+    case subscribed(ClientID, AttributeHandle, SubscriptionKind)
+    case unsubscribed(ClientID, AttributeHandle, SubscriptionKind)
+    case mtuChanged(ClientID, Int)
+}
+
+/// The peripheral and broadcaster roles of an adapter: its GATT server and its advertisements.
+public struct Peripheral: Sendable {
+    /// Answers accesses to values that are the app's: what is read, or nothing for what is written; or an error.
+    public typealias ValueHandler =
+        @Sendable (_ client: ClientID, _ access: AccessRequest.Kind) async -> Result<[UInt8], ATT.ErrorCode>
+
+    let host: BluetoothHost
+
+    // MARK: The server
+
+    /// Adds services to the server, beside GAP and GATT.
+    ///
+    /// - Parameter handler: answers for values that are declared as handled.
+    public func publish(
+        _ services: [ServiceDefinition], handler: ValueHandler? = nil
+    ) async throws(BLEError) -> [PublishedService] {
+        let host = host
+        let accessHandler = handler.map { handler -> AccessHandler in
+            { client, request in
+                Task {
+                    let result = await handler(client, request.kind)
+                    await host.answer(request.identifier, on: client, with: result)
+                }
+            }
+        }
+        do throws(DatabaseError) {
+            return try await host.publish(services, handler: accessHandler)
+        } catch {
+            throw .invalidArgument("\(error)")
+        }
+    }
+
+    /// Takes a service away; clients that want to know are told.
+    public func remove(_ service: PublishedService) async {
+        await host.removeService(at: service.handle)
+    }
+
+    /// What clients do from now on: each call gives events of its own.
+    public func events() async -> Events<PeripheralEvent> {
+        let mailbox = Mailbox<PeripheralEvent, Never>(limit: 65_536)
+        let host = host
+        let observer = await host.observeServer { event in
+            for event in PeripheralEvent.from(event) { mailbox.post(event) }
+        }
+        return Events(mailbox: mailbox) { Task { await host.removeObserver(observer) } }
+    }
+
+    /// The value of an attribute that the server keeps.
+    public func value(of handle: AttributeHandle) async -> [UInt8]? {
+        await host.value(of: handle)
+    }
+
+    /// Sets a value that the server keeps.
+    public func setValue(_ value: [UInt8], of handle: AttributeHandle) async throws(BLEError) {
+        guard await host.setValue(value, of: handle) else {
+            throw .invalidArgument("attribute \(handle) keeps no value, or none of \(value.count) octets")
+        }
+    }
+
+    /// Notifies the clients that want it, each as soon as there is room for the packet.
+    ///
+    /// - Parameter clients: nil for all that have subscribed.
+    public func notify(
+        _ value: [UInt8], of handle: AttributeHandle, to clients: [ClientID]? = nil
+    ) async throws(BLEError) {
+        let subscribers = await host.subscribers(of: handle, .notification)
+        for client in subscribers where clients?.contains(client) ?? true {
+            try await translating { () throws(HostError) in try await host.notify(value, of: handle, to: client) }
+        }
+    }
+
+    /// Indicates to the clients that want it, one after the other, and waits for each to confirm.
+    ///
+    /// - Parameter clients: nil for all that have subscribed.
+    public func indicate(
+        _ value: [UInt8], of handle: AttributeHandle, to clients: [ClientID]? = nil
+    ) async throws(BLEError) {
+        let subscribers = await host.subscribers(of: handle, .indication)
+        for client in subscribers where clients?.contains(client) ?? true {
+            try await translating { () throws(HostError) in try await host.indicate(value, of: handle, to: client) }
+        }
+    }
+
+    /// Ends a client's link and waits until it is gone.
+    public func disconnect(_ client: ClientID) async {
+        await host.disconnect(client)
+    }
+
+    // MARK: Advertising
+
+    /// Advertises until the result is stopped; over connections and failures of the controller too.
+    public func startAdvertising(
+        _ configuration: AdvertisementConfiguration
+    ) async throws(BLEError) -> AdvertisingSet {
+        let identifier = try await translating { () throws(HostError) in
+            try await host.startAdvertising(configuration)
+        }
+        return AdvertisingSet(host: host, identifier: identifier)
+    }
+}
+
+/// An advertisement that is on.
+public struct AdvertisingSet: Sendable {
+    let host: BluetoothHost
+    let identifier: AdvertisementIdentifier
+
+    public func stop() async {
+        await host.stopAdvertising(identifier)
+    }
+}
+
+extension PeripheralEvent {
+    /// The events of the face that an event of the host is.
+    static func from(_ event: ServerRoleEvent) -> [PeripheralEvent] {
+        switch event {
+        case .connected(let client, let address): return [.connected(client, address)]
+        case .disconnected(let client, let reason): return [.disconnected(client, reason)]
+        case .mtuChanged(let client, let mtu): return [.mtuChanged(client, mtu)]
+        case .access(let client, .read(let handle, let offset)): return [.read(client, handle, offset: offset)]
+        case .access(let client, .written(let write, let isCommand)):
+            return [.written(client, write.handle, offset: write.offset, value: write.value, isCommand: isCommand)]
+        case .access(let client, .configured(let handle, let old, let new)):
+            var events: [PeripheralEvent] = []
+            for (bit, kind) in [(ClientConfiguration.notification, SubscriptionKind.notify), (.indication, .indicate)] {
+                if new.contains(bit), !old.contains(bit) { events.append(.subscribed(client, handle, kind)) }
+                if old.contains(bit), !new.contains(bit) { events.append(.unsubscribed(client, handle, kind)) }
+            }
+            return events
+        }
+    }
+}

@@ -1,0 +1,105 @@
+import BluetoothTypes
+import ByteCoding
+import HCI
+import L2CAP
+
+extension BluetoothHost {
+    /// Takes one packet from the controller, with its H4 indicator.
+    func receive(_ packet: RawSpan, generation: UInt64) {
+        guard generation <= self.generation, transport != nil else { return }
+        metrics.packetsReceived.increment()
+        switch packet[checked: 0].flatMap(PacketType.init(rawValue:)) {
+        case .event: receiveEvent(packet.extracting(droppingFirst: 1))
+        case .acl: receiveACL(packet.extracting(droppingFirst: 1))
+        case .synchronous, .iso: break  // Links of kinds that this host never makes.
+        case .command, nil: countMalformed("HCI packet", .invalidValue(UInt64(packet[checked: 0] ?? 0), field: "indicator"))
+        }
+        sendPending()
+    }
+
+    func countMalformed(_ what: String, _ error: PacketDecodingError) {
+        metrics.malformed.increment()
+        logger.debug("malformed \(what): \(error)")
+    }
+
+    private func receiveACL(_ packet: RawSpan) {
+        do throws(PacketDecodingError) {
+            let packet = try ACLPacket(decoding: packet)
+            // Data for a link that has just ended may still be under way.
+            guard let link = links[packet.header.connectionHandle] else { return }
+            receive(
+                packet.payload, on: link, isStart: packet.header.packetBoundaryFlag != .continuing)
+        } catch {
+            countMalformed("ACL packet", error)
+        }
+    }
+
+    /// Hands what waits to the controller, as far as it has room.
+    func sendPending() {
+        guard let transport else { return }
+        acl.drain(
+            send: { packet in
+                metrics.packetsSent.increment()
+                transport.send(packet)
+            },
+            finish: { buffer, queue in
+                pool.giveBack(buffer)
+                if queue.frameCount < configuration.outboundFrameLimit { links[queue.handle]?.hasRoomAgain() }
+            }
+        )
+    }
+
+    private func receiveEvent(_ packet: RawSpan) {
+        do throws(PacketDecodingError) {
+            try dispatch(try Event(decoding: packet))
+        } catch {
+            countMalformed("event", error)
+        }
+    }
+
+    private func dispatch(_ event: borrowing Event) throws(PacketDecodingError) {
+        switch event {
+        case .numberOfCompletedPackets(let event):
+            var completions = event.completions
+            while let completion = completions.next() {
+                guard let link = links[completion.connectionHandle] else { continue }
+                acl.complete(Int(completion.numCompletedPackets), on: link.outbound)
+                if !link.drainWaiters.isEmpty, link.outbound.isDrained { link.resumeDrainWaiters() }
+            }
+        case .leAdvertisingReport(let event): try receive(event)
+        case .leExtendedAdvertisingReport(let event): try receive(event)
+        case .commandComplete(let event): receive(event)
+        case .commandStatus(let event): receive(event)
+        case .leConnectionComplete(let event): connectionCompleted(NewConnection(event))
+        case .leEnhancedConnectionComplete(let event): connectionCompleted(NewConnection(event))
+        case .leEnhancedConnectionCompleteV2(let event): connectionCompleted(NewConnection(event))
+        case .disconnectionComplete(let event): disconnected(event)
+        case .leConnectionUpdateComplete(let event): connectionUpdated(event)
+        case .leRemoteConnectionParameterRequest(let event): parametersRequested(event)
+        case .leDataLengthChange(let event): dataLengthChanged(event)
+        case .lePHYUpdateComplete(let event): phyUpdated(event)
+        case .leAdvertisingSetTerminated(let event): advertisingSetTerminated(event)
+        case .leScanTimeout: scanEndedByController()
+        case .leLongTermKeyRequest(let event):
+            // Without a bond there is no key to give.
+            sendAndForget(LELongTermKeyRequestNegativeReply(connectionHandle: event.connectionHandle))
+        case .encryptionChange(let event):
+            encryptionChanged(event.connectionHandle, isOn: event.status == .success && event.encryptionEnabled != .off)
+        case .encryptionChangeV2(let event):
+            encryptionChanged(event.connectionHandle, isOn: event.status == .success && event.encryptionEnabled != .off)
+        case .hardwareError(let event):
+            controllerFailed("hardware error \(event.hardwareCode)", isTransportLost: false)
+        case .dataBufferOverflow:
+            metrics.malformed.increment()
+            logger.warning("the controller's buffers have overflowed")
+        case .leReadRemoteFeaturesComplete(let event): remoteFeaturesRead(event)
+        case .readRemoteVersionInformationComplete, .encryptionKeyRefreshComplete, .leReadLocalP256PublicKeyComplete,
+            .leGenerateDHKeyComplete, .leDirectedAdvertisingReport, .lePeriodicAdvertisingSyncEstablished,
+            .lePeriodicAdvertisingReport, .lePeriodicAdvertisingSyncLost, .leScanRequestReceived,
+            .leChannelSelectionAlgorithm:
+            break
+        case .unknown(let code, let subeventCode, _):
+            logger.debug("unknown event \(code), subevent \(subeventCode.map(String.init) ?? "none")")
+        }
+    }
+}

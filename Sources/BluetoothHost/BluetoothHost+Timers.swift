@@ -1,0 +1,41 @@
+import BluetoothTypes
+
+extension BluetoothHost {
+    /// Runs `action` on the loop after `delay`.
+    func schedule(after delay: Duration, _ action: @escaping () -> Void) -> TimerQueue.Token {
+        schedule(at: loop.now + delay, action)
+    }
+
+    func schedule(at due: Instant, _ action: @escaping () -> Void) -> TimerQueue.Token {
+        let token = timers.schedule(at: due, action)
+        armAlarm()
+        return token
+    }
+
+    /// Waits without holding the loop.
+    func sleep(_ duration: Duration) async {
+        await withCheckedContinuation { continuation in
+            _ = schedule(after: duration) { continuation.resume() }
+        }
+    }
+
+    /// Sets the alarm for the next timer, unless it goes off by then anyway.
+    private func armAlarm() {
+        guard let due = timers.nextDue else { return }
+        if let armedFor, armedFor <= due { return }
+        if alarm == nil {
+            alarm = loop.makeAlarm { [weak self] in
+                self?.assumeIsolated { $0.runDueTimers() }
+            }
+        }
+        armedFor = due
+        alarm?.set(due)
+    }
+
+    private func runDueTimers() {
+        armedFor = nil
+        while let action = timers.takeDue(at: loop.now) { action() }
+        sendPending()
+        armAlarm()
+    }
+}

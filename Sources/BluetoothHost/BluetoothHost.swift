@@ -1,0 +1,168 @@
+import ATT
+import BluetoothTypes
+import ByteCoding
+import GATT
+import HCI
+import HCITransport
+import Logging
+
+/// A Bluetooth LE host on one controller: bring-up and recovery, links, GAP, GATT in both roles.
+///
+/// The actor's executor is its event loop, on which the transport calls in; so an inbound packet goes through all layers in
+/// one synchronous call chain, and no protocol state is ever seen from elsewhere. The faces call its methods and give it
+/// `@Sendable` closures, which it calls on the loop.
+package actor BluetoothHost {
+    /// What is set when a host is made.
+    package struct Configuration: Sendable {
+        package var logger = Logger(label: "swift-ble.host", factory: { _ in SwiftLogNoOpLogHandler() })
+        /// The ATT_MTU that is offered to peers: 23 to 517 octets.
+        package var mtu: UInt16 = 517
+        /// How long the controller may take to answer a command.
+        package var commandTimeout = Duration.seconds(4)
+        /// How long a scan may be silent before it is restarted; nil for ever.
+        package var scanSilenceTimeout: Duration? = .seconds(90)
+        /// The host's random static address; nil for the controller's public address, or a new random one where the
+        /// controller has none.
+        package var identityAddress: DeviceAddress?
+        /// Whether extended advertising, scanning and initiating are used where the controller has them.
+        package var usesExtendedCommands = true
+        package var deviceName = "swift-ble"
+        package var appearance = Appearance(rawValue: 0)
+        /// How many frames may wait on a link before those who write more are asked to wait.
+        package var outboundFrameLimit = 16
+        /// AES-CMAC for the Database Hash.
+        package var cmac: (@Sendable (_ key: [UInt8], _ message: [UInt8]) -> [UInt8])?
+
+        package init() {}
+    }
+
+    /// Whether the controller can be used.
+    enum Power: Equatable {
+        case off
+        case starting
+        case on
+        case recovering
+        case closed
+    }
+
+    package nonisolated let loop: any EventLoop
+    package nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+
+    let configuration: Configuration
+    let logger: Logger
+    let metrics = HostMetrics()
+    var random: any RandomNumberGenerator & Sendable
+
+    // Controller.
+    let openTransport: TransportOpener
+    var transport: (any Transport)?
+    /// Counts transports and resets, so that what an earlier one still says is not heard.
+    var generation: UInt64 = 0
+    var power = Power.off
+    var information: ControllerInformation?
+    var commands = CommandQueue()
+    var commandTimer: TimerQueue.Token?
+    var acl = ACLScheduler()
+    var recoveryDelay = Duration.milliseconds(100)
+    var lastPowerOn: Instant?
+
+    // Loop.
+    var timers = TimerQueue()
+    var alarm: (any Alarm)?
+    var armedFor: Instant?
+    var pool = BufferPool()
+
+    // Links.
+    var links: [ConnectionHandle: Link] = [:]
+    var linksByIdentifier: [LinkIdentifier: Link] = [:]
+    /// Why links that are gone have ended, for those who ask late; bounded.
+    var endedLinks = GenerationalTable<LinkIdentifier, DisconnectionReason>(limit: 256)
+    var nextIdentifier: UInt64 = 0
+
+    // GAP.
+    var scanner = Scanner()
+    var advertiser = Advertiser()
+    var connector = Connector()
+
+    // GATT.
+    let server: GATT.Server
+    var accessHandlers: [AttributeHandle: AccessHandler] = [:]
+
+    // Observers.
+    var hostObservers: [UInt64: @Sendable (HostEvent) -> Void] = [:]
+    var serverObservers: [UInt64: @Sendable (ServerRoleEvent) -> Void] = [:]
+
+    package init(
+        loop: any EventLoop,
+        configuration: Configuration,
+        random: any RandomNumberGenerator & Sendable,
+        openTransport: @escaping TransportOpener
+    ) {
+        self.loop = loop
+        self.configuration = configuration
+        self.logger = configuration.logger
+        self.random = random
+        self.openTransport = openTransport
+        self.server = BluetoothHost.makeServer(configuration)
+    }
+
+    /// Ends what apps wait for that no link's end ends.
+    func failPendingOperations(_ error: HostError) {
+        for session in scanner.sessions.values { session.deliver(.ended(error)) }
+        scanner.sessions.removeAll()
+        let attempts = connector.attempts
+        connector.attempts = []
+        for attempt in attempts { attempt.completion(.failure(error)) }
+        let entries = advertiser.entries
+        advertiser.entries = []
+        for entry in entries {
+            for observer in entry.observers { observer(.failure(error)) }
+        }
+    }
+
+    func makeIdentifier() -> UInt64 {
+        nextIdentifier += 1
+        return nextIdentifier
+    }
+}
+
+/// What happens to a host as a whole.
+public enum HostEvent: Sendable {
+    /// The controller has been brought up and can be used.
+    case poweredOn(ControllerInformation)
+    /// The controller failed and is being brought up again; all links are gone. The text says what had failed.
+    case resetting(reason: String)
+    /// A scan had been silent and was restarted.
+    case scanRestarted(afterSilence: Duration)
+    /// The host was closed.
+    case closed
+}
+
+extension BluetoothHost {
+    /// Calls `observer` on the loop with each event from now on, until ``removeObserver(_:)``.
+    package func observe(_ observer: @escaping @Sendable (HostEvent) -> Void) -> UInt64 {
+        let identifier = makeIdentifier()
+        hostObservers[identifier] = observer
+        return identifier
+    }
+
+    /// Calls `observer` on the loop with each event of the server role from now on, until ``removeObserver(_:)``.
+    package func observeServer(_ observer: @escaping @Sendable (ServerRoleEvent) -> Void) -> UInt64 {
+        let identifier = makeIdentifier()
+        serverObservers[identifier] = observer
+        return identifier
+    }
+
+    package func removeObserver(_ identifier: UInt64) {
+        hostObservers[identifier] = nil
+        serverObservers[identifier] = nil
+    }
+
+    func emit(_ event: HostEvent) {
+        for observer in hostObservers.values { observer(event) }
+    }
+
+    func emit(_ event: ServerRoleEvent) {
+        for observer in serverObservers.values { observer(event) }
+    }
+}

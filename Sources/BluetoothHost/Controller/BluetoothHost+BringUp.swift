@@ -1,0 +1,156 @@
+import BluetoothTypes
+import HCI
+
+extension BluetoothHost {
+    /// Resets the controller, learns what it can do and prepares it (Vol 6, Part D, 2).
+    ///
+    /// Only commands that the controller lists are sent, but for those that every LE controller must know.
+    func bringUp() async throws(HostError) {
+        do throws(CommandFailure) {
+            information = try await readInformation()
+        } catch {
+            throw .command(error)
+        }
+    }
+
+    private func readInformation() async throws(CommandFailure) -> ControllerInformation {
+        try await perform(Reset())
+        let version = try await perform(ReadLocalVersionInformation())
+        let commands = try await perform(ReadLocalSupportedCommands()).supportedCommands
+        let lmpFeatures = try await perform(ReadLocalSupportedFeatures()).lmpFeatures
+        let features = try await perform(LEReadLocalSupportedFeatures()).leFeatures
+        let address = try await optional(ReadBDADDR(), in: commands)?.bdADDR
+        let publicAddress = address.flatMap { $0.value == 0 || $0.value == 0xFFFF_FFFF_FFFF ? nil : $0 }
+
+        var information = ControllerInformation(
+            publicAddress: publicAddress,
+            identityAddress: chooseIdentity(publicAddress: publicAddress),
+            manufacturer: CompanyIdentifier(rawValue: version.companyIdentifier),
+            commands: commands
+        )
+        information.hciVersion = version.hciVersion.rawValue
+        information.hciSubversion = version.hciSubversion
+        information.lmpVersion = version.lmpVersion.rawValue
+        information.lmpSubversion = version.lmpSubversion
+        information.features = features
+        information.usesExtendedCommands =
+            configuration.usesExtendedCommands && features.contains(.extendedAdvertising)
+            && commands.contains(LESetExtendedAdvertisingParameters.self)
+            && commands.contains(LESetExtendedScanParameters.self)
+            && commands.contains(LEExtendedCreateConnection.self)
+
+        try await setEventMasks(information)
+        if !lmpFeatures.contains(.brEdrNotSupported) {
+            _ = try await optional(WriteLEHostSupport(leSupportedHost: true), in: commands)
+        }
+        try await readBuffers(into: &information)
+        try await readCapacities(into: &information)
+        if information.identityAddress.isRandom {
+            try await perform(LESetRandomAddress(randomAddress: information.identityAddress))
+        }
+        acl.configure(packetLength: information.aclDataLength, packetCount: information.aclPacketCount)
+        return information
+    }
+
+    /// Sends a command that the controller may lack; nil where it does, or refuses.
+    private func optional<C: Command>(
+        _ command: C, in commands: SupportedCommands
+    ) async throws(CommandFailure) -> C.ReturnParameters? {
+        guard commands.contains(C.self) else { return nil }
+        do throws(CommandFailure) {
+            return try await perform(command)
+        } catch .aborted {
+            throw .aborted
+        } catch {
+            logger.info("going on without an optional command: \(error)")
+            return nil
+        }
+    }
+
+    /// The address that stays the same for as long as the host lives, over resets too.
+    private func chooseIdentity(publicAddress: DeviceAddress?) -> DeviceAddress {
+        if let address = configuration.identityAddress ?? publicAddress { return address }
+        if let address = information?.identityAddress, address.isRandom { return address }
+        return .randomStatic(from: random.next())
+    }
+
+    private func setEventMasks(_ information: ControllerInformation) async throws(CommandFailure) {
+        try await perform(
+            SetEventMask(eventMask: [
+                .disconnectionComplete, .encryptionChange, .readRemoteVersionInformationComplete, .hardwareError,
+                .dataBufferOverflow, .encryptionKeyRefreshComplete, .leMeta,
+            ])
+        )
+        var mask: LEEventMask = [
+            .connectionComplete, .advertisingReport, .connectionUpdateComplete, .readRemoteFeaturesComplete,
+            .longTermKeyRequest,
+        ]
+        let features = information.features
+        if features.contains(.connectionParametersRequestProcedure) { mask.insert(.remoteConnectionParameterRequest) }
+        if features.contains(.dataPacketLengthExtension) { mask.insert(.dataLengthChange) }
+        if features.contains(.llPrivacy) { mask.insert([.enhancedConnectionComplete, .directedAdvertisingReport]) }
+        if features.contains(.le2MPHY) || features.contains(.leCodedPHY) { mask.insert(.phyUpdateComplete) }
+        if information.usesExtendedCommands {
+            mask.insert([
+                .enhancedConnectionComplete, .extendedAdvertisingReport, .scanTimeout, .advertisingSetTerminated,
+            ])
+        }
+        if features.contains(.channelSelectionAlgorithm2) { mask.insert(.channelSelectionAlgorithm) }
+        try await perform(LESetEventMask(leEventMask: mask))
+    }
+
+    /// LE buffers where there are any; those of BR/EDR where LE reports none (Vol 4, Part E, 7.8.2).
+    private func readBuffers(into information: inout ControllerInformation) async throws(CommandFailure) {
+        var length = 0
+        var count = 0
+        if let buffers = try await optional(LEReadBufferSizeV2(), in: information.commands) {
+            length = Int(buffers.leACLDataPacketLength)
+            count = Int(buffers.totalNumLEACLDataPackets)
+        } else {
+            let buffers = try await perform(LEReadBufferSize())
+            length = Int(buffers.leACLDataPacketLength)
+            count = Int(buffers.totalNumLEACLDataPackets)
+        }
+        if length == 0 || count == 0 {
+            let buffers = try await perform(ReadBufferSize())
+            length = Int(buffers.aclDataPacketLength)
+            count = Int(buffers.totalNumACLDataPackets)
+            information.sharesClassicBuffers = true
+        }
+        // 27 octets is the least that the specification allows (Vol 4, Part E, 7.8.2).
+        information.aclDataLength = max(length, 27)
+        information.aclPacketCount = max(count, 1)
+    }
+
+    private func readCapacities(into information: inout ControllerInformation) async throws(CommandFailure) {
+        let commands = information.commands
+        information.supportedStates = try await optional(LEReadSupportedStates(), in: commands)?.leStates ?? 0
+        if let size = try await optional(LEReadFilterAcceptListSize(), in: commands) {
+            information.filterAcceptListSize = Int(size.filterAcceptListSize)
+        }
+        if information.features.contains(.llPrivacy),
+            let size = try await optional(LEReadResolvingListSize(), in: commands)
+        {
+            information.resolvingListSize = Int(size.resolvingListSize)
+        }
+        if information.features.contains(.dataPacketLengthExtension) {
+            if let lengths = try await optional(LEReadMaximumDataLength(), in: commands) {
+                information.maximumTransmitOctets = lengths.supportedMaxTxOctets
+                information.maximumTransmitTime = lengths.supportedMaxTxTime
+                _ = try await optional(
+                    LEWriteSuggestedDefaultDataLength(
+                        suggestedMaxTxOctets: lengths.supportedMaxTxOctets, suggestedMaxTxTime: lengths.supportedMaxTxTime),
+                    in: commands
+                )
+            }
+        }
+        if information.usesExtendedCommands {
+            if let sets = try await optional(LEReadNumberOfSupportedAdvertisingSets(), in: commands) {
+                information.numberOfAdvertisingSets = max(1, Int(sets.numSupportedAdvertisingSets))
+            }
+            if let length = try await optional(LEReadMaximumAdvertisingDataLength(), in: commands) {
+                information.maximumAdvertisingDataLength = max(31, Int(length.maxAdvertisingDataLength))
+            }
+        }
+    }
+}

@@ -1,0 +1,84 @@
+import BluetoothTypes
+import ByteCoding
+import HCI
+import HCITransport
+
+extension BluetoothHost {
+    /// Sends a command and gives what it returns to `completion`, on the loop.
+    func send<C: Command>(_ command: C, completion: @escaping (Result<C.ReturnParameters, CommandFailure>) -> Void) {
+        guard transport != nil else { return completion(.failure(.aborted)) }
+        commands.enqueue(TypedCommandExchange(command, completion: completion))
+        sendNextCommand()
+    }
+
+    /// Sends a command whose failure is only worth a line in the log.
+    func sendAndForget<C: Command>(_ command: C) {
+        send(command) { [logger] result in
+            if case .failure(let failure) = result { logger.debug("\(failure)") }
+        }
+    }
+
+    /// Sends a command and waits for what it returns.
+    @discardableResult
+    func perform<C: Command>(_ command: C) async throws(CommandFailure) -> C.ReturnParameters {
+        try await withCheckedContinuation { continuation in
+            send(command) { continuation.resume(returning: $0) }
+        }.get()
+    }
+
+    func sendNextCommand() {
+        guard let transport, let exchange = commands.takeNext() else { return }
+        metrics.packetsSent.increment()
+        let packet = exchange.packet
+        transport.send(packet.rawSpan)
+        let opcode = exchange.opcode
+        commandTimer = schedule(after: configuration.commandTimeout) { [weak self] in
+            self?.assumeIsolated { $0.commandTimedOut(opcode) }
+        }
+    }
+
+    func receive(_ event: borrowing CommandComplete) {
+        let exchange = commands.receiveAnswer(
+            to: event.commandOpcode, credits: event.numHCICommandPackets, isSuccessStatus: false)
+        if let exchange {
+            timers.cancel(commandTimer)
+            if event.status != .success { metrics.commandFailures.increment() }
+            exchange.succeed(returning: event.returnParameters)
+        }
+        sendNextCommand()
+    }
+
+    func receive(_ event: CommandStatus) {
+        let exchange = commands.receiveAnswer(
+            to: event.commandOpcode, credits: event.numHCICommandPackets, isSuccessStatus: event.status == .success)
+        if let exchange {
+            timers.cancel(commandTimer)
+            if event.status == .success {
+                let status = [HCI.ErrorCode.success.rawValue]
+                exchange.succeed(returning: status.rawSpan)
+            } else {
+                metrics.commandFailures.increment()
+                exchange.fail(.status(event.status, event.commandOpcode))
+            }
+        }
+        sendNextCommand()
+    }
+
+    /// A controller that leaves a command unanswered while it is in use is reset; during bring-up, which asks for much that
+    /// a controller may not know, the command alone fails.
+    private func commandTimedOut(_ opcode: HCI.Opcode) {
+        guard commands.opcodeInFlight == opcode, let exchange = commands.takeTimedOut() else { return }
+        logger.warning("the controller did not answer \(opcode)")
+        exchange.fail(.timedOut(opcode))
+        if power == .on {
+            controllerFailed("it did not answer \(opcode)", isTransportLost: false)
+        } else {
+            sendNextCommand()
+        }
+    }
+
+    func abortCommands() {
+        timers.cancel(commandTimer)
+        for exchange in commands.removeAll() { exchange.fail(.aborted) }
+    }
+}

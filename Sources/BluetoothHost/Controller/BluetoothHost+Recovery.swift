@@ -1,0 +1,127 @@
+import BluetoothTypes
+import ByteCoding
+import HCI
+import HCITransport
+
+extension BluetoothHost {
+    /// Opens the transport and brings the controller up.
+    package func start() async throws(HostError) {
+        guard power == .off else { throw power == .closed ? .closed : .notReady }
+        power = .starting
+        do throws(HostError) {
+            try await connectTransport()
+            try await bringUp()
+        } catch {
+            closeTransport()
+            if power != .closed { power = .off }
+            throw error
+        }
+        guard power == .starting else { throw .closed }
+        becomePoweredOn()
+    }
+
+    /// Ends every link, scan and advertisement, resets the controller and lets the transport go.
+    package func close() async {
+        guard power != .closed else { return }
+        let wasOn = power == .on
+        power = .closed
+        endAllLinks(.adapterClosed)
+        failPendingOperations(.closed)
+        if wasOn { _ = try? await perform(Reset()) }
+        abortCommands()
+        timers.cancelAll()
+        closeTransport()
+        emit(.closed)
+        hostObservers.removeAll()
+        serverObservers.removeAll()
+    }
+
+    /// Takes note that the controller cannot be trusted any more and starts to bring it up again.
+    func controllerFailed(_ reason: String, isTransportLost: Bool) {
+        guard power == .on else { return }
+        logger.warning("controller failed: \(reason); bringing it up again")
+        metrics.recoveries.increment()
+        power = .recovering
+        generation += 1
+        abortCommands()
+        endAllLinks(.controllerReset(reason))
+        scanner.forgetController()
+        advertiser.forgetController()
+        connector.forgetController()
+        if isTransportLost { closeTransport() }
+        emit(HostEvent.resetting(reason: reason))
+        if let lastPowerOn, loop.now - lastPowerOn > .seconds(30) { recoveryDelay = .milliseconds(100) }
+        Task { await recover() }
+    }
+
+    /// Tries until the controller is up again, each time after twice as long a pause, up to 30 seconds.
+    private func recover() async {
+        while power == .recovering {
+            do throws(HostError) {
+                if transport == nil { try await connectTransport() }
+                try await bringUp()
+                guard power == .recovering else { return }
+                becomePoweredOn()
+                return
+            } catch {
+                logger.warning("the controller is not up yet: \(error); trying again in \(recoveryDelay)")
+                closeTransport()
+                await sleep(recoveryDelay)
+                recoveryDelay = min(recoveryDelay * 2, .seconds(30))
+            }
+        }
+    }
+
+    private func becomePoweredOn() {
+        guard let information else { return }
+        power = .on
+        lastPowerOn = loop.now
+        recoveryDelay = min(recoveryDelay * 2, .seconds(30))
+        emit(HostEvent.poweredOn(information))
+        reconcileAdvertising()
+        reconcileScan()
+        reconcileConnections()
+    }
+
+    private func connectTransport() async throws(HostError) {
+        generation += 1
+        let generation = generation
+        let transport: any Transport
+        do throws(TransportError) {
+            transport = try await openTransport()
+        } catch {
+            throw .transport(error)
+        }
+        guard power != .closed else {
+            transport.close()
+            throw .closed
+        }
+        self.transport = transport
+        commands = CommandQueue()
+        transport.start(
+            onPacket: { [weak self] packet in
+                guard let self else { return }
+                unsafe packet.withUnsafeBytes { bytes in
+                    nonisolated(unsafe) let bytes = bytes
+                    self.assumeIsolated { host in unsafe host.receive(bytes.bytes, generation: generation) }
+                }
+            },
+            onEnd: { [weak self] error in
+                self?.assumeIsolated { $0.transportEnded(error, generation: generation) }
+            }
+        )
+    }
+
+    private func transportEnded(_ error: TransportError, generation: UInt64) {
+        guard generation <= self.generation, transport != nil else { return }
+        transport = nil
+        abortCommands()
+        controllerFailed("the connection to it was lost: \(error)", isTransportLost: true)
+    }
+
+    func closeTransport() {
+        transport?.close()
+        transport = nil
+        generation += 1
+    }
+}

@@ -1,0 +1,47 @@
+import BluetoothTypes
+import HCI
+
+/// What a controller is and can do, as it said when it was brought up.
+public struct ControllerInformation: Sendable, Equatable {
+    /// The public device address; nil where the controller has none.
+    public internal(set) var publicAddress: DeviceAddress?
+    /// The address that the host uses as its own: the public one, or a random static one.
+    public internal(set) var identityAddress: DeviceAddress
+    /// The HCI version by its assigned number: 0x06 is 4.0, 0x0D is 5.4.
+    public internal(set) var hciVersion: UInt8 = 0
+    public internal(set) var hciSubversion: UInt16 = 0
+    /// The Link Layer version by its assigned number.
+    public internal(set) var lmpVersion: UInt8 = 0
+    public internal(set) var lmpSubversion: UInt16 = 0
+    public internal(set) var manufacturer: CompanyIdentifier
+    public internal(set) var features: LEFeatures = []
+    public internal(set) var commands: SupportedCommands
+    /// The combinations of states that the Link Layer supports (Vol 4, Part E, 7.8.27).
+    public internal(set) var supportedStates: UInt64 = 0
+    /// The longest data of an ACL packet to the controller, in octets.
+    public internal(set) var aclDataLength = 27
+    /// How many ACL packets the controller can hold.
+    public internal(set) var aclPacketCount = 1
+    /// Whether the LE links share the buffers of BR/EDR.
+    public internal(set) var sharesClassicBuffers = false
+    /// Whether extended advertising, scanning and initiating are used rather than the legacy commands; never both.
+    public internal(set) var usesExtendedCommands = false
+    public internal(set) var numberOfAdvertisingSets = 1
+    /// In octets: 31 for legacy advertising, up to 1650 for extended.
+    public internal(set) var maximumAdvertisingDataLength = 31
+    public internal(set) var filterAcceptListSize = 0
+    public internal(set) var resolvingListSize = 0
+    /// The longest Link Layer payload to be sent, in octets, and the time it takes in microseconds.
+    public internal(set) var maximumTransmitOctets: UInt16 = 27
+    public internal(set) var maximumTransmitTime: UInt16 = 328
+
+    /// Whether the Link Layer can do what this bit of LE_States names.
+    func supportsState(bit: Int) -> Bool {
+        supportedStates >> UInt64(bit) & 1 == 1
+    }
+
+    /// Scanning while initiating a connection.
+    func canScanWhileInitiating(actively: Bool) -> Bool {
+        supportsState(bit: actively ? 23 : 22)
+    }
+}

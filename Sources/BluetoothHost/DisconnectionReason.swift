@@ -1,0 +1,29 @@
+import HCI
+
+/// Why a link is gone.
+public enum DisconnectionReason: Error, Hashable, Sendable {
+    /// The controller said so, for the reason that the peer or the radio gave (Vol 1, Part F).
+    case controller(HCI.ErrorCode)
+    /// The controller failed and was reset, which ends every link; the text says what had failed.
+    case controllerReset(String)
+    /// The peer left a request of the Attribute Protocol unanswered for 30 seconds (Vol 3, Part F, 3.3.3).
+    case attributeTransactionTimeout
+    /// The adapter was closed.
+    case adapterClosed
+
+    /// Whether this host ended the link because it was asked to.
+    public var isLocal: Bool {
+        self == .controller(.connectionTerminatedByLocalHost) || self == .adapterClosed
+    }
+}
+
+extension DisconnectionReason: CustomStringConvertible {
+    public var description: String {
+        switch self {
+        case .controller(let error): "\(error)"
+        case .controllerReset(let cause): "controller reset: \(cause)"
+        case .attributeTransactionTimeout: "the peer did not answer an attribute request within 30 seconds"
+        case .adapterClosed: "the adapter was closed"
+        }
+    }
+}

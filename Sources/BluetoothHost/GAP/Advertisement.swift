@@ -1,0 +1,71 @@
+import BluetoothTypes
+import ByteCoding
+
+/// What is known of an advertiser: its last advertising data and, where one came, its last scan response.
+public struct Advertisement: Sendable {
+    public internal(set) var address: DeviceAddress
+    /// In dBm: -127 to 20; nil where the controller does not know it.
+    public internal(set) var rssi: Int?
+    public internal(set) var isConnectable: Bool
+    public internal(set) var isScannable: Bool
+    /// Whether the advertiser uses the PDUs of Bluetooth 4.
+    public internal(set) var isLegacy: Bool
+    /// Whether the data were cut short by the controller.
+    public internal(set) var isTruncated = false
+    /// The AD structures of the advertising PDU.
+    public internal(set) var advertisingData: [UInt8]
+    /// The AD structures of the scan response; empty where none came.
+    public internal(set) var scanResponseData: [UInt8]
+    /// The advertising set's identifier, of extended advertising only: 0 to 15.
+    public internal(set) var advertisingSetIdentifier: UInt8?
+    /// When the last packet came, on the host's clock.
+    public internal(set) var time: Instant
+
+    /// Both payloads read as AD structures, the scan response after the advertising data.
+    public var data: AdvertisingData { AdvertisingData(decoding: advertisingData + scanResponseData) }
+    public var localName: String? { data.localName }
+    public var serviceUUIDs: [BluetoothUUID] { data.serviceUUIDs }
+    public var txPower: Int? { data.txPower.map(Int.init) }
+}
+
+/// What to scan for, and how.
+public struct ScanOptions: Sendable, Hashable {
+    /// Only advertisers that list one of these; all where empty.
+    public var serviceUUIDs: [BluetoothUUID]
+    /// Only advertisers whose local name contains this text, in any case.
+    public var name: String?
+    /// Whether scan responses are asked for.
+    public var isActive: Bool
+    /// Whether each received packet is reported, or only what is new.
+    public var reportsDuplicates: Bool
+    /// How often a scan window starts: 2.5 ms to 10.24 s (legacy), in steps of 0.625 ms.
+    public var interval: Duration
+    /// How long the radio listens in each interval.
+    public var window: Duration
+
+    public init(
+        serviceUUIDs: [BluetoothUUID] = [],
+        name: String? = nil,
+        isActive: Bool = true,
+        reportsDuplicates: Bool = false,
+        interval: Duration = .milliseconds(60),
+        window: Duration = .milliseconds(60)
+    ) {
+        self.serviceUUIDs = serviceUUIDs
+        self.name = name
+        self.isActive = isActive
+        self.reportsDuplicates = reportsDuplicates
+        self.interval = interval
+        self.window = window
+    }
+
+    /// Whether an advertiser is one that is looked for.
+    func matches(_ advertisement: Advertisement) -> Bool {
+        if serviceUUIDs.isEmpty && name == nil { return true }
+        let data = advertisement.data
+        if let name {
+            guard let localName = data.localName, localName.lowercased().contains(name.lowercased()) else { return false }
+        }
+        return serviceUUIDs.isEmpty || data.serviceUUIDs.contains { serviceUUIDs.contains($0) }
+    }
+}

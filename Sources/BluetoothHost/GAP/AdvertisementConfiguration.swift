@@ -1,0 +1,35 @@
+import BluetoothTypes
+
+/// How to advertise, and what.
+public struct AdvertisementConfiguration: Sendable, Hashable {
+    /// Whether centrals may connect.
+    public var isConnectable: Bool
+    /// Whether scanners may ask for the scan response.
+    public var isScannable: Bool
+    /// The advertising interval: 20 ms to 10.24 s, in steps of 0.625 ms.
+    public var interval: Duration
+    public var advertisingData: AdvertisingData
+    public var scanResponseData: AdvertisingData
+    /// A random static address for this advertisement; nil for the host's own.
+    public var address: DeviceAddress?
+    /// Whether the PDUs of extended advertising are used; nil lets the length of the data decide.
+    public var usesExtendedPDUs: Bool?
+
+    public init(
+        isConnectable: Bool = true,
+        isScannable: Bool = true,
+        interval: Duration = .milliseconds(100),
+        advertisingData: AdvertisingData = AdvertisingData(),
+        scanResponseData: AdvertisingData = AdvertisingData(),
+        address: DeviceAddress? = nil,
+        usesExtendedPDUs: Bool? = nil
+    ) {
+        self.isConnectable = isConnectable
+        self.isScannable = isScannable
+        self.interval = interval
+        self.advertisingData = advertisingData
+        self.scanResponseData = scanResponseData
+        self.address = address
+        self.usesExtendedPDUs = usesExtendedPDUs
+    }
+}

@@ -1,0 +1,49 @@
+import BluetoothTypes
+import HCI
+
+/// Names one advertisement of a host.
+public struct AdvertisementIdentifier: Hashable, Sendable {
+    let value: UInt64
+}
+
+/// The advertisements of a host, and what of them the controller has been told.
+struct Advertiser {
+    enum Phase: Equatable {
+        /// The controller knows nothing of it.
+        case new
+        /// Configured, but not on.
+        case off
+        case on
+        /// The controller has no room for it beside its connections; it is tried again when one ends.
+        case blocked
+        /// To be taken from the controller.
+        case ending
+    }
+
+    struct Entry {
+        let identifier: AdvertisementIdentifier
+        let configuration: AdvertisementConfiguration
+        /// The advertising handle of extended advertising.
+        let handle: UInt8
+        var phase = Phase.new
+        /// Told once whether the advertisement could be started, or that it has ended.
+        var observers: [(Result<Void, HostError>) -> Void] = []
+    }
+
+    var entries: [Entry] = []
+    var reconciliation = Reconciliation()
+
+    /// The lowest advertising handle that is free.
+    var freeHandle: UInt8? {
+        (0...0xEF).first { handle in !entries.contains { $0.handle == handle } }
+    }
+
+    func index(of identifier: AdvertisementIdentifier) -> Int? {
+        entries.firstIndex { $0.identifier == identifier }
+    }
+
+    mutating func forgetController() {
+        entries.removeAll { $0.phase == .ending && $0.observers.isEmpty }
+        for index in entries.indices where entries[index].phase != .ending { entries[index].phase = .new }
+    }
+}

@@ -1,0 +1,290 @@
+import BluetoothTypes
+import ByteCoding
+import HCI
+
+extension BluetoothHost {
+    /// Starts an advertisement, which goes on, over connections and recoveries of the controller, until it is stopped.
+    package func startAdvertising(
+        _ configuration: AdvertisementConfiguration
+    ) async throws(HostError) -> AdvertisementIdentifier {
+        guard power != .closed else { throw .closed }
+        guard power != .off, let information else { throw .notReady }
+        try check(configuration, against: information)
+        guard advertiser.entries.count < information.numberOfAdvertisingSets, let handle = advertiser.freeHandle else {
+            throw .notSupported(
+                "this controller can advertise \(information.numberOfAdvertisingSets) set(s) at a time; stop another first")
+        }
+        let identifier = AdvertisementIdentifier(value: makeIdentifier())
+        try await withCheckedContinuation { (continuation: CheckedContinuation<Result<Void, HostError>, Never>) in
+            var entry = Advertiser.Entry(identifier: identifier, configuration: configuration, handle: handle)
+            entry.observers.append { continuation.resume(returning: $0) }
+            advertiser.entries.append(entry)
+            reconcileAdvertising()
+        }.get()
+        return identifier
+    }
+
+    /// Stops an advertisement; connections made through it stay.
+    package func stopAdvertising(_ identifier: AdvertisementIdentifier) async {
+        guard let index = advertiser.index(of: identifier) else { return }
+        advertiser.entries[index].phase = .ending
+        await withCheckedContinuation { (continuation: CheckedContinuation<Result<Void, HostError>, Never>) in
+            advertiser.entries[index].observers.append { continuation.resume(returning: $0) }
+            reconcileAdvertising()
+        }.ignored()
+    }
+
+    private func check(
+        _ configuration: AdvertisementConfiguration, against information: ControllerInformation
+    ) throws(HostError) {
+        let interval = configuration.interval
+        guard interval >= .milliseconds(20), interval <= .milliseconds(10_240) else {
+            throw .invalidArgument("an advertising interval is 20 ms to 10.24 s, not \(interval)")
+        }
+        if let address = configuration.address, address.kind != .randomStatic {
+            throw .invalidArgument("\(address) is not a static random address: its two highest bits must be set")
+        }
+        let longest = max(configuration.advertisingData.length, configuration.scanResponseData.length)
+        if configuration.usesExtendedPDUs(maximumLegacyLength: 31) {
+            guard information.usesExtendedCommands else {
+                throw .invalidArgument("advertising data has \(longest) octets; this controller takes at most 31")
+            }
+            let length = configuration.extendedAdvertisingData.length
+            guard length <= information.maximumAdvertisingDataLength else {
+                throw .invalidArgument(
+                    "advertising data has \(length) octets; this controller takes at most "
+                        + "\(information.maximumAdvertisingDataLength)")
+            }
+        }
+    }
+
+    /// Brings the controller's advertising to what is asked for.
+    func reconcileAdvertising() {
+        guard advertiser.reconciliation.request() else { return }
+        Task { await runAdvertisingReconciliation() }
+    }
+
+    private func runAdvertisingReconciliation() async {
+        while advertiser.reconciliation.next() {
+            for identifier in advertiser.entries.map(\.identifier) {
+                guard let index = advertiser.index(of: identifier) else { continue }
+                let entry = advertiser.entries[index]
+                if entry.phase == .ending {
+                    if power == .on { await withdraw(entry) }
+                    finish(identifier, .success(()), isGone: true)
+                } else if power == .on, entry.phase == .new || entry.phase == .off {
+                    await advance(entry)
+                }
+            }
+        }
+    }
+
+    private func advance(_ entry: Advertiser.Entry) async {
+        do throws(CommandFailure) {
+            if entry.phase == .new { try await configure(entry) }
+            try await setEnabled(true, entry)
+            setPhase(.on, of: entry.identifier)
+            finish(entry.identifier, .success(()), isGone: false)
+        } catch {
+            guard power == .on else { return }
+            if case .status(let code, _) = error, !links.isEmpty,
+                [.connectionLimitExceeded, .commandDisallowed, .memoryCapacityExceeded].contains(code)
+            {
+                setPhase(.blocked, of: entry.identifier)
+                finish(entry.identifier, .success(()), isGone: false)
+            } else {
+                finish(entry.identifier, .failure(.command(error)), isGone: true)
+            }
+        }
+    }
+
+    private func setPhase(_ phase: Advertiser.Phase, of identifier: AdvertisementIdentifier) {
+        guard let index = advertiser.index(of: identifier), advertiser.entries[index].phase != .ending else { return }
+        advertiser.entries[index].phase = phase
+    }
+
+    private func finish(_ identifier: AdvertisementIdentifier, _ result: Result<Void, HostError>, isGone: Bool) {
+        guard let index = advertiser.index(of: identifier) else { return }
+        let observers = advertiser.entries[index].observers
+        advertiser.entries[index].observers = []
+        if isGone { advertiser.entries.remove(at: index) }
+        for observer in observers { observer(result) }
+    }
+
+    private func withdraw(_ entry: Advertiser.Entry) async {
+        do throws(CommandFailure) {
+            try await setEnabled(false, entry)
+            if information?.usesExtendedCommands == true {
+                try await perform(LERemoveAdvertisingSet(advertisingHandle: entry.handle))
+            }
+        } catch {
+            logger.debug("\(error)")
+        }
+    }
+
+    private func setEnabled(_ isEnabled: Bool, _ entry: Advertiser.Entry) async throws(CommandFailure) {
+        if information?.usesExtendedCommands == true {
+            try await perform(
+                LESetExtendedAdvertisingEnable(enable: isEnabled, sets: [.init(advertisingHandle: entry.handle)]))
+        } else {
+            try await perform(LESetAdvertisingEnable(advertisingEnable: isEnabled))
+        }
+    }
+
+    private func configure(_ entry: Advertiser.Entry) async throws(CommandFailure) {
+        guard let information else { return }
+        if information.usesExtendedCommands {
+            try await configureExtended(entry, information)
+        } else {
+            try await configureLegacy(entry, information)
+        }
+    }
+
+    private func configureLegacy(
+        _ entry: Advertiser.Entry, _ information: ControllerInformation
+    ) async throws(CommandFailure) {
+        let configuration = entry.configuration
+        let interval = configuration.interval.inUnits(of: .microseconds(625))
+        let type: AdvertisingType =
+            configuration.isConnectable
+            ? .connectableScannableUndirected
+            : configuration.isScannable ? .scannableUndirected : .nonConnectableUndirected
+        if let address = configuration.address {
+            try await perform(LESetRandomAddress(randomAddress: address))
+        }
+        let isRandom = configuration.address != nil || information.identityAddress.isRandom
+        try await perform(
+            LESetAdvertisingParameters(
+                advertisingIntervalMin: interval,
+                advertisingIntervalMax: interval,
+                advertisingType: type,
+                ownAddressType: isRandom ? .random : .public
+            )
+        )
+        try await perform(
+            LESetAdvertisingData(advertisingData: LegacyAdvertisingData(configuration.advertisingData.bytes)))
+        if type != .nonConnectableUndirected {
+            try await perform(
+                LESetScanResponseData(scanResponseData: LegacyAdvertisingData(configuration.scanResponseData.bytes)))
+        }
+    }
+
+    private func configureExtended(
+        _ entry: Advertiser.Entry, _ information: ControllerInformation
+    ) async throws(CommandFailure) {
+        let configuration = entry.configuration
+        let interval = UInt32(configuration.interval.inUnits(of: .microseconds(625)))
+        let usesExtendedPDUs = configuration.usesExtendedPDUs(maximumLegacyLength: 31)
+        let randomAddress = configuration.address ?? (information.identityAddress.isRandom ? information.identityAddress : nil)
+        try await perform(
+            LESetExtendedAdvertisingParameters(
+                advertisingHandle: entry.handle,
+                advertisingEventProperties: configuration.eventProperties(usesExtendedPDUs: usesExtendedPDUs),
+                primaryAdvertisingIntervalMin: interval,
+                primaryAdvertisingIntervalMax: interval,
+                ownAddressType: randomAddress == nil ? .public : .random,
+                advertisingSID: entry.handle & 0x0F
+            )
+        )
+        if let randomAddress {
+            try await perform(
+                LESetAdvertisingSetRandomAddress(advertisingHandle: entry.handle, randomAddress: randomAddress))
+        }
+        if usesExtendedPDUs {
+            try await setExtendedData(configuration.extendedAdvertisingData.bytes, of: entry, isScanResponse: false)
+            if configuration.isScannable && !configuration.isConnectable {
+                try await setExtendedData(configuration.scanResponseData.bytes, of: entry, isScanResponse: true)
+            }
+        } else {
+            try await setExtendedData(configuration.advertisingData.bytes, of: entry, isScanResponse: false)
+            if configuration.isConnectable || configuration.isScannable {
+                try await setExtendedData(configuration.scanResponseData.bytes, of: entry, isScanResponse: true)
+            }
+        }
+    }
+
+    /// Gives the controller data in fragments of what one command can carry (Vol 4, Part E, 7.8.54).
+    private func setExtendedData(
+        _ data: [UInt8], of entry: Advertiser.Entry, isScanResponse: Bool
+    ) async throws(CommandFailure) {
+        var rest = data[...]
+        var isFirst = true
+        repeat {
+            let piece = Array(rest.prefix(AdvertisingDataFragment.maximumLength))
+            rest = rest.dropFirst(piece.count)
+            let operation: AdvertisingDataOperation =
+                switch (isFirst, rest.isEmpty) {
+                case (true, true): .complete
+                case (true, false): .firstFragment
+                case (false, true): .lastFragment
+                case (false, false): .intermediateFragment
+                }
+            isFirst = false
+            if isScanResponse {
+                try await perform(
+                    LESetExtendedScanResponseData(
+                        advertisingHandle: entry.handle, operation: operation,
+                        scanResponseData: AdvertisingDataFragment(piece)))
+            } else {
+                try await perform(
+                    LESetExtendedAdvertisingData(
+                        advertisingHandle: entry.handle, operation: operation,
+                        advertisingData: AdvertisingDataFragment(piece)))
+            }
+        } while !rest.isEmpty
+    }
+
+    // MARK: Events
+
+    /// Legacy advertising ends with the connection that it leads to (Vol 4, Part E, 7.8.9).
+    func advertisingEndedByConnection() {
+        guard information?.usesExtendedCommands == false else { return }
+        for index in advertiser.entries.indices where advertiser.entries[index].phase == .on {
+            if advertiser.entries[index].configuration.isConnectable { advertiser.entries[index].phase = .off }
+        }
+        reconcileAdvertising()
+    }
+
+    func advertisingSetTerminated(_ event: LEAdvertisingSetTerminated) {
+        for index in advertiser.entries.indices
+        where advertiser.entries[index].handle == event.advertisingHandle && advertiser.entries[index].phase == .on {
+            advertiser.entries[index].phase = .off
+        }
+        reconcileAdvertising()
+    }
+
+    /// A link has ended: there may be room again for an advertisement.
+    func retryBlockedAdvertising() {
+        for index in advertiser.entries.indices where advertiser.entries[index].phase == .blocked {
+            advertiser.entries[index].phase = .off
+        }
+        reconcileAdvertising()
+    }
+}
+
+extension AdvertisementConfiguration {
+    /// Whether extended PDUs are asked for, or needed for the length of the data.
+    func usesExtendedPDUs(maximumLegacyLength: Int) -> Bool {
+        usesExtendedPDUs ?? (max(advertisingData.length, scanResponseData.length) > maximumLegacyLength)
+    }
+
+    /// What extended PDUs carry: connectable ones have no scan response, so all is in the advertising data.
+    var extendedAdvertisingData: AdvertisingData {
+        isConnectable
+            ? AdvertisingData(decoding: advertisingData.bytes + scanResponseData.bytes)
+            : isScannable ? AdvertisingData() : advertisingData
+    }
+
+    func eventProperties(usesExtendedPDUs: Bool) -> AdvertisingEventProperties {
+        if usesExtendedPDUs {
+            return isConnectable ? .connectable : isScannable ? .scannable : []
+        }
+        if isConnectable { return [.connectable, .scannable, .useLegacyPDUs] }
+        return isScannable ? [.scannable, .useLegacyPDUs] : .useLegacyPDUs
+    }
+}
+
+extension Result where Success == Void, Failure == HostError {
+    /// Lets the outcome go: what is stopped is gone either way.
+    fileprivate func ignored() {}
+}

@@ -1,0 +1,214 @@
+import BluetoothTypes
+import HCI
+import L2CAP
+
+extension BluetoothHost {
+    /// Connects to whichever of `addresses` is met first; waits as long as it takes where there is no timeout.
+    ///
+    /// An address that is connected already, by this host as the central, gives that link. Cancelling the task ends the
+    /// attempt. Attempts outlive a recovery of the controller.
+    package func connect(
+        toAnyOf addresses: Set<DeviceAddress>, parameters: ConnectionParameters, timeout: Duration?
+    ) async throws(HostError) -> LinkIdentifier {
+        guard power != .closed else { throw .closed }
+        guard power != .off else { throw .notReady }
+        guard !addresses.isEmpty else { throw .invalidArgument("no address to connect to") }
+        guard parameters.isValid else { throw .invalidArgument("connection parameters out of range") }
+        for link in links.values where link.role == .central && addresses.contains(link.peer) { return link.identifier }
+        let identifier = makeIdentifier()
+        return try await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                begin(identifier, addresses, parameters, timeout) { continuation.resume(returning: $0) }
+            }
+        } onCancel: {
+            Task { await self.giveUp(identifier, .cancelled) }
+        }.get()
+    }
+
+    private func begin(
+        _ identifier: UInt64,
+        _ addresses: Set<DeviceAddress>,
+        _ parameters: ConnectionParameters,
+        _ timeout: Duration?,
+        completion: @escaping (Result<LinkIdentifier, HostError>) -> Void
+    ) {
+        guard !Task.isCancelled else { return completion(.failure(.cancelled)) }
+        let timer = timeout.map { timeout in
+            schedule(after: timeout) { [weak self] in self?.assumeIsolated { $0.giveUp(identifier, .timedOut) } }
+        }
+        connector.attempts.append(
+            ConnectionAttempt(
+                identifier: identifier, addresses: addresses, parameters: parameters, timer: timer, completion: completion)
+        )
+        reconcileConnections()
+    }
+
+    private func giveUp(_ identifier: UInt64, _ error: HostError) {
+        guard let attempt = connector.takeAttempt(identifier) else { return }
+        timers.cancel(attempt.timer)
+        attempt.completion(.failure(error))
+        reconcileConnections()
+    }
+
+    /// Brings what the controller initiates to what the attempts ask for.
+    func reconcileConnections() {
+        guard power == .on, connector.reconciliation.request() else { return }
+        Task { await runConnectionReconciliation() }
+    }
+
+    private func runConnectionReconciliation() async {
+        while connector.reconciliation.next() {
+            guard power == .on, let information else { continue }
+            let wanted = connector.wanted(acceptListSize: information.filterAcceptListSize)
+            switch connector.state {
+            case .cancelling:
+                continue
+            case .initiating(let initiation):
+                guard wanted != initiation else { continue }
+                connector.state = .cancelling
+                do throws(CommandFailure) {
+                    try await perform(LECreateConnectionCancel())
+                } catch {
+                    // The connection has just been made or has failed: its event says which.
+                    logger.debug("\(error)")
+                }
+            case .idle:
+                reconcileScan()
+                guard let wanted else { continue }
+                connector.state = .initiating(wanted)
+                do throws(CommandFailure) {
+                    try await initiate(wanted)
+                } catch {
+                    guard power == .on else { continue }
+                    connector.state = .idle
+                    failAttempts(for: wanted.addresses, .command(error))
+                }
+            }
+        }
+    }
+
+    private func failAttempts(for addresses: Set<DeviceAddress>, _ error: HostError) {
+        for address in addresses {
+            for attempt in connector.takeAttempts(for: address) {
+                timers.cancel(attempt.timer)
+                attempt.completion(.failure(error))
+            }
+        }
+        reconcileConnections()
+    }
+
+    private func initiate(_ initiation: Connector.Initiation) async throws(CommandFailure) {
+        guard let information, let first = initiation.addresses.first else { return }
+        let usesAcceptList = initiation.addresses.count > 1
+        if usesAcceptList {
+            try await perform(LEClearFilterAcceptList())
+            for address in initiation.addresses {
+                try await perform(LEAddDeviceToFilterAcceptList(address: PeerAddress(address)))
+            }
+        }
+        let parameters = initiation.parameters
+        let policy: InitiatorFilterPolicy = usesAcceptList ? .filterAcceptList : .peerAddress
+        let ownAddressType: OwnAddressType = information.identityAddress.isRandom ? .random : .public
+        if information.usesExtendedCommands {
+            try await perform(
+                LEExtendedCreateConnection(
+                    initiatorFilterPolicy: policy,
+                    ownAddressType: ownAddressType,
+                    peerAddress: usesAcceptList ? DeviceAddress(0, isRandom: false) : first,
+                    le1M: .init(
+                        scanInterval: 0x60,
+                        scanWindow: 0x60,
+                        connectionIntervalMin: parameters.intervalMinimum,
+                        connectionIntervalMax: parameters.intervalMaximum,
+                        maxLatency: parameters.latency,
+                        supervisionTimeout: parameters.timeout
+                    )
+                )
+            )
+        } else {
+            try await perform(
+                LECreateConnection(
+                    leScanInterval: 0x60,
+                    leScanWindow: 0x60,
+                    initiatorFilterPolicy: policy,
+                    peerAddress: PeerAddress(usesAcceptList ? DeviceAddress(0, isRandom: false) : first),
+                    ownAddressType: ownAddressType,
+                    connectionIntervalMin: parameters.intervalMinimum,
+                    connectionIntervalMax: parameters.intervalMaximum,
+                    maxLatency: parameters.latency,
+                    supervisionTimeout: parameters.timeout
+                )
+            )
+        }
+    }
+
+    // MARK: Events
+
+    func connectionCompleted(_ connection: NewConnection) {
+        guard connection.status == .success else {
+            // Only initiating fails with an event; the end of directed advertising is told by its own.
+            guard connection.role == .central || connector.state != .idle else { return }
+            let wasCancelled = connection.status == .unknownConnectionIdentifier
+            if case .initiating(let initiation) = connector.state, !wasCancelled {
+                connector.state = .idle
+                failAttempts(for: initiation.addresses, .disconnected(.controller(connection.status)))
+            }
+            connector.state = .idle
+            reconcileConnections()
+            reconcileScan()
+            return
+        }
+        if links[connection.handle] != nil {
+            endLink(connection.handle, .controllerReset("it gave connection handle \(connection.handle) twice"))
+        }
+        let link = addLink(connection)
+        switch link.role {
+        case .central:
+            connector.state = .idle
+            let attempts = connector.takeAttempts(for: link.peer)
+            for attempt in attempts {
+                timers.cancel(attempt.timer)
+                attempt.completion(.success(link.identifier))
+            }
+            if attempts.isEmpty {
+                sendAndForget(Disconnect(connectionHandle: link.handle, reason: .remoteUserTerminatedConnection))
+            }
+            reconcileConnections()
+            reconcileScan()
+        case .peripheral:
+            advertisingEndedByConnection()
+        }
+    }
+
+    /// Waits until a link is gone and says why.
+    package func disconnection(of identifier: LinkIdentifier) async -> DisconnectionReason {
+        guard let link = linksByIdentifier[identifier] else { return endedLinks[identifier] ?? .adapterClosed }
+        return await withCheckedContinuation { continuation in
+            link.endObservers.append { continuation.resume(returning: $0) }
+        }
+    }
+
+    /// Ends a link and waits until it is gone.
+    package func disconnect(
+        _ identifier: LinkIdentifier, reason: HCI.ErrorCode = .remoteUserTerminatedConnection
+    ) async {
+        guard let link = linksByIdentifier[identifier] else { return }
+        if !link.isDisconnecting {
+            link.isDisconnecting = true
+            do throws(CommandFailure) {
+                try await perform(Disconnect(connectionHandle: link.handle, reason: reason))
+            } catch {
+                logger.debug("\(error)")
+                if linksByIdentifier[identifier] != nil, case .status(.unknownConnectionIdentifier, _) = error {
+                    endLink(link.handle, .controller(.connectionTerminatedByLocalHost))
+                }
+            }
+        }
+        if linksByIdentifier[identifier] != nil { _ = await disconnection(of: identifier) }
+    }
+
+    func disconnected(_ event: DisconnectionComplete) {
+        guard event.status == .success else { return }
+        endLink(event.connectionHandle, .controller(event.reason))
+    }
+}

@@ -1,0 +1,191 @@
+import BluetoothTypes
+import ByteCoding
+import HCI
+
+extension BluetoothHost {
+    /// Starts a scan, which goes on over recoveries of the controller until it is stopped or the host closed.
+    ///
+    /// - Parameter deliver: is called on the loop.
+    package func startScan(
+        _ options: ScanOptions, deliver: @escaping @Sendable (ScanEvent) -> Void
+    ) -> ScanIdentifier {
+        let identifier = ScanIdentifier(value: makeIdentifier())
+        guard power != .closed else {
+            deliver(.ended(.closed))
+            return identifier
+        }
+        if scanner.sessions.isEmpty { scanner.advertisers.removeAll() }
+        scanner.sessions[identifier] = ScanSession(options: options, deliver: deliver)
+        reconcileScan()
+        return identifier
+    }
+
+    package func stopScan(_ identifier: ScanIdentifier) {
+        guard scanner.sessions.removeValue(forKey: identifier) != nil else { return }
+        reconcileScan()
+    }
+
+    /// Brings the controller's scanning to what the scans ask for.
+    func reconcileScan() {
+        guard power == .on, scanner.reconciliation.request() else { return }
+        Task { await runScanReconciliation() }
+    }
+
+    private func runScanReconciliation() async {
+        while scanner.reconciliation.next() {
+            guard power == .on, let information else { continue }
+            var wanted = scanner.wanted
+            if let parameters = wanted, connector.isInitiating,
+                !information.canScanWhileInitiating(actively: parameters.isActive)
+            {
+                wanted = nil
+            }
+            guard wanted != scanner.applied else { continue }
+            do throws(CommandFailure) {
+                if scanner.applied != nil {
+                    try await setScanEnabled(false, filtersDuplicates: false)
+                    scanner.applied = nil
+                }
+                if let wanted {
+                    try await setScanParameters(wanted)
+                    try await setScanEnabled(true, filtersDuplicates: wanted.filtersDuplicates)
+                    scanner.applied = wanted
+                    scanner.lastActivity = loop.now
+                }
+                watchForSilence()
+            } catch {
+                guard power == .on else { continue }
+                for session in scanner.sessions.values { session.deliver(.ended(.command(error))) }
+                scanner.sessions.removeAll()
+            }
+        }
+    }
+
+    private func setScanParameters(_ parameters: Scanner.Parameters) async throws(CommandFailure) {
+        guard let information else { return }
+        let type: ScanType = parameters.isActive ? .active : .passive
+        let ownAddressType: OwnAddressType = information.identityAddress.isRandom ? .random : .public
+        if information.usesExtendedCommands {
+            try await perform(
+                LESetExtendedScanParameters(
+                    ownAddressType: ownAddressType,
+                    le1M: .init(scanType: type, scanInterval: parameters.interval, scanWindow: parameters.window)
+                )
+            )
+        } else {
+            try await perform(
+                LESetScanParameters(
+                    leScanType: type, leScanInterval: parameters.interval, leScanWindow: parameters.window,
+                    ownAddressType: ownAddressType)
+            )
+        }
+    }
+
+    private func setScanEnabled(_ isEnabled: Bool, filtersDuplicates: Bool) async throws(CommandFailure) {
+        if information?.usesExtendedCommands == true {
+            try await perform(
+                LESetExtendedScanEnable(enable: isEnabled, filterDuplicates: filtersDuplicates ? .enabled : .disabled))
+        } else {
+            try await perform(LESetScanEnable(leScanEnable: isEnabled, filterDuplicates: filtersDuplicates))
+        }
+    }
+
+    func scanEndedByController() {
+        scanner.applied = nil
+        reconcileScan()
+    }
+
+    // MARK: Silence
+
+    /// A scan that hears nothing for long may be a controller that has stopped listening: it is restarted, and if that does
+    /// not help and no link shows that the controller lives, the controller is reset.
+    private func watchForSilence() {
+        timers.cancel(scanner.silenceTimer)
+        scanner.silenceTimer = nil
+        guard scanner.applied != nil, let timeout = configuration.scanSilenceTimeout else { return }
+        scanner.silenceTimer = schedule(at: scanner.lastActivity + timeout) { [weak self] in
+            self?.assumeIsolated { $0.checkForSilence(timeout) }
+        }
+    }
+
+    private func checkForSilence(_ timeout: Duration) {
+        scanner.silenceTimer = nil
+        guard scanner.applied != nil, power == .on else { return }
+        guard loop.now - scanner.lastActivity >= timeout else { return watchForSilence() }
+        if scanner.hasRestartedInSilence, links.isEmpty {
+            scanner.hasRestartedInSilence = false
+            return controllerFailed("its scan has been silent for \(timeout * 2)", isTransportLost: false)
+        }
+        scanner.hasRestartedInSilence = true
+        emit(HostEvent.scanRestarted(afterSilence: timeout))
+        Task {
+            do throws(CommandFailure) {
+                try await setScanEnabled(false, filtersDuplicates: false)
+            } catch {
+                logger.debug("\(error)")
+            }
+            scanner.applied = nil
+            reconcileScan()
+        }
+    }
+
+    // MARK: Reports
+
+    func receive(_ event: borrowing LEAdvertisingReport) throws(PacketDecodingError) {
+        var reports = event.reports
+        while let report = try reports.next() {
+            guard let address = report.address.deviceAddress else { continue }
+            let type = report.eventType
+            deliver(
+                AdvertisingReceipt(
+                    address: address,
+                    rssi: report.rssi,
+                    isConnectable: type == .connectableScannableUndirected || type == .connectableDirected,
+                    isScannable: type == .connectableScannableUndirected || type == .scannableUndirected,
+                    isLegacy: true,
+                    isScanResponse: type == .scanResponse,
+                    data: report.data
+                )
+            )
+        }
+    }
+
+    func receive(_ event: borrowing LEExtendedAdvertisingReport) throws(PacketDecodingError) {
+        var reports = event.reports
+        while let report = try reports.next() {
+            guard let address = report.address.deviceAddress else { continue }
+            let type = report.eventType
+            let source = ExtendedReportAssembler.Source(
+                address: address, advertisingSetIdentifier: report.advertisingSID,
+                isScanResponse: type.contains(.scanResponse))
+            let status: ExtendedReportAssembler.Status =
+                switch type.dataStatus {
+                case .complete: .complete
+                case .incompleteMoreToCome: .moreToCome
+                default: .truncated
+                }
+            guard let assembled = scanner.assembler.receive(report.data, from: source, status: status) else { continue }
+            let data = assembled.data ?? []
+            let receipt = AdvertisingReceipt(
+                address: address,
+                rssi: report.rssi,
+                isConnectable: type.contains(.connectable),
+                isScannable: type.contains(.scannable),
+                isLegacy: type.contains(.legacyPDU),
+                isScanResponse: type.contains(.scanResponse),
+                isTruncated: assembled.isTruncated,
+                advertisingSetIdentifier: report.advertisingSID == 0xFF ? nil : report.advertisingSID,
+                data: assembled.data == nil ? report.data : data.rawSpan
+            )
+            deliver(receipt)
+        }
+    }
+
+    private func deliver(_ receipt: borrowing AdvertisingReceipt) {
+        scanner.lastActivity = loop.now
+        scanner.hasRestartedInSilence = false
+        guard !scanner.sessions.isEmpty else { return }
+        let entry = scanner.advertisers.receive(receipt, at: scanner.lastActivity)
+        for index in scanner.sessions.values.indices { scanner.sessions.values[index].receive(entry) }
+    }
+}

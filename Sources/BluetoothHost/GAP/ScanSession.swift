@@ -1,0 +1,42 @@
+import BluetoothTypes
+
+/// Names one scan of a host.
+public struct ScanIdentifier: Hashable, Sendable {
+    let value: UInt64
+}
+
+/// What a scan delivers.
+public enum ScanEvent: Sendable {
+    case advertisement(Advertisement)
+    /// The scan is over: it could not be started, or the host was closed.
+    case ended(HostError)
+}
+
+/// One app's scan: its filter, and what it has been told.
+struct ScanSession {
+    private struct Reported {
+        let revision: UInt64
+        let isMatch: Bool
+    }
+
+    let options: ScanOptions
+    let deliver: @Sendable (ScanEvent) -> Void
+    private var reported = GenerationalTable<DeviceAddress, Reported>(limit: 4096)
+
+    init(options: ScanOptions, deliver: @escaping @Sendable (ScanEvent) -> Void) {
+        self.options = options
+        self.deliver = deliver
+    }
+
+    /// Delivers an advertiser's state where this scan looks for it and has not been told it yet.
+    mutating func receive(_ entry: AdvertiserTable.Entry) {
+        let address = entry.advertisement.address
+        if let known = reported[address], known.revision == entry.revision {
+            if known.isMatch && options.reportsDuplicates { deliver(.advertisement(entry.advertisement)) }
+            return
+        }
+        let isMatch = options.matches(entry.advertisement)
+        reported[address] = Reported(revision: entry.revision, isMatch: isMatch)
+        if isMatch { deliver(.advertisement(entry.advertisement)) }
+    }
+}

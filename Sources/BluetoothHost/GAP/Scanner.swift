@@ -1,0 +1,70 @@
+import BluetoothTypes
+import HCI
+
+/// The scans of a host, and what of them the controller has been told.
+struct Scanner {
+    /// What the controller is to do for all scans together.
+    struct Parameters: Equatable {
+        var isActive: Bool
+        var interval: UInt16
+        var window: UInt16
+        var filtersDuplicates: Bool
+    }
+
+    var sessions: [ScanIdentifier: ScanSession] = [:]
+    var advertisers = AdvertiserTable()
+    var assembler = ExtendedReportAssembler()
+    var reconciliation = Reconciliation()
+    /// What the controller scans with now; nil when it does not.
+    var applied: Parameters?
+    /// When the last report came, or the scan was started.
+    var lastActivity = Instant(nanoseconds: 0)
+    var hasRestartedInSilence = false
+    var silenceTimer: TimerQueue.Token?
+
+    /// What the scans ask for together: active if one is, as often and as long as the most eager wants.
+    var wanted: Parameters? {
+        guard !sessions.isEmpty else { return nil }
+        var parameters = Parameters(isActive: false, interval: .max, window: 0, filtersDuplicates: true)
+        for session in sessions.values {
+            let options = session.options
+            let interval = min(max(options.interval.inUnits(of: .microseconds(625)), 4), 0x4000)
+            parameters.isActive = parameters.isActive || options.isActive
+            parameters.interval = min(parameters.interval, interval)
+            parameters.window = max(parameters.window, max(options.window.inUnits(of: .microseconds(625)), 4))
+            parameters.filtersDuplicates = parameters.filtersDuplicates && !options.reportsDuplicates
+        }
+        parameters.window = min(parameters.window, parameters.interval)
+        return parameters
+    }
+
+    /// The controller was reset and scans no more.
+    mutating func forgetController() {
+        applied = nil
+        assembler.removeAll()
+    }
+}
+
+/// Keeps one pass at a time going that brings the controller to what is wanted: asked for during a pass, another follows.
+struct Reconciliation {
+    private var isRunning = false
+    private var isWanted = false
+
+    /// Tells whether a pass must be started now.
+    mutating func request() -> Bool {
+        isWanted = true
+        if isRunning { return false }
+        isRunning = true
+        return true
+    }
+
+    /// Tells whether there is something to do, and ends the run where there is not.
+    mutating func next() -> Bool {
+        if isWanted {
+            isWanted = false
+            return true
+        }
+        isRunning = false
+        return false
+    }
+}

@@ -1,0 +1,46 @@
+import ATT
+import BluetoothTypes
+import GATT
+import HCI
+import HCITransport
+
+/// Why the host could not do what it was asked.
+public enum HostError: Error, Equatable, Sendable {
+    /// The adapter could not be reached; the error says what to do.
+    case transport(TransportError)
+    /// The controller refused a command or left it unanswered.
+    case command(CommandFailure)
+    /// The controller is being brought up again and cannot be used now.
+    case notReady
+    /// The adapter was closed.
+    case closed
+    /// The time given for it was over.
+    case timedOut
+    /// It was cancelled.
+    case cancelled
+    /// The link it needed is gone, or was not there.
+    case disconnected(DisconnectionReason)
+    /// The GATT client's procedure failed.
+    case client(ClientError)
+    /// The controller cannot do it.
+    case notSupported(String)
+    /// An argument is outside what the specification allows.
+    case invalidArgument(String)
+}
+
+extension HostError: CustomStringConvertible {
+    public var description: String {
+        switch self {
+        case .transport(let error): "\(error)"
+        case .command(let failure): "\(failure)"
+        case .notReady: "the controller is being brought up; try again in a moment"
+        case .closed: "the adapter is closed"
+        case .timedOut: "timed out"
+        case .cancelled: "cancelled"
+        case .disconnected(let reason): "disconnected: \(reason)"
+        case .client(let error): "\(error)"
+        case .notSupported(let what): "not supported: \(what)"
+        case .invalidArgument(let what): "invalid argument: \(what)"
+        }
+    }
+}

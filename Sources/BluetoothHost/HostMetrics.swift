@@ -1,0 +1,15 @@
+import Metrics
+
+/// What the host counts, through swift-metrics.
+struct HostMetrics: Sendable {
+    let packetsReceived = Counter(label: "swift_ble_hci_packets_received_total")
+    let packetsSent = Counter(label: "swift_ble_hci_packets_sent_total")
+    /// Packets that could not be read, or that broke their protocol.
+    let malformed = Counter(label: "swift_ble_malformed_packets_total")
+    /// Frames for channels that nobody has.
+    let unknownChannelFrames = Counter(label: "swift_ble_l2cap_unknown_channel_frames_total")
+    let recoveries = Counter(label: "swift_ble_controller_recoveries_total")
+    let commandFailures = Counter(label: "swift_ble_hci_command_failures_total")
+    let links = Gauge(label: "swift_ble_links")
+    let aclCredits = Gauge(label: "swift_ble_acl_credits_available")
+}

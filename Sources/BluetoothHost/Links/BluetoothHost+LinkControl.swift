@@ -1,0 +1,128 @@
+import BluetoothTypes
+import ByteCoding
+import HCI
+import L2CAP
+
+/// A link as it is.
+public struct LinkInformation: Hashable, Sendable {
+    public let identifier: LinkIdentifier
+    public let peer: DeviceAddress
+    public let isCentral: Bool
+    /// ATT_MTU in octets.
+    public let mtu: Int
+    public let parameters: NegotiatedConnectionParameters
+    /// The longest Link Layer payload each way, in octets.
+    public let maximumTransmitOctets: Int
+    public let maximumReceiveOctets: Int
+    public let transmitPHY: PHY
+    public let receivePHY: PHY
+}
+
+extension BluetoothHost {
+    package func information(on identifier: LinkIdentifier) throws(HostError) -> LinkInformation {
+        let link = try link(identifier)
+        return LinkInformation(
+            identifier: identifier,
+            peer: link.peer,
+            isCentral: link.role == .central,
+            mtu: link.bearer.mtu,
+            parameters: link.parameters,
+            maximumTransmitOctets: Int(link.maximumTransmitOctets),
+            maximumReceiveOctets: Int(link.maximumReceiveOctets),
+            transmitPHY: link.transmitPHY,
+            receivePHY: link.receivePHY
+        )
+    }
+
+    package func controllerInformation() throws(HostError) -> ControllerInformation {
+        guard let information else { throw power == .closed ? .closed : .notReady }
+        return information
+    }
+
+    /// The strength of the link's signal in dBm; nil where the controller does not know it.
+    package func readRSSI(of identifier: LinkIdentifier) async throws(HostError) -> Int? {
+        let link = try link(identifier)
+        do throws(CommandFailure) {
+            let rssi = try await perform(ReadRSSI(connectionHandle: link.handle)).rssi
+            return rssi == 127 ? nil : Int(rssi)
+        } catch {
+            throw linksByIdentifier[identifier] == nil
+                ? .disconnected(endedLinks[identifier] ?? .adapterClosed) : .command(error)
+        }
+    }
+
+    /// Changes the connection's parameters, as the central, or asks the central to, as the peripheral.
+    package func updateParameters(
+        _ parameters: ConnectionParameters, of identifier: LinkIdentifier
+    ) async throws(HostError) {
+        let link = try link(identifier)
+        guard parameters.isValid else { throw .invalidArgument("connection parameters out of range") }
+        try await withCheckedContinuation { (continuation: CheckedContinuation<Result<Void, HostError>, Never>) in
+            link.parameterWaiters.append { continuation.resume(returning: $0) }
+            requestParameters(parameters, of: link)
+        }.get()
+    }
+
+    private func requestParameters(_ parameters: ConnectionParameters, of link: Link) {
+        switch link.role {
+        case .central:
+            let command = LEConnectionUpdate(
+                connectionHandle: link.handle,
+                connectionIntervalMin: parameters.intervalMinimum,
+                connectionIntervalMax: parameters.intervalMaximum,
+                maxLatency: parameters.latency,
+                supervisionTimeout: parameters.timeout
+            )
+            send(command) { [weak link] result in
+                guard case .failure(let failure) = result, let waiters = link?.parameterWaiters else { return }
+                link?.parameterWaiters = []
+                for waiter in waiters { waiter(.failure(.command(failure))) }
+            }
+        case .peripheral:
+            let request = ConnectionParameterUpdateRequest(
+                intervalMin: parameters.intervalMinimum, intervalMax: parameters.intervalMaximum,
+                latency: parameters.latency, timeout: parameters.timeout)
+            var buffer = pool.take()
+            do throws(SignalingChannel.RequestError) {
+                try link.signaling.requestParameterUpdate(request, at: loop.now, into: &buffer)
+                send(buffer, on: .signaling, of: link)
+                armTimer(of: link)
+                sendPending()
+            } catch {
+                pool.giveBack(buffer)
+                link.parameterWaiters.popLast()?(.failure(.invalidArgument("\(error)")))
+            }
+        }
+    }
+
+    /// Asks for other PHYs; the link goes on with what both sides can do.
+    package func setPHY(transmit: PHYSet, receive: PHYSet, of identifier: LinkIdentifier) async throws(HostError) {
+        let link = try link(identifier)
+        guard information?.commands.contains(LESetPHY.self) == true else {
+            throw .notSupported("this controller has only the 1M PHY")
+        }
+        try await withCheckedContinuation { (continuation: CheckedContinuation<Result<Void, HostError>, Never>) in
+            link.phyWaiters.append { continuation.resume(returning: $0) }
+            send(LESetPHY(connectionHandle: link.handle, txPHYs: transmit, rxPHYs: receive)) { [weak link] result in
+                guard case .failure(let failure) = result, let waiters = link?.phyWaiters else { return }
+                link?.phyWaiters = []
+                for waiter in waiters { waiter(.failure(.command(failure))) }
+            }
+        }.get()
+    }
+
+    /// Asks for longer or shorter Link Layer payloads.
+    ///
+    /// - Parameter octets: 27 to 251.
+    package func setDataLength(octets: UInt16, of identifier: LinkIdentifier) async throws(HostError) {
+        let link = try link(identifier)
+        guard (27...251).contains(octets) else { throw .invalidArgument("a data length is 27 to 251 octets") }
+        do throws(CommandFailure) {
+            // On the 1M PHY an octet takes 8 us; 14 octets surround the payload (Vol 6, Part B, 4.5.10).
+            try await perform(
+                LESetDataLength(connectionHandle: link.handle, txOctets: octets, txTime: (octets + 14) * 8))
+        } catch {
+            throw .command(error)
+        }
+    }
+}

@@ -1,0 +1,245 @@
+import ATT
+import BluetoothTypes
+import ByteCoding
+import GATT
+import HCI
+import L2CAP
+
+extension BluetoothHost {
+    func link(_ identifier: LinkIdentifier) throws(HostError) -> Link {
+        if let link = linksByIdentifier[identifier] { return link }
+        throw .disconnected(endedLinks[identifier] ?? .adapterClosed)
+    }
+
+    func addLink(_ connection: NewConnection) -> Link {
+        let identifier = LinkIdentifier(value: makeIdentifier())
+        let link = Link(
+            identifier, connection, session: ServerSession(server: server), offeredMTU: configuration.mtu)
+        links[link.handle] = link
+        linksByIdentifier[identifier] = link
+        metrics.links.record(links.count)
+        logger.info("connected to \(link.peer)")
+        link.session.onEvent = { [weak self] event in self?.assumeIsolated { $0.serverEvent(event, on: identifier) } }
+        if link.role == .peripheral { emit(.connected(identifier, link.peer)) }
+        prepare(link)
+        return link
+    }
+
+    /// What is done on each new link: longer packets, and a longer MTU where we are the central.
+    private func prepare(_ link: Link) {
+        guard let information else { return }
+        if information.maximumTransmitOctets > 27, information.commands.contains(LESetDataLength.self) {
+            sendAndForget(
+                LESetDataLength(
+                    connectionHandle: link.handle, txOctets: information.maximumTransmitOctets,
+                    txTime: information.maximumTransmitTime))
+        }
+        if link.role == .central { requestMTU(on: link) }
+    }
+
+    private func requestMTU(on link: Link) {
+        guard configuration.mtu > Bearer.defaultMTU else { return }
+        let identifier = link.identifier
+        link.client.perform(ExchangeMTU(offered: configuration.mtu)) { [weak self] result in
+            self?.assumeIsolated { host in
+                guard case .success(let mtu) = result, let link = host.linksByIdentifier[identifier] else { return }
+                host.setMTU(peer: mtu, of: link)
+            }
+        }
+        pumpClient(of: link)
+    }
+
+    func setMTU(peer: UInt16, of link: Link) {
+        link.session.mtu = link.bearer.exchangeMTU(peer: peer)
+        emit(.mtuChanged(link.identifier, link.bearer.mtu))
+    }
+
+    func endAllLinks(_ reason: DisconnectionReason) {
+        for handle in Array(links.keys) { endLink(handle, reason) }
+    }
+
+    func endLink(_ handle: ConnectionHandle, _ controllerReason: DisconnectionReason) {
+        guard let link = links.removeValue(forKey: handle) else { return }
+        let reason = link.ownReason ?? controllerReason
+        linksByIdentifier[link.identifier] = nil
+        endedLinks[link.identifier] = reason
+        metrics.links.record(links.count)
+        logger.info("disconnected from \(link.peer): \(reason)")
+        acl.close(link.outbound)
+        timers.cancel(link.timer)
+        link.client.close()
+        while !link.roomWaiters.isEmpty { link.hasRoomAgain() }
+        link.resumeDrainWaiters()
+        for indication in link.indications { indication.completion(.failure(.disconnected(reason))) }
+        link.indications.removeAll()
+        for waiter in link.parameterWaiters + link.phyWaiters { waiter(.failure(.disconnected(reason))) }
+        link.parameterWaiters = []
+        link.phyWaiters = []
+        if link.role == .peripheral { emit(.disconnected(link.identifier, reason)) }
+        for observer in link.endObservers { observer(reason) }
+        link.endObservers = []
+        retryBlockedAdvertising()
+    }
+
+    // MARK: Frames
+
+    func receive(_ fragment: RawSpan, on link: Link, isStart: Bool) {
+        let outcome = link.reassembler.receive(fragment, isStart: isStart) { frame in receive(frame, on: link) }
+        if case .dropped(let violation) = outcome {
+            metrics.malformed.increment()
+            logger.debug("fragment from \(link.peer) dropped: \(violation)")
+        }
+    }
+
+    private func receive(_ frame: borrowing Frame, on link: Link) {
+        switch frame.channel {
+        case .attribute: receiveAttributePDU(frame.payload, on: link)
+        case .signaling: receiveSignaling(frame.payload, on: link)
+        case .securityManager: refusePairing(frame.payload, on: link)
+        default: metrics.unknownChannelFrames.increment()
+        }
+    }
+
+    func send(_ payload: consuming PacketBuffer, on channel: ChannelIdentifier, of link: Link) {
+        Frame.prependHeader(channel: channel, to: &payload)
+        acl.enqueue(payload, on: link.outbound)
+    }
+
+    /// Until this host pairs, it says so (Vol 3, Part H, 3.5.5: Pairing Failed, Pairing Not Supported).
+    private func refusePairing(_ payload: RawSpan, on link: Link) {
+        let pairingRequest: UInt8 = 0x01
+        let securityRequest: UInt8 = 0x0B
+        guard let code = payload[checked: 0], code == pairingRequest || code == securityRequest else { return }
+        var buffer = pool.take()
+        buffer.append([0x05, 0x05])
+        send(buffer, on: .securityManager, of: link)
+    }
+
+    private func receiveSignaling(_ payload: RawSpan, on link: Link) {
+        var buffer = pool.take()
+        let action = link.signaling.receive(payload, into: &buffer)
+        switch action {
+        case .send:
+            send(buffer, on: .signaling, of: link)
+        case .none:
+            pool.giveBack(buffer)
+        case .malformed(let error):
+            countMalformed("signalling command", error)
+            pool.giveBack(buffer)
+        case .parameterUpdateRequested(let request, let identifier):
+            link.signaling.answer(.accepted, identifier: identifier, into: &buffer)
+            send(buffer, on: .signaling, of: link)
+            sendAndForget(
+                LEConnectionUpdate(
+                    connectionHandle: link.handle, connectionIntervalMin: request.intervalMin,
+                    connectionIntervalMax: request.intervalMax, maxLatency: request.latency,
+                    supervisionTimeout: request.timeout))
+        case .parameterUpdateFinished(let response):
+            pool.giveBack(buffer)
+            finishParameterUpdate(of: link, response)
+        }
+    }
+
+    private func finishParameterUpdate(of link: Link, _ response: ConnectionParameterUpdateResponse?) {
+        guard response != .accepted else { return }  // Its event is to come.
+        let waiters = link.parameterWaiters
+        link.parameterWaiters = []
+        for waiter in waiters { waiter(.failure(.notSupported("the central refuses these connection parameters"))) }
+    }
+
+    // MARK: Time
+
+    /// Sees to it that the link is looked at when it wants to be.
+    ///
+    /// A timer that is set earlier than needed stays: it finds nothing to do and is set again. So a request costs no timer
+    /// of its own.
+    func armTimer(of link: Link) {
+        guard let deadline = link.deadline else { return }
+        if let due = link.timerDue, due <= deadline { return }
+        timers.cancel(link.timer)
+        link.timerDue = deadline
+        let identifier = link.identifier
+        link.timer = schedule(at: deadline) { [weak self] in
+            self?.assumeIsolated { host in
+                if let link = host.linksByIdentifier[identifier] { host.timerFired(of: link) }
+            }
+        }
+    }
+
+    private func timerFired(of link: Link) {
+        link.timer = nil
+        link.timerDue = nil
+        let now = loop.now
+        if case .parameterUpdateFinished(let response) = link.signaling.advance(to: now) {
+            finishParameterUpdate(of: link, response)
+        }
+        if link.bearer.advance(to: now) {
+            link.ownReason = .attributeTransactionTimeout
+            link.client.close()
+            link.isDisconnecting = true
+            sendAndForget(Disconnect(connectionHandle: link.handle, reason: .remoteUserTerminatedConnection))
+        }
+        armTimer(of: link)
+    }
+
+    // MARK: Events
+
+    func connectionUpdated(_ event: LEConnectionUpdateComplete) {
+        guard let link = links[event.connectionHandle] else { return }
+        if event.status == .success {
+            link.parameters = NegotiatedConnectionParameters(
+                interval: event.connectionInterval, latency: event.peripheralLatency,
+                supervisionTimeout: event.supervisionTimeout)
+        }
+        let waiters = link.parameterWaiters
+        link.parameterWaiters = []
+        for waiter in waiters {
+            waiter(
+                event.status == .success
+                    ? .success(()) : .failure(.command(.status(event.status, LEConnectionUpdate.opcode))))
+        }
+    }
+
+    /// The peer asks for other parameters through the link layer: they are granted where they are valid.
+    func parametersRequested(_ event: LERemoteConnectionParameterRequest) {
+        let request = ConnectionParameterUpdateRequest(
+            intervalMin: event.intervalMin, intervalMax: event.intervalMax, latency: event.maxLatency,
+            timeout: event.timeout)
+        if request.isValid {
+            sendAndForget(
+                LERemoteConnectionParameterRequestReply(
+                    connectionHandle: event.connectionHandle, intervalMin: event.intervalMin,
+                    intervalMax: event.intervalMax, maxLatency: event.maxLatency, timeout: event.timeout))
+        } else {
+            sendAndForget(LERemoteConnectionParameterRequestNegativeReply(connectionHandle: event.connectionHandle))
+        }
+    }
+
+    func dataLengthChanged(_ event: LEDataLengthChange) {
+        guard let link = links[event.connectionHandle] else { return }
+        link.maximumTransmitOctets = event.maxTxOctets
+        link.maximumReceiveOctets = event.maxRxOctets
+    }
+
+    func phyUpdated(_ event: LEPHYUpdateComplete) {
+        guard let link = links[event.connectionHandle] else { return }
+        if event.status == .success {
+            link.transmitPHY = event.txPHY
+            link.receivePHY = event.rxPHY
+        }
+        let waiters = link.phyWaiters
+        link.phyWaiters = []
+        for waiter in waiters {
+            waiter(event.status == .success ? .success(()) : .failure(.command(.status(event.status, LESetPHY.opcode))))
+        }
+    }
+
+    func encryptionChanged(_ handle: ConnectionHandle, isOn: Bool) {
+        links[handle]?.session.security.isEncrypted = isOn
+    }
+
+    func remoteFeaturesRead(_ event: LEReadRemoteFeaturesComplete) {
+        guard event.status == .success else { return }
+        links[event.connectionHandle]?.remoteFeatures = event.leFeatures
+    }
+}

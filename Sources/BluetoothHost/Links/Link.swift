@@ -1,0 +1,137 @@
+import ATT
+import BluetoothTypes
+import DequeModule
+import GATT
+import HCI
+import L2CAP
+
+/// Names one link for as long as the host lives; a connection handle is used again.
+public struct LinkIdentifier: Hashable, Sendable {
+    let value: UInt64
+}
+
+/// A value that a server has sent without being asked.
+public struct HandleValue: Hashable, Sendable {
+    public let handle: AttributeHandle
+    public let value: [UInt8]
+    public let isIndication: Bool
+    /// When it came, on the host's clock.
+    public let time: Instant
+}
+
+/// What the three Connection Complete events have in common.
+struct NewConnection {
+    let status: HCI.ErrorCode
+    let handle: ConnectionHandle
+    let role: HCI.Role
+    let peer: PeerAddress
+    let interval: UInt16
+    let latency: UInt16
+    let supervisionTimeout: UInt16
+
+    init(_ event: LEConnectionComplete) {
+        status = event.status
+        handle = event.connectionHandle
+        role = event.role
+        peer = event.peerAddress
+        interval = event.connectionInterval
+        latency = event.peripheralLatency
+        supervisionTimeout = event.supervisionTimeout
+    }
+
+    init(_ event: LEEnhancedConnectionComplete) {
+        status = event.status
+        handle = event.connectionHandle
+        role = event.role
+        peer = event.peerAddress
+        interval = event.connectionInterval
+        latency = event.peripheralLatency
+        supervisionTimeout = event.supervisionTimeout
+    }
+
+    init(_ event: LEEnhancedConnectionCompleteV2) {
+        status = event.status
+        handle = event.connectionHandle
+        role = event.role
+        peer = event.peerAddress
+        interval = event.connectionInterval
+        latency = event.peripheralLatency
+        supervisionTimeout = event.supervisionTimeout
+    }
+}
+
+/// One connection: the state of its channels, and who waits for what on it. Owned by the host, used on its loop.
+final class Link {
+    /// An indication that waits to be sent, or for its confirmation.
+    struct Indication {
+        let handle: AttributeHandle
+        let value: [UInt8]
+        let completion: (Result<Void, HostError>) -> Void
+    }
+
+    let identifier: LinkIdentifier
+    let handle: ConnectionHandle
+    let role: SignalingChannel.Role
+    let peer: DeviceAddress
+    let outbound: OutboundQueue
+    let session: ServerSession
+    let client = GATT.Client()
+    var bearer: Bearer
+    var signaling: SignalingChannel
+    var reassembler = Reassembler()
+
+    var parameters: NegotiatedConnectionParameters
+    var transmitPHY = PHY.le1M
+    var receivePHY = PHY.le1M
+    var maximumTransmitOctets: UInt16 = 27
+    var maximumReceiveOctets: UInt16 = 27
+    var remoteFeatures: LEFeatures?
+
+    /// The timer for the earliest deadline of bearer and signalling, and when it goes off.
+    var timer: TimerQueue.Token?
+    var timerDue: Instant?
+    var isDisconnecting = false
+    /// Why the host itself ends the link, where the controller's reason would not say.
+    var ownReason: DisconnectionReason?
+    var endObservers: [(DisconnectionReason) -> Void] = []
+    var roomWaiters = Deque<() -> Void>()
+    var drainWaiters: [() -> Void] = []
+    var indications = Deque<Indication>()
+    var isIndicationSent = false
+    var subscribers: [AttributeHandle: [UInt64: @Sendable (HandleValue) -> Void]] = [:]
+    var parameterWaiters: [(Result<Void, HostError>) -> Void] = []
+    var phyWaiters: [(Result<Void, HostError>) -> Void] = []
+
+    init(_ identifier: LinkIdentifier, _ connection: NewConnection, session: ServerSession, offeredMTU: UInt16) {
+        self.identifier = identifier
+        handle = connection.handle
+        role = connection.role == .central ? .central : .peripheral
+        peer = connection.peer.deviceAddress ?? DeviceAddress(connection.peer.value, isRandom: true)
+        outbound = OutboundQueue(handle: connection.handle)
+        signaling = SignalingChannel(role: role)
+        bearer = Bearer(offeredMTU: Int(offeredMTU))
+        parameters = NegotiatedConnectionParameters(
+            interval: connection.interval, latency: connection.latency,
+            supervisionTimeout: connection.supervisionTimeout)
+        self.session = session
+    }
+
+    /// Lets the next of those that wait write its frame.
+    func hasRoomAgain() {
+        roomWaiters.popFirst()?()
+    }
+
+    /// Lets those go on that wait until everything is sent.
+    func resumeDrainWaiters() {
+        let waiters = drainWaiters
+        drainWaiters = []
+        for waiter in waiters { waiter() }
+    }
+
+    /// When the link wants to be looked at, if at all.
+    var deadline: Instant? {
+        guard let bearerDeadline = bearer.deadline else { return signaling.deadline }
+        guard let signalingDeadline = signaling.deadline else { return bearerDeadline }
+        return min(bearerDeadline, signalingDeadline)
+    }
+}
