@@ -93,10 +93,7 @@ let package = Package(
         .testTarget(name: "HCITests", dependencies: ["HCI", "ByteCoding", "BluetoothTypes"], swiftSettings: engine),
         .testTarget(name: "L2CAPTests", dependencies: ["L2CAP", "ByteCoding", "BluetoothTypes"], swiftSettings: engine),
         .testTarget(name: "ATTTests", dependencies: ["ATT", "ByteCoding", "BluetoothTypes"], swiftSettings: engine),
-        .testTarget(
-            name: "GATTServerTests", dependencies: ["GATT", "ATT", "ByteCoding", "BluetoothTypes"], swiftSettings: engine),
-        .testTarget(
-            name: "GATTClientTests", dependencies: ["GATT", "ATT", "ByteCoding", "BluetoothTypes"], swiftSettings: engine),
+        .testTarget(name: "GATTTests", dependencies: ["GATT", "ATT", "ByteCoding", "BluetoothTypes"], swiftSettings: engine),
         .testTarget(name: "CaptureTests", dependencies: ["Capture", "ByteCoding"], swiftSettings: engine),
         .testTarget(
             name: "HCITransportTests",

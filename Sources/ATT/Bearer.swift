@@ -125,7 +125,8 @@ public struct Bearer: Sendable {
         if isDead { return .dead }
         guard let value = pdu[checked: 0] else { return .violation(.emptyPDU) }
         guard let opcode = Opcode(rawValue: value) else { return receiveUnknown(value) }
-        if pdu.byteCount > mtu { return .violation(.oversizedPDU(length: pdu.byteCount)) }
+        // A response that is too long has lost nothing: who waits for it takes what ATT_MTU allows.
+        if pdu.byteCount > mtu, opcode.kind != .response { return .violation(.oversizedPDU(length: pdu.byteCount)) }
         switch opcode.kind {
         case .request:
             if isServing { return .violation(.requestWhileBusy(opcode: value)) }

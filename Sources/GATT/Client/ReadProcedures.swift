@@ -39,8 +39,8 @@ public struct ReadLongValue: ClientProcedure {
     public mutating func receive(
         _ response: RawSpan, mtu: Int, into buffer: inout PacketBuffer
     ) -> ClientStep<[UInt8]> {
-        // Read Response and Read Blob Response have the same form.
-        let part = response.extracting(droppingFirst: 1)
+        // Read Response and Read Blob Response have the same form. What is beyond ATT_MTU is asked for again.
+        let part = response.extracting(first: min(response.byteCount, mtu)).extracting(droppingFirst: 1)
         value += [UInt8](copying: part)
         if part.byteCount < mtu - 1 || value.count >= maximumAttributeValueLength {
             return .finished(.success(Array(value.prefix(maximumAttributeValueLength))))

@@ -110,7 +110,6 @@ struct DatabaseBuilder {
                 content = .clientConfiguration(definition.allowedConfiguration, valueHandle: valueHandle)
             } else {
                 descriptorHandles.append(handle)
-                if descriptor.uuid == .clientSupportedFeatures { content = .clientSupportedFeatures }
             }
             add(handle, descriptor.uuid.wireForm, descriptor.permissions, content)
         }
@@ -194,6 +193,7 @@ extension CharacteristicDefinition {
 
     /// The descriptors with those that the properties ask for and that are not declared.
     var completeDescriptors: [DescriptorDefinition] {
+        guard generatesDescriptors else { return descriptors }
         var complete: [DescriptorDefinition] = []
         func isMissing(_ uuid: BluetoothUUID) -> Bool { !descriptors.contains { $0.uuid == uuid } }
         if !allowedConfiguration.isEmpty, isMissing(.clientCharacteristicConfiguration) {

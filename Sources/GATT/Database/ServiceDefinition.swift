@@ -52,6 +52,8 @@ public struct CharacteristicDefinition: Hashable, Sendable {
     public var properties: CharacteristicProperties
     public var permissions: AttributePermissions
     public var value: Value
+    /// Whether the descriptors that the properties ask for are made where they are not declared.
+    public var generatesDescriptors: Bool
     public var descriptors: [DescriptorDefinition]
 
     public init(
@@ -60,6 +62,7 @@ public struct CharacteristicDefinition: Hashable, Sendable {
         properties: CharacteristicProperties,
         permissions: AttributePermissions,
         value: Value,
+        generatesDescriptors: Bool = true,
         descriptors: [DescriptorDefinition] = []
     ) {
         self.uuid = uuid
@@ -67,6 +70,7 @@ public struct CharacteristicDefinition: Hashable, Sendable {
         self.properties = properties
         self.permissions = permissions
         self.value = value
+        self.generatesDescriptors = generatesDescriptors
         self.descriptors = descriptors
     }
 }
