@@ -36,7 +36,7 @@ let package = Package(
         .target(name: "Capture", dependencies: ["ByteCoding", "BluetoothTypes"], swiftSettings: codec),
 
         // The ways to a controller.
-        .systemLibrary(name: "CBluetooth", pkgConfig: "bluez", providers: [.apt(["libbluetooth-dev"])]),
+        .systemLibrary(name: "CBluetooth", providers: [.apt(["libbluetooth-dev"])]),
         .target(
             name: "HCITransport",
             dependencies: [

@@ -48,15 +48,42 @@ static inline int ble_hci_bind(int fd, uint16_t device, uint16_t channel)
     return ble_result(bind(fd, (struct sockaddr *)&address, sizeof(address)));
 }
 
-/* Lets every packet type and every event through a raw channel. The event mask has 64 bits, the type mask 32. */
-static inline int ble_hci_pass_everything(int fd)
+/*
+ * Lets through a raw channel what controllers send: events of every kind, ACL, synchronous and ISO data; and has each
+ * packet say which way it went, for what the kernel's own stack sends comes by as well.
+ */
+static inline int ble_hci_pass_inbound(int fd)
 {
     struct hci_filter filter;
+    int on = 1;
     memset(&filter, 0, sizeof(filter));
-    filter.type_mask = 0xFFFFFFFFu;
+    filter.type_mask = 1u << HCI_ACLDATA_PKT | 1u << HCI_SCODATA_PKT | 1u << HCI_EVENT_PKT | 1u << 5;
     filter.event_mask[0] = 0xFFFFFFFFu;
     filter.event_mask[1] = 0xFFFFFFFFu;
+    if (setsockopt(fd, SOL_HCI, HCI_DATA_DIR, &on, sizeof(on)) < 0)
+        return -errno;
     return ble_result(setsockopt(fd, SOL_HCI, HCI_FILTER, &filter, sizeof(filter)));
+}
+
+/* Reads one packet of a raw channel and tells whether a controller sent it. -1 sets errno. */
+static inline ssize_t ble_hci_receive(int fd, void *bytes, size_t capacity, int *is_inbound)
+{
+    char control[64];
+    struct iovec part = { bytes, capacity };
+    struct msghdr message;
+    memset(&message, 0, sizeof(message));
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof(control);
+    ssize_t count = recvmsg(fd, &message, 0);
+    *is_inbound = 1;
+    if (count < 0)
+        return count;
+    for (struct cmsghdr *header = CMSG_FIRSTHDR(&message); header; header = CMSG_NXTHDR(&message, header))
+        if (header->cmsg_level == SOL_HCI && header->cmsg_type == HCI_CMSG_DIR)
+            memcpy(is_inbound, CMSG_DATA(header), sizeof(*is_inbound));
+    return count;
 }
 
 static inline int ble_hci_bring_up(int fd, uint16_t device)
@@ -148,6 +175,12 @@ static inline int ble_open(const char *path, int flags, unsigned mode)
 static inline int ble_stream_socket(int family)
 {
     return ble_result(socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+}
+
+/* Sends on a socket; one whose other end is gone is an error then and not the signal that ends a process. -1 sets errno. */
+static inline ssize_t ble_send(int fd, const void *bytes, size_t count)
+{
+    return send(fd, bytes, count, MSG_NOSIGNAL);
 }
 
 static inline int ble_eventfd(void)

@@ -2,84 +2,114 @@
 ///
 /// - `hci0`, `hci:0`: the kernel's adapter, for this program alone (user channel); `hci0?channel=raw`: beside the
 ///   kernel's own stack.
-/// - `unix:PATH`, `tcp:HOST:PORT`: a stream of H4 packets.
+/// - `unix:PATH`, `tcp:HOST:PORT`: a stream of H4 packets; an IPv6 address stands in brackets.
 /// - `serial:PATH,BAUD[,flow=rtscts]`: a UART.
 /// - `virtual`, `virtual:NAME`: a controller in this process, on the air of that name.
 public enum AdapterSpecification: Hashable, Sendable {
     /// The channel of an HCI socket.
     public enum Channel: String, Hashable, Sendable {
+        /// The program has the adapter for itself; it must be down.
         case user
+        /// The program shares the adapter with the kernel's stack; it must be up.
         case raw
     }
 
+    /// An adapter of the kernel. The index is below 65535.
     case hci(index: Int, channel: Channel)
+    /// A UNIX stream socket. The path has at most 107 octets.
     case unix(path: String)
+    /// A TCP stream. The host is a name or an address, an IPv6 address without brackets.
     case tcp(host: String, port: UInt16)
+    /// A UART. The rate is one of ``baudRates``.
     case serial(path: String, baudRate: Int, usesFlowControl: Bool)
+    /// A controller in this process. The air without a name is the empty name's.
     case virtual(name: String)
+
+    /// The rates at which a serial line can run, in baud.
+    public static let baudRates = [
+        1200, 2400, 4800, 9600, 19_200, 38_400, 57_600, 115_200, 230_400, 460_800, 500_000, 576_000, 921_600, 1_000_000,
+        1_152_000, 1_500_000, 2_000_000, 2_500_000, 3_000_000, 3_500_000, 4_000_000,
+    ]
 
     /// Reads the notation.
     public init(parsing text: String) throws(AdapterSpecificationError) {
-        if text == "virtual" {
-            self = .virtual(name: "")
-        } else if let name = text.suffix(after: "virtual:") {
-            self = .virtual(name: String(name))
-        } else if let path = text.suffix(after: "unix:") {
-            guard !path.isEmpty else { throw AdapterSpecificationError(text, "unix: needs a path, as in unix:/tmp/hci") }
-            guard path.utf8.count < 108 else { throw AdapterSpecificationError(text, "a socket's path has at most 107 octets") }
-            self = .unix(path: String(path))
-        } else if let address = text.suffix(after: "tcp:") {
-            self = try AdapterSpecification.parseTCP(address, of: text)
-        } else if let line = text.suffix(after: "serial:") {
-            self = try AdapterSpecification.parseSerial(line, of: text)
-        } else if let adapter = text.suffix(after: "hci:") ?? text.suffix(after: "hci") {
-            self = try AdapterSpecification.parseHCI(adapter, of: text)
-        } else {
-            throw AdapterSpecificationError(
-                text, "use hci0, unix:PATH, tcp:HOST:PORT, serial:PATH,BAUD or virtual")
+        do throws(Complaint) {
+            self = try AdapterSpecification.parse(text)
+        } catch {
+            throw AdapterSpecificationError(text: text, advice: error.advice)
         }
     }
 
-    private static func parseHCI(
-        _ text: Substring, of whole: String
-    ) throws(AdapterSpecificationError) -> AdapterSpecification {
+    /// What is wrong with a part, or what would be right.
+    private struct Complaint: Error {
+        let advice: String
+    }
+
+    private static func parse(_ text: String) throws(Complaint) -> AdapterSpecification {
+        if text == "virtual" { return .virtual(name: "") }
+        if let name = text.suffix(after: "virtual:") { return try parseVirtual(name) }
+        if let path = text.suffix(after: "unix:") { return try parseUNIX(path) }
+        if let address = text.suffix(after: "tcp:") { return try parseTCP(address) }
+        if let line = text.suffix(after: "serial:") { return try parseSerial(line) }
+        if let adapter = text.suffix(after: "hci:") ?? text.suffix(after: "hci") { return try parseHCI(adapter) }
+        throw Complaint(advice: "use hci0, unix:PATH, tcp:HOST:PORT, serial:PATH,BAUD or virtual")
+    }
+
+    private static func parseVirtual(_ name: Substring) throws(Complaint) -> AdapterSpecification {
+        guard !name.isEmpty else { throw Complaint(advice: "virtual: needs the name of an air, as in virtual:lab") }
+        return .virtual(name: String(name))
+    }
+
+    private static func parseUNIX(_ path: Substring) throws(Complaint) -> AdapterSpecification {
+        guard !path.isEmpty else { throw Complaint(advice: "unix: needs a path, as in unix:/tmp/bt-server-le") }
+        guard path.utf8.count < 108 else { throw Complaint(advice: "a socket's path has at most 107 octets") }
+        return .unix(path: String(path))
+    }
+
+    private static func parseHCI(_ text: Substring) throws(Complaint) -> AdapterSpecification {
         let parts = text.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
-        guard let index = parts.first.flatMap({ UInt16($0) }), index < 0xFFFF else {
-            throw AdapterSpecificationError(whole, "hci needs the adapter's number, as in hci0")
+        guard let index = parts[0].decimal, index < 0xFFFF else {
+            throw Complaint(advice: "hci needs the adapter's number, as in hci0")
         }
-        guard parts.count > 1 else { return .hci(index: Int(index), channel: .user) }
+        guard parts.count > 1 else { return .hci(index: index, channel: .user) }
         guard let channel = parts[1].suffix(after: "channel=").flatMap({ Channel(rawValue: String($0)) }) else {
-            throw AdapterSpecificationError(whole, "only ?channel=user or ?channel=raw may follow the adapter")
+            throw Complaint(advice: "only ?channel=user or ?channel=raw may follow the adapter")
         }
-        return .hci(index: Int(index), channel: channel)
+        return .hci(index: index, channel: channel)
     }
 
-    private static func parseTCP(
-        _ text: Substring, of whole: String
-    ) throws(AdapterSpecificationError) -> AdapterSpecification {
-        guard let colon = text.lastIndex(of: ":"), let port = UInt16(text[text.index(after: colon)...]), port > 0 else {
-            throw AdapterSpecificationError(whole, "tcp: needs a host and a port from 1 to 65535, as in tcp:127.0.0.1:6402")
+    private static func parseTCP(_ text: Substring) throws(Complaint) -> AdapterSpecification {
+        guard let colon = text.lastIndex(of: ":"),
+            let port = text[text.index(after: colon)...].decimal, (1...0xFFFF).contains(port)
+        else {
+            throw Complaint(advice: "tcp: needs a host and a port from 1 to 65535, as in tcp:127.0.0.1:6402")
         }
         var host = text[..<colon]
         if host.hasPrefix("["), host.hasSuffix("]") {
             host = host.dropFirst().dropLast()
         } else if host.contains(":") {
-            throw AdapterSpecificationError(whole, "an IPv6 address stands in brackets, as in tcp:[::1]:6402")
+            throw Complaint(advice: "an IPv6 address stands in brackets, as in tcp:[::1]:6402")
         }
-        guard !host.isEmpty else { throw AdapterSpecificationError(whole, "tcp: needs a host, as in tcp:127.0.0.1:6402") }
-        return .tcp(host: String(host), port: port)
+        guard !host.isEmpty, !host.contains(where: { "[]/ ".contains($0) }) else {
+            throw Complaint(advice: "tcp: needs a host's name or address, as in tcp:127.0.0.1:6402")
+        }
+        return .tcp(host: String(host), port: UInt16(port))
     }
 
-    private static func parseSerial(
-        _ text: Substring, of whole: String
-    ) throws(AdapterSpecificationError) -> AdapterSpecification {
+    private static func parseSerial(_ text: Substring) throws(Complaint) -> AdapterSpecification {
         let parts = text.split(separator: ",", omittingEmptySubsequences: false)
-        guard (2...3).contains(parts.count), !parts[0].isEmpty, let rate = Int(parts[1]), rate > 0 else {
-            throw AdapterSpecificationError(
-                whole, "serial: needs a path and a baud rate, as in serial:/dev/ttyAMA0,115200,flow=rtscts")
+        guard (2...3).contains(parts.count), !parts[0].isEmpty, let rate = parts[1].decimal else {
+            throw Complaint(
+                advice: "serial: needs a path and a baud rate, as in serial:/dev/ttyAMA0,115200,flow=rtscts"
+            )
+        }
+        guard baudRates.contains(rate) else {
+            throw Complaint(
+                advice: "\(rate) is no rate of a serial line; use \(baudRates.map(String.init).joined(separator: ", "))"
+            )
         }
         if parts.count == 3, parts[2] != "flow=rtscts" {
-            throw AdapterSpecificationError(whole, "only flow=rtscts may follow the baud rate")
+            throw Complaint(advice: "only flow=rtscts may follow the baud rate")
         }
         return .serial(path: String(parts[0]), baudRate: rate, usesFlowControl: parts.count == 3)
     }
@@ -102,13 +132,10 @@ extension AdapterSpecification: CustomStringConvertible {
 
 /// An adapter's name that cannot be read; the description says what is accepted.
 public struct AdapterSpecificationError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// What was given.
     public let text: String
+    /// What is wrong with it, or what would be right.
     public let advice: String
-
-    init(_ text: String, _ advice: String) {
-        self.text = text
-        self.advice = advice
-    }
 
     public var description: String { "\"\(text)\" names no adapter: \(advice)" }
 }
@@ -116,5 +143,10 @@ public struct AdapterSpecificationError: Error, Hashable, Sendable, CustomString
 extension StringProtocol where SubSequence == Substring {
     fileprivate func suffix(after prefix: String) -> Substring? {
         hasPrefix(prefix) ? dropFirst(prefix.count) : nil
+    }
+
+    /// The number that these digits, and nothing but digits, write.
+    fileprivate var decimal: Int? {
+        utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) } ? Int(self) : nil
     }
 }

@@ -1,6 +1,5 @@
 import ByteCoding
 import CBluetooth
-import DequeModule
 import Dispatch
 import Glibc
 
@@ -9,54 +8,70 @@ import Glibc
 /// Everything happens on the queue it is made with. Reading drains the descriptor each time it is ready; a packet is
 /// written at once, and only what the kernel does not take then waits for the write source.
 final class DescriptorTransport: Transport, @unchecked Sendable {
-    /// How packets lie in what is read and written.
-    enum Framing {
+    /// What the descriptor is, and so how packets lie in what is read and written.
+    enum Kind: Equatable {
         /// One packet in each read and write.
-        case packets
-        case stream(H4StreamDecoder.Recovery)
+        case hci(index: Int, channel: AdapterSpecification.Channel)
+        case unix
+        case tcp
+        case serial
+
+        fileprivate var isSocket: Bool { self == .unix || self == .tcp }
+
+        fileprivate var isShared: Bool {
+            if case .hci(_, .raw) = self { true } else { false }
+        }
     }
 
-    /// How many octets may wait to be written before the controller is given up.
-    private static let writeLimit = 4 << 20
     /// How many octets are read before others on the loop have a turn.
     private static let readBudget = 256 << 10
+    /// How often a handler waits for more before others on the loop have a turn.
+    private static let lingerBudget = 64
 
-    private let descriptor: Int32
+    private let kind: Kind
     private let queue: DispatchQueue
-    private let isTCP: Bool
+    private let options: TransportOptions
+    private let descriptor: Int32
+    /// Shared with the sources, which may use the descriptor until they are cancelled.
+    private var owner: OwnedDescriptor?
     private var decoder: H4StreamDecoder?
     private var packetBuffer: [UInt8] = []
     private var readSource: (any DispatchSourceRead)?
     private var writeSource: (any DispatchSourceWrite)?
-    private var waiting = Deque<[UInt8]>()
-    private var waitingOctets = 0
+    private var isWriteSourceSuspended = true
+    private var backlog = WriteBacklog()
+    private var lastRead: UInt64 = 0
     private var onPacket: (@Sendable (RawSpan) -> Void)?
     private var onEnd: (@Sendable (TransportError) -> Void)?
     private var isClosed = false
 
-    init(descriptor: Int32, framing: Framing, isTCP: Bool = false, queue: DispatchQueue) {
-        self.descriptor = descriptor
+    init(_ owner: OwnedDescriptor, kind: Kind, queue: DispatchQueue, options: TransportOptions = TransportOptions()) {
+        self.owner = owner
+        descriptor = owner.number
+        self.kind = kind
         self.queue = queue
-        self.isTCP = isTCP
-        switch framing {
-        case .packets: packetBuffer = [UInt8](repeating: 0, count: 4096)
-        case .stream(let recovery): decoder = H4StreamDecoder(recovery: recovery)
+        self.options = options
+        switch kind {
+        case .hci: packetBuffer = [UInt8](repeating: 0, count: 4096)
+        case .unix, .tcp: decoder = H4StreamDecoder(recovery: .fail)
+        case .serial: decoder = H4StreamDecoder(recovery: .search)
         }
     }
 
     deinit {
-        if readSource == nil { _ = Glibc.close(descriptor) }
+        cancelSources()
     }
 
     func start(
-        onPacket: @escaping @Sendable (RawSpan) -> Void, onEnd: @escaping @Sendable (TransportError) -> Void
+        onPacket: @escaping @Sendable (RawSpan) -> Void,
+        onEnd: @escaping @Sendable (TransportError) -> Void
     ) {
+        guard !isClosed, readSource == nil, let owner else { return }
         self.onPacket = onPacket
         self.onEnd = onEnd
-        let descriptor = descriptor
         let source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: queue)
-        source.setEventHandler { [weak self] in self?.drain() }
-        source.setCancelHandler { _ = Glibc.close(descriptor) }
+        source.setEventHandler { [weak self] in self?.becameReadable() }
+        source.setCancelHandler { withExtendedLifetime(owner) {} }
         readSource = source
         source.activate()
     }
@@ -66,39 +81,70 @@ final class DescriptorTransport: Transport, @unchecked Sendable {
         isClosed = true
         onPacket = nil
         onEnd = nil
-        waiting.removeAll()
-        writeSource?.cancel()
-        writeSource = nil
+        backlog.removeAll()
+        cancelSources()
+        owner = nil
+    }
+
+    private func cancelSources() {
         readSource?.cancel()
+        readSource = nil
+        guard let writeSource else { return }
+        writeSource.cancel()
+        // A suspended source would never learn that it is cancelled.
+        if isWriteSourceSuspended { writeSource.resume() }
+        self.writeSource = nil
     }
 
     private func end(_ error: TransportError) {
+        guard !isClosed else { return }
         let onEnd = onEnd
         close()
         onEnd?(error)
     }
 
+    /// Whoever sends is not to be called back in the middle of it.
+    private func endLater(_ error: TransportError) {
+        queue.async { self.end(error) }
+    }
+
     // MARK: Reading
 
-    private func drain() {
+    private func becameReadable() {
+        guard let linger = options.linger else {
+            _ = drain()
+            return
+        }
+        let now = monotonicNanoseconds()
+        let isBusy = Duration.nanoseconds(Int64(clamping: now - min(lastRead, now))) < linger.duration
+        var turns = isBusy ? DescriptorTransport.lingerBudget : 0
+        while drain(), turns > 0, linger.wait(for: descriptor) { turns -= 1 }
+        lastRead = monotonicNanoseconds()
+    }
+
+    /// Reads until nothing is left; false where it stopped before that.
+    private func drain() -> Bool {
         var budget = DescriptorTransport.readBudget
         while !isClosed, budget > 0 {
-            let result = decoder == nil ? readPacket() : readStream()
-            switch result {
-            case .success(0): return end(.closedByPeer)
+            switch decoder == nil ? readPacket() : readStream() {
+            case .success(0): end(.closedByPeer)
             case .success(let count): budget -= count
-            case .failure(let error) where error.wouldBlock: return
-            case .failure(let error): return end(.readFailed(errno: error.code))
+            case .failure(let error) where error.wouldBlock: return true
+            case .failure(let error): end(reason(of: error) ?? .readFailed(errno: error.code))
             }
         }
+        return false
     }
 
     private func readPacket() -> Result<Int, Errno> {
         var buffer = packetBuffer
         packetBuffer = []
         defer { packetBuffer = buffer }
-        let result = read(descriptor, into: &buffer, from: 0)
-        if case .success(let count) = result, count > 0 {
+        var isInbound = true
+        let result =
+            kind.isShared
+            ? receive(descriptor, into: &buffer, isInbound: &isInbound) : read(descriptor, into: &buffer, from: 0)
+        if case .success(let count) = result, count > 0, isInbound {
             onPacket?(buffer.rawSpan.extracting(first: count))
         }
         return result
@@ -109,7 +155,7 @@ final class DescriptorTransport: Transport, @unchecked Sendable {
         self.decoder = nil
         defer { self.decoder = decoder }
         let result = decoder.fill { read(descriptor, into: &$0, from: $1) }
-        if isTCP { _ = ble_tcp_set_quick_ack(descriptor) }
+        if kind == .tcp { _ = ble_tcp_set_quick_ack(descriptor) }
         do throws(H4StreamDecoder.BrokenStream) {
             try decoder.forEachPacket { packet in
                 onPacket?(packet)
@@ -125,48 +171,52 @@ final class DescriptorTransport: Transport, @unchecked Sendable {
 
     func send(_ packet: RawSpan) {
         guard !isClosed else { return }
-        guard waiting.isEmpty else { return wait([UInt8](copying: packet)) }
-        switch write(descriptor, packet) {
+        guard backlog.isEmpty else { return wait(packet) }
+        switch write(packet) {
         case .success(let count):
-            if count < packet.byteCount { wait([UInt8](copying: packet.extracting(droppingFirst: count))) }
-        case .failure(let error) where error.wouldBlock: wait([UInt8](copying: packet))
-        case .failure(let error): endLater(.writeFailed(errno: error.code))
+            if count < packet.byteCount { wait(packet.extracting(droppingFirst: count)) }
+        case .failure(let error) where error.wouldBlock: wait(packet)
+        case .failure(let error): endLater(reason(of: error) ?? .writeFailed(errno: error.code))
         }
     }
 
-    private func wait(_ bytes: [UInt8]) {
-        waitingOctets += bytes.count
-        guard waitingOctets <= DescriptorTransport.writeLimit else { return endLater(.overflow) }
-        waiting.append(bytes)
-        guard writeSource == nil else { return }
+    private func write(_ bytes: RawSpan) -> Result<Int, Errno> {
+        kind.isSocket
+            ? HCITransport.send(descriptor, bytes)
+            : HCITransport.write(descriptor, bytes)
+    }
+
+    private func wait(_ bytes: RawSpan) {
+        guard backlog.octets + bytes.byteCount <= options.backlogLimit else { return endLater(.overflow) }
+        backlog.append(bytes)
+        guard isWriteSourceSuspended, let owner else { return }
+        isWriteSourceSuspended = false
+        if let writeSource { return writeSource.resume() }
         let source = DispatchSource.makeWriteSource(fileDescriptor: descriptor, queue: queue)
-        source.setEventHandler { [weak self] in self?.writeWaiting() }
+        source.setEventHandler { [weak self] in self?.becameWritable() }
+        source.setCancelHandler { withExtendedLifetime(owner) {} }
         writeSource = source
         source.activate()
     }
 
-    private func writeWaiting() {
-        while !isClosed, let next = waiting.first {
-            switch write(descriptor, next.rawSpan) {
-            case .success(let count):
-                waitingOctets -= count
-                if count < next.count {
-                    waiting[0] = Array(next[count...])
-                } else {
-                    waiting.removeFirst()
-                }
-            case .failure(let error) where error.wouldBlock: return
-            case .failure(let error): return end(.writeFailed(errno: error.code))
-            }
+    private func becameWritable() {
+        guard !isClosed else { return }
+        if let error = backlog.flush(write) {
+            if !error.wouldBlock { end(reason(of: error) ?? .writeFailed(errno: error.code)) }
+        } else if !isWriteSourceSuspended {
+            isWriteSourceSuspended = true
+            writeSource?.suspend()
         }
-        writeSource?.cancel()
-        writeSource = nil
     }
 
-    /// Whoever sends is not to be called back in the middle of it.
-    private func endLater(_ error: TransportError) {
-        queue.async { [self] in
-            if !isClosed { end(error) }
+    /// What an errno says about the other end, if it says something.
+    private func reason(of error: Errno) -> TransportError? {
+        switch (kind, error.code) {
+        case (.hci(let index, _), EPIPE), (.hci(let index, _), ENODEV), (.hci(let index, _), ENXIO):
+            .adapterRemoved(index: index)
+        case (.hci(let index, _), ENETDOWN): .adapterDown(index: index)
+        case (.unix, EPIPE), (.tcp, EPIPE), (.unix, ECONNRESET), (.tcp, ECONNRESET), (.serial, EIO): .closedByPeer
+        default: nil
         }
     }
 }

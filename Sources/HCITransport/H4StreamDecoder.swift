@@ -4,8 +4,9 @@ import HCI
 /// Cuts a stream of octets into HCI packets by their H4 indicators and lengths (Vol 4, Part A, 2).
 ///
 /// The decoder holds the stream's unread end; a packet is handed on where it lies. H4 has no way to find its framing again
-/// but Reset, so an octet that is no indicator breaks a stream; a serial line, which may start in the middle of a packet or
-/// lose octets, searches for the next octet that can start an event or ACL packet instead.
+/// but Reset (Vol 4, Part A, 4), so an octet that is no indicator breaks a stream. A serial line, which may start in the
+/// middle of a packet or lose octets, searches instead for what looks like an event or ACL packet, so that the answer to
+/// that Reset gets through; it too breaks when the search finds nothing for long.
 public struct H4StreamDecoder {
     /// What to do with an octet that starts no packet.
     public enum Recovery: Sendable {
@@ -13,18 +14,31 @@ public struct H4StreamDecoder {
         case search
     }
 
+    /// Thrown where a stream has lost its framing.
+    public struct BrokenStream: Error, Hashable, Sendable {
+        /// What stands where a packet indicator should.
+        public let octet: UInt8
+    }
+
     /// Longer than any HCI packet that a controller sends.
     private static let capacity = 1 + 4 + 0xFFFF
+    /// How many octets a search passes over before it gives up.
+    static let searchLimit = 1 << 16
+    /// The longest ACL packet from which a search picks up the framing: a wrong length would swallow as much.
+    private static let plausibleACLLength = 2048
 
     private let recovery: Recovery
     private var buffer: [UInt8]
     private var start = 0
     private var end = 0
-    /// How many octets have been passed over in search of a packet.
+    /// How far the search has gone; nil while the framing holds.
+    private var searched: Int?
+    /// How many octets have been passed over in search of a packet, in all.
     public private(set) var skippedOctets = 0
 
     public init(recovery: Recovery) {
         self.recovery = recovery
+        searched = recovery == .search ? 0 : nil
         buffer = [UInt8](repeating: 0, count: 4096)
     }
 
@@ -47,38 +61,77 @@ public struct H4StreamDecoder {
 
     /// Hands the packets that are complete to `deliver`, until it returns false.
     ///
-    /// - Throws: the octet that is no packet indicator, where the decoder does not search.
+    /// - Throws: the octet that is no packet indicator, where the decoder does not search or has searched in vain.
     public mutating func forEachPacket(_ deliver: (RawSpan) -> Bool) throws(BrokenStream) {
         var position = start
+        var searched = searched
         var skipped = 0
         defer {
+            self.searched = searched
             skippedOctets += skipped
             start = position == end ? 0 : position
             end = position == end ? 0 : end
         }
         while position < end {
             let rest = buffer.rawSpan.extracting(position..<end)
-            guard let indicator = rest[checked: 0], isInbound(indicator) else {
-                if recovery == .fail { throw BrokenStream(octet: rest[checked: 0] ?? 0) }
+            switch H4StreamDecoder.look(at: rest, isSearching: searched != nil) {
+            case .packet(let length):
+                searched = nil
+                position += length
+                if !deliver(rest.extracting(first: length)) { return }
+            case .incomplete:
+                return
+            case .noPacket(let octet):
+                let distance = (searched ?? 0) + 1
+                guard recovery == .search, distance <= H4StreamDecoder.searchLimit else {
+                    throw BrokenStream(octet: octet)
+                }
+                searched = distance
                 position += 1
                 skipped += 1
-                continue
             }
-            guard let length = try? PacketType.packetLength(atStartOf: rest), length <= rest.byteCount else { return }
-            position += length
-            if !deliver(rest.extracting(first: length)) { return }
         }
     }
 
-    /// Thrown where a stream has lost its framing.
-    public struct BrokenStream: Error, Hashable, Sendable {
-        public let octet: UInt8
+    private enum Sight {
+        case packet(length: Int)
+        case incomplete
+        case noPacket(octet: UInt8)
+    }
+
+    private static func look(at rest: RawSpan, isSearching: Bool) -> Sight {
+        guard let octet = rest[checked: 0] else { return .incomplete }
+        guard let type = PacketType(rawValue: octet), type != .command else { return .noPacket(octet: octet) }
+        guard let payloadLength = type.payloadLength(header: rest.extracting(droppingFirst: 1)) else {
+            return .incomplete
+        }
+        let length = 1 + type.headerLength + payloadLength
+        if isSearching {
+            guard isPlausible(type, rest, payloadLength) else { return .noPacket(octet: octet) }
+            if let next = rest[checked: length], !isInbound(next) { return .noPacket(octet: octet) }
+        }
+        return length <= rest.byteCount ? .packet(length: length) : .incomplete
     }
 
     /// A controller sends no commands.
-    private func isInbound(_ indicator: UInt8) -> Bool {
-        guard let type = PacketType(rawValue: indicator) else { return false }
-        return type != .command
+    private static func isInbound(_ indicator: UInt8) -> Bool {
+        PacketType(rawValue: indicator).map { $0 != .command } ?? false
+    }
+
+    /// Whether what follows an indicator that a search has met looks like a header.
+    private static func isPlausible(_ type: PacketType, _ rest: RawSpan, _ payloadLength: Int) -> Bool {
+        switch (type, rest[checked: 1] ?? 0, rest[checked: 2] ?? 0) {
+        // Command Complete and Command Status (Vol 4, Part E, 7.7.14 and 7.7.15).
+        case (.event, 0x0E, _): payloadLength >= 3
+        case (.event, 0x0F, _): payloadLength == 4
+        // The event codes that exist, LE Meta among them, and the vendors'.
+        case (.event, 0x01...0x59, _), (.event, 0xFF, _): payloadLength >= 1
+        // A connection handle up to 0x0EFF, the first fragment of a PDU or a later one, no broadcast (5.4.2).
+        case (.acl, _, let high):
+            high & 0x0F <= 0x0E && (high >> 4 == 0b01 || high >> 4 == 0b10)
+                && (1...plausibleACLLength).contains(payloadLength)
+        default: false
+        }
     }
 
     /// Moves what is unread to the front, and grows where it fills the buffer.

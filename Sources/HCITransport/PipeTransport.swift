@@ -2,11 +2,18 @@ import ByteCoding
 import Dispatch
 
 /// One end of a pipe in memory: what one end sends, the other receives, in order, on its own queue.
+///
+/// What arrives before an end is started waits for that.
 public final class PipeTransport: Transport, @unchecked Sendable {
+    private enum State {
+        case idle(waiting: [[UInt8]], hasEnded: Bool)
+        case started(onPacket: @Sendable (RawSpan) -> Void, onEnd: @Sendable (TransportError) -> Void)
+        case closed
+    }
+
     private let queue: DispatchQueue
     private weak var other: PipeTransport?
-    private var onPacket: (@Sendable (RawSpan) -> Void)?
-    private var onEnd: (@Sendable (TransportError) -> Void)?
+    private var state = State.idle(waiting: [], hasEnded: false)
 
     private init(queue: DispatchQueue) {
         self.queue = queue
@@ -21,28 +28,52 @@ public final class PipeTransport: Transport, @unchecked Sendable {
     }
 
     public func start(
-        onPacket: @escaping @Sendable (RawSpan) -> Void, onEnd: @escaping @Sendable (TransportError) -> Void
+        onPacket: @escaping @Sendable (RawSpan) -> Void,
+        onEnd: @escaping @Sendable (TransportError) -> Void
     ) {
-        self.onPacket = onPacket
-        self.onEnd = onEnd
+        // From the queue, so that nobody is called back in the middle of starting and order is kept.
+        queue.async { self.begin(onPacket, onEnd) }
+    }
+
+    private func begin(
+        _ onPacket: @escaping @Sendable (RawSpan) -> Void,
+        _ onEnd: @escaping @Sendable (TransportError) -> Void
+    ) {
+        guard case .idle(let waiting, let hasEnded) = state else { return }
+        state = .started(onPacket: onPacket, onEnd: onEnd)
+        for bytes in waiting { receive(bytes) }
+        if hasEnded { receiveEnd() }
     }
 
     public func send(_ packet: RawSpan) {
+        if case .closed = state { return }
         guard let other else { return }
         let bytes = [UInt8](copying: packet)
-        other.queue.async { other.onPacket?(bytes.rawSpan) }
+        other.queue.async { other.receive(bytes) }
     }
 
     public func close() {
-        onPacket = nil
-        onEnd = nil
+        if case .closed = state { return }
+        state = .closed
         guard let other else { return }
-        self.other = nil
-        other.queue.async {
-            let onEnd = other.onEnd
-            other.onPacket = nil
-            other.onEnd = nil
-            onEnd?(.closedByPeer)
+        other.queue.async { other.receiveEnd() }
+    }
+
+    private func receive(_ bytes: [UInt8]) {
+        switch state {
+        case .idle(let waiting, let hasEnded): state = .idle(waiting: waiting + [bytes], hasEnded: hasEnded)
+        case .started(let onPacket, _): onPacket(bytes.rawSpan)
+        case .closed: break
+        }
+    }
+
+    private func receiveEnd() {
+        switch state {
+        case .idle(let waiting, _): state = .idle(waiting: waiting, hasEnded: true)
+        case .started(_, let onEnd):
+            state = .closed
+            onEnd(.closedByPeer)
+        case .closed: break
         }
     }
 }

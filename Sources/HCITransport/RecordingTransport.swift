@@ -1,12 +1,10 @@
 import ByteCoding
-import Capture
 import CBluetooth
+import Capture
 import Glibc
+import HCI
 
 /// Writes all that passes through a transport to a btsnoop file.
-///
-/// Each packet is written as it passes, whole, with one call; so the file of a process that was killed ends with a whole
-/// record.
 public final class RecordingTransport: Transport, @unchecked Sendable {
     private let base: any Transport
     private let file: CaptureFile
@@ -17,7 +15,8 @@ public final class RecordingTransport: Transport, @unchecked Sendable {
     }
 
     public func start(
-        onPacket: @escaping @Sendable (RawSpan) -> Void, onEnd: @escaping @Sendable (TransportError) -> Void
+        onPacket: @escaping @Sendable (RawSpan) -> Void,
+        onEnd: @escaping @Sendable (TransportError) -> Void
     ) {
         let file = file
         base.start(
@@ -40,40 +39,66 @@ public final class RecordingTransport: Transport, @unchecked Sendable {
 }
 
 /// A btsnoop file that is being written. It outlives the transports of a recovery.
+///
+/// Each packet is written as it passes, whole, with one call; so the file of a process that was killed ends with a whole
+/// record.
 public final class CaptureFile: @unchecked Sendable {
-    private let descriptor: Int32
+    private let descriptor: OwnedDescriptor
+    private let microsecondsSince1970: @Sendable () -> Int64
     private var buffer = PacketBuffer(capacity: 1024, headroom: 0)
-    private var hasFailed = false
+    private var length = 0
+    /// Why the capture has ended before its time, if it has: a full disk, say. The link goes on.
+    public private(set) var failure: TransportError?
+    private let path: String
 
-    /// Creates the file, or empties the one that is there.
-    public init(path: String) throws(TransportError) {
-        descriptor = ble_open(path, O_WRONLY | O_CREAT | O_TRUNC, 0o644)
-        guard descriptor >= 0 else { throw .captureFile(path, errno: -descriptor) }
+    /// Creates the file, or empties the one that is there. Only its owner may read it, for a capture holds keys.
+    ///
+    /// - Parameter microsecondsSince1970: the wall clock; the system's where none is given.
+    public init(
+        path: String,
+        microsecondsSince1970: (@Sendable () -> Int64)? = nil
+    ) throws(TransportError) {
+        self.path = path
+        self.microsecondsSince1970 = microsecondsSince1970 ?? systemMicrosecondsSince1970
+        descriptor = OwnedDescriptor(unsafe ble_open(path, O_WRONLY | O_CREAT | O_TRUNC, 0o600))
+        guard descriptor.number >= 0 else { throw .captureFile(path, errno: -descriptor.number) }
         BTSnoopHeader(dataLink: .hciUART).encode(into: &buffer)
         flush()
-    }
-
-    deinit {
-        _ = Glibc.close(descriptor)
+        if let failure { throw failure }
     }
 
     /// Appends a packet with its H4 indicator. Called on the transport's loop only.
     public func append(_ packet: RawSpan, direction: BTSnoopRecord.Direction) {
-        var time = timespec()
-        unsafe clock_gettime(CLOCK_REALTIME, &time)
+        guard failure == nil else { return }
+        let type = packet[checked: 0].flatMap(PacketType.init(rawValue:))
         BTSnoopRecord(
             packet: packet,
             direction: direction,
-            isCommandOrEvent: packet[checked: 0] == 1 || packet[checked: 0] == 4,
-            microsecondsSince1970: Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000
+            isCommandOrEvent: type == .command || type == .event,
+            microsecondsSince1970: microsecondsSince1970()
         ).encode(into: &buffer)
         flush()
     }
 
-    /// A disk that is full ends the capture, not the link.
+    /// Writes what is in the buffer; what a failure leaves of a record is cut off again.
     private func flush() {
         defer { buffer.reset() }
-        guard !hasFailed else { return }
-        if case .failure = write(descriptor, buffer.bytes) { hasFailed = true }
+        var written = 0
+        while written < buffer.count {
+            switch write(descriptor.number, buffer.bytes.extracting(droppingFirst: written)) {
+            case .success(let count): written += count
+            case .failure(let error):
+                failure = .captureFile(path, errno: error.code)
+                _ = ftruncate(descriptor.number, length)
+                return
+            }
+        }
+        length += written
     }
+}
+
+private func systemMicrosecondsSince1970() -> Int64 {
+    var time = timespec()
+    unsafe clock_gettime(CLOCK_REALTIME, &time)
+    return Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000
 }

@@ -6,6 +6,12 @@ func describe(_ errno: Int32) -> String {
     unsafe strerror(errno).map { unsafe String(cString: $0) } ?? "error \(errno)"
 }
 
+struct Errno: Error, Equatable {
+    let code: Int32
+
+    var wouldBlock: Bool { code == EAGAIN || code == EWOULDBLOCK }
+}
+
 /// Repeats a call that a signal has interrupted.
 func uninterrupted(_ call: () -> Int) -> Result<Int, Errno> {
     while true {
@@ -13,12 +19,6 @@ func uninterrupted(_ call: () -> Int) -> Result<Int, Errno> {
         if result >= 0 { return .success(result) }
         if errno != EINTR { return .failure(Errno(code: errno)) }
     }
-}
-
-struct Errno: Error, Equatable {
-    let code: Int32
-
-    var wouldBlock: Bool { code == EAGAIN || code == EWOULDBLOCK }
 }
 
 /// Reads into `buffer` from `offset` on.
@@ -29,14 +29,52 @@ func read(_ descriptor: Int32, into buffer: inout [UInt8], from offset: Int) -> 
     }
 }
 
+/// Reads one packet of a raw HCI channel; `isInbound` tells whether the controller sent it, not the kernel's own stack.
+func receive(_ descriptor: Int32, into buffer: inout [UInt8], isInbound: inout Bool) -> Result<Int, Errno> {
+    var direction: Int32 = 1
+    defer { isInbound = direction != 0 }
+    return unsafe buffer.withUnsafeMutableBytes { bytes in
+        uninterrupted { unsafe ble_hci_receive(descriptor, bytes.baseAddress, bytes.count, &direction) }
+    }
+}
+
 func write(_ descriptor: Int32, _ bytes: RawSpan) -> Result<Int, Errno> {
     unsafe bytes.withUnsafeBytes { bytes in
         uninterrupted { unsafe Glibc.write(descriptor, bytes.baseAddress, bytes.count) }
     }
 }
 
+/// Writes to a socket whose other end may be gone: that is an error then, not the signal that ends a process.
+func send(_ descriptor: Int32, _ bytes: RawSpan) -> Result<Int, Errno> {
+    unsafe bytes.withUnsafeBytes { bytes in
+        uninterrupted { unsafe Glibc.send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL)) }
+    }
+}
+
 /// Waits until a descriptor is ready for one of `events`, or for `milliseconds`; tells whether it is.
 func poll(_ descriptor: Int32, events: Int32, milliseconds: Int32) -> Bool {
     var entry = pollfd(fd: descriptor, events: Int16(truncatingIfNeeded: events), revents: 0)
-    return unsafe Glibc.poll(&entry, 1, milliseconds) > 0
+    let result = uninterrupted { unsafe Int(Glibc.poll(&entry, 1, milliseconds)) }
+    return result != .success(0)
+}
+
+/// The monotonic clock, in nanoseconds.
+func monotonicNanoseconds() -> UInt64 {
+    var time = timespec()
+    unsafe clock_gettime(CLOCK_MONOTONIC, &time)
+    return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
+}
+
+/// A descriptor that is closed with its last owner.
+final class OwnedDescriptor: Sendable {
+    let number: Int32
+
+    /// - Parameter number: what a call returned; nothing is closed where it is negative.
+    init(_ number: Int32) {
+        self.number = number
+    }
+
+    deinit {
+        if number >= 0 { _ = Glibc.close(number) }
+    }
 }

@@ -1,5 +1,7 @@
 /// Why a controller cannot be reached, or no more; its description says what to do.
 public enum TransportError: Error, Hashable, Sendable {
+    /// The adapter's name cannot be read.
+    case invalidSpecification(AdapterSpecificationError)
     /// There is no adapter of this index.
     case noSuchAdapter(index: Int)
     /// The adapter is up, or another program has it.
@@ -8,19 +10,27 @@ public enum TransportError: Error, Hashable, Sendable {
     case permissionDenied(String)
     /// The kernel has no Bluetooth.
     case bluetoothUnavailable
+    /// The adapter is down, and the channel does not bring it up.
+    case adapterDown(index: Int)
+    /// The adapter was unplugged, or its driver gave it up.
+    case adapterRemoved(index: Int)
     /// The radio is blocked by rfkill.
     case blockedByRFKill(index: Int)
     /// The host or the path has no listener.
     case connectionFailed(String, errno: Int32)
     /// The name of the host has no address.
     case unknownHost(String)
+    /// The other end of a stream did not answer in time.
     case connectTimedOut(String)
+    /// A serial line cannot be opened or set up.
     case serialLine(String, errno: Int32)
     /// The file for the capture could not be written.
     case captureFile(String, errno: Int32)
     /// The other end has closed the connection.
     case closedByPeer
+    /// Reading failed for another reason.
     case readFailed(errno: Int32)
+    /// Writing failed for another reason.
     case writeFailed(errno: Int32)
     /// The stream has lost its framing: an octet where a packet indicator should be.
     case brokenStream(octet: UInt8)
@@ -35,6 +45,7 @@ public enum TransportError: Error, Hashable, Sendable {
 extension TransportError: CustomStringConvertible {
     public var description: String {
         switch self {
+        case .invalidSpecification(let error): error.description
         case .noSuchAdapter(let index):
             "there is no adapter hci\(index); `ble adapters` lists those there are"
         case .adapterBusy(let index):
@@ -46,6 +57,9 @@ extension TransportError: CustomStringConvertible {
         case .bluetoothUnavailable:
             "this kernel has no Bluetooth sockets (`modprobe bluetooth`); "
                 + "without hardware use --adapter virtual, tcp:HOST:PORT or unix:PATH"
+        case .adapterDown(let index):
+            "hci\(index) is down; bring it up with `hciconfig hci\(index) up`, or use it without ?channel=raw"
+        case .adapterRemoved(let index): "hci\(index) was removed; plug it in again or see `dmesg`"
         case .blockedByRFKill(let index):
             "hci\(index) is blocked by rfkill; unblock it with `rfkill unblock bluetooth`"
         case .connectionFailed(let what, let errno):

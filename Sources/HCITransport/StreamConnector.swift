@@ -1,0 +1,147 @@
+import BluetoothTypes
+import CBluetooth
+import Dispatch
+import Glibc
+import Synchronization
+
+/// Connects to the other end of a stream within a time. It blocks its thread meanwhile.
+struct StreamConnector {
+    /// What is connected to, for errors.
+    let name: String
+    private let deadline: UInt64
+
+    init(name: String, timeout: Duration) {
+        self.name = name
+        deadline = monotonicNanoseconds() + UInt64(clamping: max(timeout.wholeNanoseconds, 0))
+    }
+
+    private var remainingMilliseconds: Int32 {
+        let now = monotonicNanoseconds()
+        return now >= deadline ? 0 : Int32(clamping: (deadline - now + 999_999) / 1_000_000)
+    }
+
+    // MARK: UNIX
+
+    func connect(path: String) throws(TransportError) -> OwnedDescriptor {
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        let bytes = Array(path.utf8) + [0]
+        let fits = unsafe withUnsafeMutableBytes(of: &address.sun_path) { room in
+            guard bytes.count <= room.count else { return false }
+            unsafe room.copyBytes(from: bytes)
+            return true
+        }
+        guard fits else { throw .connectionFailed(name, errno: ENAMETOOLONG) }
+        return try connect(
+            SocketAddress(family: AF_UNIX, bytes: unsafe withUnsafeBytes(of: &address) { unsafe Array($0) })
+        )
+    }
+
+    // MARK: TCP
+
+    /// Tries each address of the host, and gives each an equal part of the time that is left.
+    func connect(host: String, port: UInt16) throws(TransportError) -> OwnedDescriptor {
+        let addresses = try resolve(host, port)
+        var failure = TransportError.unknownHost(host)
+        for (index, address) in addresses.enumerated() {
+            do throws(TransportError) {
+                let descriptor = try connect(address, share: Int32(addresses.count - index))
+                _ = ble_tcp_set_no_delay(descriptor.number)
+                _ = ble_tcp_set_quick_ack(descriptor.number)
+                return descriptor
+            } catch {
+                failure = error
+            }
+        }
+        throw failure
+    }
+
+    /// Looks the host up on another thread, for a lookup has no timeout of its own.
+    private func resolve(_ host: String, _ port: UInt16) throws(TransportError) -> [SocketAddress] {
+        let lookup = Lookup()
+        DispatchQueue.global().async {
+            lookup.finish(SocketAddress.all(ofHost: host, port: port))
+        }
+        guard let addresses = lookup.result(withinMilliseconds: remainingMilliseconds) else {
+            throw .connectTimedOut(name)
+        }
+        guard !addresses.isEmpty else { throw .unknownHost(host) }
+        return addresses
+    }
+
+    private final class Lookup: Sendable {
+        private let addresses = Mutex<[SocketAddress]?>(nil)
+        private let isDone = DispatchSemaphore(value: 0)
+
+        func finish(_ found: [SocketAddress]) {
+            addresses.withLock { $0 = found }
+            isDone.signal()
+        }
+
+        func result(withinMilliseconds milliseconds: Int32) -> [SocketAddress]? {
+            _ = isDone.wait(timeout: .now() + .milliseconds(Int(milliseconds)))
+            return addresses.withLock { $0 }
+        }
+    }
+
+    // MARK: Both
+
+    private func connect(_ address: SocketAddress, share: Int32 = 1) throws(TransportError) -> OwnedDescriptor {
+        let descriptor = OwnedDescriptor(ble_stream_socket(address.family))
+        guard descriptor.number >= 0 else { throw .connectionFailed(name, errno: -descriptor.number) }
+        while true {
+            let result = uninterrupted { address.connect(descriptor.number) }
+            switch result {
+            case .success:
+                return descriptor
+            case .failure(let error) where error.code == EAGAIN && address.family == AF_UNIX:
+                // The listener's queue is full. There is nothing to wait on, but it may be emptied any time.
+                guard remainingMilliseconds > 0 else { throw .connectTimedOut(name) }
+                _ = poll(-1, events: 0, milliseconds: min(10, remainingMilliseconds))
+            case .failure(let error) where error.code == EINPROGRESS:
+                guard poll(descriptor.number, events: POLLOUT, milliseconds: remainingMilliseconds / share) else {
+                    throw .connectTimedOut(name)
+                }
+                let failure = ble_socket_error(descriptor.number)
+                guard failure == 0 else { throw .connectionFailed(name, errno: failure) }
+                return descriptor
+            case .failure(let error):
+                throw .connectionFailed(name, errno: error.code)
+            }
+        }
+    }
+}
+
+/// A socket's address of any family.
+private struct SocketAddress: Sendable {
+    let family: Int32
+    /// The sockaddr.
+    let bytes: [UInt8]
+
+    func connect(_ descriptor: Int32) -> Int {
+        unsafe bytes.withUnsafeBytes { raw in
+            unsafe Int(
+                Glibc.connect(descriptor, raw.assumingMemoryBound(to: sockaddr.self).baseAddress, socklen_t(raw.count))
+            )
+        }
+    }
+
+    /// The addresses of a host, in the order in which the system prefers them; none where it is unknown.
+    static func all(ofHost host: String, port: UInt16) -> [SocketAddress] {
+        var hints = unsafe addrinfo()
+        unsafe hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+        var list: UnsafeMutablePointer<addrinfo>?
+        guard unsafe getaddrinfo(host, String(port), &hints, &list) == 0 else { return [] }
+        defer { unsafe freeaddrinfo(list) }
+        var addresses: [SocketAddress] = []
+        var entry = unsafe list
+        while let address = unsafe entry {
+            if let sockaddr = unsafe address.pointee.ai_addr {
+                let bytes = unsafe UnsafeRawBufferPointer(start: sockaddr, count: Int(address.pointee.ai_addrlen))
+                addresses.append(SocketAddress(family: unsafe address.pointee.ai_family, bytes: unsafe Array(bytes)))
+            }
+            unsafe entry = address.pointee.ai_next
+        }
+        return addresses
+    }
+}

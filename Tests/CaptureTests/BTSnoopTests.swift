@@ -1,0 +1,205 @@
+import ByteCoding
+import Capture
+import Testing
+
+/// A btsnoop file of two H4 records: Reset, and the Command Complete that answers it.
+private let file: [UInt8] = [
+    0x62, 0x74, 0x73, 0x6E, 0x6F, 0x6F, 0x70, 0x00, 0x00, 0x00, 0x00, 0x01, 0x00, 0x00, 0x03, 0xEA,
+    0x00, 0x00, 0x00, 0x04, 0x00, 0x00, 0x00, 0x04, 0x00, 0x00, 0x00, 0x02, 0x00, 0x00, 0x00, 0x00,
+    0x00, 0xE2, 0xE6, 0xDE, 0x4D, 0xA2, 0x20, 0x00, 0x01, 0x03, 0x0C, 0x00,
+    0x00, 0x00, 0x00, 0x07, 0x00, 0x00, 0x00, 0x07, 0x00, 0x00, 0x00, 0x03, 0x00, 0x00, 0x00, 0x05,
+    0x00, 0xE2, 0xE6, 0xDE, 0x4D, 0xA2, 0x20, 0x01, 0x04, 0x0E, 0x04, 0x01, 0x03, 0x0C, 0x00,
+]
+private let offsetOfFirst = 16
+private let offsetOfSecond = 44
+/// What the two timestamps say: 0x00E2E6DE4DA22000 less the offset of 1970.
+private let firstTime: Int64 = 0x00E2_E6DE_4DA2_2000 - 0x00DC_DDB3_0F2F_8000
+
+/// One record, without the borrowed bytes.
+private struct Reading: Equatable {
+    var packet: [UInt8]
+    var flags: UInt32
+    var drops: UInt32 = 0
+    var time: Int64
+}
+
+private func read(_ bytes: [UInt8]) throws(PacketDecodingError) -> [Reading] {
+    var reader = try BTSnoopReader(bytes.rawSpan)
+    var readings: [Reading] = []
+    while let record = try reader.next() {
+        readings.append(
+            Reading(
+                packet: [UInt8](copying: record.packet),
+                flags: record.flags,
+                drops: record.cumulativeDrops,
+                time: record.microsecondsSince1970
+            )
+        )
+    }
+    return readings
+}
+
+@Suite("A btsnoop file")
+struct BTSnoopTests {
+    @Test("is read record by record")
+    func isRead() throws {
+        #expect(
+            try read(file) == [
+                Reading(packet: [0x01, 0x03, 0x0C, 0x00], flags: 2, time: firstTime),
+                Reading(packet: [0x04, 0x0E, 0x04, 0x01, 0x03, 0x0C, 0x00], flags: 3, drops: 5, time: firstTime + 1),
+            ]
+        )
+    }
+
+    @Test("is written as it was read")
+    func isWritten() throws {
+        var reader = try BTSnoopReader(file.rawSpan)
+        var buffer = PacketBuffer()
+        reader.header.encode(into: &buffer)
+        while let record = try reader.next() { record.encode(into: &buffer) }
+        #expect([UInt8](copying: buffer.bytes) == file)
+    }
+
+    @Test("counts microseconds from the year 0, and 1970 is 0x00DCDDB30F2F8000")
+    func epoch() {
+        let bytes = PacketBuffer.bytes {
+            let packet: [UInt8] = [0x04]
+            BTSnoopRecord(
+                packet: packet.rawSpan,
+                direction: .controllerToHost,
+                isCommandOrEvent: true,
+                microsecondsSince1970: 0
+            ).encode(into: &$0)
+        }
+        #expect(Array(bytes[16..<24]) == [0x00, 0xDC, 0xDD, 0xB3, 0x0F, 0x2F, 0x80, 0x00])
+        #expect(Array(bytes[8..<12]) == [0, 0, 0, 3])
+    }
+
+    @Test("that is cut short anywhere but between records is an error", arguments: 0..<file.count)
+    func isCut(length: Int) throws {
+        let bytes = Array(file.prefix(length))
+        if length == offsetOfFirst || length == offsetOfSecond {
+            #expect(try read(bytes).count == (length == offsetOfFirst ? 0 : 1))
+        } else {
+            #expect(throws: PacketDecodingError.self) { try read(bytes) }
+        }
+    }
+
+    @Test("that ends in the middle of a record still gives those before")
+    func isKilled() throws {
+        var reader = try BTSnoopReader(Array(file.dropLast()).rawSpan)
+        let isFirstWhole = try reader.next() != nil
+        #expect(isFirstWhole)
+        #expect(throws: PacketDecodingError.truncated(needed: 7, available: 6)) {
+            while try reader.next() != nil {}
+        }
+    }
+
+    @Test("survives every flipped bit")
+    func bitFlips() {
+        for bit in 0..<(file.count * 8) {
+            var bytes = file
+            bytes[bit / 8] ^= 0x80 >> (bit % 8)
+            let readings = try? read(bytes)
+            // No single bit leaves everything as it was.
+            #expect(bit / 8 >= 12 && bit / 8 < 16 || readings != (try? read(file)) || isLength(of: bit / 8))
+        }
+    }
+
+    /// The original lengths are not part of a reading.
+    private func isLength(of octet: Int) -> Bool {
+        (16..<20).contains(octet) || (44..<48).contains(octet)
+    }
+
+    @Test(
+        "with a header that is not one is refused",
+        arguments: [
+            (0, 0x42, "btsnoop identification pattern"), (7, 0x01, "btsnoop identification pattern"),
+            (11, 0x02, "btsnoop version"),
+        ] as [(Int, UInt8, String)]
+    )
+    func isNone(offset: Int, value: UInt8, field: String) {
+        var bytes = file
+        bytes[offset] = value
+        let error = #expect(throws: PacketDecodingError.self) { try read(bytes) }
+        #expect(error?.description.contains(field) == true)
+    }
+
+    @Test("with a record longer than any packet, or longer than it was, is refused", arguments: [1, 3])
+    func tooLong(offset: Int) {
+        var bytes = file
+        bytes[offsetOfFirst + 4 + offset] = 0x05
+        #expect(throws: PacketDecodingError.self) { try read(bytes) }
+    }
+}
+
+@Suite("What a btsnoop record holds")
+struct BTSnoopContentTests {
+    struct Case: CustomTestStringConvertible {
+        var dataLink: BTSnoopHeader.DataLink
+        var flags: UInt32
+        var packet: [UInt8]
+        var expected: String
+
+        var testDescription: String { "\(dataLink.rawValue) \(flags) \(packet): \(expected)" }
+    }
+
+    @Test(
+        "depends on the data link",
+        arguments: [
+            Case(dataLink: .hciUART, flags: 2, packet: [1, 9], expected: "command hostToController [9]"),
+            Case(dataLink: .hciUART, flags: 0, packet: [2, 9], expected: "acl hostToController [9]"),
+            Case(dataLink: .hciUART, flags: 1, packet: [3, 9], expected: "synchronous controllerToHost [9]"),
+            Case(dataLink: .hciUART, flags: 3, packet: [4, 9], expected: "event controllerToHost [9]"),
+            Case(dataLink: .hciUART, flags: 1, packet: [5], expected: "iso controllerToHost []"),
+            Case(dataLink: .hciUART, flags: 1, packet: [6, 9], expected: "error"),
+            Case(dataLink: .hciUART, flags: 1, packet: [], expected: "error"),
+            Case(dataLink: .hciUnencapsulated, flags: 2, packet: [9], expected: "command hostToController [9]"),
+            Case(dataLink: .hciUnencapsulated, flags: 3, packet: [9], expected: "event controllerToHost [9]"),
+            Case(dataLink: .hciUnencapsulated, flags: 0, packet: [9], expected: "acl hostToController [9]"),
+            Case(dataLink: .hciUnencapsulated, flags: 1, packet: [9], expected: "acl controllerToHost [9]"),
+            Case(dataLink: .linuxMonitor, flags: 0x0001_0000, packet: [9], expected: "note 0 [9]"),
+            Case(dataLink: .linuxMonitor, flags: 0x0001_0002, packet: [9], expected: "command hostToController [9]"),
+            Case(dataLink: .linuxMonitor, flags: 0x0001_0003, packet: [9], expected: "event controllerToHost [9]"),
+            Case(dataLink: .linuxMonitor, flags: 0x0001_0004, packet: [9], expected: "acl hostToController [9]"),
+            Case(dataLink: .linuxMonitor, flags: 0x0001_0005, packet: [9], expected: "acl controllerToHost [9]"),
+            Case(
+                dataLink: .linuxMonitor,
+                flags: 0x0001_0006,
+                packet: [9],
+                expected: "synchronous hostToController [9]"
+            ),
+            Case(
+                dataLink: .linuxMonitor,
+                flags: 0x0001_0007,
+                packet: [9],
+                expected: "synchronous controllerToHost [9]"
+            ),
+            Case(dataLink: .linuxMonitor, flags: 0x0001_0012, packet: [9], expected: "iso hostToController [9]"),
+            Case(dataLink: .linuxMonitor, flags: 0x0001_0013, packet: [9], expected: "iso controllerToHost [9]"),
+            Case(dataLink: .linuxMonitor, flags: 0x0001_000C, packet: [9], expected: "note 12 [9]"),
+            Case(dataLink: .init(rawValue: 1003), flags: 0, packet: [9], expected: "error"),
+        ]
+    )
+    func content(of sample: Case) {
+        var record = BTSnoopRecord(
+            packet: sample.packet.rawSpan,
+            direction: .hostToController,
+            isCommandOrEvent: false,
+            microsecondsSince1970: 0
+        )
+        record.flags = sample.flags
+        let adapter: UInt16 = sample.dataLink == .linuxMonitor ? 1 : 0
+        #expect(record.adapterIndex(in: sample.dataLink) == adapter)
+        let found: String
+        do throws(PacketDecodingError) {
+            switch try record.content(in: sample.dataLink) {
+            case .packet(let kind, let direction, let bytes): found = "\(kind) \(direction) \([UInt8](copying: bytes))"
+            case .note(let number, let bytes): found = "note \(number) \([UInt8](copying: bytes))"
+            }
+        } catch {
+            found = "error"
+        }
+        #expect(found == sample.expected)
+    }
+}

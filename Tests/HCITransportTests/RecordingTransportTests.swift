@@ -1,0 +1,68 @@
+import ByteCoding
+import Capture
+import Dispatch
+import Glibc
+import Testing
+
+@testable import HCITransport
+
+@Suite("A recording", .timeLimit(.minutes(1)))
+struct RecordingTransportTests {
+    private let folder = TemporaryFolder()
+
+    private func contents(_ path: String) -> [UInt8] {
+        let file = OwnedDescriptor(open(path, O_RDONLY))
+        var bytes = [UInt8](repeating: 0, count: 1 << 16)
+        guard case .success(let count) = read(file.number, into: &bytes, from: 0) else { return [] }
+        return Array(bytes.prefix(count))
+    }
+
+    @Test("holds what passed, both ways, in order, while the file is still open")
+    func records() async throws {
+        let path = folder.path + "/capture.btsnoop"
+        let queue = DispatchQueue(label: "recording")
+        let ends = PipeTransport.makePair(queue, queue)
+        let file = try CaptureFile(path: path) { 1_700_000_000_000_001 }
+        let host = Probe(RecordingTransport(ends.0, file: file), on: queue)
+        let controller = Probe(ends.1, on: queue)
+        await host.send([Sample.reset])
+        #expect(await controller.next() == .packet(Sample.reset))
+        await controller.send([Sample.commandComplete, Sample.acl])
+        #expect(await host.next(2) == [.packet(Sample.commandComplete), .packet(Sample.acl)])
+
+        let bytes = contents(path)
+        var reader = try BTSnoopReader(bytes.rawSpan)
+        #expect(reader.header.dataLink == .hciUART)
+        let expected: [([UInt8], UInt32)] = [(Sample.reset, 2), (Sample.commandComplete, 3), (Sample.acl, 1)]
+        for (packet, flags) in expected {
+            guard let record = try reader.next() else {
+                Issue.record("the capture is too short")
+                return
+            }
+            #expect([UInt8](copying: record.packet) == packet)
+            #expect(record.flags == flags)
+            #expect(record.microsecondsSince1970 == 1_700_000_000_000_001)
+        }
+        #expect(reader.position == bytes.count)
+        #expect(file.failure == nil)
+    }
+
+    @Test("is readable by its owner alone, for it holds keys")
+    func isPrivate() throws {
+        let path = folder.path + "/capture.btsnoop"
+        _ = try CaptureFile(path: path)
+        var status = stat()
+        #expect(stat(path, &status) == 0)
+        #expect(status.st_mode & 0o777 == 0o600)
+    }
+
+    @Test("that cannot be made is an error, one that cannot go on is noted")
+    func fails() throws {
+        #expect(throws: TransportError.captureFile("/nonexistent/x", errno: ENOENT)) {
+            try CaptureFile(path: "/nonexistent/x")
+        }
+        #expect(throws: TransportError.captureFile("/dev/full", errno: ENOSPC)) {
+            try CaptureFile(path: "/dev/full")
+        }
+    }
+}

@@ -1,0 +1,234 @@
+import ByteCoding
+import Dispatch
+import Glibc
+import Testing
+
+@testable import HCITransport
+
+@Suite("A stream transport", .timeLimit(.minutes(1)))
+struct StreamTransportTests {
+    enum Family: CaseIterable {
+        case unix, tcp
+
+        var listener: Listener { self == .unix ? .unix() : .tcp() }
+    }
+
+    @Test("carries packets both ways", arguments: Family.allCases)
+    func carries(family: Family) async throws {
+        let (probe, peer) = try await Probe.connected(to: family.listener)
+        await probe.send([Sample.reset, Sample.acl])
+        #expect(await peer.read(count: Sample.reset.count + Sample.acl.count) == Sample.reset + Sample.acl)
+        peer.write(Sample.all.flatMap { $0 })
+        #expect(await probe.next(Sample.all.count) == Sample.all.map { .packet($0) })
+        await probe.perform { $0.close() }
+    }
+
+    @Test("waits for the rest of a packet", arguments: Family.allCases)
+    func waits(family: Family) async throws {
+        let (probe, peer) = try await Probe.connected(to: family.listener)
+        for byte in Sample.advertisingReport { peer.write([byte]) }
+        #expect(await probe.next() == .packet(Sample.advertisingReport))
+    }
+
+    @Test("delivers what came before the peer hung up, then says so once", arguments: Family.allCases)
+    func ends(family: Family) async throws {
+        let (probe, peer) = try await Probe.connected(to: family.listener)
+        peer.write(Sample.acl + Sample.acl.dropLast())
+        peer.hangUp()
+        #expect(await probe.next(2) == [.packet(Sample.acl), .ended(.closedByPeer)])
+        // Whatever happens to it now is nobody's concern any more.
+        await probe.send([Sample.reset])
+        await probe.perform { $0.close() }
+        await probe.perform { _ in }
+    }
+
+    @Test("reports a hang-up that it meets in sending", arguments: Family.allCases)
+    func endsInSending(family: Family) async throws {
+        let (probe, peer) = try await Probe.connected(to: family.listener)
+        peer.hangUp()
+        await probe.perform { transport in
+            for _ in 0..<100 { transport.send(Sample.reset) }
+        }
+        #expect(await probe.next() == .ended(.closedByPeer))
+    }
+
+    @Test("ends a stream that is no H4 stream", arguments: Family.allCases)
+    func breaks(family: Family) async throws {
+        let (probe, peer) = try await Probe.connected(to: family.listener)
+        peer.write(Sample.acl + Array("HTTP/1.1 400 Bad Request".utf8))
+        #expect(await probe.next(2) == [.packet(Sample.acl), .ended(.brokenStream(octet: UInt8(ascii: "H")))])
+    }
+
+    @Test("is silent once it is closed, even in the middle of a batch", arguments: Family.allCases)
+    func closes(family: Family) async throws {
+        let listener = family.listener
+        let queue = DispatchQueue(label: "closing")
+        async let accepted = listener.accept()
+        let transport = try await listener.specification.open(on: queue)
+        let peer = await accepted
+        let (packets, continuation) = AsyncStream<[UInt8]>.makeStream()
+        queue.async {
+            transport.start(
+                onPacket: {
+                    continuation.yield([UInt8](copying: $0))
+                    transport.close()
+                },
+                onEnd: { continuation.yield([UInt8("\($0)".utf8.count & 0xFF)]) }
+            )
+        }
+        peer.write(Sample.all.flatMap { $0 })
+        // The stream ends for the peer when the last source has let the descriptor go.
+        #expect(await peer.read(count: 1) == [])
+        queue.sync { continuation.finish() }
+        var received: [[UInt8]] = []
+        for await packet in packets { received.append(packet) }
+        #expect(received == [Sample.commandComplete])
+    }
+
+    @Test("lets its descriptor go when it is dropped without being closed", arguments: Family.allCases, [true, false])
+    func isDropped(family: Family, isStarted: Bool) async throws {
+        let listener = family.listener
+        let queue = DispatchQueue(label: "dropping")
+        async let peer = listener.accept()
+        var transport: (any Transport)? = try await listener.specification.open(on: queue)
+        if isStarted { transport?.start(onPacket: { _ in }, onEnd: { _ in }) }
+        transport = nil
+        #expect(await peer.read(count: 1) == [])
+    }
+
+    @Test("loses and reorders nothing for a peer that reads late", arguments: Family.allCases)
+    func backPressure(family: Family) async throws {
+        let options = TransportOptions(backlogLimit: 16 << 20)
+        let (probe, peer) = try await Probe.connected(to: family.listener, options: options)
+        let count = 20_000
+        let length = 5 + 251
+        func packet(_ number: Int) -> [UInt8] {
+            let low = UInt8(truncatingIfNeeded: number)
+            return [0x02, 0x40, 0x00, 251, 0, low, UInt8(truncatingIfNeeded: number >> 8)]
+                + [UInt8](repeating: low, count: 249)
+        }
+        await probe.send((0..<count).map(packet))
+        // From now on the queue is free to drain what waits; packets sent meanwhile stay behind it.
+        async let more: Void = probe.send((count..<(count + 100)).map(packet))
+        let received = await peer.read(count: (count + 100) * length)
+        await more
+        #expect(received.count == (count + 100) * length)
+        let misplaced = (0..<(count + 100)).first { Array(received[($0 * length)..<(($0 + 1) * length)]) != packet($0) }
+        #expect(misplaced == nil)
+        // And what comes after goes straight through again.
+        await probe.send([Sample.reset])
+        #expect(await peer.read(count: Sample.reset.count) == Sample.reset)
+    }
+
+    @Test("gives up a peer that never reads")
+    func overflows() async throws {
+        let (probe, peer) = try await Probe.connected(to: .unix(), options: TransportOptions(backlogLimit: 1000))
+        await probe.perform { transport in
+            let packet = [UInt8](repeating: 2, count: 1000)
+            for _ in 0..<10_000 { transport.send(packet) }
+        }
+        #expect(await probe.next() == .ended(.overflow))
+        withExtendedLifetime(peer) {}
+    }
+
+    @Test("answers within its handler while it lingers", arguments: Family.allCases)
+    func lingers(family: Family) async throws {
+        let options = TransportOptions(linger: Linger())
+        let (probe, peer) = try await Probe.connected(to: family.listener, options: options)
+        for _ in 0..<500 {
+            peer.write(Sample.commandComplete)
+            #expect(await probe.next() == .packet(Sample.commandComplete))
+        }
+        peer.hangUp()
+        #expect(await probe.next() == .ended(.closedByPeer))
+    }
+
+    @Test("has its wait interrupted by work for its queue")
+    func lingerIsInterrupted() {
+        let linger = Linger(duration: .seconds(3600))
+        var ends: [Int32] = [0, 0]
+        #expect(pipe(&ends) == 0)
+        let (reading, writing) = (OwnedDescriptor(ends[0]), OwnedDescriptor(ends[1]))
+        linger.interrupt()
+        #expect(!linger.wait(for: reading.number))
+        let interrupter = DispatchQueue(label: "interrupter")
+        let isDone = DispatchSemaphore(value: 0)
+        interrupter.async {
+            linger.interrupt()
+            isDone.signal()
+        }
+        #expect(!linger.wait(for: reading.number))
+        isDone.wait()
+        let packet = Sample.reset
+        _ = HCITransport.write(writing.number, packet.rawSpan)
+        #expect(linger.wait(for: reading.number))
+    }
+}
+
+@Suite("Opening a stream", .timeLimit(.minutes(1)))
+struct StreamOpeningTests {
+    private let queue = DispatchQueue(label: "opening")
+
+    private func failure(_ text: String) async -> TransportError? {
+        do {
+            _ = try await AdapterSpecification(parsing: text).open(on: queue)
+            return nil
+        } catch {
+            return error as? TransportError
+        }
+    }
+
+    @Test("where nobody listens fails with what was tried")
+    func refused() async {
+        let listener = Listener.tcp()
+        let name = listener.specification.description
+        _ = consume listener
+        #expect(await failure(name) == .connectionFailed(name, errno: ECONNREFUSED))
+        #expect(await failure("unix:/nonexistent/hci") == .connectionFailed("unix:/nonexistent/hci", errno: ENOENT))
+    }
+
+    @Test("with a path that no socket can have fails")
+    func tooLong() async {
+        let specification = AdapterSpecification.unix(path: String(repeating: "x", count: 200))
+        await #expect(throws: TransportError.connectionFailed("\(specification)", errno: ENAMETOOLONG)) {
+            try await specification.open(on: queue)
+        }
+    }
+
+    @Test("of a host without address fails")
+    func unknownHost() async {
+        #expect(await failure("tcp:no.such.host.invalid:1") == .unknownHost("no.such.host.invalid"))
+    }
+
+    @Test("by name reaches the listener")
+    func byName() async throws {
+        let listener = Listener.tcp()
+        guard case .tcp(_, let port) = listener.specification else { return }
+        async let peer = listener.accept()
+        let transport = try await AdapterSpecification.tcp(host: "localhost", port: port).open(on: queue)
+        #expect(await peer.descriptor.number >= 0)
+        queue.sync { transport.close() }
+    }
+
+    @Test("that takes no time fails in time")
+    func timesOut() async {
+        let options = TransportOptions(connectTimeout: .zero)
+        let specification = AdapterSpecification.tcp(host: "no.such.host.invalid", port: 1)
+        let error = await #expect(throws: TransportError.self) {
+            try await specification.open(on: queue, options: options)
+        }
+        #expect(error == .connectTimedOut("\(specification)") || error == .unknownHost("no.such.host.invalid"))
+    }
+
+    @Test("of a virtual adapter is its maker's business")
+    func virtual() async throws {
+        await #expect(throws: TransportError.unsupported("a virtual adapter")) {
+            try await AdapterSpecification.virtual(name: "").open(on: queue)
+        }
+        let ends = PipeTransport.makePair(queue, queue)
+        let opened = try await AdapterSpecification.virtual(name: "lab").open(on: queue) { name in
+            name == "lab" ? ends.0 : ends.1
+        }
+        #expect(opened === ends.0)
+    }
+}
