@@ -80,7 +80,7 @@ let package = Package(
         .executableTarget(
             name: "BLETool",
             dependencies: [
-                "BLE", "BluetoothTypes", "ATT", "GATT", "HCITransport",
+                "BLE", "BluetoothTypes", "ATT", "GATT", "HCI", "HCITransport",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -114,6 +114,8 @@ let package = Package(
             swiftSettings: engine
         ),
         .testTarget(name: "BLETests", dependencies: ["BLE", "BluetoothHost", "VirtualController"], swiftSettings: engine),
-        .testTarget(name: "BLEToolTests", dependencies: ["BLETool"], swiftSettings: strict),
+        .testTarget(
+            name: "BLEToolTests", dependencies: ["BLETool", "BluetoothTypes", "ATT", "GATT", "HCITransport"],
+            swiftSettings: strict),
     ]
 )

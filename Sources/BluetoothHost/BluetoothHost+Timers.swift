@@ -12,6 +12,11 @@ extension BluetoothHost {
         return token
     }
 
+    /// Starts a task of the host's own on the loop.
+    nonisolated func spawn(_ body: @escaping @Sendable (isolated BluetoothHost) async -> Void) {
+        Task(executorPreference: loop.taskExecutor) { await body(self) }
+    }
+
     /// Waits without holding the loop.
     func sleep(_ duration: Duration) async {
         await withCheckedContinuation { continuation in

@@ -25,15 +25,42 @@ extension BluetoothHost {
         guard power != .closed else { return }
         let wasOn = power == .on
         power = .closed
-        endAllLinks(.adapterClosed)
         failPendingOperations(.closed)
-        if wasOn { _ = try? await perform(Reset()) }
+        if wasOn {
+            await disconnectAll()
+            _ = try? await perform(Reset())
+        }
+        endAllLinks(.adapterClosed)
         abortCommands()
         timers.cancelAll()
         closeTransport()
         emit(.closed)
         hostObservers.removeAll()
         serverObservers.removeAll()
+    }
+
+    /// Ends every link as its peer should see it end, which takes a connection event or two; not waited for longer than a
+    /// second.
+    private func disconnectAll() async {
+        for link in links.values where !link.isDisconnecting {
+            link.isDisconnecting = true
+            link.ownReason = .adapterClosed
+            sendAndForget(Disconnect(connectionHandle: link.handle, reason: .remoteUserTerminatedConnection))
+        }
+        let deadline = loop.now + .seconds(1)
+        for identifier in Array(linksByIdentifier.keys) {
+            await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+                guard let link = linksByIdentifier[identifier] else { return continuation.resume() }
+                var isResumed = false
+                func resume() {
+                    guard !isResumed else { return }
+                    isResumed = true
+                    continuation.resume()
+                }
+                link.endObservers.append { _ in resume() }
+                _ = schedule(at: deadline, resume)
+            }
+        }
     }
 
     /// Takes note that the controller cannot be trusted any more and starts to bring it up again.
@@ -51,7 +78,7 @@ extension BluetoothHost {
         if isTransportLost { closeTransport() }
         emit(HostEvent.resetting(reason: reason))
         if let lastPowerOn, loop.now - lastPowerOn > .seconds(30) { recoveryDelay = .milliseconds(100) }
-        Task { await recover() }
+        spawn { await $0.recover() }
     }
 
     /// Tries until the controller is up again, each time after twice as long a pause, up to 30 seconds.

@@ -61,7 +61,7 @@ extension BluetoothHost {
     /// Brings the controller's advertising to what is asked for.
     func reconcileAdvertising() {
         guard advertiser.reconciliation.request() else { return }
-        Task { await runAdvertisingReconciliation() }
+        spawn { await $0.runAdvertisingReconciliation() }
     }
 
     private func runAdvertisingReconciliation() async {

@@ -21,7 +21,7 @@ extension BluetoothHost {
                 begin(identifier, addresses, parameters, timeout) { continuation.resume(returning: $0) }
             }
         } onCancel: {
-            Task { await self.giveUp(identifier, .cancelled) }
+            spawn { $0.giveUp(identifier, .cancelled) }
         }.get()
     }
 
@@ -53,7 +53,7 @@ extension BluetoothHost {
     /// Brings what the controller initiates to what the attempts ask for.
     func reconcileConnections() {
         guard power == .on, connector.reconciliation.request() else { return }
-        Task { await runConnectionReconciliation() }
+        spawn { await $0.runConnectionReconciliation() }
     }
 
     private func runConnectionReconciliation() async {

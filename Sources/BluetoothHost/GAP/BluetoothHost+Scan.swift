@@ -28,7 +28,7 @@ extension BluetoothHost {
     /// Brings the controller's scanning to what the scans ask for.
     func reconcileScan() {
         guard power == .on, scanner.reconciliation.request() else { return }
-        Task { await runScanReconciliation() }
+        spawn { await $0.runScanReconciliation() }
     }
 
     private func runScanReconciliation() async {
@@ -118,15 +118,17 @@ extension BluetoothHost {
         }
         scanner.hasRestartedInSilence = true
         emit(HostEvent.scanRestarted(afterSilence: timeout))
-        Task {
-            do throws(CommandFailure) {
-                try await setScanEnabled(false, filtersDuplicates: false)
-            } catch {
-                logger.debug("\(error)")
-            }
-            scanner.applied = nil
-            reconcileScan()
+        spawn { await $0.restartScan() }
+    }
+
+    private func restartScan() async {
+        do throws(CommandFailure) {
+            try await setScanEnabled(false, filtersDuplicates: false)
+        } catch {
+            logger.debug("\(error)")
         }
+        scanner.applied = nil
+        reconcileScan()
     }
 
     // MARK: Reports

@@ -241,7 +241,7 @@ extension BluetoothHost {
                 if Task.isCancelled { cancelProcedure(cancellation, on: identifier) }
             }
         } onCancel: {
-            Task { await self.cancelProcedure(cancellation, on: identifier) }
+            spawn { $0.cancelProcedure(cancellation, on: identifier) }
         }
         switch result {
         case .success(let output): return output

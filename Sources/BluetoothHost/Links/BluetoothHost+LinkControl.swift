@@ -34,6 +34,11 @@ extension BluetoothHost {
         )
     }
 
+    /// The links that there are, oldest first.
+    package func linkIdentifiers() -> [LinkIdentifier] {
+        linksByIdentifier.keys.sorted { $0.value < $1.value }
+    }
+
     package func controllerInformation() throws(HostError) -> ControllerInformation {
         guard let information else { throw power == .closed ? .closed : .notReady }
         return information

@@ -5,6 +5,7 @@ import Dispatch
 package final class DispatchEventLoop: EventLoop {
     /// The queue: sources of the transport are made on it.
     package let queue: DispatchQueue
+    private let tasks: QueueTaskExecutor
     private static let key = DispatchSpecificKey<ObjectIdentifier>()
 
     /// Called after work was handed to the queue, so that a transport that waits on the queue lets it run.
@@ -13,6 +14,7 @@ package final class DispatchEventLoop: EventLoop {
     package init(label: String, didEnqueue: @escaping @Sendable () -> Void = {}) {
         self.didEnqueue = didEnqueue
         queue = DispatchQueue(label: label, qos: .userInitiated)
+        tasks = QueueTaskExecutor(queue: queue, didEnqueue: didEnqueue)
         queue.setSpecific(key: DispatchEventLoop.key, value: ObjectIdentifier(self))
     }
 
@@ -24,6 +26,8 @@ package final class DispatchEventLoop: EventLoop {
         queue.async(execute: action)
         didEnqueue()
     }
+
+    package var taskExecutor: any TaskExecutor { tasks }
 
     package func makeAlarm(_ action: @escaping @Sendable () -> Void) -> any Alarm {
         DispatchAlarm(queue: queue, action: action)
@@ -41,6 +45,22 @@ package final class DispatchEventLoop: EventLoop {
 
     package func isIsolatingCurrentContext() -> Bool? {
         DispatchQueue.getSpecific(key: DispatchEventLoop.key) == ObjectIdentifier(self)
+    }
+}
+
+private final class QueueTaskExecutor: TaskExecutor {
+    private let queue: DispatchQueue
+    private let didEnqueue: @Sendable () -> Void
+
+    init(queue: DispatchQueue, didEnqueue: @escaping @Sendable () -> Void) {
+        self.queue = queue
+        self.didEnqueue = didEnqueue
+    }
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        queue.async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+        didEnqueue()
     }
 }
 

@@ -11,6 +11,10 @@ package protocol EventLoop: SerialExecutor {
     /// Runs `action` on the loop, after what is already waiting there.
     func execute(_ action: @escaping @Sendable () -> Void)
 
+    /// Runs tasks on the loop. The host gives it to its own tasks: what of them is bound to no actor, such as the way back
+    /// from a continuation, then needs no other thread.
+    var taskExecutor: any TaskExecutor { get }
+
     /// Makes an alarm that runs `action` on the loop. It is not set yet.
     func makeAlarm(_ action: @escaping @Sendable () -> Void) -> any Alarm
 }

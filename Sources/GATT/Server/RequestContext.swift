@@ -161,13 +161,20 @@ struct RequestContext {
     private func read(_ request: ReadRequest, into buffer: inout PacketBuffer) throws(Interruption) {
         let value = try value(of: readable(request.handle), offset: 0)
         ReadResponse(value: value.rawSpan.extracting(first: min(value.count, mtu - 1))).encode(into: &buffer)
-        session.emit(.read(request.handle, offset: 0))
+        reportRead(of: request.handle, offset: 0)
     }
 
     private func readBlob(_ request: ReadBlobRequest, into buffer: inout PacketBuffer) throws(Interruption) {
         let value = try value(of: readable(request.handle), offset: Int(request.offset))
         ReadBlobResponse(value: value.rawSpan.extracting(first: min(value.count, mtu - 1))).encode(into: &buffer)
-        session.emit(.read(request.handle, offset: Int(request.offset)))
+        reportRead(of: request.handle, offset: Int(request.offset))
+    }
+
+    /// An app hears of reads of values, not of the declarations that clients discover.
+    private func reportRead(of handle: AttributeHandle, offset: Int) {
+        let declarations: [BluetoothUUID] = [.primaryService, .secondaryService, .include, .characteristic]
+        guard let attribute = database.attribute(handle), !declarations.contains(attribute.type) else { return }
+        session.emit(.read(handle, offset: offset))
     }
 
     private func readMultiple(_ pdu: RawSpan, into buffer: inout PacketBuffer) throws(Interruption) {

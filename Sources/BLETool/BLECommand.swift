@@ -1,0 +1,72 @@
+import ArgumentParser
+import Glibc
+
+/// The command line tool.
+struct BLECommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "ble",
+        abstract: "Bluetooth Low Energy from the command line.",
+        discussion: """
+            A TARGET is a device's address, its name, or service:UUID for the first that advertises the service. A \
+            CHARACTERISTIC is a UUID, SERVICE/UUID or #HANDLE. The exit status is 0 on success only, and 64 where the \
+            command line is wrong.
+            """,
+        version: "0.1.0",
+        groupedSubcommands: [
+            CommandGroup(name: "Controller", subcommands: [Adapters.self, Doctor.self, Info.self]),
+            CommandGroup(
+                name: "Central",
+                subcommands: [Scan.self, Explore.self, Read.self, Write.self, Subscribe.self]
+            ),
+            CommandGroup(name: "Peripheral", subcommands: [Serve.self]),
+            CommandGroup(name: "Without hardware", subcommands: [Demo.self]),
+        ]
+    )
+}
+
+@main
+enum Main {
+    static func main() async {
+        let interruption = Interruption()
+        let task = Task { await run(interruption) }
+        let handlers = interruption.handle { task.cancel() }
+        let status = await task.value
+        withExtendedLifetime(handlers) { exit(status) }
+    }
+
+    /// The exit status.
+    private static func run(_ interruption: Interruption) async -> Int32 {
+        do {
+            var command = try await BLECommand.asyncParseAsRoot()
+            if var command = command as? any AsyncParsableCommand {
+                try await command.run()
+            } else {
+                try command.run()
+            }
+            return EXIT_SUCCESS
+        } catch {
+            return report(error, interruption)
+        }
+    }
+
+    private static func report(_ error: any Error, _ interruption: Interruption) -> Int32 {
+        if let signal = interruption.signal { return 128 + signal }
+        if let error = error as? OutputError, error.isBrokenPipe { return 128 + SIGPIPE }
+        let code = BLECommand.exitCode(for: error)
+        if code.isSuccess {
+            try? Output.standard.line(BLECommand.fullMessage(for: error))
+        } else if code == .validationFailure {
+            let message = BLECommand.message(for: error)
+            Output.complain("\(message.hasSuffix(".") ? String(message.dropLast()) : message); see `\(helpCommand)`")
+        } else {
+            Output.complain("\(error)")
+        }
+        return code.rawValue
+    }
+
+    private static var helpCommand: String {
+        let names = BLECommand.configuration.subcommands.compactMap { $0.configuration.commandName }
+        guard let name = CommandLine.arguments.dropFirst().first, names.contains(name) else { return "ble --help" }
+        return "ble \(name) --help"
+    }
+}

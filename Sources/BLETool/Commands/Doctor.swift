@@ -1,0 +1,29 @@
+import ArgumentParser
+import HCITransport
+
+struct Doctor: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "doctor",
+        abstract: "Find what keeps Bluetooth from being used, and say what to do.",
+        discussion: "The exit status is 0 where nothing stands in the way."
+    )
+
+    @OptionGroup var controller: AdapterOptions
+    @OptionGroup var output: OutputOptions
+
+    func run() async throws {
+        var specification = controller.adapter
+        if specification == nil, environment(AdapterSpecification.environmentVariable) != nil {
+            specification = try controller.specification()
+        }
+        let diagnosis = Diagnosis(of: AdapterInventory.read(), for: specification)
+        for finding in diagnosis.findings {
+            if output.json {
+                try Output.standard.json(finding.json)
+            } else {
+                for line in finding.lines { try Output.standard.line(line) }
+            }
+        }
+        if diagnosis.problems > 0 { throw ToolError.findings(diagnosis.problems) }
+    }
+}

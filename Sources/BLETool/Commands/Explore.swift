@@ -1,0 +1,80 @@
+import ATT
+import ArgumentParser
+import BLE
+
+struct Explore: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "explore",
+        abstract: "Connect to a peer and show all services, characteristics and values."
+    )
+
+    @OptionGroup var peer: PeerOptions
+
+    func run() async throws {
+        let exploration = try await peer.withPeer { try await Exploration(of: $0) }
+        if peer.options.output.json {
+            try Output.standard.json(exploration.json)
+        } else {
+            for line in exploration.tree { try Output.standard.line(line) }
+        }
+    }
+}
+
+extension Exploration {
+    /// Discovers all and reads what can be read.
+    init(of peer: RemotePeripheral) async throws {
+        address = peer.address
+        let discovered = try await peer.discoverAll()
+        // By now the MTU has been exchanged, which is the first thing on each link.
+        mtu = await peer.mtu
+        services = []
+        for service in discovered {
+            var characteristics: [Characteristic] = []
+            for characteristic in service.characteristics {
+                characteristics.append(try await Characteristic(characteristic, of: peer))
+            }
+            services.append(
+                Service(
+                    uuid: service.uuid,
+                    isPrimary: service.isPrimary,
+                    handle: service.handle,
+                    endHandle: service.endHandle,
+                    includes: service.includedServices.map(\.handle),
+                    characteristics: characteristics
+                )
+            )
+        }
+    }
+}
+
+extension Exploration.Characteristic {
+    fileprivate init(_ characteristic: RemoteCharacteristic, of peer: RemotePeripheral) async throws {
+        uuid = characteristic.uuid
+        handle = characteristic.handle
+        valueHandle = characteristic.valueHandle
+        properties = CharacteristicProperty.all(in: characteristic.properties.rawValue)
+        if characteristic.properties.contains(.read) {
+            value = try await Exploration.Reading(characteristic.valueHandle, of: peer)
+        }
+        descriptors = []
+        for descriptor in characteristic.descriptors {
+            let value = try await Exploration.Reading(descriptor.handle, of: peer)
+            descriptors.append(
+                Exploration.Descriptor(uuid: descriptor.uuid, handle: descriptor.handle, value: value)
+            )
+        }
+    }
+}
+
+extension Exploration.Reading {
+    /// A refusal is a finding; everything else ends the exploration.
+    fileprivate init(_ handle: AttributeHandle, of peer: RemotePeripheral) async throws {
+        do throws(BLEError) {
+            self = .value(try await peer.read(handle))
+        } catch .attribute(let error, _) {
+            self = .failed(error)
+        } catch {
+            throw error
+        }
+    }
+}

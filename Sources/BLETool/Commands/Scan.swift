@@ -1,0 +1,136 @@
+import ArgumentParser
+import BLE
+import BluetoothTypes
+import Synchronization
+
+struct Scan: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "scan",
+        abstract: "Show the devices that advertise.",
+        discussion:
+            "Scans until the duration is over (--timeout is taken for it where it is not given), or until it is stopped."
+    )
+
+    @OptionGroup var options: GlobalOptions
+
+    @Option(
+        help: ArgumentHelp("Only devices that advertise this service; may be repeated.", valueName: "uuid"),
+        transform: { try BluetoothUUID(argument: $0) }
+    )
+    var service: [BluetoothUUID] = []
+
+    @Option(help: ArgumentHelp("Only devices whose name contains this text, in any case.", valueName: "text"))
+    var name: String?
+
+    @Option(
+        help: ArgumentHelp("How long to scan.", valueName: "s"),
+        transform: { try Seconds(argument: $0) }
+    )
+    var duration: Seconds?
+
+    @Flag(help: "Do not ask for scan responses.")
+    var passive = false
+
+    @Flag(help: "Print every packet, not only what is new.")
+    var duplicates = false
+
+    func run() async throws {
+        let limit = (duration ?? options.timeout)?.duration
+        let isLive = !options.output.json && !duplicates && Terminal.isPresent
+        let scanOptions = ScanOptions(
+            serviceUUIDs: service,
+            name: name,
+            isActive: !passive,
+            // The table shows how strong each device is now.
+            reportsDuplicates: duplicates || isLive
+        )
+        try await options.withAdapter { adapter in
+            do {
+                let isOver =
+                    try await within(limit) {
+                        if isLive {
+                            try await paint(adapter.central.scan(scanOptions))
+                        } else {
+                            try await print(adapter.central.scan(scanOptions))
+                        }
+                    } == nil
+                guard isOver || Task.isCancelled else { throw ToolError.scanEnded }
+            } catch  where Task.isCancelled && !(error is OutputError) {
+                // Being stopped is how a scan without a limit ends.
+            }
+            if limit != nil { try Task.checkCancellation() }
+        }
+    }
+
+    private func print(_ results: ScanResults) async throws {
+        for try await advertisement in results {
+            let sighting = Sighting(advertisement)
+            if options.output.json {
+                try Output.standard.json(sighting.json)
+            } else {
+                try Output.standard.line(sighting.line)
+            }
+        }
+    }
+
+    private func paint(_ results: ScanResults) async throws {
+        let painter = ScanPainter()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask {
+                for try await advertisement in results { painter.note(Sighting(advertisement)) }
+            }
+            group.addTask {
+                while true {
+                    try painter.paint()
+                    try await Task.sleep(for: .milliseconds(250))
+                }
+            }
+            defer { group.cancelAll() }
+            try await group.next()
+        }
+        try painter.paint()
+    }
+}
+
+/// Paints the table of a scan over itself.
+private final class ScanPainter: Sendable {
+    private struct State {
+        var table = ScanTable()
+        var isNew = true
+        var height = 0
+    }
+
+    private let state = Mutex(State())
+
+    func note(_ sighting: Sighting) {
+        state.withLock { state in
+            state.table.note(sighting)
+            state.isNew = true
+        }
+    }
+
+    func paint() throws(OutputError) {
+        let text: String? = state.withLock { state in
+            guard state.isNew else { return nil }
+            let size = Terminal.size
+            let lines = state.table.lines(width: size.width - 1, height: size.height - 1)
+            defer {
+                state.height = lines.count
+                state.isNew = false
+            }
+            return Terminal.replacement(of: state.height, with: lines)
+        }
+        if let text { try Output.standard.write(text) }
+    }
+}
+
+extension Sighting {
+    init(_ advertisement: Advertisement) {
+        self.init(
+            address: advertisement.address,
+            rssi: advertisement.rssi,
+            isConnectable: advertisement.isConnectable,
+            data: advertisement.data
+        )
+    }
+}

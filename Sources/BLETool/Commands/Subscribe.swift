@@ -1,0 +1,104 @@
+import ArgumentParser
+import BLE
+import BluetoothTypes
+import Synchronization
+
+struct Subscribe: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "subscribe",
+        abstract: "Connect to a peer and show the values that it notifies or indicates.",
+        discussion: "Listens until the count is reached or the duration is over, or until it is stopped."
+    )
+
+    @OptionGroup var peer: PeerOptions
+
+    @Argument(
+        help: "What to subscribe to: UUID, SERVICE/UUID or #HANDLE of the value.",
+        transform: { try CharacteristicSelector(argument: $0) }
+    )
+    var characteristic: CharacteristicSelector
+
+    @Option(help: ArgumentHelp("How many values to wait for.", valueName: "n"))
+    var count: Int?
+
+    @Option(
+        help: ArgumentHelp("How long to listen.", valueName: "s"),
+        transform: { try Seconds(argument: $0) }
+    )
+    var duration: Seconds?
+
+    @Flag(help: "Ask for indications where the characteristic has both.")
+    var indications = false
+
+    func validate() throws {
+        if let count, count < 1 { throw ValidationError("--count is 1 or more") }
+    }
+
+    func run() async throws {
+        let command = self
+        try await peer.withPeer { try await command.listen(to: $0) }
+    }
+
+    private func listen(to peer: RemotePeripheral) async throws {
+        let characteristic = try await peer.characteristic(characteristic)
+        let subscription = try await peer.subscribe(
+            to: characteristic,
+            preferring: indications ? .indication : .notification
+        )
+        let printer = DeliveryPrinter(characteristic: characteristic.uuid, asJSON: self.peer.options.output.json)
+        let limit = count
+        do {
+            let isDone: Bool? = try await within(duration?.duration) {
+                for try await delivery in subscription where try printer.print(delivery) == limit { return true }
+                try Task.checkCancellation()
+                throw ToolError.deliveriesEnded
+            }
+            if isDone == nil, let count, let duration {
+                throw ToolError.tooFew(printer.count, of: count, duration)
+            }
+        } catch  where Task.isCancelled && count == nil && duration == nil && !(error is OutputError) {
+            // Being stopped is how a subscription without a limit ends.
+        }
+        await uncancelled { await subscription.cancel() }
+    }
+}
+
+/// Prints what a peer sends, and counts it.
+private final class DeliveryPrinter: Sendable {
+    private struct State {
+        var clock = WallClock()
+        var count = 0
+    }
+
+    private let characteristic: BluetoothUUID
+    private let asJSON: Bool
+    private let state = Mutex(State())
+
+    init(characteristic: BluetoothUUID, asJSON: Bool) {
+        self.characteristic = characteristic
+        self.asJSON = asJSON
+    }
+
+    var count: Int { state.withLock { $0.count } }
+
+    /// How many there were with this one.
+    func print(_ received: HandleValue) throws -> Int {
+        let (time, count) = state.withLock { state in
+            state.count += 1
+            return (state.clock.microseconds(at: received.time, now: microsecondsSinceEpoch()), state.count)
+        }
+        let delivery = Delivery(
+            characteristic: characteristic,
+            handle: received.handle,
+            value: received.value,
+            isIndication: received.isIndication,
+            time: time
+        )
+        if asJSON {
+            try Output.standard.json(delivery.json)
+        } else {
+            try Output.standard.line(delivery.line)
+        }
+        return count
+    }
+}

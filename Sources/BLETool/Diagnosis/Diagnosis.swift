@@ -1,0 +1,130 @@
+import HCITransport
+
+/// What stands between this process and a controller.
+struct Diagnosis: Hashable, Sendable {
+    var findings: [Finding] = []
+
+    var problems: Int { findings.count { $0.severity == .problem } }
+
+    /// - Parameter specification: the controller that is to be used; nil for whichever the kernel has.
+    init(of inventory: AdapterInventory, for specification: AdapterSpecification?) {
+        var channel = AdapterSpecification.Channel.user
+        var wanted: Int?
+        var usesKernel = true
+        switch specification {
+        case .hci(let index, let named)?: (wanted, channel) = (index, named)
+        case nil: break
+        case let other?:
+            usesKernel = false
+            findings.append(Finding(.good, "the adapter is \(other): nothing is needed of the kernel"))
+        }
+        addKernel(inventory, channel)
+        if inventory.adapters.isEmpty, inventory.socketError == nil {
+            findings.append(
+                Finding(
+                    .problem,
+                    "the kernel has no Bluetooth adapter",
+                    advice:
+                        "plug one in and see `dmesg`, or use --adapter tcp:HOST:PORT, unix:PATH, serial:PATH,BAUD or virtual"
+                )
+            )
+        }
+        for adapter in inventory.adapters {
+            add(adapter, inventory, channel, isWanted: wanted == nil || wanted == adapter.index)
+        }
+        if let wanted, !inventory.adapters.isEmpty, !inventory.adapters.contains(where: { $0.index == wanted }) {
+            let names = inventory.adapters.map(\.name).joined(separator: ", ")
+            findings.append(
+                Finding(.problem, "there is no adapter hci\(wanted)", advice: "use one of those there are: \(names)")
+            )
+        }
+        guard !usesKernel else { return }
+        for index in findings.indices where findings[index].severity == .problem { findings[index].severity = .warning }
+    }
+
+    private mutating func addKernel(_ inventory: AdapterInventory, _ channel: AdapterSpecification.Channel) {
+        if let error = inventory.socketError {
+            findings.append(Finding(.problem, "HCI sockets: \(error)"))
+        } else {
+            findings.append(Finding(.good, "the kernel has HCI sockets"))
+        }
+        let grant = "run as root, or `setcap cap_net_admin,cap_net_raw+eip` on the program"
+        findings.append(
+            inventory.canAdministerNetwork
+                ? Finding(.good, "CAP_NET_ADMIN is there: the user channel may be used")
+                : Finding(
+                    channel == .user ? .problem : .warning,
+                    "CAP_NET_ADMIN is missing: the user channel may not be used",
+                    advice: grant
+                )
+        )
+        findings.append(
+            inventory.canUseRawSockets
+                ? Finding(.good, "CAP_NET_RAW is there: the raw channel may be used")
+                : Finding(
+                    channel == .raw ? .problem : .warning,
+                    "CAP_NET_RAW is missing: the raw channel may not be used",
+                    advice: grant
+                )
+        )
+    }
+
+    private mutating func add(
+        _ adapter: KernelAdapter,
+        _ inventory: AdapterInventory,
+        _ channel: AdapterSpecification.Channel,
+        isWanted: Bool
+    ) {
+        let name = adapter.name
+        if let block = adapter.radioBlock, block.byHardware || block.bySoftware {
+            findings.append(
+                Finding(
+                    isWanted ? .problem : .warning,
+                    "\(name) is blocked by \(block.byHardware ? "a switch on the device" : "rfkill")",
+                    advice: block.byHardware ? "turn the switch" : "`rfkill unblock bluetooth`"
+                )
+            )
+        }
+        guard adapter.flags != nil else {
+            findings.append(Finding(.warning, "\(name) is there, but the kernel does not tell its state"))
+            return
+        }
+        switch (adapter.isUp, inventory.bluetoothDaemon, channel) {
+        case (true, _, .raw): findings.append(Finding(.good, "\(name) is up, as the raw channel needs it"))
+        case (false, _, .raw):
+            findings.append(
+                Finding(
+                    isWanted ? .problem : .warning,
+                    "\(name) is down",
+                    advice: "`hciconfig \(name) up` for the raw channel"
+                )
+            )
+        case (true, let daemon?, .user):
+            findings.append(
+                Finding(
+                    isWanted ? .problem : .warning,
+                    "\(name) is up: bluetoothd (process \(daemon)) has it",
+                    advice:
+                        "`systemctl stop bluetooth` and `hciconfig \(name) down`, or try --adapter '\(name)?channel=raw'"
+                )
+            )
+        case (true, nil, .user):
+            findings.append(
+                Finding(
+                    isWanted ? .problem : .warning,
+                    "\(name) is up: the kernel or another program has it",
+                    advice: "`hciconfig \(name) down`, or stop the other program"
+                )
+            )
+        case (false, let daemon?, .user):
+            findings.append(
+                Finding(
+                    .warning,
+                    "\(name) is down and free, but bluetoothd (process \(daemon)) runs and may bring it up",
+                    advice: "`systemctl stop bluetooth`"
+                )
+            )
+        case (false, nil, .user): findings.append(Finding(.good, "\(name) is down and free for the user channel"))
+        }
+    }
+}

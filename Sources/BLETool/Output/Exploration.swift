@@ -1,0 +1,151 @@
+import ATT
+import BluetoothTypes
+
+/// All that a peer's attribute database holds, with the values that could be read.
+struct Exploration: Hashable, Sendable {
+    struct Service: Hashable, Sendable {
+        var uuid: BluetoothUUID
+        var isPrimary: Bool
+        var handle: AttributeHandle
+        var endHandle: AttributeHandle
+        /// The handles of the services that it includes.
+        var includes: [AttributeHandle]
+        var characteristics: [Characteristic]
+    }
+
+    struct Characteristic: Hashable, Sendable {
+        var uuid: BluetoothUUID
+        var handle: AttributeHandle
+        var valueHandle: AttributeHandle
+        var properties: [CharacteristicProperty]
+        /// Nil where the characteristic cannot be read.
+        var value: Reading?
+        var descriptors: [Descriptor]
+    }
+
+    struct Descriptor: Hashable, Sendable {
+        var uuid: BluetoothUUID
+        var handle: AttributeHandle
+        var value: Reading?
+    }
+
+    /// What came of reading an attribute.
+    enum Reading: Hashable, Sendable {
+        case value([UInt8])
+        case failed(ATT.ErrorCode)
+    }
+
+    var address: DeviceAddress
+    var mtu: Int
+    var services: [Service]
+}
+
+extension Exploration {
+    var json: JSON {
+        [
+            "address": .string("\(address)"),
+            "mtu": .integer(mtu),
+            "services": .array(services.map(\.json)),
+        ]
+    }
+
+    /// A tree, a line for each attribute that has a meaning of its own.
+    var tree: [String] {
+        let nodes = services.map { service in
+            Node(text: service.title, children: service.nodes)
+        }
+        return ["\(address)  MTU \(mtu)"] + Node.lines(of: nodes)
+    }
+}
+
+extension Exploration.Service {
+    fileprivate var json: JSON {
+        [
+            "uuid": .string("\(uuid)"),
+            "name": JSON(uuid.name),
+            "primary": .bool(isPrimary),
+            "handle": JSON(Int(handle.rawValue)),
+            "endHandle": JSON(Int(endHandle.rawValue)),
+            "includes": .array(includes.map { JSON(Int($0.rawValue)) }),
+            "characteristics": .array(characteristics.map(\.json)),
+        ]
+    }
+
+    fileprivate var title: String {
+        "\(handle)-\(endHandle)  \(uuid.title)" + (isPrimary ? "" : "  (secondary)")
+    }
+
+    fileprivate var nodes: [Node] {
+        includes.map { Node(text: "includes the service at \($0)") }
+            + characteristics.map { Node(text: $0.title, children: $0.descriptors.map { Node(text: $0.title) }) }
+    }
+}
+
+extension Exploration.Characteristic {
+    fileprivate var json: JSON {
+        .object(
+            [
+                .init(key: "uuid", value: .string("\(uuid)")),
+                .init(key: "name", value: JSON(uuid.name)),
+                .init(key: "handle", value: JSON(Int(handle.rawValue))),
+                .init(key: "valueHandle", value: JSON(Int(valueHandle.rawValue))),
+                .init(key: "properties", value: .array(properties.map { .string($0.rawValue) })),
+            ] + value.members + [.init(key: "descriptors", value: .array(descriptors.map(\.json)))]
+        )
+    }
+
+    fileprivate var title: String {
+        let properties = properties.map(\.rawValue).joined(separator: ", ")
+        return "\(valueHandle)  \(uuid.title)  [\(properties)]\(value.text)"
+    }
+}
+
+extension Exploration.Descriptor {
+    fileprivate var json: JSON {
+        .object(
+            [
+                .init(key: "uuid", value: .string("\(uuid)")),
+                .init(key: "handle", value: JSON(Int(handle.rawValue))),
+            ] + value.members
+        )
+    }
+
+    fileprivate var title: String { "\(handle)  \(uuid.title)\(value.text)" }
+}
+
+extension Exploration.Reading? {
+    fileprivate var members: [JSON.Member] {
+        switch self {
+        case .value(let value): [.init(key: "value", value: JSON(value))]
+        case .failed(let error): [.init(key: "error", value: .string(error.identifier))]
+        case nil: []
+        }
+    }
+
+    fileprivate var text: String {
+        switch self {
+        case .value(let value): "  \(readable(value, greatestCount: 64))"
+        case .failed(let error): "  (\(error))"
+        case nil: ""
+        }
+    }
+}
+
+extension BluetoothUUID {
+    /// The name before the UUID, where it has one: `Battery Level 2A19`.
+    fileprivate var title: String { name.map { "\($0) \(self)" } ?? description }
+}
+
+/// A line of a tree with those under it.
+private struct Node {
+    var text: String
+    var children: [Node] = []
+
+    static func lines(of nodes: [Node], indent: String = "") -> [String] {
+        nodes.enumerated().flatMap { index, node in
+            let isLast = index == nodes.count - 1
+            return [indent + (isLast ? "└── " : "├── ") + node.text]
+                + lines(of: node.children, indent: indent + (isLast ? "    " : "│   "))
+        }
+    }
+}

@@ -1,0 +1,64 @@
+import BluetoothTypes
+
+/// The text with everything replaced that could steer a terminal or change the direction of what follows.
+func terminalSafe(_ text: String) -> String {
+    var safe = String.UnicodeScalarView()
+    for scalar in text.unicodeScalars { safe.append(isPrintable(scalar) ? scalar : "\u{FFFD}") }
+    return String(safe)
+}
+
+/// A value as hexadecimal digits, followed by the text that it spells, if it does.
+func readable(_ value: [UInt8], greatestCount: Int = .max) -> String {
+    guard !value.isEmpty else { return "(empty)" }
+    guard value.count <= greatestCount else {
+        return "\(Array(value.prefix(greatestCount)).hexadecimal)… (\(value.count) octets)"
+    }
+    guard let text = String(validating: value, as: UTF8.self), text.unicodeScalars.allSatisfy(isPrintable) else {
+        return value.hexadecimal
+    }
+    return "\(value.hexadecimal) \"\(text)\""
+}
+
+private func isPrintable(_ scalar: Unicode.Scalar) -> Bool {
+    switch scalar.properties.generalCategory {
+    case .control, .surrogate, .privateUse, .unassigned, .lineSeparator, .paragraphSeparator: false
+    // The zero-width joiner holds emoji together; other format characters can hide or turn text.
+    case .format: scalar == "\u{200D}"
+    default: true
+    }
+}
+
+extension Character {
+    /// How many columns of a terminal the character takes.
+    var columns: Int {
+        guard let scalar = unicodeScalars.first else { return 0 }
+        if scalar.properties.isEmojiPresentation { return 2 }
+        return switch scalar.value {
+        case 0x1100...0x115F, 0x2E80...0x303E, 0x3041...0xA4CF, 0xAC00...0xD7A3, 0xF900...0xFAFF, 0xFE30...0xFE6F,
+            0xFF00...0xFF60, 0xFFE0...0xFFE6, 0x20000...0x3FFFD:
+            2
+        default: 1
+        }
+    }
+}
+
+extension String {
+    /// How many columns of a terminal the text takes.
+    var columns: Int { reduce(0) { $0 + $1.columns } }
+
+    /// The text cut to a number of columns, with an ellipsis where something is missing.
+    func fitted(to width: Int) -> String {
+        guard columns > width else { return self }
+        var text = ""
+        var used = 1
+        for character in self {
+            used += character.columns
+            guard used <= width else { break }
+            text.append(character)
+        }
+        return width > 0 ? text + "…" : ""
+    }
+
+    /// The text with spaces up to a number of columns.
+    func padded(to width: Int) -> String { self + String(repeating: " ", count: max(0, width - columns)) }
+}

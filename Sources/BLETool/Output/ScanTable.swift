@@ -1,0 +1,39 @@
+import BluetoothTypes
+
+/// The advertisers of a scan, the strongest first, for a terminal.
+struct ScanTable {
+    /// How many advertisers are kept; beyond that the one that was silent longest is forgotten.
+    static let capacity = 1000
+
+    private var sightings: [DeviceAddress: (sighting: Sighting, order: UInt64)] = [:]
+    private var order: UInt64 = 0
+
+    var count: Int { sightings.count }
+
+    /// Takes an advertisement; what an advertiser said before and leaves out now is kept.
+    mutating func note(_ sighting: Sighting) {
+        order += 1
+        var sighting = sighting
+        if let earlier = sightings[sighting.address]?.sighting, sighting.data.length == 0 {
+            sighting.data = earlier.data
+        }
+        if sightings.count >= ScanTable.capacity, sightings[sighting.address] == nil,
+            let silent = sightings.min(by: { $0.value.order < $1.value.order })
+        {
+            sightings[silent.key] = nil
+        }
+        sightings[sighting.address] = (sighting, order)
+    }
+
+    /// The table's lines, at most `height` of them, each at most `width` columns wide.
+    func lines(width: Int, height: Int) -> [String] {
+        let sorted = sightings.values.map(\.sighting).sorted { left, right in
+            (-(left.rssi ?? -128), left.address.value) < (-(right.rssi ?? -128), right.address.value)
+        }
+        let visible = max(0, height - 2)
+        let table = TextTable(header: Sighting.columns, rows: sorted.prefix(visible).map(\.cells))
+        let hidden = sorted.count - visible
+        let footer = hidden > 0 ? "… and \(hidden) more; Ctrl-C ends" : "\(sorted.count) found; Ctrl-C ends"
+        return table.lines(width: width) + [footer.fitted(to: width)]
+    }
+}

@@ -1,0 +1,82 @@
+import BluetoothTypes
+
+/// An advertiser as a scan shows it.
+struct Sighting: Hashable, Sendable {
+    var address: DeviceAddress
+    /// In dBm, where the controller knows it.
+    var rssi: Int?
+    var isConnectable: Bool
+    var data: AdvertisingData
+
+    var json: JSON {
+        [
+            "event": "advertisement",
+            "address": .string("\(address)"),
+            "addressType": .string(address.typeName),
+            "name": JSON(data.localName),
+            "rssi": JSON(rssi),
+            "connectable": .bool(isConnectable),
+            "serviceUUIDs": .array(data.serviceUUIDs.map { .string("\($0)") }),
+            "serviceData": .object(serviceData),
+            "manufacturerData": .object(manufacturerData),
+            "txPower": JSON(data.txPower.map(Int.init)),
+        ]
+    }
+
+    private var serviceData: [JSON.Member] {
+        data.serviceData.map { JSON.Member(key: "\($0.key)", value: JSON($0.value)) }.sorted { $0.key < $1.key }
+    }
+
+    /// By company; of several for one company, the last.
+    private var manufacturerData: [JSON.Member] {
+        var members: [JSON.Member] = []
+        for entry in data.manufacturerData {
+            members.removeAll { $0.key == "\(entry.company)" }
+            members.append(JSON.Member(key: "\(entry.company)", value: JSON(entry.data)))
+        }
+        return members
+    }
+
+    static let columns = ["ADDRESS", "TYPE", "RSSI", "NAME", "SERVICES AND DATA"]
+
+    /// The cells of a table under ``columns``.
+    var cells: [String] {
+        [
+            "\(address)",
+            address.typeName,
+            rssi.map(String.init) ?? "?",
+            data.localName.map(terminalSafe) ?? "-",
+            content.joined(separator: ", "),
+        ]
+    }
+
+    /// One line that says all.
+    var line: String {
+        let cells = cells
+        var line = "\(cells[0])  \(cells[1].padded(to: 6))  \(cells[2].padded(to: 4)) dBm  \(cells[3])"
+        if !isConnectable { line += "  (not connectable)" }
+        if !cells[4].isEmpty { line += "  \(cells[4])" }
+        return line
+    }
+
+    private var content: [String] {
+        var parts = data.serviceUUIDs.map { $0.name ?? "\($0)" }
+        for member in serviceData { parts.append("\(member.key)=\(member.value.plainText)") }
+        for entry in data.manufacturerData {
+            parts.append("\(entry.company.name ?? "\(entry.company)")=\(entry.data.hexadecimal)")
+        }
+        return parts
+    }
+}
+
+extension JSON {
+    /// A string without its quotes; other values as they are.
+    fileprivate var plainText: String {
+        if case .string(let text) = self { text } else { description }
+    }
+}
+
+extension DeviceAddress {
+    /// `public` or `random`.
+    var typeName: String { isRandom ? "random" : "public" }
+}

@@ -1,0 +1,156 @@
+import BluetoothTypes
+
+extension Profile {
+    /// An attribute value has at most 512 octets (Vol 3, Part F, 3.2.9).
+    private static let longestValue = 512
+    /// In octets (Vol 3, Part C, 12.1).
+    private static let longestName = 248
+
+    /// Reads a profile strictly: unknown keys and bad values are errors.
+    init(decoding json: JSON) throws(ProfileError) {
+        let root = ProfileReader(value: json, place: "")
+        let members = try root.members(["name", "appearance", "address", "advertise", "services"])
+        if let reader = members["name"] {
+            let name = try reader.string()
+            guard name.utf8.count <= Profile.longestName else {
+                throw reader.error("the name has \(name.utf8.count) octets; it may have \(Profile.longestName)")
+            }
+            self.name = name
+        }
+        if let reader = members["appearance"] {
+            appearance = Appearance(rawValue: UInt16(try reader.integer(in: 0...0xFFFF)))
+        }
+        if let reader = members["address"] { address = try Profile.address(reader) }
+        if let reader = members["advertise"] { advertise = try Advertise(reader) }
+        let serviceReaders = try members["services"]?.elements() ?? []
+        for (index, reader) in serviceReaders.enumerated() {
+            services.append(try Service(reader, index: index, count: serviceReaders.count))
+        }
+    }
+
+    private static func address(_ reader: ProfileReader) throws(ProfileError) -> DeviceAddress {
+        let text = try reader.string()
+        guard let address = DeviceAddress(text, isRandom: true) else {
+            throw reader.error("\"\(terminalSafe(text))\" is not an address, as F0:12:34:56:78:9A is")
+        }
+        guard address.kind == .randomStatic else {
+            throw reader.error("\"\(text)\" is not a random static address: its first pair must be C0 to FF")
+        }
+        return address
+    }
+
+    fileprivate static func value(_ reader: ProfileReader) throws(ProfileError) -> [UInt8] {
+        var value: [UInt8]
+        if case .object = reader.value {
+            value = Array(try reader.members(["text"]).required("text").string().utf8)
+        } else if case .string = reader.value {
+            value = try reader.bytes()
+        } else {
+            throw reader.error("expected hexadecimal digits or {\"text\": ...}, not \(reader.value.kind)")
+        }
+        guard value.count <= longestValue else {
+            throw reader.error("the value has \(value.count) octets; it may have \(longestValue)")
+        }
+        return value
+    }
+
+    fileprivate static func permissions(_ reader: ProfileReader) throws(ProfileError) -> Set<AttributePermission> {
+        var permissions: Set<AttributePermission> = []
+        for element in try reader.elements() {
+            permissions.insert(try element.word(AttributePermission.self, "a permission"))
+        }
+        return permissions
+    }
+}
+
+extension Profile.Advertise {
+    fileprivate init(_ reader: ProfileReader) throws(ProfileError) {
+        self.init()
+        let members = try reader.members(["services", "manufacturerData", "connectable", "interval"])
+        if let reader = members["services"] {
+            for element in try reader.elements() { services.append(try element.uuid()) }
+        }
+        for (key, reader) in try members["manufacturerData"]?.entries() ?? [] {
+            guard key.utf8.count == 4, let company = UInt16(key, radix: 16) else {
+                throw reader.error("the key is not a company's number: use 4 hexadecimal digits, as in 004C")
+            }
+            manufacturerData.append(
+                AdvertisingData.ManufacturerData(
+                    company: CompanyIdentifier(rawValue: company),
+                    data: try reader.bytes()
+                )
+            )
+        }
+        if let reader = members["connectable"] { isConnectable = try reader.bool() }
+        if let reader = members["interval"] {
+            interval = .microseconds(Int(try reader.number(in: 20...10240) * 1000))
+        }
+    }
+}
+
+extension Profile.Service {
+    fileprivate init(_ reader: ProfileReader, index: Int, count: Int) throws(ProfileError) {
+        let members = try reader.members(["uuid", "primary", "handle", "includes", "characteristics"])
+        uuid = try members.required("uuid").uuid()
+        isPrimary = try members["primary"]?.bool() ?? true
+        handle = try members["handle"]?.handle()
+        includes = []
+        for element in try members["includes"]?.elements() ?? [] {
+            let included = try element.integer(in: 0...Int(UInt16.max))
+            guard included < count else { throw element.error("there is no services[\(included)]") }
+            guard included != index else { throw element.error("a service cannot include itself") }
+            includes.append(included)
+        }
+        characteristics = []
+        for element in try members["characteristics"]?.elements() ?? [] {
+            characteristics.append(try Profile.Characteristic(element))
+        }
+    }
+}
+
+extension Profile.Characteristic {
+    fileprivate init(_ reader: ProfileReader) throws(ProfileError) {
+        let members = try reader.members([
+            "uuid", "handle", "properties", "permissions", "value", "maxLength", "descriptors",
+        ])
+        uuid = try members.required("uuid").uuid()
+        handle = try members["handle"]?.handle()
+        properties = []
+        for element in try members.required("properties").elements() {
+            properties.insert(try element.word(CharacteristicProperty.self, "a property"))
+        }
+        permissions =
+            try members["permissions"].map(Profile.permissions) ?? Profile.Characteristic.permissions(for: properties)
+        value = try members["value"].map(Profile.value) ?? []
+        maximumLength = try members["maxLength"]?.integer(in: 0...512) ?? 512
+        if let reader = members["maxLength"], value.count > maximumLength {
+            throw reader.error("the value has \(value.count) octets, more than \(maximumLength)")
+        }
+        descriptors = []
+        for element in try members["descriptors"]?.elements() ?? [] {
+            descriptors.append(try Profile.Descriptor(element))
+        }
+    }
+
+    /// What the properties promise, where no permissions are given.
+    private static func permissions(for properties: Set<CharacteristicProperty>) -> Set<AttributePermission> {
+        var permissions: Set<AttributePermission> = []
+        if properties.contains(.read) { permissions.insert(.read) }
+        if !properties.isDisjoint(with: [.write, .writeWithoutResponse, .authenticatedSignedWrites]) {
+            permissions.insert(.write)
+        }
+        return permissions
+    }
+}
+
+extension Profile.Descriptor {
+    fileprivate init(_ reader: ProfileReader) throws(ProfileError) {
+        let members = try reader.members(["uuid", "handle", "value", "permissions"])
+        uuid = try members.required("uuid").uuid()
+        handle = try members["handle"]?.handle()
+        value = try members["value"].map(Profile.value) ?? []
+        // What a client could not write would be no use to it.
+        let usual: Set<AttributePermission> = uuid == .clientCharacteristicConfiguration ? [.read, .write] : [.read]
+        permissions = try members["permissions"].map(Profile.permissions) ?? usual
+    }
+}

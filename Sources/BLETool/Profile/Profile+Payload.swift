@@ -1,0 +1,32 @@
+import BluetoothTypes
+
+extension Profile {
+    /// What fits into the data of a legacy advertising PDU, in octets (Vol 6, Part B, 2.3.1).
+    private static let legacyLength = 31
+
+    /// The advertising data and the scan response data.
+    ///
+    /// What identifies the device comes first; what the advertising PDU has no room for moves into the scan response. When
+    /// both are full everything goes into the advertising data, which then need extended advertising.
+    var payload: (advertisingData: AdvertisingData, scanResponseData: AdvertisingData) {
+        let flags = AdvertisingData.Structure.flags([.generalDiscoverable, .brEdrNotSupported])
+        var structures = AdvertisingData.Structure.lists(of: advertise.services)
+        structures += advertise.manufacturerData.map { .manufacturerData($0.company, $0.data) }
+        if let name { structures.append(.completeLocalName(name)) }
+        if let appearance { structures.append(.appearance(appearance)) }
+
+        var advertisingData = AdvertisingData([flags])
+        var scanResponseData = AdvertisingData()
+        for structure in structures {
+            let length = AdvertisingData([structure]).length
+            if advertisingData.length + length <= Profile.legacyLength {
+                advertisingData.append(structure)
+            } else if scanResponseData.length + length <= Profile.legacyLength {
+                scanResponseData.append(structure)
+            } else {
+                return (AdvertisingData([flags] + structures), AdvertisingData())
+            }
+        }
+        return (advertisingData, scanResponseData)
+    }
+}

@@ -1,0 +1,69 @@
+import BluetoothTypes
+import GATT
+
+extension Profile {
+    /// Reads the profile in a file.
+    init(contentsOf path: String) throws {
+        do {
+            try self.init(decoding: JSON(parsing: File.read(path)))
+        } catch let error as JSONSyntaxError {
+            throw FileError(path: path, problem: error.description)
+        } catch let error as ProfileError {
+            throw FileError(path: path, problem: error.description)
+        }
+    }
+
+    /// The services as the server takes them.
+    var definitions: [ServiceDefinition] {
+        services.map { service in
+            ServiceDefinition(
+                uuid: service.uuid,
+                isPrimary: service.isPrimary,
+                handle: service.handle,
+                includes: service.includes.map { .index($0) },
+                characteristics: service.characteristics.map(\.definition)
+            )
+        }
+    }
+}
+
+extension Profile.Characteristic {
+    fileprivate var definition: CharacteristicDefinition {
+        CharacteristicDefinition(
+            uuid: uuid,
+            handle: handle,
+            properties: CharacteristicProperties(rawValue: properties.reduce(0) { $0 | $1.bit }),
+            permissions: AttributePermissions(permissions),
+            value: .stored(value, maximumLength: maximumLength),
+            descriptors: descriptors.map { descriptor in
+                DescriptorDefinition(
+                    uuid: descriptor.uuid,
+                    handle: descriptor.handle,
+                    value: .stored(descriptor.value),
+                    permissions: AttributePermissions(descriptor.permissions)
+                )
+            }
+        )
+    }
+}
+
+extension AttributePermissions {
+    fileprivate init(_ permissions: Set<AttributePermission>) {
+        self.init(permissions.map(\.option))
+    }
+}
+
+extension AttributePermission {
+    fileprivate var option: AttributePermissions {
+        switch self {
+        case .read: .read
+        case .write: .write
+        case .readEncrypted: .readEncrypted
+        case .writeEncrypted: .writeEncrypted
+        case .readAuthenticated: .readAuthenticated
+        case .writeAuthenticated: .writeAuthenticated
+        case .readAuthorized: .readAuthorized
+        case .writeAuthorized: .writeAuthorized
+        }
+    }
+}

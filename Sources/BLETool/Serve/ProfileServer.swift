@@ -1,0 +1,121 @@
+import BLE
+import BluetoothTypes
+import GATT
+
+/// A profile on the air: tells what clients do, and does what commands say.
+actor ProfileServer {
+    private let peripheral: Peripheral
+    private let address: DeviceAddress
+    private let served: ServedProfile
+    private let advertising: AdvertisingSet
+    private let events: Events<PeripheralEvent>
+    private var clients: [ClientID: DeviceAddress] = [:]
+
+    /// Publishes the services and begins to advertise.
+    init(_ profile: Profile, on adapter: Adapter) async throws {
+        peripheral = adapter.peripheral
+        events = await adapter.peripheral.events()
+        let identity = try await adapter.information.identityAddress
+        address = profile.address ?? identity
+        served = ServedProfile(try await peripheral.publish(profile.definitions))
+        let payload = profile.payload
+        advertising = try await peripheral.startAdvertising(
+            AdvertisementConfiguration(
+                isConnectable: profile.advertise.isConnectable,
+                isScannable: profile.advertise.isConnectable || payload.scanResponseData.length > 0,
+                interval: profile.advertise.interval,
+                advertisingData: payload.advertisingData,
+                scanResponseData: payload.scanResponseData,
+                address: profile.address
+            )
+        )
+    }
+
+    /// Runs until a command ends it or the task is cancelled.
+    func run(adapter: String, readsCommands: Bool) async throws {
+        try Output.standard.json(ServeEvent.ready(adapter: adapter, address: address).json)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask {
+                for await event in self.events { try await self.tell(event) }
+                try Task.checkCancellation()
+                throw BLEError.closed
+            }
+            group.addTask {
+                if readsCommands {
+                    for await line in StandardInput.lines() where try await !self.obey(line) { return }
+                }
+                // Nobody says anything more; clients are served on.
+                try await Task.sleep(for: .seconds(86_400 * 365 * 100))
+            }
+            defer { group.cancelAll() }
+            try await group.next()
+        }
+    }
+
+    /// Takes the profile off the air: nobody can connect any more, and who is connected is let go.
+    func stop() async {
+        await advertising.stop()
+        for client in clients.keys { await peripheral.disconnect(client) }
+    }
+
+    // MARK: Events
+
+    private func tell(_ event: PeripheralEvent) throws {
+        guard let told = translate(event) else { return }
+        try Output.standard.json(told.json)
+    }
+
+    private func translate(_ event: PeripheralEvent) -> ServeEvent? {
+        switch event {
+        case .connected(let client, let address):
+            clients[client] = address
+            return .connected(address)
+        case .disconnected(let client, let reason):
+            return clients.removeValue(forKey: client).map { .disconnected($0, reason: "\(reason)") }
+        case .read(let client, let handle, let offset):
+            return clients[client].map { .read($0, served.attribute(handle), offset: offset) }
+        case .written(let client, let handle, let offset, let value, let isCommand):
+            return clients[client].map {
+                .write($0, served.attribute(handle), value: value, offset: offset, isCommand ? .command : .request)
+            }
+        case .subscribed(let client, let handle, let kind):
+            return clients[client].map { .subscribed($0, served.attribute(handle), .init(kind)) }
+        case .unsubscribed(let client, let handle, let kind):
+            return clients[client].map { .unsubscribed($0, served.attribute(handle), .init(kind)) }
+        case .mtuChanged(let client, let mtu):
+            return clients[client].map { .mtu($0, mtu) }
+        }
+    }
+
+    // MARK: Commands
+
+    /// Whether the server goes on.
+    private func obey(_ line: String) async throws -> Bool {
+        do {
+            guard let command = try ServeCommand(parsing: line) else { return true }
+            switch command {
+            case .set(let selector, let value):
+                try await peripheral.setValue(value, of: served.handle(selector))
+            case .notify(let selector, let value):
+                try await peripheral.notify(value, of: served.handle(selector))
+            case .indicate(let selector, let value):
+                try await peripheral.indicate(value, of: served.handle(selector))
+            case .disconnect:
+                for client in clients.keys { await peripheral.disconnect(client) }
+            case .quit: return false
+            }
+        } catch  where !Task.isCancelled && !(error is OutputError) {
+            try Output.standard.json(ServeEvent.error("\(error)").json)
+        }
+        return true
+    }
+}
+
+extension ServeEvent.SubscriptionKind {
+    init(_ kind: PeripheralEvent.SubscriptionKind) {
+        switch kind {
+        case .notify: self = .notification
+        case .indicate: self = .indication
+        }
+    }
+}

@@ -1,0 +1,93 @@
+import BluetoothTypes
+
+/// What `ble serve` tells on its standard output, a line of JSON each.
+enum ServeEvent: Hashable, Sendable {
+    /// How a client has written.
+    enum WriteKind: String, Hashable, Sendable {
+        case request
+        case command
+    }
+
+    enum SubscriptionKind: String, Hashable, Sendable {
+        case notification
+        case indication
+    }
+
+    /// A characteristic's value, or a descriptor.
+    struct Attribute: Hashable, Sendable {
+        /// The characteristic's UUID, where the handle belongs to one that was published.
+        var uuid: BluetoothUUID?
+        var handle: AttributeHandle
+    }
+
+    case ready(adapter: String, address: DeviceAddress)
+    case connected(DeviceAddress)
+    case disconnected(DeviceAddress, reason: String)
+    case read(DeviceAddress, Attribute, offset: Int)
+    case write(DeviceAddress, Attribute, value: [UInt8], offset: Int, WriteKind)
+    case subscribed(DeviceAddress, Attribute, SubscriptionKind)
+    case unsubscribed(DeviceAddress, Attribute, SubscriptionKind)
+    case mtu(DeviceAddress, Int)
+    case error(String)
+
+    var json: JSON {
+        switch self {
+        case .ready(let adapter, let address):
+            .object([.event("ready"), .init(key: "adapter", value: .string(adapter))] + .peer(address))
+        case .connected(let peer):
+            .object([.event("connected")] + .peer(peer))
+        case .disconnected(let peer, let reason):
+            .object([.event("disconnected")] + .peer(peer) + [.init(key: "reason", value: .string(reason))])
+        case .read(let peer, let attribute, let offset):
+            .object(
+                [.event("read")] + .peer(peer) + attribute.members + [.init(key: "offset", value: .integer(offset))]
+            )
+        case .write(let peer, let attribute, let value, let offset, let kind):
+            .object(
+                [.event("write")] + .peer(peer) + attribute.members + [
+                    .init(key: "value", value: JSON(value)),
+                    .init(key: "offset", value: .integer(offset)),
+                    .init(key: "kind", value: .string(kind.rawValue)),
+                ]
+            )
+        case .subscribed(let peer, let attribute, let kind):
+            .object(
+                [.event("subscribed")] + .peer(peer) + attribute.members
+                    + [.init(key: "kind", value: .string(kind.rawValue))]
+            )
+        case .unsubscribed(let peer, let attribute, let kind):
+            .object(
+                [.event("unsubscribed")] + .peer(peer) + attribute.members
+                    + [.init(key: "kind", value: .string(kind.rawValue))]
+            )
+        case .mtu(let peer, let mtu):
+            .object([.event("mtu")] + .peer(peer) + [.init(key: "mtu", value: .integer(mtu))])
+        case .error(let message):
+            ["event": "error", "message": .string(message)]
+        }
+    }
+}
+
+extension ServeEvent.Attribute {
+    fileprivate var members: [JSON.Member] {
+        [
+            .init(key: "characteristic", value: JSON(uuid?.description)),
+            .init(key: "handle", value: JSON(Int(handle.rawValue))),
+        ]
+    }
+}
+
+extension JSON.Member {
+    fileprivate static func event(_ name: String) -> JSON.Member {
+        JSON.Member(key: "event", value: .string(name))
+    }
+}
+
+extension [JSON.Member] {
+    fileprivate static func peer(_ address: DeviceAddress) -> [JSON.Member] {
+        [
+            .init(key: "address", value: .string("\(address)")),
+            .init(key: "addressType", value: .string(address.typeName)),
+        ]
+    }
+}

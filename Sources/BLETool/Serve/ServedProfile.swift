@@ -1,0 +1,31 @@
+import BluetoothTypes
+import GATT
+
+/// The services that a server has published, as commands and events name their characteristics.
+struct ServedProfile: Sendable {
+    let candidates: [CharacteristicSelector.Candidate]
+    /// The characteristic to which an attribute belongs.
+    private let owners: [AttributeHandle: BluetoothUUID]
+
+    init(_ services: [PublishedService]) {
+        candidates = services.flatMap { service in
+            service.characteristics.map { .init(service: service.uuid, uuid: $0.uuid, valueHandle: $0.valueHandle) }
+        }
+        var owners: [AttributeHandle: BluetoothUUID] = [:]
+        for characteristic in services.flatMap(\.characteristics) {
+            owners[characteristic.valueHandle] = characteristic.uuid
+            if let handle = characteristic.clientConfigurationHandle { owners[handle] = characteristic.uuid }
+            for handle in characteristic.descriptorHandles { owners[handle] = characteristic.uuid }
+        }
+        self.owners = owners
+    }
+
+    func attribute(_ handle: AttributeHandle) -> ServeEvent.Attribute {
+        ServeEvent.Attribute(uuid: owners[handle], handle: handle)
+    }
+
+    /// The handle of the value that a command means.
+    func handle(_ selector: CharacteristicSelector) throws(ArgumentProblem) -> AttributeHandle {
+        try selector.choose(among: candidates).valueHandle
+    }
+}

@@ -1,0 +1,21 @@
+/// Does `body`, at most for `duration`: nil when that is over. Without a duration there is no limit.
+func within<Value: Sendable>(
+    _ duration: Duration?,
+    _ body: @escaping @Sendable () async throws -> Value
+) async throws -> Value? {
+    guard let duration else { return try await body() }
+    return try await withThrowingTaskGroup(of: Value?.self) { group in
+        group.addTask { try await body() }
+        group.addTask {
+            try await Task.sleep(for: duration)
+            return nil
+        }
+        defer { group.cancelAll() }
+        return try await group.next() ?? nil
+    }
+}
+
+/// Does what must be done even when the task around it is cancelled.
+func uncancelled(_ body: @escaping @Sendable () async -> Void) async {
+    await Task { await body() }.value
+}

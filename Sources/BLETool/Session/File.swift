@@ -1,0 +1,37 @@
+import Glibc
+
+/// Reading files that the user has named.
+enum File {
+    /// A profile is a page of text; what is larger is not one.
+    static let greatestLength = 4 << 20
+
+    /// The file's bytes; `-` is standard input.
+    static func read(_ path: String) throws(FileError) -> [UInt8] {
+        let descriptor = path == "-" ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw FileError(path: path, problem: String(cString: strerror(errno))) }
+        defer { if descriptor != STDIN_FILENO { close(descriptor) } }
+        var bytes: [UInt8] = []
+        var chunk = [UInt8](repeating: 0, count: 65536)
+        while true {
+            let count = chunk.withUnsafeMutableBytes { Glibc.read(descriptor, $0.baseAddress, $0.count) }
+            if count > 0 {
+                bytes += chunk.prefix(count)
+                guard bytes.count <= greatestLength else {
+                    throw FileError(path: path, problem: "longer than \(greatestLength >> 20) MB")
+                }
+            } else if count == 0 {
+                return bytes
+            } else if errno != EINTR {
+                throw FileError(path: path, problem: String(cString: strerror(errno)))
+            }
+        }
+    }
+}
+
+/// A file that cannot be used.
+struct FileError: Error, CustomStringConvertible {
+    let path: String
+    let problem: String
+
+    var description: String { "\(path): \(problem)" }
+}

@@ -1,0 +1,76 @@
+import ArgumentParser
+import BLE
+import HCITransport
+import Logging
+
+/// What every command that uses a controller takes.
+struct GlobalOptions: ParsableArguments {
+    @OptionGroup var controller: AdapterOptions
+
+    @Option(help: ArgumentHelp("Write all HCI traffic to this file (btsnoop).", valueName: "file"))
+    var capture: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "How long bringing up the controller, finding a peer and connecting may take, each (default: 15).",
+            valueName: "s"
+        ),
+        transform: { try Seconds(argument: $0) }
+    )
+    var timeout: Seconds?
+
+    @OptionGroup var output: OutputOptions
+
+    /// The time that was asked for, or the usual one.
+    var patience: Seconds { timeout ?? Seconds(.seconds(15)) }
+}
+
+/// Which controller is used.
+struct AdapterOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "The controller: hci0, unix:PATH, tcp:HOST:PORT, serial:PATH,BAUD or virtual; else BLE_ADAPTER, else hci0.",
+            valueName: "spec"
+        ),
+        transform: { try AdapterSpecification(parsing: $0) }
+    )
+    var adapter: AdapterSpecification?
+
+    func validate() throws {
+        guard adapter == nil, let text = environment(AdapterSpecification.environmentVariable) else { return }
+        do throws(AdapterSpecificationError) {
+            _ = try AdapterSpecification(parsing: text)
+        } catch {
+            throw ValidationError("\(AdapterSpecification.environmentVariable): \(error)")
+        }
+    }
+
+    /// The controller that the options name, or the environment, or the first that is there.
+    func specification() throws(TransportError) -> AdapterSpecification {
+        if let adapter { adapter } else { try AdapterSpecification.default() }
+    }
+}
+
+/// How a command tells what it finds.
+struct OutputOptions: ParsableArguments {
+    @Flag(help: "Print lines of JSON.")
+    var json = false
+
+    @Flag(name: .shortAndLong, help: "Log on standard error; twice for debugging, thrice for all.")
+    var verbose: Int
+
+    /// A logger to standard error.
+    var logger: Logger { OutputOptions.logger(verbosity: verbose) }
+
+    static func logger(verbosity: Int) -> Logger {
+        var logger = Logger(label: "ble") { StreamLogHandler.standardError(label: $0) }
+        logger.logLevel =
+            switch verbosity {
+            case 0: .error
+            case 1: .info
+            case 2: .debug
+            default: .trace
+            }
+        return logger
+    }
+}

@@ -1,0 +1,60 @@
+import Glibc
+import Synchronization
+
+/// Standard output, whole lines at a time, from any task.
+final class Output: Sendable {
+    static let standard = Output()
+
+    private let lock = Mutex(())
+
+    private init() {
+        // A reader that has gone is an error of the write, not the end of the process: links and advertisements are let go.
+        signal(SIGPIPE, SIG_IGN)
+    }
+
+    func line(_ text: String) throws(OutputError) {
+        try write(text + "\n")
+    }
+
+    func json(_ value: JSON) throws(OutputError) {
+        try write(value.description + "\n")
+    }
+
+    func write(_ text: String) throws(OutputError) {
+        let bytes = Array(text.utf8)
+        let failure = lock.withLock { _ in Output.write(bytes, to: STDOUT_FILENO) }
+        if let failure { throw failure }
+    }
+
+    /// One line on standard error.
+    static func complain(_ message: String) {
+        let line = message.split(whereSeparator: \.isNewline).joined(separator: " ")
+        _ = write(Array("ble: \(line)\n".utf8), to: STDERR_FILENO)
+    }
+
+    private static func write(_ bytes: [UInt8], to descriptor: Int32) -> OutputError? {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+            if count >= 0 {
+                rest = rest.dropFirst(count)
+            } else if errno == EAGAIN {
+                var waiting = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+                _ = poll(&waiting, 1, -1)
+            } else if errno != EINTR {
+                return OutputError(errno: errno)
+            }
+        }
+        return nil
+    }
+}
+
+/// Standard output takes nothing more.
+struct OutputError: Error, CustomStringConvertible {
+    let errno: Int32
+
+    /// Whether the reader has gone, which is its right: nobody is told.
+    var isBrokenPipe: Bool { errno == EPIPE }
+
+    var description: String { "cannot write to standard output: \(String(cString: strerror(errno)))" }
+}

@@ -1,0 +1,77 @@
+import ArgumentParser
+import BLE
+import BluetoothTypes
+
+/// What every command that connects to a peer takes.
+struct PeerOptions: ParsableArguments {
+    /// Whether an address is public or random.
+    enum AddressType: String, ExpressibleByArgument, CaseIterable {
+        case `public`
+        case random
+    }
+
+    @OptionGroup var options: GlobalOptions
+
+    @Argument(
+        help: "The peer: its address, its name, or service:UUID for the first that advertises the service.",
+        transform: { try Target(argument: $0) }
+    )
+    var target: Target
+
+    @Option(help: "Connect to an address without looking for it first.")
+    var addressType: AddressType?
+
+    func validate() throws {
+        guard addressType != nil else { return }
+        guard case .address = target else { throw ValidationError("--address-type goes with an address only") }
+    }
+
+    /// Connects to the peer for `body`, and disconnects whatever happens.
+    func withPeer<Value: Sendable>(
+        _ body: @escaping @Sendable (RemotePeripheral) async throws -> Value
+    ) async throws -> Value {
+        try await options.withAdapter { adapter in
+            let address = try await find(with: adapter.central)
+            let peer = try await adapter.central.connect(to: address, timeout: options.patience.duration)
+            do {
+                let value = try await body(peer)
+                await uncancelled { await peer.disconnect() }
+                return value
+            } catch {
+                await uncancelled { await peer.disconnect() }
+                throw error
+            }
+        }
+    }
+
+    /// The peer's address, from the command line or from the air.
+    private func find(with central: Central) async throws -> DeviceAddress {
+        if case .address(let value) = target, let addressType {
+            return DeviceAddress(value, isRandom: addressType == .random)
+        }
+        let scanOptions = target.scanOptions
+        let target = target
+        let found = try await within(options.patience.duration) { () async throws -> DeviceAddress in
+            for try await advertisement in central.scan(scanOptions) {
+                if advertisement.isConnectable, target.matches(advertisement.address, advertisement.data) {
+                    return advertisement.address
+                }
+            }
+            try Task.checkCancellation()
+            throw ToolError.scanEnded
+        }
+        guard let found else { throw ToolError.notSeen(target, options.patience) }
+        return found
+    }
+}
+
+extension Target {
+    /// What makes a scan report the target and as little else as possible.
+    fileprivate var scanOptions: ScanOptions {
+        switch self {
+        case .address: ScanOptions()
+        case .name(let name): ScanOptions(name: name)
+        case .service(let uuid): ScanOptions(serviceUUIDs: [uuid])
+        }
+    }
+}

@@ -1,0 +1,44 @@
+import BLE
+
+extension GlobalOptions {
+    /// Opens the controller for `body`, and closes it whatever happens.
+    ///
+    /// - Parameter prepare: sets what the host is told when it is made.
+    func withAdapter<Value: Sendable>(
+        _ prepare: (inout Adapter.Configuration) -> Void = { _ in },
+        _ body: @Sendable (Adapter) async throws -> Value
+    ) async throws -> Value {
+        var configuration = Adapter.Configuration()
+        configuration.logger = output.logger
+        configuration.capturePath = capture
+        prepare(&configuration)
+        let specification = try controller.specification()
+        let settings = configuration
+        let opened = try await within(patience.duration) {
+            try await Adapter.open(specification, configuration: settings)
+        }
+        guard let adapter = opened else { throw ToolError.notUp("\(specification)", patience) }
+        let happenings = await adapter.events()
+        let events = Task {
+            for await event in happenings { GlobalOptions.report(event) }
+        }
+        defer { events.cancel() }
+        do {
+            let value = try await body(adapter)
+            await uncancelled { await adapter.close() }
+            return value
+        } catch {
+            await uncancelled { await adapter.close() }
+            throw error
+        }
+    }
+
+    /// What happens to the controller is told on standard error; what fails because of it says so itself.
+    private static func report(_ event: HostEvent) {
+        switch event {
+        case .resetting(let reason): Output.complain("resetting the controller: \(reason)")
+        case .scanRestarted(let silence): Output.complain("nothing was heard for \(Seconds(silence)); scanning anew")
+        case .poweredOn, .closed: break
+        }
+    }
+}

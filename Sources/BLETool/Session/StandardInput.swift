@@ -1,0 +1,14 @@
+import Dispatch
+
+/// The lines of standard input.
+enum StandardInput {
+    /// Reads on a thread of its own, which may block; the stream ends with the input.
+    static func lines() -> AsyncStream<String> {
+        AsyncStream { continuation in
+            DispatchQueue(label: "ble.standard-input").async {
+                while let line = readLine() { continuation.yield(line) }
+                continuation.finish()
+            }
+        }
+    }
+}

@@ -1,0 +1,30 @@
+import BluetoothTypes
+
+/// Why a command did not do what it was asked, beyond the errors of the stack.
+enum ToolError: Error, Equatable, CustomStringConvertible {
+    case notUp(String, Seconds)
+    case notSeen(Target, Seconds)
+    /// Fewer notifications came than were asked for.
+    case tooFew(Int, of: Int, Seconds)
+    case scanEnded
+    case deliveriesEnded
+    /// Something that must be repaired was found.
+    case findings(Int)
+
+    var description: String {
+        switch self {
+        case .notUp(let adapter, let time): "\(adapter) was not up in \(time); is it a Bluetooth controller?"
+        case .notSeen(.address(let value), let time):
+            "\(Target.address(value)) was not seen in \(time); is it on, near and advertising? "
+                + "With --address-type public or random it is called without being looked for"
+        case .notSeen(let target, let time):
+            "no device with \(target) was seen in \(time); is it on, near and advertising? `ble scan` lists those there are"
+        case .tooFew(let count, let wanted, let time):
+            "only \(count) of \(wanted) values came in \(time)"
+        case .scanEnded: "the scan has ended before its time; is the controller still there?"
+        case .deliveriesEnded: "the subscription has ended; is the peer still there?"
+        case .findings(let count):
+            "\(count) \(count == 1 ? "finding keeps" : "findings keep") Bluetooth from being used"
+        }
+    }
+}

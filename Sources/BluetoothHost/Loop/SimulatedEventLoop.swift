@@ -1,0 +1,163 @@
+import BluetoothTypes
+import HeapModule
+import Synchronization
+
+/// An event loop whose time is virtual: it stands still while anything is to be done and then jumps to the next alarm.
+///
+/// A whole host runs on it in the one thread that calls ``run(for:)``, always in the same order. ``taskExecutor`` runs the
+/// tasks of whoever uses the host on it too, so that nothing happens on any other thread.
+package final class SimulatedEventLoop: EventLoop {
+    fileprivate enum Work {
+        case job(UnownedJob)
+        case taskJob(UnownedJob)
+        case action(@Sendable () -> Void)
+    }
+
+    private struct Due: Comparable {
+        let instant: Instant
+        let sequence: UInt64
+        let alarm: SimulatedAlarm
+
+        static func < (left: Due, right: Due) -> Bool {
+            (left.instant.nanoseconds, left.sequence) < (right.instant.nanoseconds, right.sequence)
+        }
+
+        static func == (left: Due, right: Due) -> Bool { left.sequence == right.sequence }
+    }
+
+    private struct State {
+        var now = Instant(nanoseconds: 1_000_000_000)
+        var ready: [Work] = []
+        var alarms = Heap<Due>()
+        var sequence: UInt64 = 0
+    }
+
+    private let state: Mutex<State>
+    private let executor = SimulatedTaskExecutor()
+    /// Whether the loop is being run; only one thread may run it.
+    private let isRunning = Atomic(false)
+
+    package init() {
+        state = Mutex(State())
+        executor.loop.withLock { $0.loop = self }
+    }
+
+    package var now: Instant { state.withLock { $0.now } }
+
+    package func execute(_ action: @escaping @Sendable () -> Void) {
+        add(.action(action))
+    }
+
+    package func enqueue(_ job: consuming ExecutorJob) {
+        add(.job(UnownedJob(job)))
+    }
+
+    /// Runs tasks on the loop: `Task(executorPreference: loop.taskExecutor) { … }`.
+    package var taskExecutor: any TaskExecutor { executor }
+
+    fileprivate func add(_ work: Work) {
+        state.withLock { $0.ready.append(work) }
+    }
+
+    package func checkIsolated() {
+        precondition(isRunning.load(ordering: .sequentiallyConsistent), "outside of the simulated loop")
+    }
+
+    package func isIsolatingCurrentContext() -> Bool? {
+        isRunning.load(ordering: .sequentiallyConsistent)
+    }
+
+    package func makeAlarm(_ action: @escaping @Sendable () -> Void) -> any Alarm {
+        SimulatedAlarm(loop: self, action: action)
+    }
+
+    fileprivate func schedule(_ alarm: SimulatedAlarm, at instant: Instant) -> UInt64 {
+        state.withLock { state in
+            state.sequence += 1
+            state.alarms.insert(Due(instant: max(instant, state.now), sequence: state.sequence, alarm: alarm))
+            return state.sequence
+        }
+    }
+
+    /// Runs all that is to be done within `duration` of virtual time, and lets that time pass.
+    package func run(for duration: Duration) {
+        let end = now + duration
+        run(until: end) { false }
+    }
+
+    /// Runs until `isDone`, or until `limit` of virtual time has passed; tells whether it is done.
+    @discardableResult
+    package func run(limit: Duration = .seconds(600), until isDone: () -> Bool) -> Bool {
+        run(until: now + limit, isDone)
+        return isDone()
+    }
+
+    private func run(until end: Instant, _ isDone: () -> Bool) {
+        precondition(!isRunning.exchange(true, ordering: .sequentiallyConsistent), "the loop is run already")
+        defer { isRunning.store(false, ordering: .sequentiallyConsistent) }
+        while !isDone() {
+            let work = state.withLock { state in
+                defer { state.ready = [] }
+                return state.ready
+            }
+            for item in work {
+                switch item {
+                case .action(let action): action()
+                case .job(let job): job.runSynchronously(on: asUnownedSerialExecutor())
+                case .taskJob(let job): job.runSynchronously(on: executor.asUnownedTaskExecutor())
+                }
+            }
+            if work.isEmpty, !passTime(until: end) { return }
+        }
+    }
+
+    /// Moves the clock to the next alarm and sets it off; false where none is due by `end`.
+    private func passTime(until end: Instant) -> Bool {
+        let due = state.withLock { state -> Due? in
+            guard let next = state.alarms.min, next.instant <= end else {
+                state.now = max(state.now, end)
+                return nil
+            }
+            state.now = max(state.now, next.instant)
+            return state.alarms.popMin()
+        }
+        due?.alarm.goOff(due?.sequence)
+        return due != nil
+    }
+}
+
+private final class SimulatedTaskExecutor: TaskExecutor {
+    /// The loop, which owns the executor; set once.
+    let loop = Mutex<Weak>(Weak())
+
+    struct Weak: Sendable {
+        weak var loop: SimulatedEventLoop?
+    }
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        loop.withLock { $0.loop }?.add(.taskJob(job))
+    }
+}
+
+/// Belongs to the one thread that runs its loop.
+private final class SimulatedAlarm: Alarm, @unchecked Sendable {
+    private let loop: SimulatedEventLoop
+    private let action: @Sendable () -> Void
+    private var scheduled: UInt64?
+
+    init(loop: SimulatedEventLoop, action: @escaping @Sendable () -> Void) {
+        self.loop = loop
+        self.action = action
+    }
+
+    func set(_ instant: Instant?) {
+        scheduled = instant.map { loop.schedule(self, at: $0) }
+    }
+
+    func goOff(_ sequence: UInt64?) {
+        guard scheduled == sequence else { return }
+        scheduled = nil
+        action()
+    }
+}

@@ -1,0 +1,161 @@
+import BluetoothTypes
+import HCITransport
+import Testing
+
+@testable import BLETool
+
+@Suite("Diagnosis")
+struct DiagnosisTests {
+    private func inventory(_ change: (inout AdapterInventory) -> Void) -> AdapterInventory {
+        var inventory = AdapterInventory()
+        inventory.canAdministerNetwork = true
+        inventory.canUseRawSockets = true
+        change(&inventory)
+        return inventory
+    }
+
+    private func adapter(_ index: Int, _ flags: KernelAdapter.Flags?) -> KernelAdapter {
+        var adapter = KernelAdapter(index: index)
+        adapter.flags = flags
+        return adapter
+    }
+
+    private let groundwork = [
+        Finding(.good, "the kernel has HCI sockets"),
+        Finding(.good, "CAP_NET_ADMIN is there: the user channel may be used"),
+        Finding(.good, "CAP_NET_RAW is there: the raw channel may be used"),
+    ]
+
+    @Test("An adapter that is down is free for the user channel")
+    func free() {
+        let diagnosis = Diagnosis(of: inventory { $0.adapters = [adapter(0, [])] }, for: nil)
+        #expect(diagnosis.findings == groundwork + [Finding(.good, "hci0 is down and free for the user channel")])
+        #expect(diagnosis.problems == 0)
+    }
+
+    @Test("An adapter that is up is held by bluetoothd, where it runs, or by something else")
+    func busy() {
+        let held = Diagnosis(
+            of: inventory {
+                $0.adapters = [adapter(1, .up)]
+                $0.bluetoothDaemon = 321
+            },
+            for: nil
+        )
+        #expect(
+            held.findings.last
+                == Finding(
+                    .problem,
+                    "hci1 is up: bluetoothd (process 321) has it",
+                    advice: "`systemctl stop bluetooth` and `hciconfig hci1 down`, or try --adapter 'hci1?channel=raw'"
+                )
+        )
+        #expect(held.problems == 1)
+        let other = Diagnosis(of: inventory { $0.adapters = [adapter(1, .up)] }, for: nil)
+        #expect(other.findings.last?.text == "hci1 is up: the kernel or another program has it")
+    }
+
+    @Test("What is wrong with an adapter that is not wanted is only a warning")
+    func unwanted() {
+        let diagnosis = Diagnosis(
+            of: inventory { $0.adapters = [adapter(0, []), adapter(1, .up)] },
+            for: .hci(index: 0, channel: .user)
+        )
+        #expect(diagnosis.findings.last?.severity == .warning)
+        #expect(diagnosis.problems == 0)
+    }
+
+    @Test("The raw channel needs its own capability and an adapter that is up")
+    func raw() {
+        let diagnosis = Diagnosis(
+            of: inventory {
+                $0.adapters = [adapter(0, [])]
+                $0.canUseRawSockets = false
+                $0.canAdministerNetwork = false
+            },
+            for: .hci(index: 0, channel: .raw)
+        )
+        #expect(diagnosis.findings.map(\.severity) == [.good, .warning, .problem, .problem])
+        #expect(
+            diagnosis.findings.last
+                == Finding(.problem, "hci0 is down", advice: "`hciconfig hci0 up` for the raw channel")
+        )
+    }
+
+    @Test("A blocked radio is unblocked by rfkill or by a switch")
+    func blocked() {
+        for (byHardware, advice) in [(false, "`rfkill unblock bluetooth`"), (true, "turn the switch")] {
+            let diagnosis = Diagnosis(
+                of: inventory {
+                    var adapter = adapter(0, [])
+                    adapter.radioBlock = .init(bySoftware: true, byHardware: byHardware)
+                    $0.adapters = [adapter]
+                },
+                for: nil
+            )
+            #expect(diagnosis.problems == 1)
+            #expect(diagnosis.findings.first { $0.severity == .problem }?.advice == advice)
+        }
+    }
+
+    @Test("An adapter that is not there is a problem that names those that are")
+    func absent() {
+        let diagnosis = Diagnosis(
+            of: inventory { $0.adapters = [adapter(0, []), adapter(2, [])] },
+            for: .hci(index: 1, channel: .user)
+        )
+        #expect(
+            diagnosis.findings.last
+                == Finding(.problem, "there is no adapter hci1", advice: "use one of those there are: hci0, hci2")
+        )
+    }
+
+    @Test("Without any adapter the other ways to a controller are named")
+    func none() {
+        let diagnosis = Diagnosis(of: inventory { _ in }, for: nil)
+        #expect(
+            diagnosis.findings.last
+                == Finding(
+                    .problem,
+                    "the kernel has no Bluetooth adapter",
+                    advice: "plug one in and see `dmesg`, "
+                        + "or use --adapter tcp:HOST:PORT, unix:PATH, serial:PATH,BAUD or virtual"
+                )
+        )
+    }
+
+    @Test("What the kernel lacks does not matter for a controller that is reached without it")
+    func elsewhere() {
+        let diagnosis = Diagnosis(
+            of: inventory { $0.socketError = .bluetoothUnavailable },
+            for: .tcp(host: "127.0.0.1", port: 6402)
+        )
+        #expect(diagnosis.findings.first?.text == "the adapter is tcp:127.0.0.1:6402: nothing is needed of the kernel")
+        #expect(diagnosis.problems == 0)
+    }
+
+    @Test("A finding is a line of JSON, or one of text with its advice below")
+    func finding() {
+        let finding = Finding(.problem, "hci0 is down", advice: "bring it up")
+        #expect(
+            finding.json.description
+                == #"{"event":"finding","severity":"problem","text":"hci0 is down","advice":"bring it up"}"#
+        )
+        #expect(finding.lines == ["✗ hci0 is down", "    bring it up"])
+        #expect(Finding(.good, "fine").lines == ["✓ fine"])
+    }
+
+    @Test("An adapter is a line of JSON or a row of a table")
+    func rows() {
+        var up = adapter(0, .up)
+        up.address = DeviceAddress(0x0012_3456_789A, isRandom: false)
+        up.bus = .usb
+        let row = AdapterRow(adapter: up, bluetoothDaemon: 12)
+        #expect(
+            row.json.description == #"{"adapter":"hci0","address":"00:12:34:56:78:9A","bus":"usb","state":"up","#
+                + #""heldBy":"bluetoothd","blocked":null}"#
+        )
+        #expect(row.cells == ["hci0", "00:12:34:56:78:9A", "usb", "up", "bluetoothd", "no"])
+        #expect(AdapterRow(adapter: adapter(1, nil)).cells == ["hci1", "-", "-", "unknown", "-", "no"])
+    }
+}

@@ -1,0 +1,72 @@
+import BluetoothTypes
+import Testing
+
+@testable import BLETool
+
+@Suite("ble serve")
+struct ServeTests {
+    @Test(
+        "reads commands",
+        arguments: [
+            ("set 2A19 64", .set(.uuid("2A19", service: nil), [0x64])),
+            ("  notify\t180F/2A19   0001 \r", .notify(.uuid("2A19", service: "180F"), [0x00, 0x01])),
+            ("indicate #0x10 -", .indicate(.handle(16), [])),
+            ("disconnect", .disconnect),
+            ("quit", .quit),
+            ("", nil),
+            ("   ", nil),
+        ] as [(String, ServeCommand?)]
+    )
+    func commands(line: String, command: ServeCommand?) throws {
+        #expect(try ServeCommand(parsing: line) == command)
+    }
+
+    @Test(
+        "refuses what is no command",
+        arguments: [
+            ("stop", "\"stop\" is not a command; known are set, notify, indicate, disconnect, quit"),
+            ("set 2A19", "set takes a characteristic and a value, as in: set 2A19 64"),
+            ("notify 2A19 00 01", "notify takes a characteristic and a value, as in: notify 2A19 64"),
+            ("quit now", "quit takes nothing after it"),
+            ("set 2A1 00", "\"2A1\" is not a UUID: use 4 or 8 hexadecimal digits, or 32 as 8-4-4-4-12"),
+            ("set 2A19 0", "\"0\" has an odd number of hexadecimal digits; an octet takes two"),
+        ]
+    )
+    func badCommands(line: String, problem: String) {
+        #expect(throws: ArgumentProblem(problem)) { try ServeCommand(parsing: line) }
+    }
+
+    private static let peer = DeviceAddress(0xC012_3456_789A, isRandom: true)
+    private static let level = ServeEvent.Attribute(uuid: "2A19", handle: 4)
+    private static let members = #""address":"C0:12:34:56:78:9A","addressType":"random""#
+
+    @Test(
+        "tells events in JSON",
+        arguments: [
+            (.ready(adapter: "hci0", address: peer), #"{"event":"ready","adapter":"hci0",\#(members)}"#),
+            (.connected(peer), #"{"event":"connected",\#(members)}"#),
+            (.disconnected(peer, reason: "gone"), #"{"event":"disconnected",\#(members),"reason":"gone"}"#),
+            (
+                .read(peer, level, offset: 22),
+                #"{"event":"read",\#(members),"characteristic":"2A19","handle":4,"offset":22}"#
+            ),
+            (
+                .write(peer, level, value: [0x01], offset: 0, .command),
+                #"{"event":"write",\#(members),"characteristic":"2A19","handle":4,"value":"01","offset":0,"kind":"command"}"#
+            ),
+            (
+                .subscribed(peer, level, .indication),
+                #"{"event":"subscribed",\#(members),"characteristic":"2A19","handle":4,"kind":"indication"}"#
+            ),
+            (
+                .unsubscribed(peer, .init(uuid: nil, handle: 9), .notification),
+                #"{"event":"unsubscribed",\#(members),"characteristic":null,"handle":9,"kind":"notification"}"#
+            ),
+            (.mtu(peer, 517), #"{"event":"mtu",\#(members),"mtu":517}"#),
+            (.error("no"), #"{"event":"error","message":"no"}"#),
+        ] as [(ServeEvent, String)]
+    )
+    func events(event: ServeEvent, text: String) {
+        #expect(event.json.description == text)
+    }
+}

@@ -1,0 +1,72 @@
+import BluetoothTypes
+import GATT
+import Testing
+
+@testable import BLETool
+
+@Suite("A served profile")
+struct ServedProfileTests {
+    private let profile = """
+        {"services": [
+          {"uuid": "180F", "handle": 16, "includes": [1], "characteristics": [
+            {"uuid": "2A19", "properties": ["read", "notify"], "value": "64", "maxLength": 1,
+             "descriptors": [{"uuid": "2901", "value": {"text": "level"}, "permissions": ["readEncrypted"]}]}]},
+          {"uuid": "1809", "primary": false, "characteristics": [
+            {"uuid": "2A19", "properties": ["write"]}]}]}
+        """
+
+    private func definitions() throws -> [ServiceDefinition] {
+        try Profile(decoding: JSON(parsing: Array(profile.utf8))).definitions
+    }
+
+    @Test("is declared as the profile says")
+    func declared() throws {
+        #expect(
+            try definitions() == [
+                ServiceDefinition(
+                    uuid: "180F",
+                    handle: 16,
+                    includes: [.index(1)],
+                    characteristics: [
+                        CharacteristicDefinition(
+                            uuid: "2A19",
+                            properties: [.read, .notify],
+                            permissions: .read,
+                            value: .stored([0x64], maximumLength: 1),
+                            descriptors: [
+                                DescriptorDefinition(
+                                    uuid: "2901",
+                                    value: .stored(Array("level".utf8)),
+                                    permissions: .readEncrypted
+                                )
+                            ]
+                        )
+                    ]
+                ),
+                ServiceDefinition(
+                    uuid: "1809",
+                    isPrimary: false,
+                    characteristics: [
+                        CharacteristicDefinition(
+                            uuid: "2A19",
+                            properties: .write,
+                            permissions: .write,
+                            value: .stored([])
+                        )
+                    ]
+                ),
+            ]
+        )
+    }
+
+    @Test("names characteristics in commands and attributes in events")
+    func named() throws {
+        let served = ServedProfile(try Server().publish(definitions()))
+        #expect(try served.handle(.uuid("2A19", service: "180F")) == 19)
+        #expect(throws: ArgumentProblem.self) { try served.handle(.uuid("2A19", service: nil)) }
+        #expect(served.attribute(19) == .init(uuid: "2A19", handle: 19))
+        #expect(served.attribute(20) == .init(uuid: "2A19", handle: 20))
+        #expect(served.attribute(21) == .init(uuid: "2A19", handle: 21))
+        #expect(served.attribute(16) == .init(uuid: nil, handle: 16))
+    }
+}

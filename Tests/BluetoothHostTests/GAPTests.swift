@@ -1,0 +1,278 @@
+import BluetoothHost
+import BluetoothTypes
+import ByteCoding
+import HCI
+import Testing
+
+private let address = DeviceAddress(0xC0FF_EE00_0001, isRandom: true)
+
+private func report(
+    _ type: LEAdvertisingReport.EventType, _ data: [UInt8], rssi: Int8 = -50, from peer: DeviceAddress = address
+) -> [UInt8] {
+    ScriptedController.packet {
+        LEAdvertisingReport.Report(eventType: type, address: PeerAddress(peer), data: data.rawSpan, rssi: rssi)
+            .encodePacket(into: &$0)
+    }
+}
+
+private let flagsAndService: [UInt8] = [0x02, 0x01, 0x06, 0x03, 0x03, 0x0D, 0x18]
+private let name: [UInt8] = [0x05, 0x09] + Array("Test".utf8)
+
+@Suite("Scanning")
+struct ScanTests {
+    private func scan(_ options: ScanOptions, _ packets: [[UInt8]]) throws -> [Advertisement] {
+        let fixture = HostFixture()
+        try fixture.bringUp()
+        let host = fixture.host
+        let found = Recorder<Advertisement>()
+        try fixture.run {
+            _ = await host.startScan(options) { event in
+                if case .advertisement(let advertisement) = event { found.append(advertisement) }
+            }
+        }
+        fixture.loop.run(for: .milliseconds(5))
+        for packet in packets { fixture.controller.emit(packet) }
+        fixture.loop.run(for: .milliseconds(5))
+        return found.all
+    }
+
+    @Test("What is new is reported once: the advertisement, then the scan response merged with it")
+    func merged() throws {
+        let advertisement = report(.connectableScannableUndirected, flagsAndService)
+        let response = report(.scanResponse, name, rssi: 127)
+        let found = try scan(ScanOptions(), [advertisement, advertisement, response, response, advertisement])
+        #expect(found.count == 2)
+        #expect(found.first?.serviceUUIDs == ["180D"] && found.first?.localName == nil && found.first?.rssi == -50)
+        #expect(found.last?.localName == "Test" && found.last?.serviceUUIDs == ["180D"] && found.last?.rssi == nil)
+        #expect(found.allSatisfy { $0.isConnectable })
+    }
+
+    @Test("With duplicates, each packet is reported")
+    func duplicates() throws {
+        let advertisement = report(.nonConnectableUndirected, flagsAndService)
+        #expect(try scan(ScanOptions(reportsDuplicates: true), [advertisement, advertisement, advertisement]).count == 3)
+    }
+
+    @Test("Filters look at the advertisement and the scan response together")
+    func filters() throws {
+        let packets = [
+            report(.connectableScannableUndirected, flagsAndService), report(.scanResponse, name),
+            report(.connectableScannableUndirected, [0x02, 0x01, 0x06], from: DeviceAddress(2, isRandom: false)),
+        ]
+        #expect(try scan(ScanOptions(serviceUUIDs: ["180D"]), packets).map(\.address) == [address, address])
+        #expect(try scan(ScanOptions(serviceUUIDs: ["180F"]), packets).isEmpty)
+        #expect(try scan(ScanOptions(name: "tes"), packets).map(\.address) == [address])
+        #expect(try scan(ScanOptions(serviceUUIDs: ["180D"], name: "other"), packets).isEmpty)
+    }
+
+    @Test("An event with two reports gives two advertisements")
+    func twoReports() throws {
+        let packet: [UInt8] = [
+            0x04, 0x3E, 0x1A, 0x02, 0x02,
+            0x00, 0x01, 0x01, 0x00, 0x00, 0xEE, 0xFF, 0xC0, 0x03, 0x02, 0x01, 0x06, 0xC0,
+            0x03, 0x00, 0x02, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0xB0,
+        ]
+        var whole = packet
+        whole[2] = UInt8(packet.count - 3)
+        let found = try scan(ScanOptions(), [whole])
+        #expect(found.map(\.rssi) == [-64, -80])
+        #expect(found.map(\.isConnectable) == [true, false])
+    }
+
+    @Test("Two scans share the controller: it scans as the most eager wants, until the last is stopped")
+    func sharing() throws {
+        let fixture = HostFixture()
+        try fixture.bringUp()
+        let host = fixture.host
+        let passive = try fixture.run { await host.startScan(ScanOptions(isActive: false)) { _ in } }
+        fixture.loop.run(for: .milliseconds(5))
+        #expect(fixture.controller.commands.first?.decode(LESetScanParameters.self)?.leScanType == .passive)
+        let active = try fixture.run { await host.startScan(ScanOptions()) { _ in } }
+        fixture.loop.run(for: .milliseconds(5))
+        #expect(
+            fixture.controller.commands.last { $0.opcode == LESetScanParameters.opcode }?
+                .decode(LESetScanParameters.self)?.leScanType == .active)
+        try fixture.run { await host.stopScan(active) }
+        fixture.loop.run(for: .milliseconds(5))
+        #expect(fixture.controller.commands.last?.decode(LESetScanEnable.self)?.leScanEnable == true)
+        try fixture.run { await host.stopScan(passive) }
+        fixture.loop.run(for: .milliseconds(5))
+        #expect(fixture.controller.commands.last?.decode(LESetScanEnable.self)?.leScanEnable == false)
+    }
+}
+
+@Suite("Connecting")
+struct ConnectTests {
+    @Test("An attempt that is not met ends at its timeout, and the controller stops initiating")
+    func timeout() throws {
+        let fixture = HostFixture()
+        try fixture.bringUp()
+        fixture.controller.override = { [controller = fixture.controller] command in
+            guard command.opcode == LECreateConnectionCancel.opcode else { return nil }
+            controller.emit(failure(.unknownConnectionIdentifier))
+            return nil
+        }
+        let host = fixture.host
+        let start = fixture.loop.now
+        #expect(throws: HostError.timedOut) {
+            try fixture.run {
+                try await host.connect(toAnyOf: [address], parameters: ConnectionParameters(), timeout: .seconds(5))
+            }
+        }
+        #expect(fixture.loop.now - start == .seconds(5))
+        fixture.loop.run(for: .milliseconds(5))
+        #expect(fixture.controller.opcodes.last == LECreateConnectionCancel.opcode)
+        // A second attempt starts afresh.
+        fixture.controller.forgetCommands()
+        _ = fixture.start {
+            try await host.connect(toAnyOf: [address], parameters: ConnectionParameters(), timeout: nil)
+        }
+        #expect(fixture.controller.opcodes.last == LECreateConnection.opcode)
+    }
+
+    @Test("Several wanted peers go through the filter accept list, and each connection fulfils its own")
+    func acceptList() throws {
+        let fixture = HostFixture()
+        try fixture.bringUp()
+        let other = DeviceAddress(0xC0FF_EE00_0002, isRandom: true)
+        fixture.controller.override = { [controller = fixture.controller] command in
+            guard command.opcode == LECreateConnectionCancel.opcode else { return nil }
+            controller.emit(failure(.unknownConnectionIdentifier))
+            return nil
+        }
+        let host = fixture.host
+        let first = fixture.start {
+            try await host.connect(toAnyOf: [address], parameters: ConnectionParameters(), timeout: nil)
+        }
+        let second = fixture.start {
+            try await host.connect(toAnyOf: [other], parameters: ConnectionParameters(), timeout: nil)
+        }
+        fixture.loop.run(for: .milliseconds(5))
+        let listed = fixture.controller.commands.compactMap { $0.decode(LEAddDeviceToFilterAcceptList.self) }
+        #expect(Set(listed.map(\.address)) == [PeerAddress(address), PeerAddress(other)])
+        #expect(
+            fixture.controller.commands.last?.decode(LECreateConnection.self)?.initiatorFilterPolicy == .filterAcceptList)
+        fixture.connect(0x0041, role: .central, peer: other)
+        #expect(second.all.count == 1 && first.all.isEmpty)
+        #expect(
+            fixture.controller.commands.compactMap { $0.decode(LECreateConnection.self) }.last?.peerAddress
+                == PeerAddress(address))
+    }
+
+    @Test("A refused command is the attempt's error")
+    func refused() throws {
+        let fixture = HostFixture()
+        try fixture.bringUp()
+        fixture.controller.override = { command in
+            command.opcode == LECreateConnection.opcode
+                ? ScriptedController.status(command.opcode, .connectionLimitExceeded) : nil
+        }
+        let host = fixture.host
+        #expect(throws: HostError.command(.status(.connectionLimitExceeded, LECreateConnection.opcode))) {
+            try fixture.run {
+                try await host.connect(toAnyOf: [address], parameters: ConnectionParameters(), timeout: nil)
+            }
+        }
+    }
+}
+
+private func failure(_ status: ErrorCode) -> [UInt8] {
+    ScriptedController.packet {
+        LEConnectionComplete(
+            status: status, connectionHandle: 0, role: .central, peerAddress: PeerAddress(type: .public, value: 0),
+            connectionInterval: 0, peripheralLatency: 0, supervisionTimeout: 0
+        ).encodePacket(into: &$0)
+    }
+}
+
+@Suite("Advertising")
+struct AdvertisingTests {
+    @Test("Legacy and extended commands are never mixed", arguments: [false, true])
+    func neverMixed(usesExtendedCommands: Bool) throws {
+        let fixture = HostFixture(profile: .init(usesExtendedCommands: usesExtendedCommands))
+        try fixture.bringUp()
+        let host = fixture.host
+        let data = AdvertisingData([.flags(.generalDiscoverable), .completeLocalName("Test")])
+        let advertisement = try fixture.run {
+            _ = await host.startScan(ScanOptions()) { _ in }
+            return try await host.startAdvertising(AdvertisementConfiguration(advertisingData: data))
+        }
+        fixture.loop.run(for: .milliseconds(5))
+        try fixture.run { await host.stopAdvertising(advertisement) }
+        let extended = fixture.controller.opcodes.contains { (0x2035...0x2043).contains($0.rawValue) }
+        let legacy = fixture.controller.opcodes.contains { (0x2006...0x200E).contains($0.rawValue) }
+        #expect(extended == usesExtendedCommands && legacy == !usesExtendedCommands)
+    }
+
+    @Test("Long data go to the controller in fragments of 251 octets")
+    func fragments() throws {
+        let fixture = HostFixture(profile: .init(usesExtendedCommands: true))
+        try fixture.bringUp()
+        let host = fixture.host
+        let long = AdvertisingData(
+            (0..<3).map { .manufacturerData(CompanyIdentifier(rawValue: 0xFFFF), Array(repeating: UInt8($0), count: 200)) })
+        try fixture.run {
+            _ = try await host.startAdvertising(AdvertisementConfiguration(isScannable: false, advertisingData: long))
+        }
+        let pieces = fixture.controller.commands.compactMap { $0.decode(LESetExtendedAdvertisingData.self) }
+        #expect(pieces.map(\.operation) == [.firstFragment, .intermediateFragment, .lastFragment])
+        #expect(pieces.flatMap { $0.advertisingData.bytes } == long.bytes)
+    }
+
+    @Test("Advertising goes on after the connection that it led to")
+    func afterConnection() throws {
+        let fixture = HostFixture()
+        try fixture.bringUp()
+        let host = fixture.host
+        try fixture.run { _ = try await host.startAdvertising(AdvertisementConfiguration()) }
+        fixture.controller.forgetCommands()
+        fixture.connect()
+        #expect(fixture.controller.commands.last?.decode(LESetAdvertisingEnable.self)?.advertisingEnable == true)
+    }
+
+    @Test("What the controller cannot advertise beside a connection is tried again when that has ended")
+    func blocked() throws {
+        let fixture = HostFixture()
+        try fixture.bringUp()
+        let host = fixture.host
+        try fixture.run { _ = try await host.startAdvertising(AdvertisementConfiguration()) }
+        fixture.controller.override = { command in
+            command.opcode == LESetAdvertisingEnable.opcode
+                ? ScriptedController.complete(LESetAdvertisingEnable.self, .failure(.connectionLimitExceeded)) : nil
+        }
+        fixture.connect()
+        fixture.controller.override = { _ in nil }
+        fixture.controller.forgetCommands()
+        fixture.controller.emit {
+            DisconnectionComplete(connectionHandle: 0x0040, reason: .remoteUserTerminatedConnection)
+                .encodePacket(into: &$0)
+        }
+        fixture.loop.run(for: .milliseconds(5))
+        #expect(fixture.controller.opcodes == [LESetAdvertisingEnable.opcode])
+    }
+
+    @Test("What cannot be advertised is an error that says why")
+    func impossible() throws {
+        let fixture = HostFixture()
+        try fixture.bringUp()
+        let host = fixture.host
+        let long = AdvertisingData([.completeLocalName(String(repeating: "x", count: 30))])
+        for configuration in [
+            AdvertisementConfiguration(advertisingData: long),
+            AdvertisementConfiguration(interval: .milliseconds(10)),
+            AdvertisementConfiguration(address: DeviceAddress(1, isRandom: true)),
+        ] {
+            #expect {
+                try fixture.run { _ = try await host.startAdvertising(configuration) }
+            } throws: { error in
+                if case .invalidArgument? = error as? HostError { true } else { false }
+            }
+        }
+        try fixture.run { _ = try await host.startAdvertising(AdvertisementConfiguration()) }
+        #expect {
+            try fixture.run { _ = try await host.startAdvertising(AdvertisementConfiguration()) }
+        } throws: { error in
+            if case .notSupported? = error as? HostError { true } else { false }
+        }
+    }
+}

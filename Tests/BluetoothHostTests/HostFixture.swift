@@ -1,0 +1,156 @@
+import BluetoothHost
+import BluetoothTypes
+import ByteCoding
+import HCI
+import HCITransport
+import Synchronization
+
+/// A host on a scripted controller, in virtual time.
+final class HostFixture {
+    let loop = SimulatedEventLoop()
+    let controller: ScriptedController
+    let host: BluetoothHost
+    let events = Recorder<String>()
+    let opener: Opener
+
+    init(
+        profile: ScriptedController.Profile = .init(),
+        configure: (inout BluetoothHost.Configuration) -> Void = { _ in }
+    ) {
+        var configuration = BluetoothHost.Configuration()
+        configure(&configuration)
+        let controller = ScriptedController(loop: loop, profile: profile)
+        self.controller = controller
+        let opener = Opener(controller)
+        host = BluetoothHost(
+            loop: loop, configuration: configuration, random: Counting(), openTransport: { () throws(TransportError) in
+                try opener.open()
+            })
+        self.opener = opener
+    }
+
+    /// Opens the one controller, as often as it is asked and allowed.
+    final class Opener: Sendable {
+        private let controller: ScriptedController
+        let count = Atomic(0)
+        let failuresLeft = Atomic(0)
+
+        init(_ controller: ScriptedController) { self.controller = controller }
+
+        func open() throws(TransportError) -> any Transport {
+            count.add(1, ordering: .sequentiallyConsistent)
+            if failuresLeft.load(ordering: .sequentiallyConsistent) > 0 {
+                failuresLeft.subtract(1, ordering: .sequentiallyConsistent)
+                throw .connectionFailed("the controller", errno: 111)
+            }
+            return controller
+        }
+    }
+
+    /// Runs `body` on the loop until it is done, and gives what it returns.
+    @discardableResult
+    func run<Value: Sendable>(
+        limit: Duration = .seconds(600), _ body: @escaping @Sendable () async throws -> Value
+    ) throws -> Value {
+        let result = Recorder<Result<Value, any Error>>()
+        Task(executorPreference: loop.taskExecutor) {
+            do {
+                result.append(.success(try await body()))
+            } catch {
+                result.append(.failure(error))
+            }
+        }
+        guard loop.run(limit: limit, until: { !result.all.isEmpty }), let outcome = result.all.first else {
+            throw Unfinished()
+        }
+        return try outcome.get()
+    }
+
+    /// Starts `body` on the loop and goes on.
+    func start<Value: Sendable>(_ body: @escaping @Sendable () async throws -> Value) -> Recorder<Result<Value, any Error>> {
+        let result = Recorder<Result<Value, any Error>>()
+        Task(executorPreference: loop.taskExecutor) {
+            do {
+                result.append(.success(try await body()))
+            } catch {
+                result.append(.failure(error))
+            }
+        }
+        loop.run(for: .milliseconds(1))
+        return result
+    }
+
+    struct Unfinished: Error {}
+
+    func bringUp() throws {
+        let host = host
+        let events = events
+        try run {
+            _ = await host.observe { event in
+                switch event {
+                case .poweredOn: events.append("poweredOn")
+                case .resetting(let reason): events.append("resetting: \(reason)")
+                case .scanRestarted: events.append("scanRestarted")
+                case .closed: events.append("closed")
+                }
+            }
+            try await host.start()
+        }
+        controller.forgetCommands()
+    }
+
+    /// Lets the controller make a connection, and gives its handle.
+    func connect(
+        _ handle: ConnectionHandle = 0x0040, role: HCI.Role = .peripheral,
+        peer: DeviceAddress = DeviceAddress(0xC0FF_EE00_0001, isRandom: true)
+    ) {
+        controller.emit {
+            LEConnectionComplete(
+                connectionHandle: handle, role: role, peerAddress: PeerAddress(peer), connectionInterval: 24,
+                peripheralLatency: 0, supervisionTimeout: 400
+            ).encodePacket(into: &$0)
+        }
+        loop.run(for: .milliseconds(1))
+        controller.forgetData()
+    }
+
+    /// Lets the peer send an ATT PDU, and gives the ATT PDUs that the host sent since the last call.
+    func exchange(_ pdu: [UInt8], on handle: ConnectionHandle = 0x0040) -> [[UInt8]] {
+        controller.forgetData()
+        controller.emit(Self.acl(pdu, on: handle))
+        loop.run(for: .milliseconds(1))
+        return controller.data.map { Array($0.dropFirst(9)) }
+    }
+
+    static func acl(_ pdu: [UInt8], channel: UInt16 = 4, on handle: ConnectionHandle = 0x0040) -> [UInt8] {
+        PacketBuffer.bytes { buffer in
+            buffer.append(PacketType.acl.rawValue)
+            buffer.append(handle.rawValue | 0x2000)
+            buffer.append(UInt16(pdu.count + 4))
+            buffer.append(UInt16(pdu.count))
+            buffer.append(channel)
+            buffer.append(pdu)
+        }
+    }
+}
+
+/// Collects what happens on the loop.
+final class Recorder<Element: Sendable>: Sendable {
+    private let elements = Mutex<[Element]>([])
+
+    var all: [Element] { elements.withLock { $0 } }
+
+    func append(_ element: Element) {
+        elements.withLock { $0.append(element) }
+    }
+}
+
+/// Numbers that are the same in each run.
+struct Counting: RandomNumberGenerator {
+    var state: UInt64 = 0x0123_4567_89AB_CDEF
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        return state ^ state >> 31
+    }
+}

@@ -1,0 +1,173 @@
+import ATT
+import BluetoothHost
+import BluetoothTypes
+import ByteCoding
+import GATT
+import HCI
+import Testing
+
+@Suite("Links")
+struct LinkTests {
+    @Test("A long response is cut into ACL packets of the controller's length, no more than it has buffers for")
+    func fragmentation() throws {
+        let fixture = HostFixture(profile: .init(leBuffers: (27, 2)))
+        try fixture.bringUp()
+        let host = fixture.host
+        let value = (0..<100).map { UInt8($0) }
+        let services = try fixture.run {
+            try await host.publish([
+                ServiceDefinition(
+                    uuid: "180D",
+                    characteristics: [
+                        CharacteristicDefinition(
+                            uuid: "2A37", properties: .read, permissions: .read, value: .stored(value))
+                    ])
+            ])
+        }
+        let handle = try #require(services.first?.characteristics.first?.valueHandle)
+        fixture.connect()
+        #expect(fixture.exchange([0x02, 0x05, 0x02]) == [[0x03, 0x05, 0x02]])
+        completePackets(1, fixture)
+        fixture.controller.forgetData()
+        fixture.controller.emit(HostFixture.acl([0x0A, UInt8(handle.rawValue), 0x00]))
+        fixture.loop.run(for: .milliseconds(1))
+        #expect(fixture.controller.data.count == 2, "two buffers, two packets")
+        #expect(fixture.controller.data.first?.prefix(9) == [0x02, 0x40, 0x00, 27, 0, 101, 0, 4, 0])
+        #expect(fixture.controller.data.last?.prefix(5) == [0x02, 0x40, 0x10, 27, 0])
+        completePackets(2, fixture)
+        #expect(fixture.controller.data.count == 4)
+        let sent = fixture.controller.data.flatMap { $0.dropFirst(5) }
+        #expect(sent == [101, 0, 4, 0, 0x0B] + value)
+    }
+
+    private func completePackets(_ count: UInt16, _ fixture: HostFixture, _ handle: ConnectionHandle = 0x0040) {
+        fixture.controller.emit {
+            NumberOfCompletedPackets.encodePacket(
+                .init(connectionHandle: handle, numCompletedPackets: count), into: &$0)
+        }
+        fixture.loop.run(for: .milliseconds(1))
+    }
+
+    @Test("Links take turns: one with much to send does not keep another waiting")
+    func fairness() throws {
+        let fixture = HostFixture(profile: .init(leBuffers: (27, 1)))
+        try fixture.bringUp()
+        fixture.connect(0x0040, peer: DeviceAddress(0xC000_0000_0001, isRandom: true))
+        fixture.connect(0x0041, peer: DeviceAddress(0xC000_0000_0002, isRandom: true))
+        // Each link is sent five packets worth of answers before the controller gives its one buffer back.
+        for _ in 0..<5 {
+            fixture.controller.emit(HostFixture.acl([0x0A, 0x03, 0x00], on: 0x0040))
+        }
+        fixture.controller.emit(HostFixture.acl([0x0A, 0x03, 0x00], on: 0x0041))
+        fixture.loop.run(for: .milliseconds(1))
+        for _ in 0..<6 {
+            guard let last = fixture.controller.data.last else { break }
+            completePackets(1, fixture, ConnectionHandle(UInt16(last[1])))
+        }
+        let order = fixture.controller.data.map { $0[1] }
+        #expect(order.prefix(3).contains(0x41), "order of links: \(order)")
+    }
+
+    @Test("An ended link gives its buffers back")
+    func buffersOfAnEndedLink() throws {
+        let fixture = HostFixture(profile: .init(leBuffers: (27, 1)))
+        try fixture.bringUp()
+        fixture.connect(0x0040)
+        _ = fixture.exchange([0x0A, 0x03, 0x00])
+        fixture.connect(0x0041, peer: DeviceAddress(0xC000_0000_0002, isRandom: true))
+        #expect(fixture.exchange([0x0A, 0x03, 0x00], on: 0x0041).isEmpty, "the one buffer is with the first link")
+        fixture.controller.emit {
+            DisconnectionComplete(connectionHandle: 0x0040, reason: .connectionTimeout).encodePacket(into: &$0)
+        }
+        fixture.loop.run(for: .milliseconds(1))
+        #expect(fixture.controller.data.count == 1)
+    }
+
+    @Test("A request without an answer ends the link after thirty seconds")
+    func transactionTimeout() throws {
+        let fixture = HostFixture()
+        try fixture.bringUp()
+        fixture.connect()
+        let host = fixture.host
+        let link = try #require(try fixture.run { await host.linkIdentifiers() }.first)
+        let read = fixture.start { try await host.perform(ReadValue(handle: 3), on: link) }
+        fixture.loop.run(for: .seconds(29))
+        #expect(read.all.isEmpty)
+        fixture.controller.forgetCommands()
+        fixture.loop.run(for: .seconds(2))
+        #expect(throws: HostError.client(.bearerClosed)) { try read.all.first?.get() }
+        #expect(fixture.controller.opcodes == [Disconnect.opcode])
+        let end = fixture.start { await host.disconnection(of: link) }
+        fixture.controller.emit {
+            DisconnectionComplete(connectionHandle: 0x0040, reason: .connectionTerminatedByLocalHost)
+                .encodePacket(into: &$0)
+        }
+        fixture.loop.run(for: .milliseconds(1))
+        #expect(try end.all.first?.get() == .attributeTransactionTimeout)
+    }
+
+    @Test("Unknown requests, channels and pairing are answered as the specification says", arguments: [
+        (4, [0x3F, 0x01], [[0x01, 0x3F, 0x00, 0x00, 0x06]]),
+        (4, [0x7F, 0x01], []),
+        (4, [0x0D, 0x01], []),
+        (6, [0x01, 0x03, 0x00, 0x01, 0x10, 0x01, 0x01], [[0x05, 0x05]]),
+        (5, [0x12, 0x01, 0x08, 0x00, 24, 0, 40, 0, 0, 0, 200, 0], [[0x01, 0x01, 0x02, 0x00, 0x00, 0x00]]),
+        (0x3A, [0x01, 0x02], []),
+    ] as [(UInt16, [UInt8], [[UInt8]])])
+    func unknown(channel: UInt16, payload: [UInt8], answers: [[UInt8]]) throws {
+        let fixture = HostFixture()
+        try fixture.bringUp()
+        fixture.connect()
+        fixture.controller.emit(HostFixture.acl(payload, channel: channel))
+        fixture.loop.run(for: .milliseconds(1))
+        #expect(fixture.controller.data.map { Array($0.dropFirst(9)) } == answers)
+    }
+
+    @Test("As the central, the MTU is exchanged and a peripheral's parameters are granted")
+    func central() throws {
+        let fixture = HostFixture()
+        try fixture.bringUp()
+        let host = fixture.host
+        let peer = DeviceAddress(0xC0FF_EE00_0001, isRandom: true)
+        let attempt = fixture.start {
+            try await host.connect(toAnyOf: [peer], parameters: ConnectionParameters(), timeout: nil)
+        }
+        #expect(fixture.controller.opcodes.last == LECreateConnection.opcode)
+        fixture.controller.emit {
+            LEConnectionComplete(
+                connectionHandle: 0x0040, role: .central, peerAddress: PeerAddress(peer), connectionInterval: 24,
+                peripheralLatency: 0, supervisionTimeout: 400
+            ).encodePacket(into: &$0)
+        }
+        fixture.loop.run(for: .milliseconds(1))
+        let link = try #require(try attempt.all.first?.get())
+        #expect(fixture.controller.data.map { Array($0.dropFirst(9)) } == [[0x02, 0x05, 0x02]])
+        _ = fixture.exchange([0x03, 0xF7, 0x00])
+        #expect(try fixture.run { try await host.information(on: link).mtu } == 247)
+        fixture.controller.forgetCommands()
+        fixture.controller.emit(
+            HostFixture.acl([0x12, 0x05, 0x08, 0x00, 80, 0, 100, 0, 0, 0, 200, 0], channel: 5))
+        fixture.loop.run(for: .milliseconds(1))
+        #expect(fixture.controller.data.last?.dropFirst(9) == [0x13, 0x05, 0x02, 0x00, 0x00, 0x00])
+        let update = try #require(fixture.controller.commands.last?.decode(LEConnectionUpdate.self))
+        #expect(update.connectionIntervalMin == 80 && update.connectionIntervalMax == 100)
+    }
+
+    @Test("A notification from a peer that ends mid-way fails what waits on the link, with the reason")
+    func disconnection() throws {
+        let fixture = HostFixture()
+        try fixture.bringUp()
+        fixture.connect()
+        let host = fixture.host
+        let link = try #require(try fixture.run { await host.linkIdentifiers() }.first)
+        let read = fixture.start { try await host.perform(ReadValue(handle: 3), on: link) }
+        fixture.controller.emit {
+            DisconnectionComplete(connectionHandle: 0x0040, reason: .remoteUserTerminatedConnection)
+                .encodePacket(into: &$0)
+        }
+        fixture.loop.run(for: .milliseconds(1))
+        #expect(throws: HostError.disconnected(.controller(.remoteUserTerminatedConnection))) {
+            try read.all.first?.get()
+        }
+    }
+}

@@ -1,0 +1,114 @@
+import BluetoothHost
+import BluetoothTypes
+import HCI
+import Synchronization
+import Testing
+
+@Suite("Recovery of a controller")
+struct RecoveryTests {
+    private func startScan(_ fixture: HostFixture) throws {
+        let host = fixture.host
+        try fixture.run { _ = await host.startScan(ScanOptions()) { _ in } }
+        fixture.loop.run(for: .milliseconds(10))
+        #expect(fixture.controller.opcodes.suffix(2) == [LESetScanParameters.opcode, LESetScanEnable.opcode])
+    }
+
+    @Test("A hardware error resets the controller, ends links with the reason and restarts scan and advertising")
+    func hardwareError() throws {
+        let fixture = HostFixture()
+        try fixture.bringUp()
+        try startScan(fixture)
+        let host = fixture.host
+        try fixture.run { _ = try await host.startAdvertising(AdvertisementConfiguration()) }
+        fixture.connect()
+        let link = try #require(try fixture.run { await host.linkIdentifiers() }.first)
+        let end = fixture.start { await host.disconnection(of: link) }
+        fixture.controller.forgetCommands()
+        fixture.controller.emit([0x04, 0x10, 0x01, 0x42])
+        fixture.loop.run(for: .seconds(2))
+        #expect(try end.all.first?.get() == .controllerReset("hardware error 66"))
+        #expect(fixture.events.all.suffix(2) == ["resetting: hardware error 66", "poweredOn"])
+        #expect(fixture.controller.opcodes.first == Reset.opcode)
+        #expect(fixture.controller.opcodes.contains(LESetScanEnable.opcode))
+        #expect(fixture.controller.opcodes.contains(LESetAdvertisingEnable.opcode))
+    }
+
+    @Test("A command left unanswered resets the controller")
+    func commandTimeout() throws {
+        let fixture = HostFixture()
+        try fixture.bringUp()
+        fixture.connect()
+        let host = fixture.host
+        let link = try #require(try fixture.run { await host.linkIdentifiers() }.first)
+        let isSilent = Atomic(true)
+        fixture.controller.override = { command in
+            command.opcode == ReadRSSI.opcode && isSilent.exchange(false, ordering: .relaxed) ? .silence : nil
+        }
+        #expect(throws: HostError.self) { try fixture.run { try await host.readRSSI(of: link) } }
+        fixture.loop.run(for: .seconds(1))
+        #expect(fixture.events.all.contains { $0.hasPrefix("resetting: it did not answer") })
+        #expect(fixture.events.all.last == "poweredOn")
+    }
+
+    @Test("A lost transport is opened again, after longer and longer pauses while it fails")
+    func lostTransport() throws {
+        let fixture = HostFixture()
+        try fixture.bringUp()
+        try startScan(fixture)
+        fixture.opener.failuresLeft.store(4, ordering: .sequentiallyConsistent)
+        let start = fixture.loop.now
+        fixture.controller.forgetCommands()
+        fixture.controller.vanish()
+        #expect(fixture.loop.run(limit: .seconds(60), until: { fixture.events.all.last == "poweredOn" && fixture.events.all.count > 2 }))
+        #expect(fixture.opener.count.load(ordering: .sequentiallyConsistent) == 6)
+        // At least 0.1 + 0.2 + 0.4 + 0.8 seconds.
+        #expect(fixture.loop.now - start >= .milliseconds(1500))
+        fixture.loop.run(for: .milliseconds(10))
+        #expect(fixture.controller.opcodes.last == LESetScanEnable.opcode)
+    }
+
+    @Test("A silent scan is restarted, then the controller is reset, and the app is told")
+    func silentScan() throws {
+        let fixture = HostFixture()
+        try fixture.bringUp()
+        try startScan(fixture)
+        fixture.loop.run(for: .seconds(89))
+        #expect(fixture.events.all == ["poweredOn"])
+        fixture.loop.run(for: .seconds(2))
+        #expect(fixture.events.all == ["poweredOn", "scanRestarted"])
+        fixture.loop.run(for: .seconds(91))
+        #expect(
+            fixture.events.all
+                == ["poweredOn", "scanRestarted", "resetting: its scan has been silent for 180.0 seconds", "poweredOn"])
+    }
+
+    @Test("Closing ends what waits, resets the controller and is told")
+    func close() throws {
+        let fixture = HostFixture()
+        try fixture.bringUp()
+        let host = fixture.host
+        let attempt = fixture.start {
+            try await host.connect(
+                toAnyOf: [DeviceAddress(1, isRandom: false)], parameters: ConnectionParameters(), timeout: nil)
+        }
+        try fixture.run { await host.close() }
+        #expect(throws: HostError.closed) { try attempt.all.first?.get() }
+        #expect(fixture.controller.opcodes.last == Reset.opcode)
+        #expect(fixture.events.all.last == "closed")
+        #expect(throws: HostError.closed) { try fixture.run { try await host.start() } }
+    }
+
+    @Test("Malformed packets are passed over and the link goes on", arguments: [
+        [], [0x04], [0x04, 0x3E], [0x04, 0x3E, 0x05, 0x01], [0x04, 0x13, 0x01, 0x05], [0x02, 0x40, 0x20, 0xFF, 0xFF],
+        [0x02, 0x40, 0x20, 0x02, 0x00, 0x01], [0x09, 0x01, 0x02], [0x04, 0x3E, 0x02, 0x02, 0xFF], [0x01, 0x03, 0x0C, 0x00],
+        [0x02, 0x40, 0x10, 0x01, 0x00, 0x00], [0x04, 0x0E, 0x01, 0x01], [0x04, 0xEE, 0x00],
+    ] as [[UInt8]])
+    func malformed(packet: [UInt8]) throws {
+        let fixture = HostFixture()
+        try fixture.bringUp()
+        fixture.connect()
+        fixture.controller.emit(packet)
+        fixture.loop.run(for: .milliseconds(1))
+        #expect(fixture.exchange([0x02, 0x17, 0x00]) == [[0x03, 0x05, 0x02]])
+    }
+}

@@ -1,0 +1,198 @@
+import BluetoothHost
+import BluetoothTypes
+import ByteCoding
+import HCI
+import HCITransport
+
+/// A controller whose every answer a test can choose; by default it answers as a small one would, at once.
+///
+/// Belongs to the simulated loop that runs it.
+final class ScriptedController: Transport, @unchecked Sendable {
+    struct Profile {
+        var usesExtendedCommands = false
+        var leBuffers: (length: UInt16, count: UInt8) = (27, 4)
+        var acceptListSize: UInt8 = 8
+        var advertisingSets: UInt8 = 4
+    }
+
+    /// What a test does with a command instead of the default; nil for the default.
+    typealias Override = (CommandView) -> Answer?
+
+    enum Answer {
+        /// Nothing at all.
+        case silence
+        /// These packets, with their indicators.
+        case packets([[UInt8]])
+    }
+
+    /// A command as it was sent.
+    struct CommandView {
+        let opcode: HCI.Opcode
+        let parameters: [UInt8]
+
+        func decode<C: Command>(_ type: C.Type) -> C? {
+            opcode == C.opcode ? try? C(decoding: parameters.rawSpan) : nil
+        }
+    }
+
+    let loop: SimulatedEventLoop
+    let profile: Profile
+    private(set) var commands: [CommandView] = []
+    private(set) var data: [[UInt8]] = []
+    var override: Override = { _ in nil }
+    private var onPacket: (@Sendable (RawSpan) -> Void)?
+    private var onEnd: (@Sendable (TransportError) -> Void)?
+
+    init(loop: SimulatedEventLoop, profile: Profile = Profile()) {
+        self.loop = loop
+        self.profile = profile
+    }
+
+    var opcodes: [HCI.Opcode] { commands.map(\.opcode) }
+
+    func forgetCommands() { commands = [] }
+    func forgetData() { data = [] }
+
+    func start(
+        onPacket: @escaping @Sendable (RawSpan) -> Void, onEnd: @escaping @Sendable (TransportError) -> Void
+    ) {
+        self.onPacket = onPacket
+        self.onEnd = onEnd
+    }
+
+    func close() {
+        onPacket = nil
+        onEnd = nil
+    }
+
+    /// Ends the connection, as a controller that vanishes does.
+    func vanish() {
+        loop.execute { [self] in
+            let onEnd = onEnd
+            close()
+            onEnd?(.closedByPeer)
+        }
+    }
+
+    func send(_ packet: RawSpan) {
+        switch packet[checked: 0].flatMap(PacketType.init(rawValue:)) {
+        case .acl: data.append([UInt8](copying: packet))
+        case .command:
+            guard let command = try? CommandPacket(decoding: packet.extracting(droppingFirst: 1)) else { return }
+            let view = CommandView(opcode: command.opcode, parameters: [UInt8](copying: command.parameters))
+            commands.append(view)
+            switch override(view) ?? defaultAnswer(to: view) {
+            case .silence: break
+            case .packets(let packets): for packet in packets { emit(packet) }
+            }
+        default: break
+        }
+    }
+
+    /// Sends a packet to the host, on the loop.
+    func emit(_ packet: [UInt8]) {
+        loop.execute { [self] in onPacket?(packet.rawSpan) }
+    }
+
+    /// Sends an event made by `encode`.
+    func emit(_ encode: (inout PacketBuffer) -> Void) {
+        emit(Self.packet(encode))
+    }
+
+    static func packet(_ encode: (inout PacketBuffer) -> Void) -> [UInt8] {
+        PacketBuffer.bytes {
+            $0.append(PacketType.event.rawValue)
+            encode(&$0)
+        }
+    }
+
+    static func complete<C: Command>(_ command: C.Type, _ result: Result<C.ReturnParameters, ErrorCode>) -> Answer {
+        .packets([packet { CommandComplete.encodePacket(answering: command, with: result, into: &$0) }])
+    }
+
+    static func status(_ opcode: HCI.Opcode, _ status: ErrorCode = .success) -> Answer {
+        .packets([
+            packet { CommandStatus(status: status, commandOpcode: opcode).encodePacket(into: &$0) }
+        ])
+    }
+
+    private func defaultAnswer(to command: CommandView) -> Answer {
+        switch command.opcode {
+        case ReadLocalVersionInformation.opcode:
+            return Self.complete(
+                ReadLocalVersionInformation.self,
+                .success(
+                    .init(
+                        hciVersion: .v54, hciSubversion: 1, lmpVersion: .v54, companyIdentifier: 0x05F1, lmpSubversion: 2)))
+        case ReadLocalSupportedCommands.opcode:
+            return Self.complete(ReadLocalSupportedCommands.self, .success(.init(supportedCommands: supportedCommands)))
+        case ReadLocalSupportedFeatures.opcode:
+            return Self.complete(
+                ReadLocalSupportedFeatures.self,
+                .success(.init(lmpFeatures: [.brEdrNotSupported, .leSupportedController])))
+        case LEReadLocalSupportedFeatures.opcode:
+            let features: LEFeatures = profile.usesExtendedCommands ? [.encryption, .extendedAdvertising] : [.encryption]
+            return Self.complete(LEReadLocalSupportedFeatures.self, .success(.init(leFeatures: features)))
+        case ReadBDADDR.opcode:
+            return Self.complete(
+                ReadBDADDR.self, .success(.init(bdADDR: DeviceAddress(0x0011_2233_4455, isRandom: false))))
+        case LEReadBufferSize.opcode:
+            return Self.complete(
+                LEReadBufferSize.self,
+                .success(
+                    .init(
+                        leACLDataPacketLength: profile.leBuffers.length,
+                        totalNumLEACLDataPackets: profile.leBuffers.count)))
+        case ReadBufferSize.opcode:
+            return Self.complete(
+                ReadBufferSize.self,
+                .success(
+                    .init(
+                        aclDataPacketLength: 310, synchronousDataPacketLength: 0, totalNumACLDataPackets: 10,
+                        totalNumSynchronousDataPackets: 0)))
+        case LEReadSupportedStates.opcode:
+            return Self.complete(LEReadSupportedStates.self, .success(.init(leStates: 0x0000_03FF_FFFF_FFFF)))
+        case LEReadFilterAcceptListSize.opcode:
+            return Self.complete(
+                LEReadFilterAcceptListSize.self, .success(.init(filterAcceptListSize: profile.acceptListSize)))
+        case LEReadNumberOfSupportedAdvertisingSets.opcode:
+            return Self.complete(
+                LEReadNumberOfSupportedAdvertisingSets.self,
+                .success(.init(numSupportedAdvertisingSets: profile.advertisingSets)))
+        case LEReadMaximumAdvertisingDataLength.opcode:
+            return Self.complete(
+                LEReadMaximumAdvertisingDataLength.self, .success(.init(maxAdvertisingDataLength: 1650)))
+        case LESetExtendedAdvertisingParameters.opcode:
+            return Self.complete(LESetExtendedAdvertisingParameters.self, .success(.init(selectedTxPower: 0)))
+        case LECreateConnection.opcode, LEExtendedCreateConnection.opcode, Disconnect.opcode, LEConnectionUpdate.opcode:
+            return Self.status(command.opcode)
+        default:
+            // Command Complete with success and nothing else.
+            return .packets([
+                [
+                    0x04, 0x0E, 0x04, 0x01, UInt8(truncatingIfNeeded: command.opcode.rawValue),
+                    UInt8(truncatingIfNeeded: command.opcode.rawValue >> 8), 0x00,
+                ]
+            ])
+        }
+    }
+
+    private var supportedCommands: SupportedCommands {
+        var commands = SupportedCommands()
+        for opcode in [
+            ReadBDADDR.opcode, LEReadSupportedStates.opcode, LEReadFilterAcceptListSize.opcode, LEReadBufferSize.opcode,
+        ] {
+            commands.insert(opcode)
+        }
+        if profile.usesExtendedCommands {
+            for opcode in [
+                LESetExtendedAdvertisingParameters.opcode, LESetExtendedScanParameters.opcode,
+                LEExtendedCreateConnection.opcode, LEReadNumberOfSupportedAdvertisingSets.opcode,
+                LEReadMaximumAdvertisingDataLength.opcode,
+            ] {
+                commands.insert(opcode)
+            }
+        }
+        return commands
+    }
+}
