@@ -11,12 +11,16 @@ let codec: [SwiftSetting] = strict + [.enableExperimentalFeature("Lifetimes"), .
 let engine: [SwiftSetting] = strict + [.enableExperimentalFeature("Lifetimes")]
 
 let collections = Package.Dependency.package(
-    url: "https://github.com/apple/swift-collections", .upToNextMinor(from: "1.6.0"))
+    url: "https://github.com/apple/swift-collections",
+    .upToNextMinor(from: "1.6.0")
+)
 let crypto = Package.Dependency.package(url: "https://github.com/apple/swift-crypto", from: "4.5.2")
 let log = Package.Dependency.package(url: "https://github.com/apple/swift-log", from: "1.16.2")
 let metrics = Package.Dependency.package(url: "https://github.com/apple/swift-metrics", from: "2.13.0")
 let argumentParser = Package.Dependency.package(
-    url: "https://github.com/apple/swift-argument-parser", from: "1.8.2")
+    url: "https://github.com/apple/swift-argument-parser",
+    from: "1.8.2"
+)
 
 let package = Package(
     name: "swift-ble",
@@ -89,11 +93,23 @@ let package = Package(
 
         // Tests: each layer by itself, then the whole.
         .testTarget(name: "ByteCodingTests", dependencies: ["ByteCoding"], swiftSettings: engine),
-        .testTarget(name: "BluetoothTypesTests", dependencies: ["BluetoothTypes", "ByteCoding"], swiftSettings: engine),
+        .testTarget(
+            name: "BluetoothTypesTests",
+            dependencies: ["BluetoothTypes", "ByteCoding"],
+            swiftSettings: engine
+        ),
         .testTarget(name: "HCITests", dependencies: ["HCI", "ByteCoding", "BluetoothTypes"], swiftSettings: engine),
-        .testTarget(name: "L2CAPTests", dependencies: ["L2CAP", "ByteCoding", "BluetoothTypes"], swiftSettings: engine),
+        .testTarget(
+            name: "L2CAPTests",
+            dependencies: ["L2CAP", "ByteCoding", "BluetoothTypes"],
+            swiftSettings: engine
+        ),
         .testTarget(name: "ATTTests", dependencies: ["ATT", "ByteCoding", "BluetoothTypes"], swiftSettings: engine),
-        .testTarget(name: "GATTTests", dependencies: ["GATT", "ATT", "ByteCoding", "BluetoothTypes"], swiftSettings: engine),
+        .testTarget(
+            name: "GATTTests",
+            dependencies: ["GATT", "ATT", "ByteCoding", "BluetoothTypes"],
+            swiftSettings: engine
+        ),
         .testTarget(name: "CaptureTests", dependencies: ["Capture", "ByteCoding"], swiftSettings: engine),
         .testTarget(
             name: "HCITransportTests",
@@ -113,9 +129,15 @@ let package = Package(
             ],
             swiftSettings: engine
         ),
-        .testTarget(name: "BLETests", dependencies: ["BLE", "BluetoothHost", "VirtualController"], swiftSettings: engine),
         .testTarget(
-            name: "BLEToolTests", dependencies: ["BLETool", "BluetoothTypes", "ATT", "GATT", "HCITransport"],
-            swiftSettings: strict),
+            name: "BLETests",
+            dependencies: ["BLE", "BluetoothHost", "VirtualController"],
+            swiftSettings: engine
+        ),
+        .testTarget(
+            name: "BLEToolTests",
+            dependencies: ["BLETool", "BluetoothTypes", "ATT", "GATT", "HCITransport"],
+            swiftSettings: strict
+        ),
     ]
 )

@@ -61,7 +61,8 @@ extension ErrorCode: CustomStringConvertible {
         case .cccdImproperlyConfigured: "Client Characteristic Configuration Descriptor Improperly Configured"
         case .procedureAlreadyInProgress: "Procedure Already in Progress"
         case .outOfRange: "Out of Range"
-        default: (isApplicationError ? "Application Error 0x" : "Error 0x") + String(rawValue, radix: 16, uppercase: true)
+        default:
+            (isApplicationError ? "Application Error 0x" : "Error 0x") + String(rawValue, radix: 16, uppercase: true)
         }
     }
 }

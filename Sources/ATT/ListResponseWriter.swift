@@ -30,7 +30,10 @@ public struct ListResponseWriter: Sendable {
     ///
     /// - Parameter end: the group's last handle, in a Read By Group Type Response.
     public mutating func append(
-        handle: AttributeHandle, end: AttributeHandle? = nil, value: RawSpan, to buffer: inout PacketBuffer
+        handle: AttributeHandle,
+        end: AttributeHandle? = nil,
+        value: RawSpan,
+        to buffer: inout PacketBuffer
     ) -> Bool {
         let handlesLength = end == nil ? 2 : 4
         let length = handlesLength + min(value.byteCount, mtu - 2 - handlesLength, 255 - handlesLength)

@@ -51,7 +51,8 @@ public final class Adapter: Sendable {
 
     /// Opens a controller and brings it up.
     public static func open(
-        _ specification: AdapterSpecification, configuration: Configuration = Configuration()
+        _ specification: AdapterSpecification,
+        configuration: Configuration = Configuration()
     ) async throws(BLEError) -> Adapter {
         let linger = Linger()
         let loop = DispatchEventLoop(label: "swift-ble.\(specification)") { linger.interrupt() }
@@ -66,14 +67,19 @@ public final class Adapter: Sendable {
         let transportOptions = options
         return try await open(on: loop, configuration: configuration) { () async throws(TransportError) in
             let transport = try await specification.open(
-                on: loop.queue, options: transportOptions, makeVirtual: VirtualAdapters.opener(on: loop))
+                on: loop.queue,
+                options: transportOptions,
+                makeVirtual: VirtualAdapters.opener(on: loop)
+            )
             return file.map { RecordingTransport(transport, file: $0) } ?? transport
         }
     }
 
     /// Brings up a controller behind a transport of one's own.
     package static func open(
-        on loop: any EventLoop, configuration: Configuration, transport: @escaping TransportOpener
+        on loop: any EventLoop,
+        configuration: Configuration,
+        transport: @escaping TransportOpener
     ) async throws(BLEError) -> Adapter {
         var settings = BluetoothHost.Configuration()
         settings.logger = configuration.logger
@@ -86,7 +92,11 @@ public final class Adapter: Sendable {
         settings.appearance = configuration.appearance
         settings.cmac = aesCMAC
         let host = BluetoothHost(
-            loop: loop, configuration: settings, random: SystemRandomNumberGenerator(), openTransport: transport)
+            loop: loop,
+            configuration: settings,
+            random: SystemRandomNumberGenerator(),
+            openTransport: transport
+        )
         try await translating("bringing the controller up") { () throws(HostError) in try await host.start() }
         return Adapter(host: host)
     }

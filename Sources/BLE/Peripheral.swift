@@ -35,7 +35,8 @@ public struct Peripheral: Sendable {
     ///
     /// - Parameter handler: answers for values that are declared as handled.
     public func publish(
-        _ services: [ServiceDefinition], handler: ValueHandler? = nil
+        _ services: [ServiceDefinition],
+        handler: ValueHandler? = nil
     ) async throws(BLEError) -> [PublishedService] {
         let host = host
         let accessHandler = handler.map { handler -> AccessHandler in
@@ -84,7 +85,9 @@ public struct Peripheral: Sendable {
     ///
     /// - Parameter clients: nil for all that have subscribed.
     public func notify(
-        _ value: [UInt8], of handle: AttributeHandle, to clients: [ClientID]? = nil
+        _ value: [UInt8],
+        of handle: AttributeHandle,
+        to clients: [ClientID]? = nil
     ) async throws(BLEError) {
         let subscribers = await host.subscribers(of: handle, .notification)
         for client in subscribers where clients?.contains(client) ?? true {
@@ -96,7 +99,9 @@ public struct Peripheral: Sendable {
     ///
     /// - Parameter clients: nil for all that have subscribed.
     public func indicate(
-        _ value: [UInt8], of handle: AttributeHandle, to clients: [ClientID]? = nil
+        _ value: [UInt8],
+        of handle: AttributeHandle,
+        to clients: [ClientID]? = nil
     ) async throws(BLEError) {
         let subscribers = await host.subscribers(of: handle, .indication)
         for client in subscribers where clients?.contains(client) ?? true {

@@ -107,10 +107,12 @@ public final class RemotePeripheral: Sendable {
     ///
     /// - Parameter uuids: nil for all.
     public func discoverCharacteristics(
-        _ uuids: [BluetoothUUID]? = nil, of service: RemoteService
+        _ uuids: [BluetoothUUID]? = nil,
+        of service: RemoteService
     ) async throws(BLEError) -> [RemoteCharacteristic] {
         let all = try await perform(
-            DiscoverCharacteristics(range: .init(start: service.handle, end: service.endHandle)))
+            DiscoverCharacteristics(range: .init(start: service.handle, end: service.endHandle))
+        )
         guard let uuids else { return all }
         return all.filter { uuids.contains($0.uuid) }
     }
@@ -140,7 +142,9 @@ public final class RemotePeripheral: Sendable {
     }
 
     public func write(
-        _ value: [UInt8], to handle: AttributeHandle, kind: WriteKind = .withResponse
+        _ value: [UInt8],
+        to handle: AttributeHandle,
+        kind: WriteKind = .withResponse
     ) async throws(BLEError) {
         switch kind {
         case .withResponse where value.count <= (await mtu) - 3:
@@ -178,7 +182,8 @@ public final class RemotePeripheral: Sendable {
 
     /// Has the peer send a characteristic's value whenever it wants to, until the subscription is cancelled or let go.
     public func subscribe(
-        to characteristic: RemoteCharacteristic, preferring preference: Preference = .notification
+        to characteristic: RemoteCharacteristic,
+        preferring preference: Preference = .notification
     ) async throws(BLEError) -> Subscription {
         let canNotify = characteristic.properties.contains(.notify)
         let canIndicate = characteristic.properties.contains(.indicate)
@@ -197,7 +202,12 @@ public final class RemotePeripheral: Sendable {
             try await host.addSubscriber(of: handle, on: link) { mailbox.post($0) }
         }
         let subscription = Subscription(
-            peripheral: self, mailbox: mailbox, subscriber: subscriber, handle: handle, descriptor: descriptor.handle)
+            peripheral: self,
+            mailbox: mailbox,
+            subscriber: subscriber,
+            handle: handle,
+            descriptor: descriptor.handle
+        )
         do throws(BLEError) {
             try await write([usesIndications ? 2 : 1, 0], to: descriptor.handle)
         } catch {
@@ -224,8 +234,11 @@ public final class Subscription: AsyncSequence, Sendable {
     private let descriptor: AttributeHandle
 
     init(
-        peripheral: RemotePeripheral, mailbox: Mailbox<HandleValue, BLEError>, subscriber: UInt64,
-        handle: AttributeHandle, descriptor: AttributeHandle
+        peripheral: RemotePeripheral,
+        mailbox: Mailbox<HandleValue, BLEError>,
+        subscriber: UInt64,
+        handle: AttributeHandle,
+        descriptor: AttributeHandle
     ) {
         self.peripheral = peripheral
         self.mailbox = mailbox

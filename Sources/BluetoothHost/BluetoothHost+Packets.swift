@@ -12,7 +12,8 @@ extension BluetoothHost {
         case .event: receiveEvent(packet.extracting(droppingFirst: 1))
         case .acl: receiveACL(packet.extracting(droppingFirst: 1))
         case .synchronous, .iso: break  // Links of kinds that this host never makes.
-        case .command, nil: countMalformed("HCI packet", .invalidValue(UInt64(packet[checked: 0] ?? 0), field: "indicator"))
+        case .command, nil:
+            countMalformed("HCI packet", .invalidValue(UInt64(packet[checked: 0] ?? 0), field: "indicator"))
         }
         sendPending()
     }
@@ -28,7 +29,10 @@ extension BluetoothHost {
             // Data for a link that has just ended may still be under way.
             guard let link = links[packet.header.connectionHandle] else { return }
             receive(
-                packet.payload, on: link, isStart: packet.header.packetBoundaryFlag != .continuing)
+                packet.payload,
+                on: link,
+                isStart: packet.header.packetBoundaryFlag != .continuing
+            )
         } catch {
             countMalformed("ACL packet", error)
         }

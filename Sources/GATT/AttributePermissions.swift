@@ -31,7 +31,10 @@ public struct LinkSecurity: Hashable, Sendable {
     public var isAuthorized: Bool
 
     public init(
-        isEncrypted: Bool = false, isAuthenticated: Bool = false, keySize: UInt8 = 0, hasKey: Bool = false,
+        isEncrypted: Bool = false,
+        isAuthenticated: Bool = false,
+        keySize: UInt8 = 0,
+        hasKey: Bool = false,
         isAuthorized: Bool = false
     ) {
         self.isEncrypted = isEncrypted

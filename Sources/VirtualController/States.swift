@@ -16,7 +16,8 @@ struct AdvertisingState {
     }
 
     var isScannable: Bool {
-        parameters.advertisingType == .connectableScannableUndirected || parameters.advertisingType == .scannableUndirected
+        parameters.advertisingType == .connectableScannableUndirected
+            || parameters.advertisingType == .scannableUndirected
     }
 }
 

@@ -11,7 +11,9 @@ extension VirtualController {
             advertisingGeneration += 1
             return .success
         }
-        guard let address = ownAddress(advertiser.parameters.ownAddressType) else { return .invalidHCICommandParameters }
+        guard let address = ownAddress(advertiser.parameters.ownAddressType) else {
+            return .invalidHCICommandParameters
+        }
         guard !advertiser.isEnabled else { return .success }
         advertiser.isEnabled = true
         advertisingGeneration += 1
@@ -67,7 +69,10 @@ extension VirtualController {
         guard leEventMask.contains(.advertisingReport) else { return }
         sendEvent {
             LEAdvertisingReport.Report(
-                eventType: type, address: PeerAddress(address), data: data.rawSpan, rssi: configuration.rssi
+                eventType: type,
+                address: PeerAddress(address),
+                data: data.rawSpan,
+                rssi: configuration.rssi
             ).encodePacket(into: &$0)
         }
     }
@@ -99,12 +104,18 @@ extension VirtualController {
     }
 
     private func sendConnectionComplete(
-        link: VirtualLink, handle: ConnectionHandle, role: Role, peer: DeviceAddress
+        link: VirtualLink,
+        handle: ConnectionHandle,
+        role: Role,
+        peer: DeviceAddress
     ) {
         sendEvent {
             LEConnectionComplete(
-                connectionHandle: handle, role: role, peerAddress: PeerAddress(peer),
-                connectionInterval: link.interval, peripheralLatency: link.latency,
+                connectionHandle: handle,
+                role: role,
+                peerAddress: PeerAddress(peer),
+                connectionInterval: link.interval,
+                peripheralLatency: link.latency,
                 supervisionTimeout: link.supervisionTimeout
             ).encodePacket(into: &$0)
         }
@@ -114,8 +125,13 @@ extension VirtualController {
     func sendConnectionComplete(status: ErrorCode) {
         sendEvent {
             LEConnectionComplete(
-                status: status, connectionHandle: 0, role: .central, peerAddress: PeerAddress(type: .public, value: 0),
-                connectionInterval: 0, peripheralLatency: 0, supervisionTimeout: 0
+                status: status,
+                connectionHandle: 0,
+                role: .central,
+                peerAddress: PeerAddress(type: .public, value: 0),
+                connectionInterval: 0,
+                peripheralLatency: 0,
+                supervisionTimeout: 0
             ).encodePacket(into: &$0)
         }
     }
@@ -124,12 +140,18 @@ extension VirtualController {
 
     /// Takes an ACL packet from the host and brings it to the peer.
     func receiveData(_ packet: RawSpan) {
-        guard let packet = try? ACLPacket(decoding: packet), let link = links[packet.header.connectionHandle] else { return }
+        guard let packet = try? ACLPacket(decoding: packet), let link = links[packet.header.connectionHandle] else {
+            return
+        }
         guard packet.payload.byteCount <= Int(configuration.aclDataLength),
             link.takeBuffer(of: self, limit: Int(configuration.aclPacketCount))
         else {
             return sendEvent { DataBufferOverflow(linkType: .acl).encodePacket(into: &$0) }
         }
-        link.carry([UInt8](copying: packet.payload), isContinuing: packet.header.packetBoundaryFlag == .continuing, from: self)
+        link.carry(
+            [UInt8](copying: packet.payload),
+            isContinuing: packet.header.packetBoundaryFlag == .continuing,
+            from: self
+        )
     }
 }

@@ -46,7 +46,9 @@ extension VirtualController {
     /// Answers with a status alone, as a controller does that does not carry a command out.
     private func fail(_ opcode: Opcode, _ error: ErrorCode) {
         let parameters = [error.rawValue]
-        sendEvent { CommandComplete(commandOpcode: opcode, returnParameters: parameters.rawSpan).encodePacket(into: &$0) }
+        sendEvent {
+            CommandComplete(commandOpcode: opcode, returnParameters: parameters.rawSpan).encodePacket(into: &$0)
+        }
     }
 
     private func succeed(_ opcode: Opcode, _ result: ErrorCode = .success) {
@@ -84,14 +86,24 @@ extension VirtualController {
                 ReadLocalVersionInformation.self,
                 .success(
                     .init(
-                        hciVersion: .v42, hciSubversion: 0, lmpVersion: .v42, companyIdentifier: 0xFFFF, lmpSubversion: 0)))
+                        hciVersion: .v42,
+                        hciSubversion: 0,
+                        lmpVersion: .v42,
+                        companyIdentifier: 0xFFFF,
+                        lmpSubversion: 0
+                    )
+                )
+            )
         case ReadLocalSupportedCommands.opcode:
             complete(
-                ReadLocalSupportedCommands.self, .success(.init(supportedCommands: VirtualController.supportedCommands)))
+                ReadLocalSupportedCommands.self,
+                .success(.init(supportedCommands: VirtualController.supportedCommands))
+            )
         case ReadLocalSupportedFeatures.opcode:
             complete(
                 ReadLocalSupportedFeatures.self,
-                .success(.init(lmpFeatures: [.brEdrNotSupported, .leSupportedController])))
+                .success(.init(lmpFeatures: [.brEdrNotSupported, .leSupportedController]))
+            )
         case LEReadLocalSupportedFeatures.opcode:
             complete(LEReadLocalSupportedFeatures.self, .success(.init(leFeatures: [])))
         case ReadBDADDR.opcode: complete(ReadBDADDR.self, .success(.init(bdADDR: configuration.address)))
@@ -101,11 +113,15 @@ extension VirtualController {
                 .success(
                     .init(
                         leACLDataPacketLength: configuration.aclDataLength,
-                        totalNumLEACLDataPackets: configuration.aclPacketCount)))
+                        totalNumLEACLDataPackets: configuration.aclPacketCount
+                    )
+                )
+            )
         case LEReadFilterAcceptListSize.opcode:
             complete(
                 LEReadFilterAcceptListSize.self,
-                .success(.init(filterAcceptListSize: configuration.filterAcceptListSize)))
+                .success(.init(filterAcceptListSize: configuration.filterAcceptListSize))
+            )
         case LEReadSupportedStates.opcode:
             // All combinations of the states of Bluetooth 4.2.
             complete(LEReadSupportedStates.self, .success(.init(leStates: 0x0000_03FF_FFFF_FFFF)))
@@ -202,7 +218,8 @@ extension VirtualController {
                 ReadRSSI.self,
                 links[handle] == nil
                     ? .failure(.unknownConnectionIdentifier)
-                    : .success(.init(connectionHandle: handle, rssi: configuration.rssi)))
+                    : .success(.init(connectionHandle: handle, rssi: configuration.rssi))
+            )
         case LEConnectionUpdate.opcode:
             let update = try command.decode(LEConnectionUpdate.self)
             guard let link = links[update.connectionHandle] else {

@@ -19,7 +19,10 @@ public final class VirtualController {
         public var rssi: Int8
 
         public init(
-            address: DeviceAddress, aclDataLength: UInt16 = 251, aclPacketCount: UInt8 = 8, filterAcceptListSize: UInt8 = 16,
+            address: DeviceAddress,
+            aclDataLength: UInt16 = 251,
+            aclPacketCount: UInt8 = 8,
+            filterAcceptListSize: UInt8 = 16,
             rssi: Int8 = -40
         ) {
             self.address = address
@@ -51,7 +54,10 @@ public final class VirtualController {
     ///   - random: for LE Rand.
     ///   - emit: takes each packet for the host, with its H4 indicator.
     public init(
-        configuration: Configuration, air: Air, random: any RandomNumberGenerator, emit: @escaping (RawSpan) -> Void
+        configuration: Configuration,
+        air: Air,
+        random: any RandomNumberGenerator,
+        emit: @escaping (RawSpan) -> Void
     ) {
         self.configuration = configuration
         self.air = air

@@ -49,14 +49,17 @@ final class VirtualLink {
             other.controller.send { buffer in
                 buffer.append(PacketType.acl.rawValue)
                 ACLHeader(
-                    connectionHandle: other.handle, packetBoundaryFlag: isContinuing ? .continuing : .firstFlushable,
+                    connectionHandle: other.handle,
+                    packetBoundaryFlag: isContinuing ? .continuing : .firstFlushable,
                     dataTotalLength: UInt16(truncatingIfNeeded: data.count)
                 ).encode(into: &buffer)
                 buffer.append(data)
             }
             controller.sendEvent {
                 NumberOfCompletedPackets.encodePacket(
-                    .init(connectionHandle: own.handle, numCompletedPackets: 1), into: &$0)
+                    .init(connectionHandle: own.handle, numCompletedPackets: 1),
+                    into: &$0
+                )
             }
         }
     }
@@ -68,7 +71,9 @@ final class VirtualLink {
         for end in [central, peripheral] {
             end.controller.sendEvent {
                 LEConnectionUpdateComplete(
-                    connectionHandle: end.handle, connectionInterval: interval, peripheralLatency: latency,
+                    connectionHandle: end.handle,
+                    connectionInterval: interval,
+                    peripheralLatency: latency,
                     supervisionTimeout: supervisionTimeout
                 ).encodePacket(into: &$0)
             }

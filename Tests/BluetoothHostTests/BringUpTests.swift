@@ -16,7 +16,8 @@ struct BringUpTests {
                 ReadLocalSupportedFeatures.opcode, LEReadLocalSupportedFeatures.opcode, ReadBDADDR.opcode,
                 SetEventMask.opcode, LESetEventMask.opcode, LEReadBufferSize.opcode, LEReadSupportedStates.opcode,
                 LEReadFilterAcceptListSize.opcode,
-            ])
+            ]
+        )
         let information = try fixture.run { try await host.controllerInformation() }
         #expect(!information.usesExtendedCommands)
         #expect(information.identityAddress == DeviceAddress(0x0011_2233_4455, isRandom: false))
@@ -49,7 +50,10 @@ struct BringUpTests {
         let fixture = HostFixture()
         fixture.controller.override = { command in
             command.opcode == ReadBDADDR.opcode
-                ? ScriptedController.complete(ReadBDADDR.self, .success(.init(bdADDR: DeviceAddress(0, isRandom: false))))
+                ? ScriptedController.complete(
+                    ReadBDADDR.self,
+                    .success(.init(bdADDR: DeviceAddress(0, isRandom: false)))
+                )
                 : nil
         }
         let host = fixture.host

@@ -7,7 +7,10 @@ import Testing
 private let address = DeviceAddress(0xC0FF_EE00_0001, isRandom: true)
 
 private func report(
-    _ type: LEAdvertisingReport.EventType, _ data: [UInt8], rssi: Int8 = -50, from peer: DeviceAddress = address
+    _ type: LEAdvertisingReport.EventType,
+    _ data: [UInt8],
+    rssi: Int8 = -50,
+    from peer: DeviceAddress = address
 ) -> [UInt8] {
     ScriptedController.packet {
         LEAdvertisingReport.Report(eventType: type, address: PeerAddress(peer), data: data.rawSpan, rssi: rssi)
@@ -50,7 +53,9 @@ struct ScanTests {
     @Test("With duplicates, each packet is reported")
     func duplicates() throws {
         let advertisement = report(.nonConnectableUndirected, flagsAndService)
-        #expect(try scan(ScanOptions(reportsDuplicates: true), [advertisement, advertisement, advertisement]).count == 3)
+        #expect(
+            try scan(ScanOptions(reportsDuplicates: true), [advertisement, advertisement, advertisement]).count == 3
+        )
     }
 
     @Test("Filters look at the advertisement and the scan response together")
@@ -91,7 +96,8 @@ struct ScanTests {
         fixture.loop.run(for: .milliseconds(5))
         #expect(
             fixture.controller.commands.last { $0.opcode == LESetScanParameters.opcode }?
-                .decode(LESetScanParameters.self)?.leScanType == .active)
+                .decode(LESetScanParameters.self)?.leScanType == .active
+        )
         try fixture.run { await host.stopScan(active) }
         fixture.loop.run(for: .milliseconds(5))
         #expect(fixture.controller.commands.last?.decode(LESetScanEnable.self)?.leScanEnable == true)
@@ -151,12 +157,15 @@ struct ConnectTests {
         let listed = fixture.controller.commands.compactMap { $0.decode(LEAddDeviceToFilterAcceptList.self) }
         #expect(Set(listed.map(\.address)) == [PeerAddress(address), PeerAddress(other)])
         #expect(
-            fixture.controller.commands.last?.decode(LECreateConnection.self)?.initiatorFilterPolicy == .filterAcceptList)
+            fixture.controller.commands.last?.decode(LECreateConnection.self)?.initiatorFilterPolicy
+                == .filterAcceptList
+        )
         fixture.connect(0x0041, role: .central, peer: other)
         #expect(second.all.count == 1 && first.all.isEmpty)
         #expect(
             fixture.controller.commands.compactMap { $0.decode(LECreateConnection.self) }.last?.peerAddress
-                == PeerAddress(address))
+                == PeerAddress(address)
+        )
     }
 
     @Test("A refused command is the attempt's error")
@@ -179,8 +188,13 @@ struct ConnectTests {
 private func failure(_ status: ErrorCode) -> [UInt8] {
     ScriptedController.packet {
         LEConnectionComplete(
-            status: status, connectionHandle: 0, role: .central, peerAddress: PeerAddress(type: .public, value: 0),
-            connectionInterval: 0, peripheralLatency: 0, supervisionTimeout: 0
+            status: status,
+            connectionHandle: 0,
+            role: .central,
+            peerAddress: PeerAddress(type: .public, value: 0),
+            connectionInterval: 0,
+            peripheralLatency: 0,
+            supervisionTimeout: 0
         ).encodePacket(into: &$0)
     }
 }
@@ -210,7 +224,10 @@ struct AdvertisingTests {
         try fixture.bringUp()
         let host = fixture.host
         let long = AdvertisingData(
-            (0..<3).map { .manufacturerData(CompanyIdentifier(rawValue: 0xFFFF), Array(repeating: UInt8($0), count: 200)) })
+            (0..<3).map {
+                .manufacturerData(CompanyIdentifier(rawValue: 0xFFFF), Array(repeating: UInt8($0), count: 200))
+            }
+        )
         try fixture.run {
             _ = try await host.startAdvertising(AdvertisementConfiguration(isScannable: false, advertisingData: long))
         }

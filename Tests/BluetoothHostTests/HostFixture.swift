@@ -23,9 +23,13 @@ final class HostFixture {
         self.controller = controller
         let opener = Opener(controller)
         host = BluetoothHost(
-            loop: loop, configuration: configuration, random: Counting(), openTransport: { () throws(TransportError) in
+            loop: loop,
+            configuration: configuration,
+            random: Counting(),
+            openTransport: { () throws(TransportError) in
                 try opener.open()
-            })
+            }
+        )
         self.opener = opener
     }
 
@@ -50,7 +54,8 @@ final class HostFixture {
     /// Runs `body` on the loop until it is done, and gives what it returns.
     @discardableResult
     func run<Value: Sendable>(
-        limit: Duration = .seconds(600), _ body: @escaping @Sendable () async throws -> Value
+        limit: Duration = .seconds(600),
+        _ body: @escaping @Sendable () async throws -> Value
     ) throws -> Value {
         let result = Recorder<Result<Value, any Error>>()
         Task(executorPreference: loop.taskExecutor) {
@@ -67,7 +72,9 @@ final class HostFixture {
     }
 
     /// Starts `body` on the loop and goes on.
-    func start<Value: Sendable>(_ body: @escaping @Sendable () async throws -> Value) -> Recorder<Result<Value, any Error>> {
+    func start<Value: Sendable>(_ body: @escaping @Sendable () async throws -> Value) -> Recorder<
+        Result<Value, any Error>
+    > {
         let result = Recorder<Result<Value, any Error>>()
         Task(executorPreference: loop.taskExecutor) {
             do {
@@ -101,13 +108,18 @@ final class HostFixture {
 
     /// Lets the controller make a connection, and gives its handle.
     func connect(
-        _ handle: ConnectionHandle = 0x0040, role: HCI.Role = .peripheral,
+        _ handle: ConnectionHandle = 0x0040,
+        role: HCI.Role = .peripheral,
         peer: DeviceAddress = DeviceAddress(0xC0FF_EE00_0001, isRandom: true)
     ) {
         controller.emit {
             LEConnectionComplete(
-                connectionHandle: handle, role: role, peerAddress: PeerAddress(peer), connectionInterval: 24,
-                peripheralLatency: 0, supervisionTimeout: 400
+                connectionHandle: handle,
+                role: role,
+                peerAddress: PeerAddress(peer),
+                connectionInterval: 24,
+                peripheralLatency: 0,
+                supervisionTimeout: 400
             ).encodePacket(into: &$0)
         }
         loop.run(for: .milliseconds(1))

@@ -20,8 +20,13 @@ struct LinkTests {
                     uuid: "180D",
                     characteristics: [
                         CharacteristicDefinition(
-                            uuid: "2A37", properties: .read, permissions: .read, value: .stored(value))
-                    ])
+                            uuid: "2A37",
+                            properties: .read,
+                            permissions: .read,
+                            value: .stored(value)
+                        )
+                    ]
+                )
             ])
         }
         let handle = try #require(services.first?.characteristics.first?.valueHandle)
@@ -43,7 +48,9 @@ struct LinkTests {
     private func completePackets(_ count: UInt16, _ fixture: HostFixture, _ handle: ConnectionHandle = 0x0040) {
         fixture.controller.emit {
             NumberOfCompletedPackets.encodePacket(
-                .init(connectionHandle: handle, numCompletedPackets: count), into: &$0)
+                .init(connectionHandle: handle, numCompletedPackets: count),
+                into: &$0
+            )
         }
         fixture.loop.run(for: .milliseconds(1))
     }
@@ -106,14 +113,17 @@ struct LinkTests {
         #expect(try end.all.first?.get() == .attributeTransactionTimeout)
     }
 
-    @Test("Unknown requests, channels and pairing are answered as the specification says", arguments: [
-        (4, [0x3F, 0x01], [[0x01, 0x3F, 0x00, 0x00, 0x06]]),
-        (4, [0x7F, 0x01], []),
-        (4, [0x0D, 0x01], []),
-        (6, [0x01, 0x03, 0x00, 0x01, 0x10, 0x01, 0x01], [[0x05, 0x05]]),
-        (5, [0x12, 0x01, 0x08, 0x00, 24, 0, 40, 0, 0, 0, 200, 0], [[0x01, 0x01, 0x02, 0x00, 0x00, 0x00]]),
-        (0x3A, [0x01, 0x02], []),
-    ] as [(UInt16, [UInt8], [[UInt8]])])
+    @Test(
+        "Unknown requests, channels and pairing are answered as the specification says",
+        arguments: [
+            (4, [0x3F, 0x01], [[0x01, 0x3F, 0x00, 0x00, 0x06]]),
+            (4, [0x7F, 0x01], []),
+            (4, [0x0D, 0x01], []),
+            (6, [0x01, 0x03, 0x00, 0x01, 0x10, 0x01, 0x01], [[0x05, 0x05]]),
+            (5, [0x12, 0x01, 0x08, 0x00, 24, 0, 40, 0, 0, 0, 200, 0], [[0x01, 0x01, 0x02, 0x00, 0x00, 0x00]]),
+            (0x3A, [0x01, 0x02], []),
+        ] as [(UInt16, [UInt8], [[UInt8]])]
+    )
     func unknown(channel: UInt16, payload: [UInt8], answers: [[UInt8]]) throws {
         let fixture = HostFixture()
         try fixture.bringUp()
@@ -135,8 +145,12 @@ struct LinkTests {
         #expect(fixture.controller.opcodes.last == LECreateConnection.opcode)
         fixture.controller.emit {
             LEConnectionComplete(
-                connectionHandle: 0x0040, role: .central, peerAddress: PeerAddress(peer), connectionInterval: 24,
-                peripheralLatency: 0, supervisionTimeout: 400
+                connectionHandle: 0x0040,
+                role: .central,
+                peerAddress: PeerAddress(peer),
+                connectionInterval: 24,
+                peripheralLatency: 0,
+                supervisionTimeout: 400
             ).encodePacket(into: &$0)
         }
         fixture.loop.run(for: .milliseconds(1))
@@ -146,7 +160,8 @@ struct LinkTests {
         #expect(try fixture.run { try await host.information(on: link).mtu } == 247)
         fixture.controller.forgetCommands()
         fixture.controller.emit(
-            HostFixture.acl([0x12, 0x05, 0x08, 0x00, 80, 0, 100, 0, 0, 0, 200, 0], channel: 5))
+            HostFixture.acl([0x12, 0x05, 0x08, 0x00, 80, 0, 100, 0, 0, 0, 200, 0], channel: 5)
+        )
         fixture.loop.run(for: .milliseconds(1))
         #expect(fixture.controller.data.last?.dropFirst(9) == [0x13, 0x05, 0x02, 0x00, 0x00, 0x00])
         let update = try #require(fixture.controller.commands.last?.decode(LEConnectionUpdate.self))

@@ -59,7 +59,12 @@ struct RecoveryTests {
         let start = fixture.loop.now
         fixture.controller.forgetCommands()
         fixture.controller.vanish()
-        #expect(fixture.loop.run(limit: .seconds(60), until: { fixture.events.all.last == "poweredOn" && fixture.events.all.count > 2 }))
+        #expect(
+            fixture.loop.run(
+                limit: .seconds(60),
+                until: { fixture.events.all.last == "poweredOn" && fixture.events.all.count > 2 }
+            )
+        )
         #expect(fixture.opener.count.load(ordering: .sequentiallyConsistent) == 6)
         // At least 0.1 + 0.2 + 0.4 + 0.8 seconds.
         #expect(fixture.loop.now - start >= .milliseconds(1500))
@@ -79,7 +84,8 @@ struct RecoveryTests {
         fixture.loop.run(for: .seconds(91))
         #expect(
             fixture.events.all
-                == ["poweredOn", "scanRestarted", "resetting: its scan has been silent for 180.0 seconds", "poweredOn"])
+                == ["poweredOn", "scanRestarted", "resetting: its scan has been silent for 180.0 seconds", "poweredOn"]
+        )
     }
 
     @Test("Closing ends what waits, resets the controller and is told")
@@ -89,7 +95,10 @@ struct RecoveryTests {
         let host = fixture.host
         let attempt = fixture.start {
             try await host.connect(
-                toAnyOf: [DeviceAddress(1, isRandom: false)], parameters: ConnectionParameters(), timeout: nil)
+                toAnyOf: [DeviceAddress(1, isRandom: false)],
+                parameters: ConnectionParameters(),
+                timeout: nil
+            )
         }
         try fixture.run { await host.close() }
         #expect(throws: HostError.closed) { try attempt.all.first?.get() }
@@ -98,11 +107,16 @@ struct RecoveryTests {
         #expect(throws: HostError.closed) { try fixture.run { try await host.start() } }
     }
 
-    @Test("Malformed packets are passed over and the link goes on", arguments: [
-        [], [0x04], [0x04, 0x3E], [0x04, 0x3E, 0x05, 0x01], [0x04, 0x13, 0x01, 0x05], [0x02, 0x40, 0x20, 0xFF, 0xFF],
-        [0x02, 0x40, 0x20, 0x02, 0x00, 0x01], [0x09, 0x01, 0x02], [0x04, 0x3E, 0x02, 0x02, 0xFF], [0x01, 0x03, 0x0C, 0x00],
-        [0x02, 0x40, 0x10, 0x01, 0x00, 0x00], [0x04, 0x0E, 0x01, 0x01], [0x04, 0xEE, 0x00],
-    ] as [[UInt8]])
+    @Test(
+        "Malformed packets are passed over and the link goes on",
+        arguments: [
+            [], [0x04], [0x04, 0x3E], [0x04, 0x3E, 0x05, 0x01], [0x04, 0x13, 0x01, 0x05],
+            [0x02, 0x40, 0x20, 0xFF, 0xFF],
+            [0x02, 0x40, 0x20, 0x02, 0x00, 0x01], [0x09, 0x01, 0x02], [0x04, 0x3E, 0x02, 0x02, 0xFF],
+            [0x01, 0x03, 0x0C, 0x00],
+            [0x02, 0x40, 0x10, 0x01, 0x00, 0x00], [0x04, 0x0E, 0x01, 0x01], [0x04, 0xEE, 0x00],
+        ] as [[UInt8]]
+    )
     func malformed(packet: [UInt8]) throws {
         let fixture = HostFixture()
         try fixture.bringUp()

@@ -54,7 +54,8 @@ final class ScriptedController: Transport, @unchecked Sendable {
     func forgetData() { data = [] }
 
     func start(
-        onPacket: @escaping @Sendable (RawSpan) -> Void, onEnd: @escaping @Sendable (TransportError) -> Void
+        onPacket: @escaping @Sendable (RawSpan) -> Void,
+        onEnd: @escaping @Sendable (TransportError) -> Void
     ) {
         self.onPacket = onPacket
         self.onEnd = onEnd
@@ -123,45 +124,69 @@ final class ScriptedController: Transport, @unchecked Sendable {
                 ReadLocalVersionInformation.self,
                 .success(
                     .init(
-                        hciVersion: .v54, hciSubversion: 1, lmpVersion: .v54, companyIdentifier: 0x05F1, lmpSubversion: 2)))
+                        hciVersion: .v54,
+                        hciSubversion: 1,
+                        lmpVersion: .v54,
+                        companyIdentifier: 0x05F1,
+                        lmpSubversion: 2
+                    )
+                )
+            )
         case ReadLocalSupportedCommands.opcode:
             return Self.complete(ReadLocalSupportedCommands.self, .success(.init(supportedCommands: supportedCommands)))
         case ReadLocalSupportedFeatures.opcode:
             return Self.complete(
                 ReadLocalSupportedFeatures.self,
-                .success(.init(lmpFeatures: [.brEdrNotSupported, .leSupportedController])))
+                .success(.init(lmpFeatures: [.brEdrNotSupported, .leSupportedController]))
+            )
         case LEReadLocalSupportedFeatures.opcode:
-            let features: LEFeatures = profile.usesExtendedCommands ? [.encryption, .extendedAdvertising] : [.encryption]
+            let features: LEFeatures =
+                profile.usesExtendedCommands ? [.encryption, .extendedAdvertising] : [.encryption]
             return Self.complete(LEReadLocalSupportedFeatures.self, .success(.init(leFeatures: features)))
         case ReadBDADDR.opcode:
             return Self.complete(
-                ReadBDADDR.self, .success(.init(bdADDR: DeviceAddress(0x0011_2233_4455, isRandom: false))))
+                ReadBDADDR.self,
+                .success(.init(bdADDR: DeviceAddress(0x0011_2233_4455, isRandom: false)))
+            )
         case LEReadBufferSize.opcode:
             return Self.complete(
                 LEReadBufferSize.self,
                 .success(
                     .init(
                         leACLDataPacketLength: profile.leBuffers.length,
-                        totalNumLEACLDataPackets: profile.leBuffers.count)))
+                        totalNumLEACLDataPackets: profile.leBuffers.count
+                    )
+                )
+            )
         case ReadBufferSize.opcode:
             return Self.complete(
                 ReadBufferSize.self,
                 .success(
                     .init(
-                        aclDataPacketLength: 310, synchronousDataPacketLength: 0, totalNumACLDataPackets: 10,
-                        totalNumSynchronousDataPackets: 0)))
+                        aclDataPacketLength: 310,
+                        synchronousDataPacketLength: 0,
+                        totalNumACLDataPackets: 10,
+                        totalNumSynchronousDataPackets: 0
+                    )
+                )
+            )
         case LEReadSupportedStates.opcode:
             return Self.complete(LEReadSupportedStates.self, .success(.init(leStates: 0x0000_03FF_FFFF_FFFF)))
         case LEReadFilterAcceptListSize.opcode:
             return Self.complete(
-                LEReadFilterAcceptListSize.self, .success(.init(filterAcceptListSize: profile.acceptListSize)))
+                LEReadFilterAcceptListSize.self,
+                .success(.init(filterAcceptListSize: profile.acceptListSize))
+            )
         case LEReadNumberOfSupportedAdvertisingSets.opcode:
             return Self.complete(
                 LEReadNumberOfSupportedAdvertisingSets.self,
-                .success(.init(numSupportedAdvertisingSets: profile.advertisingSets)))
+                .success(.init(numSupportedAdvertisingSets: profile.advertisingSets))
+            )
         case LEReadMaximumAdvertisingDataLength.opcode:
             return Self.complete(
-                LEReadMaximumAdvertisingDataLength.self, .success(.init(maxAdvertisingDataLength: 1650)))
+                LEReadMaximumAdvertisingDataLength.self,
+                .success(.init(maxAdvertisingDataLength: 1650))
+            )
         case LESetExtendedAdvertisingParameters.opcode:
             return Self.complete(LESetExtendedAdvertisingParameters.self, .success(.init(selectedTxPower: 0)))
         case LECreateConnection.opcode, LEExtendedCreateConnection.opcode, Disconnect.opcode, LEConnectionUpdate.opcode:

@@ -11,7 +11,8 @@ private struct Transcript: Equatable {
 }
 
 private func reassemble(
-    _ fragments: [(isStart: Bool, bytes: [UInt8])], maximumPayloadLength: Int = 64
+    _ fragments: [(isStart: Bool, bytes: [UInt8])],
+    maximumPayloadLength: Int = 64
 ) -> Transcript {
     var reassembler = Reassembler(maximumPayloadLength: maximumPayloadLength)
     var transcript = Transcript()

@@ -4,7 +4,8 @@ import L2CAP
 import Testing
 
 private func receive(
-    _ payload: [UInt8], on channel: inout SignalingChannel
+    _ payload: [UInt8],
+    on channel: inout SignalingChannel
 ) -> (action: SignalingChannel.Action, sent: [UInt8]) {
     var buffer = PacketBuffer()
     let action = channel.receive(payload.rawSpan, into: &buffer)
@@ -24,7 +25,10 @@ struct SignalingTests {
         #expect(action == .parameterUpdateRequested(parameters, identifier: 1))
         #expect(sent.isEmpty)
         #expect(
-            PacketBuffer.bytes { channel.answer(.accepted, identifier: 1, into: &$0) } == [0x13, 0x01, 0x02, 0x00, 0, 0])
+            PacketBuffer.bytes { channel.answer(.accepted, identifier: 1, into: &$0) } == [
+                0x13, 0x01, 0x02, 0x00, 0, 0,
+            ]
+        )
     }
 
     @Test(
@@ -87,7 +91,8 @@ struct SignalingTests {
         var channel = SignalingChannel(role: .central)
         #expect(
             receive([0x12, 0] + request.dropFirst(2), on: &channel).action
-                == .malformed(.invalidValue(0, field: "signalling identifier")))
+                == .malformed(.invalidValue(0, field: "signalling identifier"))
+        )
     }
 
     @Test("Our request is paired with its response, a second one waits for it")

@@ -49,7 +49,9 @@ private struct Conversation: Sendable {
 
     func header() throws {
         try Output.standard.line("    time  " + column("peripheral") + "central")
-        try Output.standard.line("   -----  " + column(String(repeating: "-", count: 40)) + String(repeating: "-", count: 40))
+        try Output.standard.line(
+            "   -----  " + column(String(repeating: "-", count: 40)) + String(repeating: "-", count: 40)
+        )
     }
 
     func peripheral(_ text: String) throws {
@@ -87,11 +89,23 @@ private struct HeartRatePeripheral {
                 uuid: "180D",
                 characteristics: [
                     CharacteristicDefinition(
-                        uuid: "2A37", properties: .notify, permissions: [], value: .stored([0x00, 60])),
+                        uuid: "2A37",
+                        properties: .notify,
+                        permissions: [],
+                        value: .stored([0x00, 60])
+                    ),
                     CharacteristicDefinition(
-                        uuid: "2A38", properties: .read, permissions: .read, value: .stored([0x01])),
+                        uuid: "2A38",
+                        properties: .read,
+                        permissions: .read,
+                        value: .stored([0x01])
+                    ),
                     CharacteristicDefinition(
-                        uuid: "2A39", properties: .write, permissions: .write, value: .stored([0x00], maximumLength: 1)),
+                        uuid: "2A39",
+                        properties: .write,
+                        permissions: .write,
+                        value: .stored([0x00], maximumLength: 1)
+                    ),
                 ]
             )
         ])
@@ -120,7 +134,10 @@ private struct HeartRatePeripheral {
         ])
         advertisement = try await adapter.peripheral.startAdvertising(
             AdvertisementConfiguration(
-                advertisingData: data, scanResponseData: AdvertisingData([.completeLocalName("Heart")])))
+                advertisingData: data,
+                scanResponseData: AdvertisingData([.completeLocalName("Heart")])
+            )
+        )
         try conversation.peripheral("advertising Heart Rate as \(try await adapter.information.identityAddress)")
     }
 
@@ -160,7 +177,8 @@ private struct HeartRateCentral {
         try conversation.central("scanning for Heart Rate")
         for try await advertisement in adapter.central.scan(ScanOptions(serviceUUIDs: ["180D"], name: "Heart")) {
             try conversation.central(
-                "found \(advertisement.localName ?? "?") at \(advertisement.address), \(advertisement.rssi ?? 0) dBm")
+                "found \(advertisement.localName ?? "?") at \(advertisement.address), \(advertisement.rssi ?? 0) dBm"
+            )
             return advertisement.address
         }
         throw BLEError.notFound("no advertisement of the sensor")

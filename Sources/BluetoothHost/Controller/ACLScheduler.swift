@@ -88,7 +88,9 @@ struct ACLScheduler {
     ///
     /// The packet's headers go in front of the fragment, over what of the frame has been sent before.
     private func sendFragment(
-        of frame: inout PacketBuffer, on queue: OutboundQueue, send: (RawSpan) -> Void
+        of frame: inout PacketBuffer,
+        on queue: OutboundQueue,
+        send: (RawSpan) -> Void
     ) -> Bool {
         let length = min(frame.count, packetLength)
         ACLHeader(

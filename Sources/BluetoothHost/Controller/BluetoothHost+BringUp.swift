@@ -54,7 +54,8 @@ extension BluetoothHost {
 
     /// Sends a command that the controller may lack; nil where it does, or refuses.
     private func optional<C: Command>(
-        _ command: C, in commands: SupportedCommands
+        _ command: C,
+        in commands: SupportedCommands
     ) async throws(CommandFailure) -> C.ReturnParameters? {
         guard commands.contains(C.self) else { return nil }
         do throws(CommandFailure) {
@@ -139,7 +140,9 @@ extension BluetoothHost {
                 information.maximumTransmitTime = lengths.supportedMaxTxTime
                 _ = try await optional(
                     LEWriteSuggestedDefaultDataLength(
-                        suggestedMaxTxOctets: lengths.supportedMaxTxOctets, suggestedMaxTxTime: lengths.supportedMaxTxTime),
+                        suggestedMaxTxOctets: lengths.supportedMaxTxOctets,
+                        suggestedMaxTxTime: lengths.supportedMaxTxTime
+                    ),
                     in: commands
                 )
             }

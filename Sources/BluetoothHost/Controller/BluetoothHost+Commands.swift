@@ -39,7 +39,10 @@ extension BluetoothHost {
 
     func receive(_ event: borrowing CommandComplete) {
         let exchange = commands.receiveAnswer(
-            to: event.commandOpcode, credits: event.numHCICommandPackets, isSuccessStatus: false)
+            to: event.commandOpcode,
+            credits: event.numHCICommandPackets,
+            isSuccessStatus: false
+        )
         if let exchange {
             timers.cancel(commandTimer)
             if event.status != .success { metrics.commandFailures.increment() }
@@ -50,7 +53,10 @@ extension BluetoothHost {
 
     func receive(_ event: CommandStatus) {
         let exchange = commands.receiveAnswer(
-            to: event.commandOpcode, credits: event.numHCICommandPackets, isSuccessStatus: event.status == .success)
+            to: event.commandOpcode,
+            credits: event.numHCICommandPackets,
+            isSuccessStatus: event.status == .success
+        )
         if let exchange {
             timers.cancel(commandTimer)
             if event.status == .success {

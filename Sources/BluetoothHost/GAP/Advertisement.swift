@@ -64,7 +64,9 @@ public struct ScanOptions: Sendable, Hashable {
         if serviceUUIDs.isEmpty && name == nil { return true }
         let data = advertisement.data
         if let name {
-            guard let localName = data.localName, localName.lowercased().contains(name.lowercased()) else { return false }
+            guard let localName = data.localName, localName.lowercased().contains(name.lowercased()) else {
+                return false
+            }
         }
         return serviceUUIDs.isEmpty || data.serviceUUIDs.contains { serviceUUIDs.contains($0) }
     }

@@ -61,8 +61,15 @@ struct AdvertisingReceipt: ~Escapable {
 
     @_lifetime(copy data)
     init(
-        address: DeviceAddress, rssi: Int8, isConnectable: Bool, isScannable: Bool, isLegacy: Bool, isScanResponse: Bool,
-        isTruncated: Bool = false, advertisingSetIdentifier: UInt8? = nil, data: RawSpan
+        address: DeviceAddress,
+        rssi: Int8,
+        isConnectable: Bool,
+        isScannable: Bool,
+        isLegacy: Bool,
+        isScanResponse: Bool,
+        isTruncated: Bool = false,
+        advertisingSetIdentifier: UInt8? = nil,
+        data: RawSpan
     ) {
         self.address = address
         // 127 is the controller's way to say that it does not know.

@@ -12,7 +12,8 @@ extension BluetoothHost {
         try check(configuration, against: information)
         guard advertiser.entries.count < information.numberOfAdvertisingSets, let handle = advertiser.freeHandle else {
             throw .notSupported(
-                "this controller can advertise \(information.numberOfAdvertisingSets) set(s) at a time; stop another first")
+                "this controller can advertise \(information.numberOfAdvertisingSets) set(s) at a time; stop another first"
+            )
         }
         let identifier = AdvertisementIdentifier(value: makeIdentifier())
         try await withCheckedContinuation { (continuation: CheckedContinuation<Result<Void, HostError>, Never>) in
@@ -35,7 +36,8 @@ extension BluetoothHost {
     }
 
     private func check(
-        _ configuration: AdvertisementConfiguration, against information: ControllerInformation
+        _ configuration: AdvertisementConfiguration,
+        against information: ControllerInformation
     ) throws(HostError) {
         let interval = configuration.interval
         guard interval >= .milliseconds(20), interval <= .milliseconds(10_240) else {
@@ -53,7 +55,8 @@ extension BluetoothHost {
             guard length <= information.maximumAdvertisingDataLength else {
                 throw .invalidArgument(
                     "advertising data has \(length) octets; this controller takes at most "
-                        + "\(information.maximumAdvertisingDataLength)")
+                        + "\(information.maximumAdvertisingDataLength)"
+                )
             }
         }
     }
@@ -125,7 +128,8 @@ extension BluetoothHost {
     private func setEnabled(_ isEnabled: Bool, _ entry: Advertiser.Entry) async throws(CommandFailure) {
         if information?.usesExtendedCommands == true {
             try await perform(
-                LESetExtendedAdvertisingEnable(enable: isEnabled, sets: [.init(advertisingHandle: entry.handle)]))
+                LESetExtendedAdvertisingEnable(enable: isEnabled, sets: [.init(advertisingHandle: entry.handle)])
+            )
         } else {
             try await perform(LESetAdvertisingEnable(advertisingEnable: isEnabled))
         }
@@ -141,7 +145,8 @@ extension BluetoothHost {
     }
 
     private func configureLegacy(
-        _ entry: Advertiser.Entry, _ information: ControllerInformation
+        _ entry: Advertiser.Entry,
+        _ information: ControllerInformation
     ) async throws(CommandFailure) {
         let configuration = entry.configuration
         let interval = configuration.interval.inUnits(of: .microseconds(625))
@@ -162,20 +167,24 @@ extension BluetoothHost {
             )
         )
         try await perform(
-            LESetAdvertisingData(advertisingData: LegacyAdvertisingData(configuration.advertisingData.bytes)))
+            LESetAdvertisingData(advertisingData: LegacyAdvertisingData(configuration.advertisingData.bytes))
+        )
         if type != .nonConnectableUndirected {
             try await perform(
-                LESetScanResponseData(scanResponseData: LegacyAdvertisingData(configuration.scanResponseData.bytes)))
+                LESetScanResponseData(scanResponseData: LegacyAdvertisingData(configuration.scanResponseData.bytes))
+            )
         }
     }
 
     private func configureExtended(
-        _ entry: Advertiser.Entry, _ information: ControllerInformation
+        _ entry: Advertiser.Entry,
+        _ information: ControllerInformation
     ) async throws(CommandFailure) {
         let configuration = entry.configuration
         let interval = UInt32(configuration.interval.inUnits(of: .microseconds(625)))
         let usesExtendedPDUs = configuration.usesExtendedPDUs(maximumLegacyLength: 31)
-        let randomAddress = configuration.address ?? (information.identityAddress.isRandom ? information.identityAddress : nil)
+        let randomAddress =
+            configuration.address ?? (information.identityAddress.isRandom ? information.identityAddress : nil)
         try await perform(
             LESetExtendedAdvertisingParameters(
                 advertisingHandle: entry.handle,
@@ -188,7 +197,8 @@ extension BluetoothHost {
         )
         if let randomAddress {
             try await perform(
-                LESetAdvertisingSetRandomAddress(advertisingHandle: entry.handle, randomAddress: randomAddress))
+                LESetAdvertisingSetRandomAddress(advertisingHandle: entry.handle, randomAddress: randomAddress)
+            )
         }
         if usesExtendedPDUs {
             try await setExtendedData(configuration.extendedAdvertisingData.bytes, of: entry, isScanResponse: false)
@@ -205,7 +215,9 @@ extension BluetoothHost {
 
     /// Gives the controller data in fragments of what one command can carry (Vol 4, Part E, 7.8.54).
     private func setExtendedData(
-        _ data: [UInt8], of entry: Advertiser.Entry, isScanResponse: Bool
+        _ data: [UInt8],
+        of entry: Advertiser.Entry,
+        isScanResponse: Bool
     ) async throws(CommandFailure) {
         var rest = data[...]
         var isFirst = true
@@ -223,13 +235,19 @@ extension BluetoothHost {
             if isScanResponse {
                 try await perform(
                     LESetExtendedScanResponseData(
-                        advertisingHandle: entry.handle, operation: operation,
-                        scanResponseData: AdvertisingDataFragment(piece)))
+                        advertisingHandle: entry.handle,
+                        operation: operation,
+                        scanResponseData: AdvertisingDataFragment(piece)
+                    )
+                )
             } else {
                 try await perform(
                     LESetExtendedAdvertisingData(
-                        advertisingHandle: entry.handle, operation: operation,
-                        advertisingData: AdvertisingDataFragment(piece)))
+                        advertisingHandle: entry.handle,
+                        operation: operation,
+                        advertisingData: AdvertisingDataFragment(piece)
+                    )
+                )
             }
         } while !rest.isEmpty
     }

@@ -8,7 +8,9 @@ extension BluetoothHost {
     /// An address that is connected already, by this host as the central, gives that link. Cancelling the task ends the
     /// attempt. Attempts outlive a recovery of the controller.
     package func connect(
-        toAnyOf addresses: Set<DeviceAddress>, parameters: ConnectionParameters, timeout: Duration?
+        toAnyOf addresses: Set<DeviceAddress>,
+        parameters: ConnectionParameters,
+        timeout: Duration?
     ) async throws(HostError) -> LinkIdentifier {
         guard power != .closed else { throw .closed }
         guard power != .off else { throw .notReady }
@@ -38,7 +40,12 @@ extension BluetoothHost {
         }
         connector.attempts.append(
             ConnectionAttempt(
-                identifier: identifier, addresses: addresses, parameters: parameters, timer: timer, completion: completion)
+                identifier: identifier,
+                addresses: addresses,
+                parameters: parameters,
+                timer: timer,
+                completion: completion
+            )
         )
         reconcileConnections()
     }
@@ -190,7 +197,8 @@ extension BluetoothHost {
 
     /// Ends a link and waits until it is gone.
     package func disconnect(
-        _ identifier: LinkIdentifier, reason: HCI.ErrorCode = .remoteUserTerminatedConnection
+        _ identifier: LinkIdentifier,
+        reason: HCI.ErrorCode = .remoteUserTerminatedConnection
     ) async {
         guard let link = linksByIdentifier[identifier] else { return }
         if !link.isDisconnecting {

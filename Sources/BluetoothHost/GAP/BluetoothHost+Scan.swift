@@ -7,7 +7,8 @@ extension BluetoothHost {
     ///
     /// - Parameter deliver: is called on the loop.
     package func startScan(
-        _ options: ScanOptions, deliver: @escaping @Sendable (ScanEvent) -> Void
+        _ options: ScanOptions,
+        deliver: @escaping @Sendable (ScanEvent) -> Void
     ) -> ScanIdentifier {
         let identifier = ScanIdentifier(value: makeIdentifier())
         guard power != .closed else {
@@ -75,8 +76,11 @@ extension BluetoothHost {
         } else {
             try await perform(
                 LESetScanParameters(
-                    leScanType: type, leScanInterval: parameters.interval, leScanWindow: parameters.window,
-                    ownAddressType: ownAddressType)
+                    leScanType: type,
+                    leScanInterval: parameters.interval,
+                    leScanWindow: parameters.window,
+                    ownAddressType: ownAddressType
+                )
             )
         }
     }
@@ -84,7 +88,8 @@ extension BluetoothHost {
     private func setScanEnabled(_ isEnabled: Bool, filtersDuplicates: Bool) async throws(CommandFailure) {
         if information?.usesExtendedCommands == true {
             try await perform(
-                LESetExtendedScanEnable(enable: isEnabled, filterDuplicates: filtersDuplicates ? .enabled : .disabled))
+                LESetExtendedScanEnable(enable: isEnabled, filterDuplicates: filtersDuplicates ? .enabled : .disabled)
+            )
         } else {
             try await perform(LESetScanEnable(leScanEnable: isEnabled, filterDuplicates: filtersDuplicates))
         }
@@ -158,8 +163,10 @@ extension BluetoothHost {
             guard let address = report.address.deviceAddress else { continue }
             let type = report.eventType
             let source = ExtendedReportAssembler.Source(
-                address: address, advertisingSetIdentifier: report.advertisingSID,
-                isScanResponse: type.contains(.scanResponse))
+                address: address,
+                advertisingSetIdentifier: report.advertisingSID,
+                isScanResponse: type.contains(.scanResponse)
+            )
             let status: ExtendedReportAssembler.Status =
                 switch type.dataStatus {
                 case .complete: .complete

@@ -32,7 +32,9 @@ struct ExtendedReportAssembler {
     ///
     /// - Returns: nil while more is to come. Where the first piece is the whole, `data` is nil: use the piece itself.
     mutating func receive(
-        _ piece: RawSpan, from source: Source, status: Status
+        _ piece: RawSpan,
+        from source: Source,
+        status: Status
     ) -> (data: [UInt8]?, isTruncated: Bool)? {
         switch status {
         case .moreToCome:

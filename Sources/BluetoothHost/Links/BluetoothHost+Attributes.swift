@@ -101,7 +101,9 @@ extension BluetoothHost {
 
     /// Gives a client the app's answer. Nothing happens where the client is gone or waits no more.
     package func answer(
-        _ request: UInt64, on identifier: LinkIdentifier, with result: Result<[UInt8], ATT.ErrorCode>
+        _ request: UInt64,
+        on identifier: LinkIdentifier,
+        with result: Result<[UInt8], ATT.ErrorCode>
     ) {
         guard let link = linksByIdentifier[identifier] else { return }
         var buffer = pool.take()
@@ -112,7 +114,8 @@ extension BluetoothHost {
 
     /// Publishes services; accesses to their values that are the app's go to `handler`.
     package func publish(
-        _ definitions: [ServiceDefinition], handler: AccessHandler? = nil
+        _ definitions: [ServiceDefinition],
+        handler: AccessHandler? = nil
     ) throws(DatabaseError) -> [PublishedService] {
         let published = try server.publish(definitions)
         for service in published {
@@ -173,7 +176,9 @@ extension BluetoothHost {
 
     /// Notifies one client, once there is room; nothing is sent where it does not want to be notified.
     package func notify(
-        _ value: [UInt8], of handle: AttributeHandle, to identifier: LinkIdentifier
+        _ value: [UInt8],
+        of handle: AttributeHandle,
+        to identifier: LinkIdentifier
     ) async throws(HostError) {
         try await waitForRoom(on: identifier)
         let link = try link(identifier)
@@ -186,7 +191,9 @@ extension BluetoothHost {
 
     /// Indicates to one client and waits for its confirmation; nothing is sent where it does not want to be indicated to.
     package func indicate(
-        _ value: [UInt8], of handle: AttributeHandle, to identifier: LinkIdentifier
+        _ value: [UInt8],
+        of handle: AttributeHandle,
+        to identifier: LinkIdentifier
     ) async throws(HostError) {
         let link = try link(identifier)
         guard link.session.configuration(of: handle).contains(.indication) else { return }
@@ -197,7 +204,9 @@ extension BluetoothHost {
     }
 
     private func queueIndication(
-        _ value: [UInt8], of handle: AttributeHandle, on link: Link,
+        _ value: [UInt8],
+        of handle: AttributeHandle,
+        on link: Link,
         completion: @escaping (Result<Void, HostError>) -> Void
     ) {
         link.indications.append(Link.Indication(handle: handle, value: value, completion: completion))
@@ -229,7 +238,8 @@ extension BluetoothHost {
 
     /// Runs a client's procedure; cancelling the task gives it up.
     package func perform<P: ClientProcedure>(
-        _ procedure: P, on identifier: LinkIdentifier
+        _ procedure: P,
+        on identifier: LinkIdentifier
     ) async throws(HostError) -> P.Output {
         let link = try link(identifier)
         let cancellation = Cancellation()
@@ -284,13 +294,16 @@ extension BluetoothHost {
 
     /// Writes without a response, once there is room (Vol 3, Part G, 4.9.1).
     package func writeWithoutResponse(
-        _ value: [UInt8], to handle: AttributeHandle, on identifier: LinkIdentifier
+        _ value: [UInt8],
+        to handle: AttributeHandle,
+        on identifier: LinkIdentifier
     ) async throws(HostError) {
         try await waitForRoom(on: identifier)
         let link = try link(identifier)
         guard value.count <= link.bearer.mtu - 3 else {
             throw .invalidArgument(
-                "a write without response carries at most \(link.bearer.mtu - 3) octets on this link, not \(value.count)")
+                "a write without response carries at most \(link.bearer.mtu - 3) octets on this link, not \(value.count)"
+            )
         }
         var buffer = pool.take()
         WriteCommand(handle: handle, value: value.rawSpan).encode(into: &buffer)
@@ -320,7 +333,9 @@ extension BluetoothHost {
     /// Calls `deliver` on the loop with each value that the server sends of an attribute, until
     /// ``removeSubscriber(_:of:on:)`` or the link's end.
     package func addSubscriber(
-        of handle: AttributeHandle, on identifier: LinkIdentifier, deliver: @escaping @Sendable (HandleValue) -> Void
+        of handle: AttributeHandle,
+        on identifier: LinkIdentifier,
+        deliver: @escaping @Sendable (HandleValue) -> Void
     ) throws(HostError) -> UInt64 {
         let link = try link(identifier)
         let subscriber = makeIdentifier()
@@ -339,7 +354,9 @@ extension BluetoothHost {
             if opcode == .multipleHandleValueNotification {
                 let notification = try MultipleHandleValueNotification(decoding: pdu)
                 var entries = notification.entries
-                while let entry = entries.next() { deliver(entry.value, of: entry.handle, isIndication: false, on: link) }
+                while let entry = entries.next() {
+                    deliver(entry.value, of: entry.handle, isIndication: false, on: link)
+                }
             } else {
                 let notification = try HandleValueNotification(decoding: pdu)
                 deliver(notification.value, of: notification.handle, isIndication: false, on: link)
@@ -363,7 +380,11 @@ extension BluetoothHost {
     private func deliver(_ value: RawSpan, of handle: AttributeHandle, isIndication: Bool, on link: Link) {
         guard let subscribers = link.subscribers[handle] else { return }
         let value = HandleValue(
-            handle: handle, value: [UInt8](copying: value), isIndication: isIndication, time: loop.now)
+            handle: handle,
+            value: [UInt8](copying: value),
+            isIndication: isIndication,
+            time: loop.now
+        )
         for deliver in subscribers.values { deliver(value) }
     }
 }

@@ -58,7 +58,8 @@ extension BluetoothHost {
 
     /// Changes the connection's parameters, as the central, or asks the central to, as the peripheral.
     package func updateParameters(
-        _ parameters: ConnectionParameters, of identifier: LinkIdentifier
+        _ parameters: ConnectionParameters,
+        of identifier: LinkIdentifier
     ) async throws(HostError) {
         let link = try link(identifier)
         guard parameters.isValid else { throw .invalidArgument("connection parameters out of range") }
@@ -85,8 +86,11 @@ extension BluetoothHost {
             }
         case .peripheral:
             let request = ConnectionParameterUpdateRequest(
-                intervalMin: parameters.intervalMinimum, intervalMax: parameters.intervalMaximum,
-                latency: parameters.latency, timeout: parameters.timeout)
+                intervalMin: parameters.intervalMinimum,
+                intervalMax: parameters.intervalMaximum,
+                latency: parameters.latency,
+                timeout: parameters.timeout
+            )
             var buffer = pool.take()
             do throws(SignalingChannel.RequestError) {
                 try link.signaling.requestParameterUpdate(request, at: loop.now, into: &buffer)
@@ -125,7 +129,8 @@ extension BluetoothHost {
         do throws(CommandFailure) {
             // On the 1M PHY an octet takes 8 us; 14 octets surround the payload (Vol 6, Part B, 4.5.10).
             try await perform(
-                LESetDataLength(connectionHandle: link.handle, txOctets: octets, txTime: (octets + 14) * 8))
+                LESetDataLength(connectionHandle: link.handle, txOctets: octets, txTime: (octets + 14) * 8)
+            )
         } catch {
             throw .command(error)
         }

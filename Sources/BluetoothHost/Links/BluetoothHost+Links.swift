@@ -14,7 +14,11 @@ extension BluetoothHost {
     func addLink(_ connection: NewConnection) -> Link {
         let identifier = LinkIdentifier(value: makeIdentifier())
         let link = Link(
-            identifier, connection, session: ServerSession(server: server), offeredMTU: configuration.mtu)
+            identifier,
+            connection,
+            session: ServerSession(server: server),
+            offeredMTU: configuration.mtu
+        )
         links[link.handle] = link
         linksByIdentifier[identifier] = link
         metrics.links.record(links.count)
@@ -31,8 +35,11 @@ extension BluetoothHost {
         if information.maximumTransmitOctets > 27, information.commands.contains(LESetDataLength.self) {
             sendAndForget(
                 LESetDataLength(
-                    connectionHandle: link.handle, txOctets: information.maximumTransmitOctets,
-                    txTime: information.maximumTransmitTime))
+                    connectionHandle: link.handle,
+                    txOctets: information.maximumTransmitOctets,
+                    txTime: information.maximumTransmitTime
+                )
+            )
         }
         if link.role == .central { requestMTU(on: link) }
     }
@@ -131,9 +138,13 @@ extension BluetoothHost {
             send(buffer, on: .signaling, of: link)
             sendAndForget(
                 LEConnectionUpdate(
-                    connectionHandle: link.handle, connectionIntervalMin: request.intervalMin,
-                    connectionIntervalMax: request.intervalMax, maxLatency: request.latency,
-                    supervisionTimeout: request.timeout))
+                    connectionHandle: link.handle,
+                    connectionIntervalMin: request.intervalMin,
+                    connectionIntervalMax: request.intervalMax,
+                    maxLatency: request.latency,
+                    supervisionTimeout: request.timeout
+                )
+            )
         case .parameterUpdateFinished(let response):
             pool.giveBack(buffer)
             finishParameterUpdate(of: link, response)
@@ -188,28 +199,39 @@ extension BluetoothHost {
         guard let link = links[event.connectionHandle] else { return }
         if event.status == .success {
             link.parameters = NegotiatedConnectionParameters(
-                interval: event.connectionInterval, latency: event.peripheralLatency,
-                supervisionTimeout: event.supervisionTimeout)
+                interval: event.connectionInterval,
+                latency: event.peripheralLatency,
+                supervisionTimeout: event.supervisionTimeout
+            )
         }
         let waiters = link.parameterWaiters
         link.parameterWaiters = []
         for waiter in waiters {
             waiter(
                 event.status == .success
-                    ? .success(()) : .failure(.command(.status(event.status, LEConnectionUpdate.opcode))))
+                    ? .success(()) : .failure(.command(.status(event.status, LEConnectionUpdate.opcode)))
+            )
         }
     }
 
     /// The peer asks for other parameters through the link layer: they are granted where they are valid.
     func parametersRequested(_ event: LERemoteConnectionParameterRequest) {
         let request = ConnectionParameterUpdateRequest(
-            intervalMin: event.intervalMin, intervalMax: event.intervalMax, latency: event.maxLatency,
-            timeout: event.timeout)
+            intervalMin: event.intervalMin,
+            intervalMax: event.intervalMax,
+            latency: event.maxLatency,
+            timeout: event.timeout
+        )
         if request.isValid {
             sendAndForget(
                 LERemoteConnectionParameterRequestReply(
-                    connectionHandle: event.connectionHandle, intervalMin: event.intervalMin,
-                    intervalMax: event.intervalMax, maxLatency: event.maxLatency, timeout: event.timeout))
+                    connectionHandle: event.connectionHandle,
+                    intervalMin: event.intervalMin,
+                    intervalMax: event.intervalMax,
+                    maxLatency: event.maxLatency,
+                    timeout: event.timeout
+                )
+            )
         } else {
             sendAndForget(LERemoteConnectionParameterRequestNegativeReply(connectionHandle: event.connectionHandle))
         }

@@ -111,8 +111,10 @@ final class Link {
         signaling = SignalingChannel(role: role)
         bearer = Bearer(offeredMTU: Int(offeredMTU))
         parameters = NegotiatedConnectionParameters(
-            interval: connection.interval, latency: connection.latency,
-            supervisionTimeout: connection.supervisionTimeout)
+            interval: connection.interval,
+            latency: connection.latency,
+            supervisionTimeout: connection.supervisionTimeout
+        )
         self.session = session
     }
 

@@ -101,7 +101,10 @@ extension AdvertisingData {
             guard let company = try? reader.readUInt16() else { return }
             result.append(
                 ManufacturerData(
-                    company: CompanyIdentifier(rawValue: company), data: [UInt8](copying: reader.readRemaining())))
+                    company: CompanyIdentifier(rawValue: company),
+                    data: [UInt8](copying: reader.readRemaining())
+                )
+            )
         }
         return result
     }

@@ -22,7 +22,9 @@ public struct DiscoverCharacteristics: ClientProcedure {
     }
 
     public mutating func receive(
-        _ response: RawSpan, mtu: Int, into buffer: inout PacketBuffer
+        _ response: RawSpan,
+        mtu: Int,
+        into buffer: inout PacketBuffer
     ) -> ClientStep<[DiscoveredCharacteristic]> {
         guard let response = try? ReadByTypeResponse(decoding: response), response.length == 7 || response.length == 21
         else { return .finished(.failure(.malformedResponse(.readByTypeRequest))) }
@@ -55,7 +57,9 @@ public struct DiscoverCharacteristics: ClientProcedure {
     }
 
     public mutating func receive(
-        _ error: ErrorResponse, mtu: Int, into buffer: inout PacketBuffer
+        _ error: ErrorResponse,
+        mtu: Int,
+        into buffer: inout PacketBuffer
     ) -> ClientStep<[DiscoveredCharacteristic]> {
         error.error == .attributeNotFound ? finish() : fail(with: error)
     }
@@ -79,7 +83,9 @@ public struct DiscoverDescriptors: ClientProcedure {
     }
 
     public mutating func receive(
-        _ response: RawSpan, mtu: Int, into buffer: inout PacketBuffer
+        _ response: RawSpan,
+        mtu: Int,
+        into buffer: inout PacketBuffer
     ) -> ClientStep<[DiscoveredDescriptor]> {
         guard let response = try? FindInformationResponse(decoding: response) else {
             return .finished(.failure(.malformedResponse(.findInformationRequest)))
@@ -95,7 +101,9 @@ public struct DiscoverDescriptors: ClientProcedure {
     }
 
     public mutating func receive(
-        _ error: ErrorResponse, mtu: Int, into buffer: inout PacketBuffer
+        _ error: ErrorResponse,
+        mtu: Int,
+        into buffer: inout PacketBuffer
     ) -> ClientStep<[DiscoveredDescriptor]> {
         error.error == .attributeNotFound ? .finished(.success(descriptors)) : fail(with: error)
     }

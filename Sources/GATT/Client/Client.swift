@@ -32,7 +32,8 @@ public final class Client {
     /// Queues a procedure. The owner then calls ``nextRequest(mtu:into:)`` where the bearer is free.
     @discardableResult
     public func perform<P: ClientProcedure>(
-        _ procedure: P, completion: @escaping (Result<P.Output, ClientError>) -> Void
+        _ procedure: P,
+        completion: @escaping (Result<P.Output, ClientError>) -> Void
     ) -> ProcedureIdentifier {
         lastIdentifier += 1
         let identifier = ProcedureIdentifier(value: lastIdentifier)
@@ -94,7 +95,10 @@ public final class Client {
     ///
     /// - Returns: the opcode of the request that was written.
     public func securityElevated(
-        _ result: Result<Void, ATT.ErrorCode>, handle: AttributeHandle, mtu: Int, into buffer: inout PacketBuffer
+        _ result: Result<Void, ATT.ErrorCode>,
+        handle: AttributeHandle,
+        mtu: Int,
+        into buffer: inout PacketBuffer
     ) -> Opcode? {
         guard hasElevated, let running, let opcode = request.first.flatMap(Opcode.init(rawValue:)) else { return nil }
         switch result {
@@ -154,7 +158,9 @@ private final class TypedProcedureBox<P: ClientProcedure>: ProcedureBox {
     private var completion: ((Result<P.Output, ClientError>) -> Void)?
 
     init(
-        _ identifier: ProcedureIdentifier, _ procedure: P, _ completion: @escaping (Result<P.Output, ClientError>) -> Void
+        _ identifier: ProcedureIdentifier,
+        _ procedure: P,
+        _ completion: @escaping (Result<P.Output, ClientError>) -> Void
     ) {
         self.procedure = procedure
         self.completion = completion

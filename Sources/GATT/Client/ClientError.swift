@@ -25,7 +25,8 @@ extension ClientError: CustomStringConvertible {
         case .attribute(let error, let handle, _): "\(error) (attribute \(handle))"
         case .malformedResponse(let opcode): "the peer's answer to \(opcode) is malformed"
         case .handlesOutOfOrder(let opcode): "the peer's answer to \(opcode) has handles out of order"
-        case .valueMismatch(let handle): "the peer understood another value for attribute \(handle); nothing was written"
+        case .valueMismatch(let handle):
+            "the peer understood another value for attribute \(handle); nothing was written"
         case .bearerClosed: "the link was lost"
         case .cancelled: "cancelled"
         case .invalidArgument: "the request cannot be sent as it is"

@@ -24,13 +24,17 @@ public protocol ClientProcedure: Sendable {
 
     /// Takes an Error Response to the last request.
     mutating func receive(
-        _ error: ErrorResponse, mtu: Int, into buffer: inout PacketBuffer
+        _ error: ErrorResponse,
+        mtu: Int,
+        into buffer: inout PacketBuffer
     ) -> ClientStep<Output>
 }
 
 extension ClientProcedure {
     public mutating func receive(
-        _ error: ErrorResponse, mtu: Int, into buffer: inout PacketBuffer
+        _ error: ErrorResponse,
+        mtu: Int,
+        into buffer: inout PacketBuffer
     ) -> ClientStep<Output> {
         fail(with: error)
     }
@@ -39,11 +43,17 @@ extension ClientProcedure {
         .finished(
             .failure(
                 .attribute(
-                    error.error, handle: error.handle, request: Opcode(rawValue: error.requestOpcode) ?? .errorResponse)))
+                    error.error,
+                    handle: error.handle,
+                    request: Opcode(rawValue: error.requestOpcode) ?? .errorResponse
+                )
+            )
+        )
     }
 
     func send<PDU: ProtocolDataUnit & ~Escapable>(
-        _ request: borrowing PDU, into buffer: inout PacketBuffer
+        _ request: borrowing PDU,
+        into buffer: inout PacketBuffer
     ) -> ClientStep<Output> {
         request.encode(into: &buffer)
         return .send(PDU.opcode)

@@ -45,7 +45,9 @@ public struct DiscoverAll: ClientProcedure {
     }
 
     public mutating func receive(
-        _ response: RawSpan, mtu: Int, into buffer: inout PacketBuffer
+        _ response: RawSpan,
+        mtu: Int,
+        into buffer: inout PacketBuffer
     ) -> ClientStep<[DiscoveredService]> {
         switch state {
         case .primaryServices(var procedure):
@@ -74,7 +76,9 @@ public struct DiscoverAll: ClientProcedure {
     }
 
     public mutating func receive(
-        _ error: ErrorResponse, mtu: Int, into buffer: inout PacketBuffer
+        _ error: ErrorResponse,
+        mtu: Int,
+        into buffer: inout PacketBuffer
     ) -> ClientStep<[DiscoveredService]> {
         switch state {
         case .primaryServices(var procedure):
@@ -101,7 +105,10 @@ public struct DiscoverAll: ClientProcedure {
 
     /// Goes on with the step of the procedure under way, or keeps its result and starts the next.
     private mutating func advance<Part: Sendable>(
-        _ step: ClientStep<Part>, _ mtu: Int, _ buffer: inout PacketBuffer, keep: (inout DiscoverAll, Part) -> Void
+        _ step: ClientStep<Part>,
+        _ mtu: Int,
+        _ buffer: inout PacketBuffer,
+        keep: (inout DiscoverAll, Part) -> Void
     ) -> ClientStep<[DiscoveredService]> {
         switch step {
         case .send(let opcode): return .send(opcode)
@@ -131,7 +138,10 @@ public struct DiscoverAll: ClientProcedure {
     }
 
     private mutating func nextDescriptors(
-        service: Int, after characteristic: Int, _ mtu: Int, _ buffer: inout PacketBuffer
+        service: Int,
+        after characteristic: Int,
+        _ mtu: Int,
+        _ buffer: inout PacketBuffer
     ) -> ClientStep<[DiscoveredService]> {
         let characteristics = services[service].characteristics
         for index in characteristics.indices where index > characteristic {

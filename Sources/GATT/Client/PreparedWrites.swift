@@ -36,7 +36,10 @@ public struct PreparedWrites: ClientProcedure {
     }
 
     private mutating func prepare(
-        write index: Int, offset: Int, mtu: Int, into buffer: inout PacketBuffer
+        write index: Int,
+        offset: Int,
+        mtu: Int,
+        into buffer: inout PacketBuffer
     ) -> ClientStep<Void> {
         let write = writes[index]
         let length = min(write.value.count - offset, mtu - 5)
@@ -76,7 +79,9 @@ public struct PreparedWrites: ClientProcedure {
     }
 
     public mutating func receive(
-        _ error: ErrorResponse, mtu: Int, into buffer: inout PacketBuffer
+        _ error: ErrorResponse,
+        mtu: Int,
+        into buffer: inout PacketBuffer
     ) -> ClientStep<Void> {
         switch state {
         case .preparing:

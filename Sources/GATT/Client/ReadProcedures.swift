@@ -16,7 +16,9 @@ public struct ReadValue: ClientProcedure {
     }
 
     public mutating func receive(
-        _ response: RawSpan, mtu: Int, into buffer: inout PacketBuffer
+        _ response: RawSpan,
+        mtu: Int,
+        into buffer: inout PacketBuffer
     ) -> ClientStep<[UInt8]> {
         guard let response = try? ReadResponse(decoding: response) else {
             return .finished(.failure(.malformedResponse(.readRequest)))
@@ -37,7 +39,9 @@ public struct ReadLongValue: ClientProcedure {
     }
 
     public mutating func receive(
-        _ response: RawSpan, mtu: Int, into buffer: inout PacketBuffer
+        _ response: RawSpan,
+        mtu: Int,
+        into buffer: inout PacketBuffer
     ) -> ClientStep<[UInt8]> {
         // Read Response and Read Blob Response have the same form. What is beyond ATT_MTU is asked for again.
         let part = response.extracting(first: min(response.byteCount, mtu)).extracting(droppingFirst: 1)
@@ -49,7 +53,9 @@ public struct ReadLongValue: ClientProcedure {
     }
 
     public mutating func receive(
-        _ error: ErrorResponse, mtu: Int, into buffer: inout PacketBuffer
+        _ error: ErrorResponse,
+        mtu: Int,
+        into buffer: inout PacketBuffer
     ) -> ClientStep<[UInt8]> {
         // A value that ends where a part ends may be found out only by asking for more.
         if !value.isEmpty, error.error == .invalidOffset || error.error == .attributeNotLong {
@@ -83,7 +89,9 @@ public struct ReadUsingUUID: ClientProcedure {
     }
 
     public mutating func receive(
-        _ response: RawSpan, mtu: Int, into buffer: inout PacketBuffer
+        _ response: RawSpan,
+        mtu: Int,
+        into buffer: inout PacketBuffer
     ) -> ClientStep<[TypedValue]> {
         guard let response = try? ReadByTypeResponse(decoding: response) else {
             return .finished(.failure(.malformedResponse(.readByTypeRequest)))
@@ -99,7 +107,9 @@ public struct ReadUsingUUID: ClientProcedure {
     }
 
     public mutating func receive(
-        _ error: ErrorResponse, mtu: Int, into buffer: inout PacketBuffer
+        _ error: ErrorResponse,
+        mtu: Int,
+        into buffer: inout PacketBuffer
     ) -> ClientStep<[TypedValue]> {
         if error.error == .attributeNotFound, !values.isEmpty { return .finished(.success(values)) }
         return fail(with: error)

@@ -13,11 +13,14 @@ public struct DiscoverServices: ClientProcedure {
     public mutating func start(mtu: Int, into buffer: inout PacketBuffer) -> ClientStep<[DiscoveredService]> {
         send(
             ReadByGroupTypeRequest(range: walk.range, groupType: isPrimary ? .primaryService : .secondaryService),
-            into: &buffer)
+            into: &buffer
+        )
     }
 
     public mutating func receive(
-        _ response: RawSpan, mtu: Int, into buffer: inout PacketBuffer
+        _ response: RawSpan,
+        mtu: Int,
+        into buffer: inout PacketBuffer
     ) -> ClientStep<[DiscoveredService]> {
         guard let response = try? ReadByGroupTypeResponse(decoding: response) else {
             return .finished(.failure(.malformedResponse(.readByGroupTypeRequest)))
@@ -32,13 +35,20 @@ public struct DiscoverServices: ClientProcedure {
             }
             services.append(
                 DiscoveredService(
-                    uuid: uuid, isPrimary: isPrimary, handle: entry.handle, endHandle: entry.endGroupHandle))
+                    uuid: uuid,
+                    isPrimary: isPrimary,
+                    handle: entry.handle,
+                    endHandle: entry.endGroupHandle
+                )
+            )
         }
         return walk.isAtEnd ? .finished(.success(services)) : start(mtu: mtu, into: &buffer)
     }
 
     public mutating func receive(
-        _ error: ErrorResponse, mtu: Int, into buffer: inout PacketBuffer
+        _ error: ErrorResponse,
+        mtu: Int,
+        into buffer: inout PacketBuffer
     ) -> ClientStep<[DiscoveredService]> {
         error.error == .attributeNotFound ? .finished(.success(services)) : fail(with: error)
     }
@@ -58,7 +68,9 @@ public struct DiscoverServicesByUUID: ClientProcedure {
     }
 
     public mutating func receive(
-        _ response: RawSpan, mtu: Int, into buffer: inout PacketBuffer
+        _ response: RawSpan,
+        mtu: Int,
+        into buffer: inout PacketBuffer
     ) -> ClientStep<[DiscoveredService]> {
         guard let response = try? FindByTypeValueResponse(decoding: response) else {
             return .finished(.failure(.malformedResponse(.findByTypeValueRequest)))
@@ -69,13 +81,16 @@ public struct DiscoverServicesByUUID: ClientProcedure {
                 return .finished(.failure(.handlesOutOfOrder(.findByTypeValueRequest)))
             }
             services.append(
-                DiscoveredService(uuid: uuid, isPrimary: true, handle: entry.handle, endHandle: entry.endGroupHandle))
+                DiscoveredService(uuid: uuid, isPrimary: true, handle: entry.handle, endHandle: entry.endGroupHandle)
+            )
         }
         return walk.isAtEnd ? .finished(.success(services)) : start(mtu: mtu, into: &buffer)
     }
 
     public mutating func receive(
-        _ error: ErrorResponse, mtu: Int, into buffer: inout PacketBuffer
+        _ error: ErrorResponse,
+        mtu: Int,
+        into buffer: inout PacketBuffer
     ) -> ClientStep<[DiscoveredService]> {
         error.error == .attributeNotFound ? .finished(.success(services)) : fail(with: error)
     }
@@ -103,7 +118,9 @@ public struct FindIncludedServices: ClientProcedure {
     }
 
     public mutating func receive(
-        _ response: RawSpan, mtu: Int, into buffer: inout PacketBuffer
+        _ response: RawSpan,
+        mtu: Int,
+        into buffer: inout PacketBuffer
     ) -> ClientStep<[IncludedService]> {
         if let include = unresolved.popLast() {
             guard let response = try? ReadResponse(decoding: response),
@@ -127,7 +144,10 @@ public struct FindIncludedServices: ClientProcedure {
             guard let handle = try? reader.readUInt16(), let end = try? reader.readUInt16(), handle != 0, handle <= end
             else { return .malformedResponse(.readByTypeRequest) }
             let include = Include(
-                declaration: entry.handle, handle: AttributeHandle(handle), end: AttributeHandle(end))
+                declaration: entry.handle,
+                handle: AttributeHandle(handle),
+                end: AttributeHandle(end)
+            )
             if let uuid = try? reader.readUInt16() {
                 append(include, BluetoothUUID(uuid))
             } else {
@@ -141,7 +161,12 @@ public struct FindIncludedServices: ClientProcedure {
     private mutating func append(_ include: Include, _ uuid: BluetoothUUID) {
         services.append(
             IncludedService(
-                uuid: uuid, declarationHandle: include.declaration, handle: include.handle, endHandle: include.end))
+                uuid: uuid,
+                declarationHandle: include.declaration,
+                handle: include.handle,
+                endHandle: include.end
+            )
+        )
     }
 
     private mutating func next(mtu: Int, into buffer: inout PacketBuffer) -> ClientStep<[IncludedService]> {
@@ -150,7 +175,9 @@ public struct FindIncludedServices: ClientProcedure {
     }
 
     public mutating func receive(
-        _ error: ErrorResponse, mtu: Int, into buffer: inout PacketBuffer
+        _ error: ErrorResponse,
+        mtu: Int,
+        into buffer: inout PacketBuffer
     ) -> ClientStep<[IncludedService]> {
         unresolved.isEmpty && error.error == .attributeNotFound ? .finished(.success(services)) : fail(with: error)
     }

@@ -13,7 +13,9 @@ public struct ExchangeMTU: ClientProcedure {
     }
 
     public mutating func receive(
-        _ response: RawSpan, mtu: Int, into buffer: inout PacketBuffer
+        _ response: RawSpan,
+        mtu: Int,
+        into buffer: inout PacketBuffer
     ) -> ClientStep<UInt16> {
         guard let response = try? ExchangeMTUResponse(decoding: response) else {
             return .finished(.failure(.malformedResponse(.exchangeMTURequest)))
@@ -36,7 +38,9 @@ public struct ReadMultipleValues: ClientProcedure {
     }
 
     public mutating func receive(
-        _ response: RawSpan, mtu: Int, into buffer: inout PacketBuffer
+        _ response: RawSpan,
+        mtu: Int,
+        into buffer: inout PacketBuffer
     ) -> ClientStep<[UInt8]> {
         guard let response = try? ReadMultipleResponse(decoding: response) else {
             return .finished(.failure(.malformedResponse(.readMultipleRequest)))
@@ -60,7 +64,9 @@ public struct ReadMultipleVariableValues: ClientProcedure {
     }
 
     public mutating func receive(
-        _ response: RawSpan, mtu: Int, into buffer: inout PacketBuffer
+        _ response: RawSpan,
+        mtu: Int,
+        into buffer: inout PacketBuffer
     ) -> ClientStep<[[UInt8]]> {
         guard let response = try? ReadMultipleVariableResponse(decoding: response) else {
             return .finished(.failure(.malformedResponse(.readMultipleVariableRequest)))

@@ -69,7 +69,9 @@ struct DatabaseBuilder {
         for include in definition.includes {
             let target = try resolve(include, of: definition, among: plans)
             add(
-                try cursor.take(nil), .include, .read,
+                try cursor.take(nil),
+                .include,
+                .read,
                 declaration { buffer in
                     buffer.append(target.handle.rawValue)
                     buffer.append(target.end.rawValue)
@@ -83,23 +85,35 @@ struct DatabaseBuilder {
             characteristics.append(try lay(characteristic, &cursor))
         }
         return PublishedService(
-            uuid: definition.uuid, handle: plan.handle, endHandle: plan.end, characteristics: characteristics)
+            uuid: definition.uuid,
+            handle: plan.handle,
+            endHandle: plan.end,
+            characteristics: characteristics
+        )
     }
 
     private mutating func lay(
-        _ definition: CharacteristicDefinition, _ cursor: inout HandleCursor
+        _ definition: CharacteristicDefinition,
+        _ cursor: inout HandleCursor
     ) throws(DatabaseError) -> PublishedCharacteristic {
         let handle = try cursor.take(definition.handle)
         let valueHandle = try cursor.take(nil)
         add(
-            handle, .characteristic, .read,
+            handle,
+            .characteristic,
+            .read,
             declaration { buffer in
                 buffer.append(definition.properties.rawValue)
                 buffer.append(valueHandle.rawValue)
                 definition.uuid.wireForm.encode(into: &buffer)
             }
         )
-        add(valueHandle, definition.uuid.wireForm, definition.permissions, try content(definition.value, definition.uuid))
+        add(
+            valueHandle,
+            definition.uuid.wireForm,
+            definition.permissions,
+            try content(definition.value, definition.uuid)
+        )
         var clientConfigurationHandle: AttributeHandle?
         var descriptorHandles: [AttributeHandle] = []
         for descriptor in definition.completeDescriptors {
@@ -114,19 +128,27 @@ struct DatabaseBuilder {
             add(handle, descriptor.uuid.wireForm, descriptor.permissions, content)
         }
         return PublishedCharacteristic(
-            uuid: definition.uuid, handle: handle, valueHandle: valueHandle,
-            clientConfigurationHandle: clientConfigurationHandle, descriptorHandles: descriptorHandles)
+            uuid: definition.uuid,
+            handle: handle,
+            valueHandle: valueHandle,
+            clientConfigurationHandle: clientConfigurationHandle,
+            descriptorHandles: descriptorHandles
+        )
     }
 
     private func resolve(
-        _ include: ServiceDefinition.Include, of definition: ServiceDefinition, among plans: [Plan]
+        _ include: ServiceDefinition.Include,
+        of definition: ServiceDefinition,
+        among plans: [Plan]
     ) throws(DatabaseError) -> (handle: AttributeHandle, end: AttributeHandle, uuid: BluetoothUUID) {
         switch include {
         case .index(let index):
             guard plans.indices.contains(index) else { throw .noSuchInclude(definition.uuid) }
             return (plans[index].handle, plans[index].end, plans[index].definition.uuid)
         case .handle(let handle):
-            if let plan = plans.first(where: { $0.handle == handle }) { return (handle, plan.end, plan.definition.uuid) }
+            if let plan = plans.first(where: { $0.handle == handle }) {
+                return (handle, plan.end, plan.definition.uuid)
+            }
             guard let service = services.first(where: { $0.handle == handle }) else {
                 throw .noSuchInclude(definition.uuid)
             }
@@ -135,7 +157,8 @@ struct DatabaseBuilder {
     }
 
     private func content(
-        _ value: CharacteristicDefinition.Value, _ uuid: BluetoothUUID
+        _ value: CharacteristicDefinition.Value,
+        _ uuid: BluetoothUUID
     ) throws(DatabaseError) -> Attribute.Content {
         switch value {
         case .handled: return uuid == .clientSupportedFeatures ? .clientSupportedFeatures : .handled
@@ -152,7 +175,10 @@ struct DatabaseBuilder {
     }
 
     private mutating func add(
-        _ handle: AttributeHandle, _ type: BluetoothUUID, _ permissions: AttributePermissions, _ content: Attribute.Content
+        _ handle: AttributeHandle,
+        _ type: BluetoothUUID,
+        _ permissions: AttributePermissions,
+        _ content: Attribute.Content
     ) {
         add(Attribute(handle: handle, type: type, content: content, permissions: permissions, groupEnd: handle))
     }
@@ -203,7 +229,11 @@ extension CharacteristicDefinition {
             if self.permissions.contains(.readAuthenticated) { permissions.insert(.writeAuthenticated) }
             complete.append(
                 DescriptorDefinition(
-                    uuid: .clientCharacteristicConfiguration, value: .stored([0, 0]), permissions: permissions))
+                    uuid: .clientCharacteristicConfiguration,
+                    value: .stored([0, 0]),
+                    permissions: permissions
+                )
+            )
         }
         if properties.contains(.extendedProperties), isMissing(.characteristicExtendedProperties) {
             let isWritable = descriptors.contains {
@@ -211,7 +241,10 @@ extension CharacteristicDefinition {
             }
             complete.append(
                 DescriptorDefinition(
-                    uuid: .characteristicExtendedProperties, value: .stored([isWritable ? 0x03 : 0x01, 0x00])))
+                    uuid: .characteristicExtendedProperties,
+                    value: .stored([isWritable ? 0x03 : 0x01, 0x00])
+                )
+            )
         }
         return complete + descriptors
     }

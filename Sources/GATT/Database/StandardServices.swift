@@ -25,8 +25,12 @@ extension ServiceDefinition {
                 readOnly(
                     .peripheralPreferredConnectionParameters,
                     octets(
-                        preferredParameters.minimum, preferredParameters.maximum, preferredParameters.latency,
-                        preferredParameters.timeout)),
+                        preferredParameters.minimum,
+                        preferredParameters.maximum,
+                        preferredParameters.latency,
+                        preferredParameters.timeout
+                    )
+                ),
                 readOnly(.centralAddressResolution, [supportsAddressResolution ? 1 : 0]),
             ]
         )
@@ -38,17 +42,30 @@ extension ServiceDefinition {
             uuid: .genericAttributeService,
             characteristics: [
                 CharacteristicDefinition(
-                    uuid: .serviceChanged, properties: .indicate, permissions: [],
-                    value: .stored([0x01, 0x00, 0xFF, 0xFF])),
+                    uuid: .serviceChanged,
+                    properties: .indicate,
+                    permissions: [],
+                    value: .stored([0x01, 0x00, 0xFF, 0xFF])
+                ),
                 CharacteristicDefinition(
-                    uuid: .clientSupportedFeatures, properties: [.read, .write], permissions: [.read, .write],
-                    value: .handled),
+                    uuid: .clientSupportedFeatures,
+                    properties: [.read, .write],
+                    permissions: [.read, .write],
+                    value: .handled
+                ),
                 CharacteristicDefinition(
-                    uuid: .databaseHash, properties: .read, permissions: .read,
-                    value: .stored(Array(repeating: 0, count: 16))),
+                    uuid: .databaseHash,
+                    properties: .read,
+                    permissions: .read,
+                    value: .stored(Array(repeating: 0, count: 16))
+                ),
                 // No features: EATT is not supported (Vol 3, Part G, 7.4).
                 CharacteristicDefinition(
-                    uuid: .serverSupportedFeatures, properties: .read, permissions: .read, value: .stored([0])),
+                    uuid: .serverSupportedFeatures,
+                    properties: .read,
+                    permissions: .read,
+                    value: .stored([0])
+                ),
             ]
         )
     }

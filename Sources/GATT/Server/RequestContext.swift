@@ -41,7 +41,8 @@ struct RequestContext {
     // MARK: Discovery
 
     private func findInformation(
-        _ request: FindInformationRequest, into buffer: inout PacketBuffer
+        _ request: FindInformationRequest,
+        into buffer: inout PacketBuffer
     ) throws(Interruption) {
         var isShort: Bool?
         try forEachAttribute(in: request.range) { attribute in
@@ -84,7 +85,8 @@ struct RequestContext {
     }
 
     private func readByGroupType(
-        _ request: ReadByGroupTypeRequest, into buffer: inout PacketBuffer
+        _ request: ReadByGroupTypeRequest,
+        into buffer: inout PacketBuffer
     ) throws(Interruption) {
         guard request.range.isValid else { throw .error(.invalidHandle, request.range.start) }
         guard request.groupType == .primaryService || request.groupType == .secondaryService else {
@@ -94,7 +96,11 @@ struct RequestContext {
         try forEachAttribute(in: request.range) { attribute in
             guard attribute.type == request.groupType, let value = attribute.storedValue else { return true }
             return writer.append(
-                handle: attribute.handle, end: attribute.groupEnd, value: value.rawSpan, to: &buffer)
+                handle: attribute.handle,
+                end: attribute.groupEnd,
+                value: value.rawSpan,
+                to: &buffer
+            )
         }
         if writer.isEmpty { throw .error(.attributeNotFound, request.range.start) }
     }
@@ -118,7 +124,8 @@ struct RequestContext {
 
     /// Walks the attributes of a range until `body` returns false.
     private func forEachAttribute(
-        in range: HandleRange, _ body: (Attribute) throws(Interruption) -> Bool
+        in range: HandleRange,
+        _ body: (Attribute) throws(Interruption) -> Bool
     ) throws(Interruption) {
         guard range.isValid else { throw .error(.invalidHandle, range.start) }
         let database = database
@@ -149,7 +156,8 @@ struct RequestContext {
     /// What the app has answered, or the question to it.
     @discardableResult
     private func answer(
-        to access: AccessRequest.Kind, at handle: AttributeHandle
+        to access: AccessRequest.Kind,
+        at handle: AttributeHandle
     ) throws(Interruption) -> [UInt8] {
         switch answers[access] {
         case .success(let value): return value
@@ -229,7 +237,11 @@ struct RequestContext {
         _ = try writable(request.handle)
         try session.prepare(
             AttributeWrite(
-                handle: request.handle, offset: Int(request.offset), value: [UInt8](copying: request.partValue)))
+                handle: request.handle,
+                offset: Int(request.offset),
+                value: [UInt8](copying: request.partValue)
+            )
+        )
         PrepareWriteResponse(handle: request.handle, offset: request.offset, partValue: request.partValue)
             .encode(into: &buffer)
     }

@@ -81,7 +81,9 @@ public final class ServerSession {
     ///
     /// An answer to what nobody waits for any more is ignored.
     public func complete(
-        _ identifier: UInt64, with result: Result<[UInt8], ATT.ErrorCode>, into buffer: inout PacketBuffer
+        _ identifier: UInt64,
+        with result: Result<[UInt8], ATT.ErrorCode>,
+        into buffer: inout PacketBuffer
     ) -> ServerAction {
         guard var pending, pending.identifier == identifier else { return .nothing }
         self.pending = nil
@@ -110,7 +112,11 @@ public final class ServerSession {
             case .access(let kind):
                 nextIdentifier += 1
                 pending = Pending(
-                    request: [UInt8](copying: pdu), identifier: nextIdentifier, access: kind, answers: answers)
+                    request: [UInt8](copying: pdu),
+                    identifier: nextIdentifier,
+                    access: kind,
+                    answers: answers
+                )
                 return .access(AccessRequest(identifier: nextIdentifier, kind: kind))
             }
         }
@@ -171,7 +177,9 @@ public final class ServerSession {
         if needsEncryption, !security.isEncrypted {
             throw .error(security.hasKey ? .insufficientEncryption : .insufficientAuthentication, attribute.handle)
         }
-        if needsAuthentication, !security.isAuthenticated { throw .error(.insufficientAuthentication, attribute.handle) }
+        if needsAuthentication, !security.isAuthenticated {
+            throw .error(.insufficientAuthentication, attribute.handle)
+        }
         if permissions.contains(isRead ? .readAuthorized : .writeAuthorized), !security.isAuthorized {
             throw .error(.insufficientAuthorization, attribute.handle)
         }
@@ -192,7 +200,9 @@ public final class ServerSession {
     }
 
     /// Checks whether a value that needs no app can be written, and gives the value that there would be.
-    func validate(_ write: AttributeWrite, over current: [UInt8]?, _ attribute: Attribute) throws(Interruption) -> [UInt8] {
+    func validate(_ write: AttributeWrite, over current: [UInt8]?, _ attribute: Attribute) throws(Interruption)
+        -> [UInt8]
+    {
         let old = current ?? ownValue(of: attribute) ?? []
         guard write.offset <= old.count else { throw .error(.invalidOffset, write.handle) }
         let new = Array(old.prefix(write.offset)) + write.value
@@ -256,7 +266,10 @@ public final class ServerSession {
                 merged[last].offset + merged[last].value.count == write.offset
             {
                 merged[last] = AttributeWrite(
-                    handle: write.handle, offset: merged[last].offset, value: merged[last].value + write.value)
+                    handle: write.handle,
+                    offset: merged[last].offset,
+                    value: merged[last].value + write.value
+                )
             } else {
                 merged.append(write)
             }

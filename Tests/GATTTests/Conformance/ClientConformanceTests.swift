@@ -32,7 +32,9 @@ private final class RawClient {
     /// The next request of the client's own; empty where there is none.
     func next() throws -> [UInt8] {
         var buffer = PacketBuffer()
-        guard bearer.awaitedRequest == nil, let opcode = client.nextRequest(mtu: bearer.mtu, into: &buffer) else { return [] }
+        guard bearer.awaitedRequest == nil, let opcode = client.nextRequest(mtu: bearer.mtu, into: &buffer) else {
+            return []
+        }
         try bearer.requestWillBeSent(opcode, at: Instant(nanoseconds: 0))
         return [UInt8](copying: buffer.bytes)
     }
@@ -77,7 +79,8 @@ private final class RawClient {
         let handle = AttributeHandle(conformance: operation.handle ?? "")
         let range = HandleRange(
             start: AttributeHandle(conformance: operation.start ?? "0x0001"),
-            end: AttributeHandle(conformance: operation.end ?? "0xffff"))
+            end: AttributeHandle(conformance: operation.end ?? "0xffff")
+        )
         let value = [UInt8](hexadecimal: operation.valueHex ?? "") ?? []
         let uuid = operation.uuid.flatMap { BluetoothUUID($0) }.map { width == .bits16 ? $0.attributeForm : $0 }
         switch operation.op {
@@ -165,7 +168,10 @@ struct ClientConformanceTests {
             #expect(service.endHandle == AttributeHandle(conformance: expected.end))
             for (characteristic, expected) in zip(service.characteristics, expected.characteristics) {
                 #expect(characteristic.uuid == BluetoothUUID(expected.uuid))
-                #expect(characteristic.descriptors.map(\.handle) == expected.descriptors.map { .init(conformance: $0.handle) })
+                #expect(
+                    characteristic.descriptors.map(\.handle)
+                        == expected.descriptors.map { .init(conformance: $0.handle) }
+                )
                 #expect(characteristic.descriptors.map(\.uuid) == expected.descriptors.map { BluetoothUUID($0.uuid) })
             }
             #expect(service.characteristics.count == expected.characteristics.count)

@@ -1,0 +1,67 @@
+"""Every capture that `--capture` has recorded is read by tshark: nothing may be malformed."""
+
+import asyncio
+import os
+import shutil
+from pathlib import Path
+
+# What tshark 4.0 itself gets wrong: a display filter, and why.
+LIMITS = {
+    # An included service with a 128-bit UUID is declared without it (Vol 3, Part G, 3.2); tshark looks for one.
+    "btatt.opcode == 0x09 && btatt.length == 6 && btatt.uuid16 == 0x2802": "include without a UUID",
+    # Long extended advertising data come in several reports, which may cut an AD structure; tshark reads each by itself.
+    "bthci_evt.le_meta_subevent == 0x0d && bthci_evt.le_ext_advts_event_type.legacy == 0": "fragments of advertising data",
+}
+
+# In captures of tests that send malformed packets on purpose only what our side has sent is looked at.
+ON_PURPOSE = "malformed"
+
+
+class Checker:
+    """Reads captures one after the other while the tests go on."""
+
+    def __init__(self):
+        self.available = shutil.which("tshark") is not None
+        self.queue: asyncio.Queue[Path | None] = asyncio.Queue()
+        self.problems: list[str] = []
+        self.count = 0
+        self.worker = asyncio.ensure_future(self.work())
+
+    def submit(self, capture: Path):
+        self.queue.put_nowait(capture)
+
+    async def work(self):
+        while (capture := await self.queue.get()) is not None:
+            if self.available:
+                await self.check(capture)
+
+    async def check(self, capture: Path):
+        display_filter = "_ws.malformed" + "".join(f" && !({each})" for each in LIMITS)
+        if ON_PURPOSE in capture.name:
+            display_filter += " && hci_h4.direction == 0"
+        process = await asyncio.create_subprocess_exec(
+            "nice", "tshark", "-n", "-r", str(capture), "-Y", display_filter,
+            "-T", "fields", "-e", "frame.number", "-e", "_ws.col.Protocol", "-e", "_ws.col.Info",
+            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+        )  # fmt: skip
+        output, errors = await process.communicate()
+        self.count += 1
+        if process.returncode != 0:
+            words = errors.decode(errors="replace").strip().splitlines() or [f"status {process.returncode}"]
+            self.problems.append(f"{capture.name}: {words[-1]}")
+        for line in output.decode(errors="replace").splitlines():
+            self.problems.append(f"{capture.name}: packet {' '.join(line.split(chr(9)))}")
+
+    async def finish(self) -> tuple[str, list[str]]:
+        """`passed`, `failed` or `skipped`, and lines that say why."""
+        self.queue.put_nowait(None)
+        await self.worker
+        if not self.available:
+            state = "failed" if os.environ.get("CI") else "skipped"
+            return state, ["tshark is not installed: run apt-get install tshark"]
+        if self.problems:
+            more = [f"and {len(self.problems) - 20} more"] if len(self.problems) > 20 else []
+            return "failed", self.problems[:20] + more
+        if self.count == 0:
+            return "skipped", ["no test that ran has recorded a capture"]
+        return "passed", [f"nothing malformed in {self.count} captures"]

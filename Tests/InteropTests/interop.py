@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+"""Runs the interoperability tests: `ble` and Bumble over rootcanal, in every pairing and with several controllers."""
+
+import argparse
+import asyncio
+import os
+import shutil
+import sys
+import tempfile
+import time
+import traceback
+from pathlib import Path
+
+import captures
+import hosts
+from controllers import PRESETS, Rootcanal
+from harness import TESTS, World
+from tool import Tool
+
+import central_tests  # noqa: F401, I001  (tests register themselves)
+import server_tests  # noqa: F401
+import recovery_tests  # noqa: F401
+import input_tests  # noqa: F401
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--filter", default="", help="only tests whose name, with its preset before it, has this text")
+    parser.add_argument("--preset", action="append", choices=list(PRESETS), help="only this preset; may be repeated")
+    parser.add_argument("--list", action="store_true", help="list the tests and run none")
+    parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1), help="how many tests run at once")
+    parser.add_argument("--keep", default=str(ROOT / ".build-interop"), help="where captures and logs are left")
+    parser.add_argument("-v", "--verbose", action="store_true", help="print where a test failed")
+    return parser.parse_args()
+
+
+def binary() -> Path:
+    """The `ble` that BLE names, or that was built."""
+    candidates = [os.environ["BLE"]] if os.environ.get("BLE") else [ROOT / f".build/{kind}/ble" for kind in ("release", "debug")]
+    for candidate in map(Path, candidates):
+        if candidate.is_file() and os.access(candidate, os.X_OK):
+            return candidate.resolve()
+    sys.exit(f"interop: no ble at {' or '.join(map(str, candidates))}: run make build, or name one in BLE")
+
+
+class Runner:
+    def __init__(self, options):
+        self.options = options
+        self.binary = binary()
+        self.directory = Path(options.keep)
+        shutil.rmtree(self.directory, ignore_errors=True)
+        self.directory.mkdir(parents=True)
+        self.checker = captures.Checker()
+        self.passed, self.failures = 0, []
+
+    def report(self, name: str, started: float, error: BaseException | None):
+        milliseconds = round((time.monotonic() - started) * 1000)
+        print(f"{'ok    ' if error is None else 'FAILED'} {milliseconds:6} ms  {name}", flush=True)
+        if error is None:
+            self.passed += 1
+            return
+        self.failures.append(name)
+        for line in describe(error, self.options.verbose):
+            print(f"                  {line}", flush=True)
+
+    async def run(self, number: int, test, preset: str | None):
+        name = f"{preset}: {test.name}" if preset else test.name
+        label = f"{number:03}-{preset or 'none'}"
+        started, error = time.monotonic(), None
+        limit = asyncio.timeout(test.deadline)
+        try:
+            with tempfile.TemporaryDirectory() as directory:
+                world = World(Tool(self.binary, self.directory, label, self.checker.submit), Path(directory))
+                async with limit:
+                    if preset is None:
+                        await test.body(world)
+                    else:
+                        log = self.directory / f"{label}-rootcanal.log"
+                        async with Rootcanal(PRESETS[preset], log) as world.rootcanal:
+                            await test.body(world)
+                        if world.rootcanal.gateway is not None:
+                            assert not world.rootcanal.gateway.violations, world.rootcanal.gateway.violations[:3]
+        except Exception as caught:  # noqa: BLE001  (whatever it is, the next test runs)
+            error = caught
+            if isinstance(caught, TimeoutError):
+                words = f"not done within {test.deadline} s" if limit.expired() else "what was waited for did not come"
+                error = AssertionError(words).with_traceback(caught.__traceback__)
+        self.report(name, started, error)
+
+    async def all(self, chosen):
+        numbered = iter(enumerate(chosen, 1))
+
+        async def work():
+            for number, (test, preset) in numbered:
+                await self.run(number, test, preset)
+
+        await asyncio.gather(*(work() for _ in range(self.options.jobs)))
+        started = time.monotonic()
+        state, lines = await self.checker.finish()
+        if state == "skipped":
+            print(f"skipped            captures in tshark: {lines[0]}")
+        elif state == "passed":
+            self.report(f"captures in tshark: {lines[0]}", started, None)
+        else:
+            self.report("captures in tshark", started, AssertionError("\n".join(lines)))
+
+
+def describe(error: BaseException, verbose: bool) -> list[str]:
+    if isinstance(error, BaseExceptionGroup) and not verbose:
+        return [line for each in error.exceptions for line in describe(each, verbose)]
+    if verbose:
+        return "".join(traceback.format_exception(error)).splitlines()
+    kind = "" if isinstance(error, AssertionError) else f"{type(error).__name__}: "
+    places = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.endswith("_tests.py")]
+    where = f" ({Path(places[-1].filename).name}:{places[-1].lineno})" if places else ""
+    return f"{kind}{error}{where}".splitlines() or [kind]
+
+
+def chosen_tests(options) -> list:
+    """Tests with the presets that they run with; None where they need no controller."""
+    return [
+        (test, preset)
+        for preset in [None, *(options.preset or PRESETS)]
+        for test in TESTS
+        if (preset in test.presets if preset else not test.presets)
+        and options.filter.lower() in f"{preset}: {test.name}".lower()
+    ]
+
+
+async def main() -> int:
+    options = arguments()
+    chosen = chosen_tests(options)
+    if options.list:
+        for test, preset in chosen:
+            print(f"{preset}: {test.name}" if preset else test.name)
+        return 0
+    hosts.quiet_logging()
+    started = time.monotonic()
+    runner = Runner(options)
+    await runner.all(chosen)
+    for name in runner.failures:
+        print(f"failed: {name}")
+    print(f"in {time.monotonic() - started:.0f} s, captures and logs in {os.path.relpath(runner.directory)}")
+    print(f"{runner.passed} passed, {len(runner.failures)} failed")
+    return 1 if runner.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(asyncio.run(main()))

@@ -1,0 +1,371 @@
+#!/usr/bin/env python3
+"""Runs `ble` over the HCI sockets of a real kernel, in a virtual machine, against itself and against BlueZ."""
+
+import argparse
+import asyncio
+import json
+import os
+import re
+import shlex
+import shutil
+import sys
+import time
+import traceback
+from pathlib import Path
+
+from bluez import HCI1, INDICATED, NOTIFIED, SERVICE, VALUE, BlueZ
+from machine import OUT, Machine
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+sys.path.insert(0, str(HERE.parent / "InteropTests"))
+import tables  # noqa: E402
+from captures import Checker  # noqa: E402
+
+PROFILE = json.loads((HERE / "profile.json").read_text())
+NAME, ADDRESS = PROFILE["name"], PROFILE["address"]
+OURS_VALUE, OURS_NOTIFY, OURS_INDICATE, OURS_COMMAND, OURS_SECRET = (
+    f"7E57000{number}-5EED-4000-8000-C0FFEE000000" for number in range(1, 6)
+)
+TESTS = []
+
+
+def test(name: str):
+    """Registers a test."""
+
+    def register(body):
+        TESTS.append((name, body))
+        return body
+
+    return register
+
+
+def expect(found, expected, what: str):
+    """Fails where what was found is not what was expected."""
+    if lines := tables.differences(found, expected, what):
+        raise AssertionError("; ".join(lines[:6]))
+
+
+class World:
+    """The machine with `ble` in it."""
+
+    def __init__(self, machine: Machine, binary: Path):
+        self.machine = machine
+        self.binary = binary
+        self.calls = 0
+
+    def script(self, *arguments: str, adapter: str | None = None, under: str = "", machine_readable=True, timeout=None):
+        """A shell's script that runs `ble` with the host's files and libraries."""
+        self.calls += 1
+        words = [*arguments]
+        if machine_readable:
+            words.append("--json")
+        if adapter is not None:
+            words += ["--adapter", adapter]
+            if not under:
+                words += ["--capture", f"{OUT}/captures/{self.calls:02}-{arguments[0]}.btsnoop"]
+        if timeout is not None:
+            words += ["--timeout", str(timeout)]
+        command = f"chroot /host {under} env BLE_STATE_DIR=/run/tmp/state{self.calls} {shlex.quote(str(self.binary))}"
+        return f"{command} {shlex.join(words)}"
+
+    def ble(self, *arguments: str, deadline: float = 40, **options):
+        """Runs `ble` to its end."""
+        return self.machine.run(self.script(*arguments, **options), deadline)
+
+    def start(self, *arguments: str, **options):
+        """Runs `ble` while the context is entered."""
+        return self.machine.start(self.script(*arguments, **options))
+
+    def serve(self, adapter: str):
+        shutil.copy(HERE / "profile.json", self.machine.out / "profile.json")
+        return self.start("serve", f"{OUT}/profile.json", adapter=adapter)
+
+    def hciconfig(self, adapter: str, state: str):
+        self.machine.run(f"hciconfig {adapter} {state}").succeeded()
+
+
+@test("info of hci0 over the user channel")
+def info(world: World):
+    found = world.ble("info", adapter="hci0").succeeded()
+    assert "00:AA:01:00:00:00" in found.output.upper(), found.output
+    assert found.object, "nothing said"
+
+
+@test("info of hci0 over the raw channel, beside the kernel")
+def raw_info(world: World):
+    world.hciconfig("hci0", "up")
+    try:
+        found = world.ble("info", adapter="hci0?channel=raw").succeeded()
+        assert "00:AA:01:00:00:00" in found.output.upper(), found.output
+        status = world.machine.run("hciconfig hci0").output
+        assert re.search(r"\bUP\b", status), f"the kernel's adapter is not up any more: {status}"
+    finally:
+        world.hciconfig("hci0", "down")
+
+
+@test("an adapter that is up is busy, and the error says so")
+def adapter_up(world: World):
+    world.hciconfig("hci0", "up")
+    try:
+        world.ble("info", adapter="hci0").failed("hci0", "busy|in use|up|down|bluetoothd|another")
+        doctor = world.ble("doctor", adapter=None)
+        assert doctor.status != 0 or doctor.output, "doctor finds nothing to say"
+    finally:
+        world.hciconfig("hci0", "down")
+    world.ble("info", adapter="hci0").succeeded()
+
+
+@test("an adapter that another program has is busy, and the error says so")
+def adapter_taken(world: World):
+    with world.serve("hci0") as server:
+        server.event("ready", deadline=40)
+        world.ble("info", adapter="hci0").failed("hci0", "busy|in use|another")
+        world.ble("info", adapter="hci2").succeeded()
+        server.send("quit")
+        server.ended().succeeded()
+    world.ble("info", adapter="hci0").succeeded()
+
+
+@test("an adapter that is not there is told so")
+def adapter_absent(world: World):
+    world.ble("info", adapter="hci7").failed("hci7")
+    world.ble("scan", "--duration", "1", adapter="hci7?channel=raw").failed("hci7")
+
+
+@test("without CAP_NET_ADMIN the error says what is missing")
+def permission(world: World):
+    shutil.copy(world.binary, world.machine.out / "ble")
+    without = "setpriv --bounding-set=-net_admin,-net_raw --inh-caps=-all"
+    world.ble("info", adapter="hci0", under=without).failed("permission|CAP_NET_ADMIN|root|sudo")
+    nobody = World(world.machine, Path(f"{OUT}/ble"))
+    reachable = world.machine.run(f"chroot /host setpriv --reuid=65534 --clear-groups {OUT}/ble --version").status == 0
+    if reachable:
+        another = "setpriv --reuid=65534 --regid=65534 --clear-groups"
+        nobody.ble("info", adapter="hci0", under=another).failed("permission|CAP_NET_ADMIN|root|sudo")
+
+
+@test("adapters lists those of the kernel")
+def adapters(world: World):
+    output = world.ble("adapters", machine_readable=False).succeeded().output
+    assert all(f"hci{index}" in output for index in range(3)), output
+
+
+@test("explore on hci0 finds what serve has on hci1, attribute by attribute")
+def ours_with_ours(world: World):
+    expected = tables.expected_of_profile(PROFILE)
+    with world.serve("hci1") as server:
+        server.event("ready", deadline=40)
+        found = world.ble("explore", ADDRESS, "--address-type", "random", adapter="hci0").succeeded().object
+        services = tables.normalized(found["services"])
+        expect([each for each in services if each["handle"] >= 0x0100], expected, "services")
+        expect(found["mtu"], 517, "mtu")
+        server.event("connected")
+        server.event("disconnected")
+        found = world.ble("explore", NAME, adapter="hci0", timeout=20).succeeded().object
+        expect(found["address"], ADDRESS, "address")
+        server.send("quit")
+        server.ended().succeeded()
+
+
+@test("scan on hci0 sees serve on hci1")
+def ours_scanned(world: World):
+    with world.start("scan", "--duration", "30", adapter="hci0") as scan, world.serve("hci1") as server:
+        server.event("ready", deadline=40)
+        seen = scan.event("advertisement", address=ADDRESS, deadline=30)
+        expect(seen["manufacturerData"], {"FFFF": "c0ffee"}, "manufacturerData")
+        expect([tables.long_uuid(uuid) for uuid in seen["serviceUUIDs"]], [tables.long_uuid("180F")], "serviceUUIDs")
+
+
+@test("values, long ones too, go from hci0 to hci1 and back")
+def ours_values(world: World):
+    peer = (ADDRESS, "--address-type", "random")
+    with world.serve("hci1") as server:
+        server.event("ready", deadline=40)
+        value = bytes(range(256)) * 2
+        world.ble("write", *peer, OURS_VALUE, value.hex(), adapter="hci0").succeeded()
+        found = world.ble("read", *peer, OURS_VALUE, adapter="hci0").succeeded().object
+        expect(found["value"], value.hex(), "value")
+        world.ble("read", *peer, OURS_SECRET, adapter="hci0").failed("insufficient")
+        for characteristic, verb, kind in ((OURS_NOTIFY, "notify", "notification"), (OURS_INDICATE, "indicate", "indication")):
+            values = [bytes([index]) * 100 for index in range(100)]
+            with world.start("subscribe", *peer, characteristic, "--count", "100", adapter="hci0") as subscriber:
+                server.event("subscribed", deadline=40)
+                for each in values:
+                    server.send(f"{verb} {characteristic} {each.hex()}")
+                got = [subscriber.event(kind, deadline=40)["value"] for _ in values]
+                subscriber.ended().succeeded()
+            expect(got, [each.hex() for each in values], kind)
+        lines = "\\n".join(bytes([index]).hex() * 300 for index in range(100))
+        script = world.script("write", *peer, OURS_COMMAND, "-", "--without-response", adapter="hci0")
+        world.machine.run(f"printf '{lines}\\n' | {script}", deadline=60).succeeded()
+        got = [server.event("write", deadline=40)["value"] for _ in range(100)]
+        expect(got, [bytes([index]).hex() * 300 for index in range(100)], "writes without response")
+
+
+@test("BlueZ as the peripheral on hci1: explore, read, write, subscribe")
+def bluez_peripheral(world: World):
+    peer = (HCI1, "--address-type", "public")
+    with BlueZ(world.machine) as bluez:
+        bluez.register()
+        bluez.tell("advertise on", "Advertising object registered")
+        found = world.ble("explore", *peer, adapter="hci0").succeeded().object
+        services = {each["uuid"]: each for each in tables.normalized(found["services"])}
+        assert {tables.long_uuid(uuid) for uuid in ("1800", "1801", "180F", SERVICE)} <= set(services), list(services)
+        battery = services[tables.long_uuid("180F")]["characteristics"][0]
+        expect((battery["uuid"], battery["value"]), (tables.long_uuid("2A19"), "55"), "battery level")
+        ours = {each["uuid"].lower(): each for each in services[SERVICE.upper()]["characteristics"]}
+        expect(sorted(ours), [VALUE, NOTIFIED, INDICATED], "characteristics")
+        expect(ours[VALUE]["value"], "010203", "value")
+        expect(ours[NOTIFIED]["properties"], ["read", "writeWithoutResponse", "write", "notify"], "properties")
+
+        value = bytes(range(256)) * 2
+        world.ble("write", *peer, VALUE, value.hex(), adapter="hci0").succeeded()
+        expect(world.ble("read", *peer, VALUE, adapter="hci0").succeeded().object["value"], value.hex(), "a long value")
+        world.ble("write", *peer, VALUE, "c0ffee", "--without-response", adapter="hci0").succeeded()
+        expect(world.ble("read", *peer, VALUE, adapter="hci0").succeeded().object["value"], "c0ffee", "value")
+
+        # What one central writes, BlueZ's program sends to the other that has subscribed.
+        for characteristic, kind in ((NOTIFIED, "notification"), (INDICATED, "indication")):
+            with world.start("subscribe", *peer, characteristic, "--count", "1", adapter="hci0") as subscriber:
+                bluez.answer(r"AcquireNotify|Notifying: yes|StartNotify|notif", 40)
+                world.ble("write", *peer, characteristic, "abcdef", adapter="hci2").succeeded()
+                expect(subscriber.event(kind, deadline=40)["value"], "abcdef", kind)
+                subscriber.ended().succeeded()
+
+
+@test("BlueZ as the central on hci1: scan, connect, list, read, write, notify")
+def bluez_central(world: World):
+    with BlueZ(world.machine) as bluez:
+        bluez.tell("scan on", "Discovery started")
+        with world.serve("hci0") as server:
+            server.event("ready", deadline=40)
+            bluez.answer(rf"NEW.*Device {ADDRESS} {NAME}", 40)
+            bluez.tell("scan off", "Discovery stopped")
+            bluez.tell(f"connect {ADDRESS}", "Connection successful", 40)
+            server.event("connected")
+            bluez.answer("ServicesResolved: yes", 40)
+            bluez.tell("menu gatt")
+            bluez.tell(f"list-attributes {ADDRESS}")
+            for uuid in (OURS_VALUE, OURS_NOTIFY, OURS_INDICATE, OURS_COMMAND):
+                assert any(uuid.lower() in line for line in bluez.control.output), f"BlueZ has not found {uuid}"
+
+            bluez.tell(f"select-attribute {OURS_VALUE.lower()}")
+            bluez.tell("read", "74 6f 20 62 65 20 72 65 70 6c 61 63 65 64")
+            bluez.tell('write "0x10 0x20 0x30"')
+            expect(server.event("write", deadline=40)["value"], "102030", "written")
+            bluez.tell("read", r"^\s+10 20 30")
+            for characteristic, verb in ((OURS_NOTIFY, "notify"), (OURS_INDICATE, "indicate")):
+                bluez.tell(f"select-attribute {characteristic.lower()}")
+                bluez.tell("notify on", "Notify started")
+                server.event("subscribed")
+                server.send(f"{verb} {characteristic} 0badf00d")
+                bluez.answer(r"^\s+0b ad f0 0d")
+                bluez.tell("notify off", "Notify stopped")
+                server.event("unsubscribed")
+            bluez.tell(f"select-attribute {OURS_COMMAND.lower()}")
+            bluez.tell('write "0xaa" 0 command')
+            expect(server.event("write", deadline=40)["value"], "aa", "written without response")
+            bluez.tell("back")
+            server.send("disconnect")
+            bluez.answer(r"Connected: no", 40)
+            server.event("disconnected")
+            server.send("quit")
+            server.ended().succeeded()
+
+
+@test("bluetoothd that has an adapter up is named as who holds it")
+def bluez_holds(world: World):
+    with BlueZ(world.machine):
+        world.ble("info", adapter="hci1").failed("hci1", "busy|in use|another|bluetoothd|up")
+    world.hciconfig("hci1", "down")
+
+
+def binary() -> Path:
+    """The `ble` that BLE names, or that was built."""
+    candidates = [os.environ["BLE"]] if os.environ.get("BLE") else [ROOT / f".build/{kind}/ble" for kind in ("release", "debug")]
+    for candidate in map(Path, candidates):
+        if candidate.is_file() and os.access(candidate, os.X_OK):
+            return candidate.resolve()
+    sys.exit(f"kernel: no ble at {' or '.join(map(str, candidates))}: run make build, or name one in BLE")
+
+
+def report(name: str, started: float, error: BaseException | None, verbose: bool):
+    milliseconds = round((time.monotonic() - started) * 1000)
+    print(f"{'ok    ' if error is None else 'FAILED'} {milliseconds:6} ms  {name}", flush=True)
+    if error is not None:
+        lines = traceback.format_exception(error) if verbose else [f"{type(error).__name__}: {error}"]
+        for line in "".join(lines).splitlines():
+            print(f"                  {line}", flush=True)
+
+
+async def check_captures(folder: Path) -> tuple[str, list[str]]:
+    checker = Checker()
+    for capture in sorted(folder.glob("*.btsnoop")):
+        checker.submit(capture)
+    return await checker.finish()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--image", type=Path, default=ROOT / ".vm", help="where build-image has put the machine's image")
+    parser.add_argument("--filter", default="", help="only tests whose name has this text")
+    parser.add_argument("--keep", type=Path, default=ROOT / ".build-kernel", help="where captures and logs are left")
+    parser.add_argument("--list", action="store_true", help="list the tests and run none")
+    parser.add_argument("-v", "--verbose", action="store_true", help="print where a test failed")
+    options = parser.parse_args()
+    chosen = [(name, body) for name, body in TESTS if options.filter.lower() in name.lower()]
+    if options.list:
+        for name, _ in chosen:
+            print(name)
+        return 0
+    tool = binary()
+    shutil.rmtree(options.keep, ignore_errors=True)
+    (options.keep / "captures").mkdir(parents=True)
+    os.chmod(options.keep, 0o755)
+    started, passed, failures = time.monotonic(), 0, []
+
+    def done(name, since, error):
+        nonlocal passed
+        report(name, since, error, options.verbose)
+        if error is None:
+            passed += 1
+        else:
+            failures.append(name)
+
+    left = list(chosen)
+    while left:
+        since = time.monotonic()
+        try:
+            with Machine(options.image, options.keep) as machine:
+                print(f"       {round((time.monotonic() - since) * 1000):6} ms  the machine has started", flush=True)
+                world = World(machine, tool)
+                while left and len(machine.free) >= 4:  # a shell that no longer answers is lost; a new machine has all
+                    name, body = left.pop(0)
+                    since, error = time.monotonic(), None
+                    try:
+                        body(world)
+                    except Exception as caught:  # noqa: BLE001  (whatever it is, the next test runs)
+                        error = caught
+                    done(name, since, error)
+        except Exception as error:  # noqa: BLE001
+            done("the machine starts", since, error)
+            break
+    failures += [name for name, _ in left]
+    since = time.monotonic()
+    state, lines = asyncio.run(check_captures(options.keep / "captures"))
+    if state == "skipped":
+        print(f"skipped            captures in tshark: {lines[0]}")
+    elif state == "passed":
+        done(f"captures in tshark: {lines[0]}", since, None)
+    else:
+        done("captures in tshark", since, AssertionError("\n".join(lines)))
+    for name in failures:
+        print(f"failed: {name}")
+    print(f"in {time.monotonic() - started:.0f} s, captures and logs in {os.path.relpath(options.keep)}")
+    print(f"{passed} passed, {len(failures)} failed")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
