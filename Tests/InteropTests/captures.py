@@ -9,6 +9,9 @@ from pathlib import Path
 LIMITS = {
     # An included service with a 128-bit UUID is declared without it (Vol 3, Part G, 3.2); tshark looks for one.
     "btatt.opcode == 0x09 && btatt.length == 6 && btatt.uuid16 == 0x2802": "include without a UUID",
+    "btatt.opcode == 0x0b && btl2cap.length == 5 && btatt.uuid16 == 0x2802": "include without a UUID",
+    # The part of a value after its last octet is empty, and may be asked for (Vol 3, Part F, 3.4.4.5).
+    "btatt.opcode == 0x0d && btl2cap.length == 1": "empty part of a value",
     # Long extended advertising data come in several reports, which may cut an AD structure; tshark reads each by itself.
     "bthci_evt.le_meta_subevent == 0x0d && bthci_evt.le_ext_advts_event_type.legacy == 0": "fragments of advertising data",
 }

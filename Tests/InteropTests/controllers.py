@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import dataclasses
+import random
 import socket
 import struct
 import sys
@@ -50,12 +51,15 @@ PRESETS = {
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on."""
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("", 0))
-        return [each.getsockname()[1] for each in sockets]
+    """Ports that nobody listens on, below those that the kernel gives to outgoing connections."""
+    ports: list[int] = []
+    while len(ports) < count:
+        port = random.randrange(16_000, 32_000)
+        with contextlib.suppress(OSError), socket.socket() as attempt:
+            attempt.bind(("", port))
+            if port not in ports:
+                ports.append(port)
+    return ports
 
 
 async def connect_when_listening(port: int, deadline: float = DEADLINE):
@@ -141,16 +145,21 @@ class Rootcanal:
             (length,) = struct.unpack("<I", await reader.readexactly(4))
             return (await reader.readexactly(length)).decode()
 
-        reader, writer = await connect_when_listening(self.test_port)
-        try:
-            async with asyncio.timeout(DEADLINE):
-                await message(reader)
-                texts = [text.encode() for text in (command, *arguments)]
-                lengths = [bytes([len(text)]) + text for text in texts]
-                writer.write(lengths[0] + bytes([len(arguments)]) + b"".join(lengths[1:]))
-                return await message(reader)
-        finally:
-            writer.close()
+        # Now and then a command is carried out and not answered; it does no harm to give it again.
+        for patience in (1, 2, DEADLINE):
+            reader, writer = await connect_when_listening(self.test_port)
+            try:
+                async with asyncio.timeout(patience):
+                    await message(reader)
+                    texts = [text.encode() for text in (command, *arguments)]
+                    lengths = [bytes([len(text)]) + text for text in texts]
+                    writer.write(lengths[0] + bytes([len(arguments)]) + b"".join(lengths[1:]))
+                    return await message(reader)
+            except TimeoutError:
+                continue
+            finally:
+                writer.close()
+        raise TimeoutError(f"rootcanal does not answer {command}")
 
 
 class Gateway:

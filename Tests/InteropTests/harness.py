@@ -12,7 +12,7 @@ import profiles
 import tables
 from bumble_central import Central
 from controllers import PRESETS, Rootcanal
-from tool import Tool
+from tool import Tool, Unexpected
 
 TESTS: list["Test"] = []
 
@@ -95,6 +95,11 @@ def expect(found, expected, what: str):
         raise AssertionError("; ".join(lines[:6]) + (f"; and {len(lines) - 6} more" if len(lines) > 6 else ""))
 
 
+def brief(value: bytes | None) -> str:
+    """A value in few words."""
+    return "nothing" if value is None else value.hex() if len(value) <= 20 else f"{value[:16].hex()}... ({len(value)} octets)"
+
+
 def stream_values(count: int, length: int = 20) -> list[bytes]:
     """Values that tell their place in a row."""
     return [index.to_bytes(4, "little") + bytes((index + place) % 256 for place in range(length - 4)) for index in range(count)]
@@ -140,8 +145,9 @@ class BumblePeer:
     async def table(self):
         return await self.peripheral.table()
 
-    async def value(self, uuid: str) -> bytes:
-        return self.peripheral.value(uuid)
+    async def has(self, uuid: str, value: bytes):
+        """Sees that the characteristic has the value."""
+        expect(self.peripheral.value(uuid), value, f"the value of {len(value)} octets")
 
     async def bulk(self, total: int) -> list[bytes]:
         await self.peripheral.sink.wait_for(total)
@@ -206,13 +212,15 @@ class ServedPeer:
     def value_handle(self, uuid: str) -> int:
         return profiles.value_handle(uuid)
 
-    async def value(self, uuid: str) -> bytes:
-        """What the characteristic was last given, as the events of writing tell."""
-        value = b""
-        for event in self.process.events:
-            if event["event"] == "write" and event["handle"] == self.value_handle(uuid):
-                value = value[: event["offset"]] + bytes.fromhex(event["value"])
-        return value
+    async def has(self, uuid: str, value: bytes):
+        """Sees that the events of writing tell of the value, whole or in parts."""
+        found = None
+        while found != value:
+            try:
+                event = await self.process.event("write", handle=self.value_handle(uuid), deadline=5)
+            except Unexpected:
+                raise AssertionError(f"events tell of {brief(found)} instead of {brief(value)}") from None
+            found = (found or b"")[: event["offset"]] + bytes.fromhex(event["value"])
 
     def writes(self, uuid: str) -> list[bytes]:
         """All values that were written to a characteristic."""

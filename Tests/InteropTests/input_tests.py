@@ -37,10 +37,11 @@ async def arguments(world: World):
         (("scan", "--duration", "-1"), ""),
         (("scan", "--nonsense"), "nonsense"),
         (("explore",), ""),
-        (("frobnicate",), "frobnicate"),
     ):
         outcome = await world.tool.run(*arguments, adapter=adapter, capture=False, machine_readable=False, deadline=10)
         outcome.failed(mentioned)
+    for arguments in (("frobnicate",), ("--frobnicate",)):
+        (await world.tool.run(*arguments, machine_readable=False, deadline=10)).failed("frobnicate")
 
 
 @test("wrong adapters are told in a line", presets=())

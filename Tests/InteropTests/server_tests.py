@@ -157,9 +157,7 @@ async def writing(world: World):
         for value in (b"\x01", bytes(range(256)) * 2, b"", bytes(range(250))):
             await link.write(store, value)
             expect(await link.read(store), value, f"{len(value)} octets")
-            if value:
-                await peer.process.event("write", handle=store)
-                expect(await peer.value(bumble.STORE), value, "as the events tell it")
+            await peer.has(bumble.STORE, value)
         peer.process.send(f"set {bumble.STORE} 0badcafe")
         peer.process.send(f"set {bumble.TWIN} 00")  # ambiguous, an event says so
         await peer.process.event("error")

@@ -66,7 +66,7 @@ class World:
                 words += ["--capture", f"{OUT}/captures/{self.calls:02}-{arguments[0]}.btsnoop"]
         if timeout is not None:
             words += ["--timeout", str(timeout)]
-        command = f"chroot /host {under} env BLE_STATE_DIR=/run/tmp/state{self.calls} {shlex.quote(str(self.binary))}"
+        command = f"chroot /host {under} /usr/bin/env BLE_STATE_DIR=/run/tmp/state{self.calls} {shlex.quote(str(self.binary))}"
         return f"{command} {shlex.join(words)}"
 
     def ble(self, *arguments: str, deadline: float = 40, **options):
@@ -136,12 +136,12 @@ def adapter_absent(world: World):
 @test("without CAP_NET_ADMIN the error says what is missing")
 def permission(world: World):
     shutil.copy(world.binary, world.machine.out / "ble")
-    without = "setpriv --bounding-set=-net_admin,-net_raw --inh-caps=-all"
+    without = "/usr/bin/setpriv --bounding-set=-net_admin,-net_raw --inh-caps=-all"
     world.ble("info", adapter="hci0", under=without).failed("permission|CAP_NET_ADMIN|root|sudo")
     nobody = World(world.machine, Path(f"{OUT}/ble"))
-    reachable = world.machine.run(f"chroot /host setpriv --reuid=65534 --clear-groups {OUT}/ble --version").status == 0
+    reachable = world.machine.run(f"chroot /host /usr/bin/setpriv --reuid=65534 --clear-groups {OUT}/ble --version").status == 0
     if reachable:
-        another = "setpriv --reuid=65534 --regid=65534 --clear-groups"
+        another = "/usr/bin/setpriv --reuid=65534 --regid=65534 --clear-groups"
         nobody.ble("info", adapter="hci0", under=another).failed("permission|CAP_NET_ADMIN|root|sudo")
 
 

@@ -1,0 +1,202 @@
+import ATT
+import BluetoothTypes
+import ByteCoding
+import Testing
+
+/// A PDU's bytes, and what decoding and encoding makes of them.
+struct Sample: CustomTestStringConvertible, Sendable {
+    let name: String
+    let bytes: [UInt8]
+    let recode: @Sendable ([UInt8]) throws(PacketDecodingError) -> [UInt8]
+
+    var testDescription: String { name }
+
+    init<PDU: ProtocolDataUnit & SendableMetatype>(_ type: PDU.Type, _ bytes: [UInt8]) {
+        name = "\(type)"
+        self.bytes = bytes
+        recode = { bytes throws(PacketDecodingError) in
+            let pdu = try PDU(decoding: bytes.rawSpan)
+            return PacketBuffer.bytes { pdu.encode(into: &$0) }
+        }
+    }
+
+    private init(
+        name: String,
+        _ bytes: [UInt8],
+        _ recode: @escaping @Sendable ([UInt8]) throws(PacketDecodingError) -> [UInt8]
+    ) {
+        self.name = name
+        self.bytes = bytes
+        self.recode = recode
+    }
+
+    /// The same for a PDU that borrows.
+    static func borrowing<PDU: ProtocolDataUnit & SendableMetatype & ~Escapable>(
+        _ type: PDU.Type,
+        _ bytes: [UInt8],
+        name: String
+    )
+        -> Sample
+    {
+        Sample(name: name, bytes) { bytes throws(PacketDecodingError) in
+            let pdu = try PDU(decoding: bytes.rawSpan)
+            return PacketBuffer.bytes { pdu.encode(into: &$0) }
+        }
+    }
+
+    static let all: [Sample] = [
+        Sample(ErrorResponse.self, [0x01, 0x0A, 0x03, 0x00, 0x02]),
+        Sample(ExchangeMTURequest.self, [0x02, 0x05, 0x02]),
+        Sample(ExchangeMTUResponse.self, [0x03, 0xF7, 0x00]),
+        Sample(FindInformationRequest.self, [0x04, 0x01, 0x00, 0xFF, 0xFF]),
+        .borrowing(
+            FindInformationResponse.self,
+            [0x05, 0x01, 0x04, 0x00, 0x01, 0x29],
+            name: "Find Information Response"
+        ),
+        .borrowing(
+            FindByTypeValueRequest.self,
+            [0x06, 0x01, 0x00, 0xFF, 0xFF, 0x00, 0x28, 0x0D, 0x18],
+            name: "Find By Type Value Request"
+        ),
+        .borrowing(FindByTypeValueResponse.self, [0x07, 0x10, 0x00, 0x17, 0x00], name: "Find By Type Value Response"),
+        Sample(ReadByTypeRequest.self, [0x08, 0x01, 0x00, 0xFF, 0xFF, 0x03, 0x28]),
+        .borrowing(
+            ReadByTypeResponse.self,
+            [0x09, 0x07, 0x02, 0x00, 0x02, 0x03, 0x00, 0x00, 0x2A],
+            name: "Read By Type Response"
+        ),
+        Sample(ReadRequest.self, [0x0A, 0x03, 0x00]),
+        .borrowing(ReadResponse.self, [0x0B, 1, 2, 3], name: "Read Response"),
+        Sample(ReadBlobRequest.self, [0x0C, 0x03, 0x00, 0xFF, 0x01]),
+        .borrowing(ReadBlobResponse.self, [0x0D, 1], name: "Read Blob Response"),
+        .borrowing(ReadMultipleRequest.self, [0x0E, 0x03, 0x00, 0x07, 0x00], name: "Read Multiple Request"),
+        .borrowing(ReadMultipleResponse.self, [0x0F, 1, 2, 3], name: "Read Multiple Response"),
+        Sample(ReadByGroupTypeRequest.self, [0x10, 0x01, 0x00, 0xFF, 0xFF, 0x00, 0x28]),
+        .borrowing(
+            ReadByGroupTypeResponse.self,
+            [0x11, 0x06, 0x01, 0x00, 0x04, 0x00, 0x01, 0x18],
+            name: "Read By Group Type Response"
+        ),
+        .borrowing(WriteRequest.self, [0x12, 0x07, 0x00, 1, 2, 3], name: "Write Request"),
+        Sample(WriteResponse.self, [0x13]),
+        .borrowing(PrepareWriteRequest.self, [0x16, 0x07, 0x00, 0x05, 0x00, 1, 2], name: "Prepare Write Request"),
+        .borrowing(PrepareWriteResponse.self, [0x17, 0x07, 0x00, 0x05, 0x00, 1, 2], name: "Prepare Write Response"),
+        Sample(ExecuteWriteRequest.self, [0x18, 0x01]),
+        Sample(ExecuteWriteResponse.self, [0x19]),
+        .borrowing(HandleValueNotification.self, [0x1B, 0x03, 0x00, 1], name: "Handle Value Notification"),
+        .borrowing(HandleValueIndication.self, [0x1D, 0x03, 0x00, 1], name: "Handle Value Indication"),
+        Sample(HandleValueConfirmation.self, [0x1E]),
+        .borrowing(
+            ReadMultipleVariableRequest.self,
+            [0x20, 0x03, 0x00, 0x07, 0x00],
+            name: "Read Multiple Variable Request"
+        ),
+        .borrowing(
+            ReadMultipleVariableResponse.self,
+            [0x21, 0x01, 0x00, 9, 0x02, 0x00, 8, 7],
+            name: "Read Multiple Variable Response"
+        ),
+        .borrowing(
+            MultipleHandleValueNotification.self,
+            [0x23, 0x03, 0x00, 0x01, 0x00, 9, 0x05, 0x00, 0x00, 0x00],
+            name: "Multiple Handle Value Notification"
+        ),
+        .borrowing(WriteCommand.self, [0x52, 0x07, 0x00, 1], name: "Write Command"),
+        .borrowing(
+            SignedWriteCommand.self,
+            [0xD2, 0x07, 0x00, 1, 2, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8],
+            name: "Signed Write Command"
+        ),
+    ]
+}
+
+@Suite("ATT PDUs")
+struct PDUTests {
+    @Test("Each PDU is decoded and encoded to the same bytes", arguments: Sample.all)
+    func roundTrip(sample: Sample) throws {
+        #expect(try sample.recode(sample.bytes) == sample.bytes)
+    }
+
+    @Test("There is a sample of every opcode, and responses follow their requests")
+    func opcodes() {
+        #expect(Set(Sample.all.compactMap { Opcode(rawValue: $0.bytes[0]) }) == Set(Opcode.allCases))
+        for opcode in Opcode.allCases where opcode.kind == .request {
+            #expect(opcode.response?.kind == .response)
+        }
+    }
+
+    @Test(
+        "A cut PDU is an error or a shorter PDU of the same kind, and a flipped bit never traps",
+        arguments: Sample.all
+    )
+    func hostile(sample: Sample) {
+        for length in 0..<sample.bytes.count {
+            let cut = Array(sample.bytes.prefix(length))
+            if let bytes = try? sample.recode(cut) { #expect(bytes == cut) }
+        }
+        #expect((try? sample.recode([])) == nil)
+        for position in sample.bytes.indices {
+            for bit in 0..<8 {
+                var bytes = sample.bytes
+                bytes[position] ^= 1 << UInt8(bit)
+                if let again = try? sample.recode(bytes) { #expect(again.count == bytes.count) }
+            }
+        }
+    }
+
+    @Test(
+        "Lists of impossible lengths are errors",
+        arguments: [
+            [0x05, 0x01, 1, 0, 2], [0x05, 0x03, 1, 0, 2, 0], [0x05, 0x02, 1, 0, 2, 0], [0x05, 0x01],
+            [0x07], [0x07, 1, 0, 2], [0x09, 0x00], [0x09, 0x01, 1], [0x09, 0x05, 1, 0, 2], [0x09, 0x02],
+            [0x11, 0x03, 1, 2, 3],
+            [0x11, 0x06, 1, 0, 2, 0, 3], [0x0E, 1, 0], [0x20, 1, 0], [0x23, 1, 0, 0, 0], [0x23, 1, 0, 9, 0, 1],
+            [0x18, 0x02],
+            [0x08, 1, 0, 2, 0, 1, 2, 3, 4], [0x10, 1, 0, 2, 0, 1], [0xD2, 1, 0, 1, 2, 3],
+        ] as [[UInt8]]
+    )
+    func impossibleLists(bytes: [UInt8]) throws {
+        let sample = try #require(Sample.all.first { $0.bytes[0] == bytes[0] })
+        #expect((try? sample.recode(bytes)) == nil)
+    }
+
+    @Test("Lists are walked entry by entry")
+    func lists() throws {
+        let services: [UInt8] = [0x11, 0x06, 1, 0, 4, 0, 0x00, 0x18, 5, 0, 9, 0, 0x01, 0x18]
+        let response = try ReadByGroupTypeResponse(decoding: services.rawSpan)
+        var entries = response.entries
+        var found: [[UInt16]] = []
+        while let entry = entries.next() {
+            found.append([entry.handle.rawValue, entry.endGroupHandle.rawValue, UInt16(entry.value.byteCount)])
+        }
+        #expect(found == [[1, 4, 2], [5, 9, 2]])
+        let values: [UInt8] = [0x21, 0x02, 0x00, 8, 7, 0x09, 0x00, 1]
+        let variable = try ReadMultipleVariableResponse(decoding: values.rawSpan)
+        var parts = variable.entries
+        var lengths: [[Int]] = []
+        while let part = parts.next() { lengths.append([Int(part.length), part.value.byteCount]) }
+        #expect(lengths == [[2, 2], [9, 1]], "the last value may be cut")
+    }
+
+    @Test("A list response ends with the first entry that does not fit or has another length")
+    func writer() {
+        func write(_ values: [[UInt8]], mtu: Int) -> [UInt8] {
+            PacketBuffer.bytes { buffer in
+                var writer = ListResponseWriter(.readByTypeResponse, mtu: mtu, in: &buffer)
+                for (index, value) in values.enumerated() {
+                    guard writer.append(handle: AttributeHandle(UInt16(index + 1)), value: value.rawSpan, to: &buffer)
+                    else {
+                        break
+                    }
+                }
+                if writer.isEmpty { writer.discard(from: &buffer) }
+            }
+        }
+        #expect(write([[9], [8], [7, 7]], mtu: 23) == [0x09, 0x03, 1, 0, 9, 2, 0, 8])
+        #expect(write([[9], [8], [7]], mtu: 8) == [0x09, 0x03, 1, 0, 9, 2, 0, 8])
+        #expect(write([Array(repeating: 1, count: 40)], mtu: 23).count == 23)
+        #expect(write([Array(repeating: 1, count: 400)], mtu: 517).count == 257, "an entry has at most 255 octets")
+        #expect(write([], mtu: 23).isEmpty)
+    }
+}
