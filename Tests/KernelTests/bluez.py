@@ -19,12 +19,13 @@ class BlueZ:
         try:
             machine.run("[ -e /run/dbus/pid ] || dbus-daemon --system --fork").succeeded()
             self.daemon = stack.enter_context(machine.start("bluetoothd -n -d 2>&1"))
-            self.daemon.line("Bluetooth management interface .* initialized|adapter /org/bluez/hci1 has been enabled", 30)
+            self.daemon.line("Adapter /org/bluez/hci1 registered", 30)
             # Into anything but a terminal the program writes only when its buffer is full, unless it is told otherwise.
             self.control = stack.enter_context(
                 machine.start("env LD_PRELOAD=/usr/libexec/coreutils/libstdbuf.so _STDBUF_O=L bluetoothctl 2>&1")
             )
-            self.tell("list", HCI1, 30)
+            self.answer("Agent registered", 30)
+            self.tell("list", HCI1)
             self.tell(f"select {HCI1}")
             self.tell("power on", "Changing power on succeeded", 30)
         except BaseException:
@@ -55,8 +56,8 @@ class BlueZ:
                 SERVICE,
                 (
                     (VALUE, "read,write,write-without-response", "0x01 0x02 0x03"),
-                    (NOTIFIED, "read,notify", "0x00"),
-                    (INDICATED, "read,indicate", "0x00"),
+                    (NOTIFIED, "read,write,notify", "0x00"),
+                    (INDICATED, "read,write,indicate", "0x00"),
                 ),
             ),
         ):

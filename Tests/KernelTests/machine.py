@@ -166,7 +166,8 @@ class Outcome:
     """A script that has ended."""
 
     def __init__(self, script: str, status: int, output: str, errors: str):
-        self.script, self.status, self.output, self.errors = script, status, output, errors
+        self.script = script if len(script) < 300 else f"{script[:300]}..."
+        self.status, self.output, self.errors = status, output, errors
 
     def succeeded(self) -> "Outcome":
         if self.status != 0:

@@ -17,10 +17,13 @@ struct Write: AsyncParsableCommand {
     var characteristic: CharacteristicSelector
 
     @Argument(
-        help: ArgumentHelp("The value in hexadecimal digits.", valueName: "hex"),
-        transform: { try [UInt8](argument: $0) }
+        help: ArgumentHelp(
+            "The value in hexadecimal digits; - reads values from standard input, one on each line, and writes them in order.",
+            valueName: "hex"
+        ),
+        transform: { try WrittenValue(argument: $0) }
     )
-    var value: [UInt8]?
+    var value: WrittenValue?
 
     @Option(help: ArgumentHelp("The value as text, sent in UTF-8.", valueName: "text"))
     var text: String?
@@ -41,22 +44,44 @@ struct Write: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let value = value ?? Array((text ?? "").utf8)
+        let value = value ?? .value(Array((text ?? "").utf8))
         let kind: WriteKind = withoutResponse ? .withoutResponse : reliable ? .reliable : .withResponse
-        let (uuid, handle) = try await peer.withPeer { [characteristic] peer in
+        let (uuid, handle, count) = try await peer.withPeer { [characteristic] peer in
             let (uuid, handle) = try await peer.attribute(characteristic)
-            try await peer.write(value, to: handle, kind: kind)
-            return (uuid, handle)
+            var count = 0
+            switch value {
+            case .value(let value):
+                try await peer.write(value, to: handle, kind: kind)
+                count = value.count
+            case .standardInput:
+                for await line in StandardInput.lines() {
+                    let value = try [UInt8](argument: line)
+                    try await peer.write(value, to: handle, kind: kind)
+                    count += value.count
+                }
+            }
+            return (uuid, handle, count)
         }
         if peer.options.output.json {
             try Output.standard.json([
                 "characteristic": JSON(uuid?.description),
                 "handle": JSON(Int(handle.rawValue)),
-                "written": .integer(value.count),
+                "written": .integer(count),
             ])
         } else {
             let place = uuid.map { "\($0.withName) at \(handle)" } ?? "\(handle)"
-            try Output.standard.line("wrote \(value.count) \(value.count == 1 ? "octet" : "octets") to \(place)")
+            try Output.standard.line("wrote \(count) \(count == 1 ? "octet" : "octets") to \(place)")
         }
+    }
+}
+
+/// What is to be written.
+enum WrittenValue: Sendable {
+    case value([UInt8])
+    /// Each line of standard input is a value.
+    case standardInput
+
+    init(argument text: String) throws(ArgumentProblem) {
+        self = text == "-" ? .standardInput : .value(try [UInt8](argument: text))
     }
 }
