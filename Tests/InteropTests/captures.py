@@ -12,6 +12,8 @@ LIMITS = {
     "btatt.opcode == 0x0b && btl2cap.length == 5 && btatt.uuid16 == 0x2802": "include without a UUID",
     # The part of a value after its last octet is empty, and may be asked for (Vol 3, Part F, 3.4.4.5).
     "btatt.opcode == 0x0d && btl2cap.length == 1": "empty part of a value",
+    # A controller that refuses a command may return the status alone (Vol 4, Part E, 4.5); tshark looks for the handle.
+    "bthci_evt.code == 0x0e && bthci_evt.status != 0x00": "return parameters of a refused command",
     # Long extended advertising data come in several reports, which may cut an AD structure; tshark reads each by itself.
     "bthci_evt.le_meta_subevent == 0x0d && bthci_evt.le_ext_advts_event_type.legacy == 0": "fragments of advertising data",
 }

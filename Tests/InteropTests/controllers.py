@@ -85,7 +85,11 @@ class Rootcanal:
         self.test_port, *self.other_ports, self.controller_port = free_ports(5)
 
     async def __aenter__(self):
-        await self.start()
+        try:
+            await self.start()
+        except BaseException:
+            await self.kill()
+            raise
         if self.preset.shape is not None:
             self.gateway = Gateway(self.controller_port, self.preset.shape)
             await self.gateway.start()

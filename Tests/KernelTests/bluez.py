@@ -5,6 +5,7 @@ import re
 
 HCI1 = "00:AA:01:01:00:01"
 SERVICE, VALUE, NOTIFIED, INDICATED = (f"7e57000{n}-5eed-4000-8000-c0ffee000000" for n in (0, 1, 2, 3))
+INITIAL = bytes(range(64))  # bluetoothctl takes no longer values later than the first one
 
 
 class BlueZ:
@@ -55,9 +56,9 @@ class BlueZ:
             (
                 SERVICE,
                 (
-                    (VALUE, "read,write,write-without-response", "0x01 0x02 0x03"),
-                    (NOTIFIED, "read,write,notify", "0x00"),
-                    (INDICATED, "read,write,indicate", "0x00"),
+                    (VALUE, "read,write,write-without-response", " ".join(f"{octet:#04x}" for octet in INITIAL)),
+                    (NOTIFIED, "read,write,notify", "0x00 0x00 0x00"),
+                    (INDICATED, "read,write,indicate", "0x00 0x00 0x00"),
                 ),
             ),
         ):

@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 SHELLS = 6
+TERMINAL = re.compile(r"^.*\r|\x1b\[[0-9;?]*[A-Za-z]|[\x01\x02]")  # what only moves a terminal's cursor, or what it hides
 OUT = "/run/out"  # in the machine: the folder that it shares with the host
 
 
@@ -134,7 +135,7 @@ class Shell:
                 data = b""
             with self.changed:
                 *complete, rest = (rest + data).split(b"\n")
-                self.lines += [line.decode(errors="replace").rstrip("\r") for line in complete]
+                self.lines += [TERMINAL.sub("", line.decode(errors="replace").rstrip("\r")) for line in complete]
                 if not data:
                     self.healthy = False
                 self.changed.notify_all()
