@@ -135,6 +135,11 @@ let package = Package(
             swiftSettings: engine
         ),
         .testTarget(
+            name: "ReplayTests",
+            dependencies: ["Capture", "HCI", "L2CAP", "ATT", "ByteCoding", "BluetoothTypes"],
+            swiftSettings: engine
+        ),
+        .testTarget(
             name: "BLEToolTests",
             dependencies: ["BLETool", "BluetoothTypes", "ATT", "GATT", "HCITransport"],
             swiftSettings: strict

@@ -70,6 +70,7 @@ extension BluetoothHost {
                 acl.complete(Int(completion.numCompletedPackets), on: link.outbound)
                 if !link.drainWaiters.isEmpty, link.outbound.isDrained { link.resumeDrainWaiters() }
             }
+            metrics.aclCredits.record(acl.availableCredits)
         case .leAdvertisingReport(let event): try receive(event)
         case .leExtendedAdvertisingReport(let event): try receive(event)
         case .commandComplete(let event): receive(event)

@@ -106,7 +106,19 @@ class Rootcanal:
         return self.gateway.port if self.gateway is not None else self.controller_port
 
     async def start(self):
-        """Starts the process on the ports it had before, and waits until it answers."""
+        """Starts the process on the ports it had before, and waits until it answers.
+
+        Rootcanal now and then ends while it starts; it is started again then.
+        """
+        for remaining in (2, 1, 0):
+            try:
+                return await self.launch()
+            except (RuntimeError, EOFError):
+                await self.kill()
+                if not remaining:
+                    raise
+
+    async def launch(self):
         hci, link, link_ble = self.other_ports
         configuration = tempfile.NamedTemporaryFile("w", suffix=".txt")
         with configuration, open(self.log, "ab") as log:
