@@ -121,7 +121,7 @@ public enum DatabaseError: Error, Hashable, Sendable {
     case handleNotFree(AttributeHandle)
     /// There is no handle left.
     case handlesExhausted
-    /// A value is longer than it may be: 512 octets at the most.
+    /// A value is longer than its maximum length, or than 512 octets.
     case valueTooLong(BluetoothUUID, length: Int)
     /// A service includes one that is not there.
     case noSuchInclude(BluetoothUUID)
@@ -132,7 +132,8 @@ extension DatabaseError: CustomStringConvertible {
         switch self {
         case .handleNotFree(let handle): "attribute handle \(handle) is not free"
         case .handlesExhausted: "there are no attribute handles left"
-        case .valueTooLong(let uuid, let length): "the value of \(uuid) has \(length) octets; at most 512 are allowed"
+        case .valueTooLong(let uuid, let length):
+            "the value of \(uuid) has \(length) octets, more than its maximum length"
         case .noSuchInclude(let uuid): "service \(uuid) includes a service that is not published"
         }
     }

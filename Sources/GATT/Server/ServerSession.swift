@@ -240,7 +240,10 @@ public final class ServerSession {
             if new != old { onEvent?(.configured(valueHandle, from: old, to: new)) }
         case .clientSupportedFeatures:
             // Robust caching and multiple notifications; EATT is not offered.
+            let wasRobust = usesRobustCaching
             clientFeatures = (value.first ?? 0) & 0x05
+            // What has changed before the client cared it has not missed.
+            if !wasRobust { awareness = .aware(revision: server.revision) }
         }
     }
 
