@@ -73,10 +73,11 @@ struct ServerTests {
             (AttributePermissions([.write]), LinkSecurity(), 0x02),
             ([.readEncrypted], LinkSecurity(), 0x05),
             ([.readEncrypted], LinkSecurity(hasKey: true), 0x0F),
-            ([.readEncrypted], LinkSecurity(isEncrypted: true), 0x00),
+            ([.readEncrypted], LinkSecurity(isEncrypted: true, keySize: 16), 0x00),
+            ([.readEncrypted], LinkSecurity(isEncrypted: true, keySize: 15), 0x0C),
             ([.readAuthenticated], LinkSecurity(hasKey: true), 0x0F),
             ([.readAuthenticated], LinkSecurity(isEncrypted: true), 0x05),
-            ([.readAuthenticated], LinkSecurity(isEncrypted: true, isAuthenticated: true), 0x00),
+            ([.readAuthenticated], LinkSecurity(isEncrypted: true, isAuthenticated: true, keySize: 16), 0x00),
             ([.read, .readAuthorized], LinkSecurity(), 0x08),
             ([.read, .readAuthorized], LinkSecurity(isAuthorized: true), 0x00),
         ] as [(AttributePermissions, LinkSecurity, UInt8)]

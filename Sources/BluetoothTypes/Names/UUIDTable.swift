@@ -201,6 +201,10 @@ extension AssignedNames {
         2A06 Alert Level
         2A07 Tx Power Level
         2A19 Battery Level
+        2A1C Temperature Measurement
+        2A1D Temperature Type
+        2A1E Intermediate Temperature
+        2A21 Measurement Interval
         2A22 Boot Keyboard Input Report
         2A23 System ID
         2A24 Model Number String
@@ -211,17 +215,78 @@ extension AssignedNames {
         2A29 Manufacturer Name String
         2A2A IEEE 11073-20601 Regulatory Certification Data List
         2A2B Current Time
+        2A31 Scan Refresh
         2A32 Boot Keyboard Output Report
+        2A33 Boot Mouse Input Report
+        2A34 Glucose Measurement Context
+        2A35 Blood Pressure Measurement
+        2A36 Intermediate Cuff Pressure
         2A37 Heart Rate Measurement
         2A38 Body Sensor Location
         2A39 Heart Rate Control Point
+        2A3F Alert Status
+        2A40 Ringer Control Point
+        2A41 Ringer Setting
+        2A42 Alert Category ID Bit Mask
+        2A43 Alert Category ID
+        2A44 Alert Notification Control Point
+        2A45 Unread Alert Status
+        2A46 New Alert
+        2A47 Supported New Alert Category
+        2A48 Supported Unread Alert Category
+        2A49 Blood Pressure Feature
         2A4A HID Information
         2A4B Report Map
         2A4C HID Control Point
         2A4D Report
         2A4E Protocol Mode
         2A50 PnP ID
+        2A51 Glucose Feature
+        2A52 Record Access Control Point
+        2A53 RSC Measurement
+        2A54 RSC Feature
+        2A55 SC Control Point
+        2A5B CSC Measurement
+        2A5C CSC Feature
+        2A5D Sensor Location
+        2A5E PLX Spot-Check Measurement
+        2A5F PLX Continuous Measurement
+        2A60 PLX Features
+        2A63 Cycling Power Measurement
+        2A64 Cycling Power Vector
+        2A65 Cycling Power Feature
+        2A66 Cycling Power Control Point
+        2A67 Location and Speed
+        2A68 Navigation
+        2A69 Position Quality
+        2A6A LN Feature
+        2A6B LN Control Point
+        2A6C Elevation
+        2A6D Pressure
+        2A6E Temperature
+        2A6F Humidity
+        2A70 True Wind Speed
+        2A71 True Wind Direction
+        2A72 Apparent Wind Speed
+        2A73 Apparent Wind Direction
+        2A74 Gust Factor
+        2A75 Pollen Concentration
+        2A76 UV Index
+        2A77 Irradiance
+        2A78 Rainfall
+        2A79 Wind Chill
+        2A7A Heat Index
+        2A7B Dew Point
+        2A8A First Name
+        2A98 Weight
+        2A9B Body Composition Feature
+        2A9C Body Composition Measurement
+        2A9D Weight Measurement
+        2A9E Weight Scale Feature
         2AA6 Central Address Resolution
+        2AA7 CGM Measurement
+        2AA8 CGM Feature
+        2AC9 Resolvable Private Address Only
         2B29 Client Supported Features
         2B2A Database Hash
         2B3A Server Supported Features

@@ -18,30 +18,7 @@ public struct DiscoverAll: ClientProcedure {
     public init() {}
 
     public mutating func start(mtu: Int, into buffer: inout PacketBuffer) -> ClientStep<[DiscoveredService]> {
-        switch state {
-        case .primaryServices(var procedure):
-            let step = procedure.start(mtu: mtu, into: &buffer)
-            state = .primaryServices(procedure)
-            return advance(step, mtu, &buffer) { $0.services += $1 }
-        case .secondaryServices(var procedure):
-            let step = procedure.start(mtu: mtu, into: &buffer)
-            state = .secondaryServices(procedure)
-            return advance(step, mtu, &buffer) { $0.services += $1 }
-        case .includes(var procedure, let service):
-            let step = procedure.start(mtu: mtu, into: &buffer)
-            state = .includes(procedure, service: service)
-            return advance(step, mtu, &buffer) { $0.services[service].includedServices = $1 }
-        case .characteristics(var procedure, let service):
-            let step = procedure.start(mtu: mtu, into: &buffer)
-            state = .characteristics(procedure, service: service)
-            return advance(step, mtu, &buffer) { $0.services[service].characteristics = $1 }
-        case .descriptors(var procedure, let service, let characteristic):
-            let step = procedure.start(mtu: mtu, into: &buffer)
-            state = .descriptors(procedure, service: service, characteristic: characteristic)
-            return advance(step, mtu, &buffer) {
-                $0.services[service].characteristics[characteristic].descriptors = $1
-            }
-        }
+        take(.start, mtu, &buffer)
     }
 
     public mutating func receive(
@@ -49,30 +26,7 @@ public struct DiscoverAll: ClientProcedure {
         mtu: Int,
         into buffer: inout PacketBuffer
     ) -> ClientStep<[DiscoveredService]> {
-        switch state {
-        case .primaryServices(var procedure):
-            let step = procedure.receive(response, mtu: mtu, into: &buffer)
-            state = .primaryServices(procedure)
-            return advance(step, mtu, &buffer) { $0.services += $1 }
-        case .secondaryServices(var procedure):
-            let step = procedure.receive(response, mtu: mtu, into: &buffer)
-            state = .secondaryServices(procedure)
-            return advance(step, mtu, &buffer) { $0.services += $1 }
-        case .includes(var procedure, let service):
-            let step = procedure.receive(response, mtu: mtu, into: &buffer)
-            state = .includes(procedure, service: service)
-            return advance(step, mtu, &buffer) { $0.services[service].includedServices = $1 }
-        case .characteristics(var procedure, let service):
-            let step = procedure.receive(response, mtu: mtu, into: &buffer)
-            state = .characteristics(procedure, service: service)
-            return advance(step, mtu, &buffer) { $0.services[service].characteristics = $1 }
-        case .descriptors(var procedure, let service, let characteristic):
-            let step = procedure.receive(response, mtu: mtu, into: &buffer)
-            state = .descriptors(procedure, service: service, characteristic: characteristic)
-            return advance(step, mtu, &buffer) {
-                $0.services[service].characteristics[characteristic].descriptors = $1
-            }
-        }
+        take(.response(response), mtu, &buffer)
     }
 
     public mutating func receive(
@@ -80,23 +34,37 @@ public struct DiscoverAll: ClientProcedure {
         mtu: Int,
         into buffer: inout PacketBuffer
     ) -> ClientStep<[DiscoveredService]> {
+        // Some servers know no secondary services at all.
+        if case .secondaryServices = state, error.error == .unsupportedGroupType { return next(mtu, &buffer) }
+        return take(.error(error), mtu, &buffer)
+    }
+
+    /// Gives the procedure under way what is for it.
+    private mutating func take(
+        _ input: borrowing ProcedureInput,
+        _ mtu: Int,
+        _ buffer: inout PacketBuffer
+    ) -> ClientStep<[DiscoveredService]> {
         switch state {
         case .primaryServices(var procedure):
-            let step = procedure.receive(error, mtu: mtu, into: &buffer)
+            let step = procedure.take(input, mtu, &buffer)
+            state = .primaryServices(procedure)
             return advance(step, mtu, &buffer) { $0.services += $1 }
         case .secondaryServices(var procedure):
-            // Some servers know no secondary services at all.
-            if error.error == .unsupportedGroupType { return next(mtu, &buffer) }
-            let step = procedure.receive(error, mtu: mtu, into: &buffer)
+            let step = procedure.take(input, mtu, &buffer)
+            state = .secondaryServices(procedure)
             return advance(step, mtu, &buffer) { $0.services += $1 }
         case .includes(var procedure, let service):
-            let step = procedure.receive(error, mtu: mtu, into: &buffer)
+            let step = procedure.take(input, mtu, &buffer)
+            state = .includes(procedure, service: service)
             return advance(step, mtu, &buffer) { $0.services[service].includedServices = $1 }
         case .characteristics(var procedure, let service):
-            let step = procedure.receive(error, mtu: mtu, into: &buffer)
+            let step = procedure.take(input, mtu, &buffer)
+            state = .characteristics(procedure, service: service)
             return advance(step, mtu, &buffer) { $0.services[service].characteristics = $1 }
         case .descriptors(var procedure, let service, let characteristic):
-            let step = procedure.receive(error, mtu: mtu, into: &buffer)
+            let step = procedure.take(input, mtu, &buffer)
+            state = .descriptors(procedure, service: service, characteristic: characteristic)
             return advance(step, mtu, &buffer) {
                 $0.services[service].characteristics[characteristic].descriptors = $1
             }
@@ -152,5 +120,26 @@ public struct DiscoverAll: ClientProcedure {
         guard service + 1 < services.count else { return .finished(.success(services)) }
         state = .includes(FindIncludedServices(range: services[service + 1].range), service: service + 1)
         return start(mtu: mtu, into: &buffer)
+    }
+}
+
+/// What a procedure is given: its start, a response or an error.
+private enum ProcedureInput: ~Escapable {
+    case start
+    case response(RawSpan)
+    case error(ErrorResponse)
+}
+
+extension ClientProcedure {
+    fileprivate mutating func take(
+        _ input: borrowing ProcedureInput,
+        _ mtu: Int,
+        _ buffer: inout PacketBuffer
+    ) -> ClientStep<Output> {
+        switch input {
+        case .start: start(mtu: mtu, into: &buffer)
+        case .response(let response): receive(response, mtu: mtu, into: &buffer)
+        case .error(let error): receive(error, mtu: mtu, into: &buffer)
+        }
     }
 }

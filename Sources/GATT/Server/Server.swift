@@ -14,9 +14,13 @@ public final class Server {
     /// Counts changes of the database, so that a session knows whether its client has missed one.
     private(set) var revision: UInt64 = 0
 
+    /// The shortest key, in octets, that encryption counts with for attributes that need it: 7 to 16.
+    public let minimumKeySize: UInt8
+
     /// - Parameter cmac: for the Database Hash; without it the hash is zero.
-    public init(cmac: CMAC? = nil) {
+    public init(cmac: CMAC? = nil, minimumKeySize: UInt8 = 16) {
         self.cmac = cmac
+        self.minimumKeySize = min(max(minimumKeySize, 7), 16)
     }
 
     /// The value handle of Service Changed, where the GATT service is published.

@@ -180,6 +180,9 @@ public final class ServerSession {
         if needsAuthentication, !security.isAuthenticated {
             throw .error(.insufficientAuthentication, attribute.handle)
         }
+        if needsEncryption, security.keySize < server.minimumKeySize {
+            throw .error(.encryptionKeySizeTooShort, attribute.handle)
+        }
         if permissions.contains(isRead ? .readAuthorized : .writeAuthorized), !security.isAuthorized {
             throw .error(.insufficientAuthorization, attribute.handle)
         }
