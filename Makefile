@@ -1,10 +1,10 @@
-# make setup, build, demo, test, test-interop, test-kernel, lint, clean: see README.md.
+# make setup, build, demo, test, test-interop, test-kernel, embedded, lint, clean: see README.md.
 
 SHELL := /bin/bash
 SWIFT ?= swift
 BLE := .build/release/ble
 
-.PHONY: setup build demo test test-interop test-kernel lint format clean
+.PHONY: setup build demo test test-interop test-kernel embedded lint format clean
 
 setup: ## Installs what is missing: libbluetooth-dev.
 	@./.ci/setup
@@ -23,6 +23,9 @@ test-interop: build
 
 test-kernel: build
 	@Tests/KernelTests/run
+
+embedded: ## Compiles the codec rooms in Embedded Swift.
+	@./.ci/embedded
 
 lint:
 	$(SWIFT) format lint --strict --recursive --parallel Sources Tests Package.swift

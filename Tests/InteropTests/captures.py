@@ -28,14 +28,14 @@ VALUES = "btatt.opcode in {0x05, 0x07, 0x09, 0x0b, 0x0d, 0x0f, 0x11, 0x12, 0x16,
 
 
 class Checker:
-    """Reads captures one after the other while the tests go on."""
+    """Reads captures while the tests go on, and what is left of them at the end."""
 
     def __init__(self):
         self.available = shutil.which("tshark") is not None
         self.queue: asyncio.Queue[Path | None] = asyncio.Queue()
         self.problems: list[str] = []
         self.count = 0
-        self.worker = asyncio.ensure_future(self.work())
+        self.workers = [asyncio.ensure_future(self.work())]
 
     def submit(self, capture: Path):
         self.queue.put_nowait(capture)
@@ -66,8 +66,10 @@ class Checker:
 
     async def finish(self) -> tuple[str, list[str]]:
         """`passed`, `failed` or `skipped`, and lines that say why."""
-        self.queue.put_nowait(None)
-        await self.worker
+        self.workers += [asyncio.ensure_future(self.work()) for _ in range((os.cpu_count() or 1) - 1)]
+        for _ in self.workers:
+            self.queue.put_nowait(None)
+        await asyncio.gather(*self.workers)
         if not self.available:
             state = "failed" if os.environ.get("CI") else "skipped"
             return state, ["tshark is not installed: run apt-get install tshark"]

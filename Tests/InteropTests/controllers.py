@@ -82,6 +82,7 @@ class Rootcanal:
         self.log = log
         self.process: asyncio.subprocess.Process | None = None
         self.gateway: Gateway | None = None
+        self.channels: list[asyncio.StreamWriter] = []
         self.test_port, *self.other_ports, self.controller_port = free_ports(5)
 
     async def __aenter__(self):
@@ -120,6 +121,7 @@ class Rootcanal:
 
     async def launch(self):
         hci, link, link_ble = self.other_ports
+        told = self.log.stat().st_size if self.log.exists() else 0
         configuration = tempfile.NamedTemporaryFile("w", suffix=".txt")
         with configuration, open(self.log, "ab") as log:
             configuration.write(
@@ -138,44 +140,54 @@ class Rootcanal:
                 stderr=log,
             )
             try:
-                await self.tell("set_timer_period", "1")
+                await self.until_ready(told)
+                await self.set_timer_period(1)
                 _, writer = await connect_when_listening(self.controller_port)
                 writer.close()
             except OSError as error:
                 raise RuntimeError(f"rootcanal does not listen; see {self.log}") from error
+
+    async def until_ready(self, told: int):
+        """Returns when the process says, in its log from a place on, that it has set itself up.
+
+        To connect before is not enough: it has then commands of its own to carry out, whose answers it sends to who is there.
+        """
+        end = asyncio.get_running_loop().time() + DEADLINE
+        while b"SetUp() successful" not in self.log.read_bytes()[told:]:
+            if self.process.returncode is not None or asyncio.get_running_loop().time() > end:
+                raise RuntimeError(f"rootcanal does not start; see {self.log}")
+            await asyncio.sleep(0.005)
 
     async def kill(self):
         """Ends the process at once, as a controller that is pulled out."""
         if self.process is not None and self.process.returncode is None:
             self.process.kill()
             await self.process.wait()
+        while self.channels:
+            self.channels.pop().close()
 
-    async def tell(self, command: str, *arguments: str) -> str:
-        """Gives a command over the test channel and returns the answer.
+    async def set_timer_period(self, milliseconds: int):
+        """Says over the test channel how often rootcanal looks for work.
 
-        The channel says something first; then a command is its name and a count of arguments, each text after its length
-        in one octet; the answer comes after its length in four.
+        A command is its name and a count of arguments, each text after its length in one octet; an answer comes after its
+        length in four. The channel stays open: rootcanal ends when it cannot send an answer.
         """
-
-        async def message(reader) -> str:
-            (length,) = struct.unpack("<I", await reader.readexactly(4))
-            return (await reader.readexactly(length)).decode()
-
-        # Now and then a command is carried out and not answered; it does no harm to give it again.
-        for patience in (1, 2, DEADLINE):
+        answer = f"set timer period to {milliseconds}"
+        for patience in (1, 2, DEADLINE):  # now and then a command is not answered; it does no harm to give it again
             reader, writer = await connect_when_listening(self.test_port)
+            self.channels.append(writer)
+            texts = [b"set_timer_period", str(milliseconds).encode()]
+            lengths = [bytes([len(text)]) + text for text in texts]
+            writer.write(lengths[0] + b"\x01" + lengths[1])
             try:
                 async with asyncio.timeout(patience):
-                    await message(reader)
-                    texts = [text.encode() for text in (command, *arguments)]
-                    lengths = [bytes([len(text)]) + text for text in texts]
-                    writer.write(lengths[0] + bytes([len(arguments)]) + b"".join(lengths[1:]))
-                    return await message(reader)
+                    while True:
+                        (length,) = struct.unpack("<I", await reader.readexactly(4))
+                        if (await reader.readexactly(length)).decode() == answer:
+                            return
             except TimeoutError:
                 continue
-            finally:
-                writer.close()
-        raise TimeoutError(f"rootcanal does not answer {command}")
+        raise RuntimeError("rootcanal does not answer on its test channel")
 
 
 class Gateway:

@@ -1,5 +1,5 @@
 extension AssignedNames {
-    /// Services, declarations, descriptors, characteristics and some members (Assigned Numbers, 3).
+    /// Protocols, services, units, declarations, descriptors and characteristics (Assigned Numbers, 3).
     static let uuidTable = """
         0001 SDP
         0002 UDP
@@ -27,6 +27,7 @@ extension AssignedNames {
         0100 L2CAP
         1000 ServiceDiscoveryServerServiceClassID
         1001 BrowseGroupDescriptorServiceClassID
+        1002 Public Browse Root
         1101 SerialPort
         1102 LANAccessUsingPPP
         1103 DialupNetworking
@@ -170,6 +171,129 @@ extension AssignedNames {
         1857 Electronic Shelf Label
         1858 Gaming Audio
         1859 Mesh Audio Solicitation
+        2700 unitless
+        2701 length (metre)
+        2702 mass (kilogram)
+        2703 time (second)
+        2704 electric current (ampere)
+        2705 thermodynamic temperature (kelvin)
+        2706 amount of substance (mole)
+        2707 luminous intensity (candela)
+        2710 area (square metres)
+        2711 volume (cubic metres)
+        2712 velocity (metres per second)
+        2713 acceleration (metres per second squared)
+        2714 wavenumber (reciprocal metre)
+        2715 density (kilogram per cubic metre)
+        2716 surface density (kilogram per square metre)
+        2717 specific volume (cubic metre per kilogram)
+        2718 current density (ampere per square metre)
+        2719 magnetic field strength (ampere per metre)
+        271A amount concentration (mole per cubic metre)
+        271B mass concentration (kilogram per cubic metre)
+        271C luminance (candela per square metre)
+        271D refractive index
+        271E relative permeability
+        2720 plane angle (radian)
+        2721 solid angle (steradian)
+        2722 frequency (hertz)
+        2723 force (newton)
+        2724 pressure (pascal)
+        2725 energy (joule)
+        2726 power (watt)
+        2727 electric charge (coulomb)
+        2728 electric potential difference (volt)
+        2729 capacitance (farad)
+        272A electric resistance (ohm)
+        272B electric conductance (siemens)
+        272C magnetic flux (weber)
+        272D magnetic flux density (tesla)
+        272E inductance (henry)
+        272F Celsius temperature (degree Celsius)
+        2730 luminous flux (lumen)
+        2731 illuminance (lux)
+        2732 activity referred to a radionuclide (becquerel)
+        2733 absorbed dose (gray)
+        2734 dose equivalent (sievert)
+        2735 catalytic activity (katal)
+        2740 dynamic viscosity (pascal second)
+        2741 moment of force (newton metre)
+        2742 surface tension (newton per metre)
+        2743 angular velocity (radian per second)
+        2744 angular acceleration (radian per second squared)
+        2745 heat flux density (watt per square metre)
+        2746 heat capacity (joule per kelvin)
+        2747 specific heat capacity (joule per kilogram kelvin)
+        2748 specific energy (joule per kilogram)
+        2749 thermal conductivity (watt per metre kelvin)
+        274A energy density (joule per cubic metre)
+        274B electric field strength (volt per metre)
+        274C electric charge density (coulomb per cubic metre)
+        274D surface charge density (coulomb per square metre)
+        274E electric flux density (coulomb per square metre)
+        274F permittivity (farad per metre)
+        2750 permeability (henry per metre)
+        2751 molar energy (joule per mole)
+        2752 molar entropy (joule per mole kelvin)
+        2753 exposure (coulomb per kilogram)
+        2754 absorbed dose rate (gray per second)
+        2755 radiant intensity (watt per steradian)
+        2756 radiance (watt per square metre steradian)
+        2757 catalytic activity concentration (katal per cubic metre)
+        2760 time (minute)
+        2761 time (hour)
+        2762 time (day)
+        2763 plane angle (degree)
+        2764 plane angle (minute)
+        2765 plane angle (second)
+        2766 area (hectare)
+        2767 volume (litre)
+        2768 mass (tonne)
+        2780 pressure (bar)
+        2781 pressure (millimetre of mercury)
+        2782 length (ångström)
+        2783 length (nautical mile)
+        2784 area (barn)
+        2785 velocity (knot)
+        2786 logarithmic radio quantity (neper)
+        2787 logarithmic radio quantity (bel)
+        27A0 length (yard)
+        27A1 length (parsec)
+        27A2 length (inch)
+        27A3 length (foot)
+        27A4 length (mile)
+        27A5 pressure (pound-force per square inch)
+        27A6 velocity (kilometre per hour)
+        27A7 velocity (mile per hour)
+        27A8 angular velocity (revolution per minute)
+        27A9 energy (gram calorie)
+        27AA energy (kilogram calorie)
+        27AB energy (kilowatt hour)
+        27AC thermodynamic temperature (degree Fahrenheit)
+        27AD percentage
+        27AE per mille
+        27AF period (beats per minute)
+        27B0 electric charge (ampere hours)
+        27B1 mass density (milligram per decilitre)
+        27B2 mass density (millimole per litre)
+        27B3 time (year)
+        27B4 time (month)
+        27B5 concentration (count per cubic metre)
+        27B6 irradiance (watt per square metre)
+        27B7 milliliter (per kilogram per minute)
+        27B8 mass (pound)
+        27B9 metabolic equivalent
+        27BA step (per minute)
+        27BC stroke (per minute)
+        27BD pace (kilometre per minute)
+        27BE luminous efficacy (lumen per watt)
+        27BF luminous energy (lumen hour)
+        27C0 luminous exposure (lux hour)
+        27C1 mass flow (gram per second)
+        27C2 volume flow (litre per second)
+        27C3 sound pressure (decibel)
+        27C4 parts per million
+        27C5 parts per billion
         2800 Primary Service
         2801 Secondary Service
         2802 Include
@@ -200,10 +324,31 @@ extension AssignedNames {
         2A05 Service Changed
         2A06 Alert Level
         2A07 Tx Power Level
+        2A08 Date Time
+        2A09 Day of Week
+        2A0A Day Date Time
+        2A0B Exact Time 100
+        2A0C Exact Time 256
+        2A0D DST Offset
+        2A0E Time Zone
+        2A0F Local Time Information
+        2A10 Secondary Time Zone
+        2A11 Time with DST
+        2A12 Time Accuracy
+        2A13 Time Source
+        2A14 Reference Time Information
+        2A15 Time Broadcast
+        2A16 Time Update Control Point
+        2A17 Time Update State
+        2A18 Glucose Measurement
         2A19 Battery Level
+        2A1A Battery Power State
+        2A1B Battery Level State
         2A1C Temperature Measurement
         2A1D Temperature Type
         2A1E Intermediate Temperature
+        2A1F Temperature Celsius
+        2A20 Temperature Fahrenheit
         2A21 Measurement Interval
         2A22 Boot Keyboard Input Report
         2A23 System ID
@@ -215,6 +360,9 @@ extension AssignedNames {
         2A29 Manufacturer Name String
         2A2A IEEE 11073-20601 Regulatory Certification Data List
         2A2B Current Time
+        2A2C Magnetic Declination
+        2A2F Position 2D
+        2A30 Position 3D
         2A31 Scan Refresh
         2A32 Boot Keyboard Output Report
         2A33 Boot Mouse Input Report
@@ -224,6 +372,11 @@ extension AssignedNames {
         2A37 Heart Rate Measurement
         2A38 Body Sensor Location
         2A39 Heart Rate Control Point
+        2A3A Removable
+        2A3B Service Required
+        2A3C Scientific Temperature Celsius
+        2A3D String
+        2A3E Network Availability
         2A3F Alert Status
         2A40 Ringer Control Point
         2A41 Ringer Setting
@@ -240,18 +393,25 @@ extension AssignedNames {
         2A4C HID Control Point
         2A4D Report
         2A4E Protocol Mode
+        2A4F Scan Interval Window
         2A50 PnP ID
         2A51 Glucose Feature
         2A52 Record Access Control Point
         2A53 RSC Measurement
         2A54 RSC Feature
         2A55 SC Control Point
+        2A56 Digital
+        2A57 Digital Output
+        2A58 Analog
+        2A59 Analog Output
+        2A5A Aggregate
         2A5B CSC Measurement
         2A5C CSC Feature
         2A5D Sensor Location
         2A5E PLX Spot-Check Measurement
         2A5F PLX Continuous Measurement
         2A60 PLX Features
+        2A62 Pulse Oximetry Control Point
         2A63 Cycling Power Measurement
         2A64 Cycling Power Vector
         2A65 Cycling Power Feature
@@ -277,19 +437,216 @@ extension AssignedNames {
         2A79 Wind Chill
         2A7A Heat Index
         2A7B Dew Point
+        2A7C Trend
+        2A7D Descriptor Value Changed
+        2A7E Aerobic Heart Rate Lower Limit
+        2A7F Aerobic Threshold
+        2A80 Age
+        2A81 Anaerobic Heart Rate Lower Limit
+        2A82 Anaerobic Heart Rate Upper Limit
+        2A83 Anaerobic Threshold
+        2A84 Aerobic Heart Rate Upper Limit
+        2A85 Date of Birth
+        2A86 Date of Threshold Assessment
+        2A87 Email Address
+        2A88 Fat Burn Heart Rate Lower Limit
+        2A89 Fat Burn Heart Rate Upper Limit
         2A8A First Name
+        2A8B Five Zone Heart Rate Limits
+        2A8C Gender
+        2A8D Heart Rate Max
+        2A8E Height
+        2A8F Hip Circumference
+        2A90 Last Name
+        2A91 Maximum Recommended Heart Rate
+        2A92 Resting Heart Rate
+        2A93 Sport Type for Aerobic/Anaerobic Thresholds
+        2A94 Three Zone Heart Rate Limits
+        2A95 Two Zone Heart Rate Limit
+        2A96 VO2 Max
+        2A97 Waist Circumference
         2A98 Weight
+        2A99 Database Change Increment
+        2A9A User Index
         2A9B Body Composition Feature
         2A9C Body Composition Measurement
         2A9D Weight Measurement
         2A9E Weight Scale Feature
+        2A9F User Control Point
+        2AA0 Magnetic Flux Density - 2D
+        2AA1 Magnetic Flux Density - 3D
+        2AA2 Language
+        2AA3 Barometric Pressure Trend
+        2AA4 Bond Management Control Point
+        2AA5 Bond Management Feature
         2AA6 Central Address Resolution
         2AA7 CGM Measurement
         2AA8 CGM Feature
+        2AA9 CGM Status
+        2AAA CGM Session Start Time
+        2AAB CGM Session Run Time
+        2AAC CGM Specific Ops Control Point
+        2AAD Indoor Positioning Configuration
+        2AAE Latitude
+        2AAF Longitude
+        2AB0 Local North Coordinate
+        2AB1 Local East Coordinate
+        2AB2 Floor Number
+        2AB3 Altitude
+        2AB4 Uncertainty
+        2AB5 Location Name
+        2AB6 URI
+        2AB7 HTTP Headers
+        2AB8 HTTP Status Code
+        2AB9 HTTP Entity Body
+        2ABA HTTP Control Point
+        2ABB HTTPS Security
+        2ABC TDS Control Point
+        2ABD OTS Feature
+        2ABE Object Name
+        2ABF Object Type
+        2AC0 Object Size
+        2AC1 Object First-Created
+        2AC2 Object Last-Modified
+        2AC3 Object ID
+        2AC4 Object Properties
+        2AC5 Object Action Control Point
+        2AC6 Object List Control Point
+        2AC7 Object List Filter
+        2AC8 Object Changed
         2AC9 Resolvable Private Address Only
+        2ACC Fitness Machine Feature
+        2ACD Treadmill Data
+        2ACE Cross Trainer Data
+        2ACF Step Climber Data
+        2AD0 Stair Climber Data
+        2AD1 Rower Data
+        2AD2 Indoor Bike Data
+        2AD3 Training Status
+        2AD4 Supported Speed Range
+        2AD5 Supported Inclination Range
+        2AD6 Supported Resistance Level Range
+        2AD7 Supported Heart Rate Range
+        2AD8 Supported Power Range
+        2AD9 Fitness Machine Control Point
+        2ADA Fitness Machine Status
+        2ADB Mesh Provisioning Data In
+        2ADC Mesh Provisioning Data Out
+        2ADD Mesh Proxy Data In
+        2ADE Mesh Proxy Data Out
+        2AE0 Average Current
+        2AE1 Average Voltage
+        2AE2 Boolean
+        2AE3 Chromatic Distance From Planckian
+        2AE4 Chromaticity Coordinates
+        2AE5 Chromaticity In CCT And Duv Values
+        2AE6 Chromaticity Tolerance
+        2AE7 CIE 13.3-1995 Color Rendering Index
+        2AE8 Coefficient
+        2AE9 Correlated Color Temperature
+        2AEA Count 16
+        2AEB Count 24
+        2AEC Country Code
+        2AED Date UTC
+        2AEE Electric Current
+        2AEF Electric Current Range
+        2AF0 Electric Current Specification
+        2AF1 Electric Current Statistics
+        2AF2 Energy
+        2AF3 Energy In A Period Of Day
+        2AF4 Event Statistics
+        2AF5 Fixed String 16
+        2AF6 Fixed String 24
+        2AF7 Fixed String 36
+        2AF8 Fixed String 8
+        2AF9 Generic Level
+        2AFA Global Trade Item Number
+        2AFB Illuminance
+        2AFC Luminous Efficacy
+        2AFD Luminous Energy
+        2AFE Luminous Exposure
+        2AFF Luminous Flux
+        2B00 Luminous Flux Range
+        2B01 Luminous Intensity
+        2B02 Mass Flow
+        2B03 Perceived Lightness
+        2B04 Percentage 8
+        2B05 Power
+        2B06 Power Specification
+        2B07 Relative Runtime In A Current Range
+        2B08 Relative Runtime In A Generic Level Range
+        2B09 Relative Value In A Voltage Range
+        2B0A Relative Value In An Illuminance Range
+        2B0B Relative Value In A Period of Day
+        2B0C Relative Value In A Temperature Range
+        2B0D Temperature 8
+        2B0E Temperature 8 In A Period Of Day
+        2B0F Temperature 8 Statistics
+        2B10 Temperature Range
+        2B11 Temperature Statistics
+        2B12 Time Decihour 8
+        2B13 Time Exponential 8
+        2B14 Time Hour 24
+        2B15 Time Millisecond 24
+        2B16 Time Second 16
+        2B17 Time Second 8
+        2B18 Voltage
+        2B19 Voltage Specification
+        2B1A Voltage Statistics
+        2B1B Volume Flow
+        2B1C Chromaticity Coordinate
+        2B1D RC Feature
+        2B1E RC Settings
+        2B1F Reconnection Configuration Control Point
+        2B20 IDD Status Changed
+        2B21 IDD Status
+        2B22 IDD Annunciation Status
+        2B23 IDD Features
+        2B24 IDD Status Reader Control Point
+        2B25 IDD Command Control Point
+        2B26 IDD Command Data
+        2B27 IDD Record Access Control Point
+        2B28 IDD History Data
         2B29 Client Supported Features
         2B2A Database Hash
+        2B2B BSS Control Point
+        2B2C BSS Response
+        2B2D Emergency ID
+        2B2E Emergency Text
+        2B2F ACS Status
+        2B30 ACS Data In
+        2B31 ACS Data Out Notify
+        2B32 ACS Data Out Indicate
+        2B33 ACS Control Point
+        2B34 Enhanced Blood Pressure Measurement
+        2B35 Enhanced Intermediate Cuff Pressure
+        2B36 Blood Pressure Record
+        2B37 Registered User
+        2B38 BR-EDR Handover Data
+        2B39 Bluetooth SIG Data
         2B3A Server Supported Features
+        2B3B Physical Activity Monitor Features
+        2B3C General Activity Instantaneous Data
+        2B3D General Activity Summary Data
+        2B3E CardioRespiratory Activity Instantaneous Data
+        2B3F CardioRespiratory Activity Summary Data
+        2B40 Step Counter Activity Summary Data
+        2B41 Sleep Activity Instantaneous Data
+        2B42 Sleep Activity Summary Data
+        2B43 Physical Activity Monitor Control Point
+        2B44 Current Session
+        2B45 Session
+        2B46 Preferred Units
+        2B47 High Resolution Height
+        2B48 Middle Name
+        2B49 Stride Length
+        2B4A Handedness
+        2B4B Device Wearing Position
+        2B4C Four Zone Heart Rate Limits
+        2B4D High Intensity Exercise Threshold
+        2B4E Activity Goal
+        2B4F Sedentary Interval Notification
+        2B50 Caloric Intake
         2B51 TMAP Role
         2B77 Audio Input State
         2B78 Gain Settings Attribute
@@ -308,6 +665,17 @@ extension AssignedNames {
         2B85 Coordinated Set Size
         2B86 Set Member Lock
         2B87 Set Member Rank
+        2B88 Encrypted Data Key Material
+        2B89 Apparent Energy 32
+        2B8A Apparent Power
+        2B8B Live Health Observations
+        2B8C CO extsubscript{2} Concentration
+        2B8D Cosine of the Angle
+        2B8E Device Time Feature
+        2B8F Device Time Parameters
+        2B90 Device Time
+        2B91 Device Time Control Point
+        2B92 Time Change Log Data
         2B93 Media Player Name
         2B94 Media Player Icon Object ID
         2B95 Media Player Icon URL
@@ -329,6 +697,17 @@ extension AssignedNames {
         2BA5 Media Control Point Opcodes Supported
         2BA6 Search Results Object ID
         2BA7 Search Control Point
+        2BA8 Energy 32
+        2BA9 Media Player Icon Object Type
+        2BAA Track Segments Object Type
+        2BAB Track Object Type
+        2BAC Group Object Type
+        2BAD Constant Tone Extension Enable
+        2BAE Advertising Constant Tone Extension Minimum Length
+        2BAF Advertising Constant Tone Extension Minimum Transmit Count
+        2BB0 Advertising Constant Tone Extension Transmit Duration
+        2BB1 Advertising Constant Tone Extension Interval
+        2BB2 Advertising Constant Tone Extension PHY
         2BB3 Bearer Provider Name
         2BB4 Bearer UCI
         2BB5 Bearer Technology
@@ -357,35 +736,60 @@ extension AssignedNames {
         2BCC Source Audio Location
         2BCD Available Audio Contexts
         2BCE Supported Audio Contexts
+        2BCF Ammonia Concentration
+        2BD0 Carbon Monoxide Concentration
+        2BD1 Methane Concentration
+        2BD2 Nitrogen Dioxide Concentration
+        2BD3 Non-Methane Volatile Organic Compounds Concentration
+        2BD4 Ozone Concentration
+        2BD5 Particulate Matter - PM1 Concentration
+        2BD6 Particulate Matter - PM2.5 Concentration
+        2BD7 Particulate Matter - PM10 Concentration
+        2BD8 Sulfur Dioxide Concentration
+        2BD9 Sulfur Hexafluoride Concentration
         2BDA Hearing Aid Features
         2BDB Hearing Aid Preset Control Point
         2BDC Active Preset Index
-        2BF5 E GATT Security Levels
+        2BDD Stored Health Observations
+        2BDE Fixed String 64
+        2BDF High Temperature
+        2BE0 High Voltage
+        2BE1 Light Distribution
+        2BE2 Light Output
+        2BE3 Light Source Type
+        2BE4 Noise
+        2BE5 Relative Runtime in a Correlated Color Temperature Range
+        2BE6 Time Second 32
+        2BE7 VOC Concentration
+        2BE8 Voltage Frequency
+        2BE9 Battery Critical Status
+        2BEA Battery Health Status
+        2BEB Battery Health Information
+        2BEC Battery Information
+        2BED Battery Level Status
+        2BEE Battery Time Status
+        2BEF Estimated Service Date
+        2BF0 Battery Energy Status
+        2BF1 Observation Schedule Changed
+        2BF2 Current Elapsed Time
+        2BF3 Health Sensor Features
+        2BF4 GHS Control Point
+        2BF5 LE GATT Security Levels
+        2BF6 ESL Address
+        2BF7 AP Sync Key Material
+        2BF8 ESL Response Key Material
+        2BF9 ESL Current Absolute Time
+        2BFA ESL Display Information
+        2BFB ESL Image Information
+        2BFC ESL Sensor Information
+        2BFD ESL LED Information
+        2BFE ESL Control Point
+        2BFF UDI for Medical Devices
         2C00 GMAP Role
         2C01 UGG Features
         2C02 UGT Features
         2C03 BGS Features
         2C04 BGR Features
         2C1A Coordinated Set Name
-        FCD2 Allterco Robotics (BTHome)
-        FD5A Samsung
-        FD6F Apple (Exposure Notification)
-        FDAA Xiaomi
-        FDF0 Audio Streaming for Hearing Aid
-        FE03 Amazon
-        FE0F Signify (Hue)
-        FE2C Google (Fast Pair)
-        FE59 Nordic Semiconductor (Secure DFU)
-        FE61 Logitech
-        FE95 Xiaomi
-        FE9F Google
-        FEA0 Google
-        FEAA Google (Eddystone)
-        FEE0 Anhui Huami
-        FEE7 Tencent
-        FEEC Tile
-        FEED Tile
-        FEF3 Google
-        FFF6 Matter
         """
 }

@@ -11,7 +11,7 @@ struct DatabaseBuilder {
     init(existing: [Attribute], services: [PublishedService]) {
         attributes = existing
         self.services = services
-        let end = services.map(\.endHandle).max() ?? .invalid
+        let end = services.map { $0.endHandle }.max() ?? .invalid
         nextHandle = end.next
     }
 
