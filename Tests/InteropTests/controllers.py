@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import dataclasses
 import random
+import signal
 import socket
 import struct
 import sys
@@ -157,6 +158,11 @@ class Rootcanal:
             if self.process.returncode is not None or asyncio.get_running_loop().time() > end:
                 raise RuntimeError(f"rootcanal does not start; see {self.log}")
             await asyncio.sleep(0.005)
+
+    @property
+    def has_crashed(self) -> bool:
+        """Whether the process has ended other than by `kill`."""
+        return self.process is not None and self.process.returncode not in (None, -signal.SIGKILL)
 
     async def kill(self):
         """Ends the process at once, as a controller that is pulled out."""

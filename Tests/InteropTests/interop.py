@@ -66,9 +66,19 @@ class Runner:
             print(f"                  {line}", flush=True)
 
     async def run(self, number: int, test, preset: str | None):
+        """Runs a test; once more where rootcanal itself has crashed under it, which is said."""
         name = f"{preset}: {test.name}" if preset else test.name
         label = f"{number:03}-{preset or 'none'}"
-        started, error = time.monotonic(), None
+        started = time.monotonic()
+        error, has_crashed = await self.attempt(label, test, preset)
+        if error is not None and has_crashed:
+            print(f"again              {name}: rootcanal has crashed ({describe(error, False)[0]})", flush=True)
+            error, _ = await self.attempt(f"{label}-again", test, preset)
+        self.report(name, started, error)
+
+    async def attempt(self, label: str, test, preset: str | None) -> tuple[Exception | None, bool]:
+        """What went wrong, and whether rootcanal had ended by itself."""
+        error, world = None, None
         limit = asyncio.timeout(test.deadline)
         try:
             with tempfile.TemporaryDirectory() as directory:
@@ -87,7 +97,8 @@ class Runner:
             if isinstance(caught, TimeoutError):
                 words = f"not done within {test.deadline} s" if limit.expired() else "what was waited for did not come"
                 error = AssertionError(words).with_traceback(caught.__traceback__)
-        self.report(name, started, error)
+        controllers = world.rootcanal if world is not None else None
+        return error, controllers is not None and controllers.has_crashed
 
     async def all(self, chosen):
         numbered = iter(enumerate(chosen, 1))
