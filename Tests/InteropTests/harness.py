@@ -245,6 +245,11 @@ class ServedPeer:
         for value in values:
             self.process.send(f"{verb} {uuid} {value.hex()}")
 
+    async def settled(self):
+        """Returns when all commands that were sent have been carried out: one that is none is answered with an event."""
+        self.process.send("settled?")
+        await self.process.event("error", deadline=20)
+
     async def connected(self):
         await self.process.event("connected", deadline=20)
 

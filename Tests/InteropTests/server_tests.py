@@ -224,6 +224,7 @@ async def notifications(world: World):
         handle, values = peer.value_handle(bumble.NOTIFY), stream_values(1000)
         configuration = profiles.configuration_handle(bumble.NOTIFY)
         await peer.send(bumble.NOTIFY, [b"nobody hears this"])
+        await peer.settled()
         async with link.subscription(handle, configuration) as queue:
             expect((await peer.process.event("subscribed"))["handle"], handle, "subscribed.handle")
             expect(await link.read(configuration), b"\x01\x00", "configuration")
