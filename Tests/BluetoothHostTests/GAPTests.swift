@@ -50,6 +50,13 @@ struct ScanTests {
         #expect(found.allSatisfy { $0.isConnectable })
     }
 
+    @Test("Padding behind the advertising data does not hide the scan response")
+    func padded() throws {
+        let advertisement = report(.connectableScannableUndirected, flagsAndService + [0, 0, 0, 0])
+        let found = try scan(ScanOptions(), [advertisement, report(.scanResponse, name + [0, 0])])
+        #expect(found.last?.localName == "Test" && found.last?.serviceUUIDs == ["180D"])
+    }
+
     @Test("With duplicates, each packet is reported")
     func duplicates() throws {
         let advertisement = report(.nonConnectableUndirected, flagsAndService)

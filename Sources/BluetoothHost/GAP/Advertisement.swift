@@ -21,8 +21,19 @@ public struct Advertisement: Sendable {
     /// When the last packet came, on the host's clock.
     public internal(set) var time: Instant
 
-    /// Both payloads read as AD structures, the scan response after the advertising data.
-    public var data: AdvertisingData { AdvertisingData(decoding: advertisingData + scanResponseData) }
+    /// The AD structures of both payloads, those of the scan response after those of the advertising data.
+    ///
+    /// Padding at the end of either, as many devices send it, is left out: it would hide what follows.
+    public var data: AdvertisingData {
+        var structures: [AdvertisingData.Structure] = []
+        for payload in [advertisingData, scanResponseData] {
+            AdvertisingData(decoding: payload).forEachStructure { structure in
+                structures.append(.raw(structure.type, [UInt8](copying: structure.data)))
+            }
+        }
+        return AdvertisingData(structures)
+    }
+
     public var localName: String? { data.localName }
     public var serviceUUIDs: [BluetoothUUID] { data.serviceUUIDs }
     public var txPower: Int? { data.txPower.map(Int.init) }
