@@ -7,17 +7,23 @@ public enum BearerError: Error, Hashable, Sendable {
     case requestInFlight
     /// An indication is in flight; the next waits for its confirmation.
     case indicationInFlight
+    /// MTUs have been exchanged; a client does so once (Vol 3, Part F, 3.4.2.1).
+    case mtuExchanged
+    /// The opcode is no request's, so that no response would ever come.
+    case notARequest(Opcode)
     /// The transaction timer has run out: nothing more is sent on this bearer.
     case dead
 }
 
 /// How a peer can break the rules of a bearer.
 public enum BearerViolation: Error, Hashable, Sendable {
+    /// A PDU without an opcode.
     case emptyPDU
     /// Longer than ATT_MTU, in octets.
     case oversizedPDU(length: Int)
     /// A response to a request that was not made, or another than the one that was.
     case unexpectedResponse(opcode: UInt8)
+    /// A confirmation without an indication of ours.
     case unexpectedConfirmation
     /// A request while another is being served.
     case requestWhileBusy(opcode: UInt8)
@@ -27,8 +33,8 @@ public enum BearerViolation: Error, Hashable, Sendable {
     case malformedErrorResponse
 }
 
-/// The order of PDUs on one ATT bearer (Vol 3, Part F, 3.3): one request in flight each way, one indication each way, the
-/// transaction timer, ATT_MTU.
+/// The order of PDUs on one ATT bearer (Vol 3, Part F, 3.3): one request in flight each way, one indication each way,
+/// the transaction timer, ATT_MTU.
 ///
 /// The bearer decodes nothing but the opcode. Its owner asks before it sends and gives it each PDU that comes; what the
 /// answer says is then done by the client or the server.
@@ -44,14 +50,17 @@ public struct Bearer: Sendable {
         case request(Opcode)
         /// No request that we know: to be answered with Request Not Supported.
         case unsupportedRequest(opcode: UInt8)
+        /// For the server, which does not answer it.
         case command(Opcode)
         /// A command that we do not know, to be ignored (Vol 3, Part F, 3.3).
         case ignoredCommand(opcode: UInt8)
         /// The answer to the request in flight, or an Error Response to it.
         case response(Opcode)
+        /// For the client, which does not answer it.
         case notification(Opcode)
         /// To be confirmed; the owner calls ``Bearer/confirmationWillBeSent()``.
         case indication
+        /// The client has our indication; the next may be sent.
         case confirmation
         /// Against the rules: dropped and counted.
         case violation(BearerViolation)
@@ -92,16 +101,22 @@ public struct Bearer: Sendable {
 
     // MARK: Sending
 
-    /// To be called before a request is sent.
+    /// To be called before a request is sent; where it throws, nothing has changed and the request is not to be sent.
+    ///
+    /// Starts the transaction timer.
     public mutating func requestWillBeSent(_ opcode: Opcode, at now: Instant) throws(BearerError) {
         if isDead { throw .dead }
+        if opcode.kind != .request { throw .notARequest(opcode) }
         if requestInFlight != nil { throw .requestInFlight }
+        if opcode == .exchangeMTURequest, hasExchangedMTU { throw .mtuExchanged }
         requestInFlight = opcode
         requestDeadline = now + Bearer.transactionTimeout
         if opcode == .exchangeMTURequest { hasExchangedMTU = true }
     }
 
-    /// To be called before an indication is sent.
+    /// To be called before an indication is sent; where it throws, nothing has changed and it is not to be sent.
+    ///
+    /// Starts the transaction timer.
     public mutating func indicationWillBeSent(at now: Instant) throws(BearerError) {
         if isDead { throw .dead }
         if isIndicationInFlight { throw .indicationInFlight }
@@ -121,6 +136,10 @@ public struct Bearer: Sendable {
 
     // MARK: Receiving
 
+    /// Tells what a PDU that has come is and takes note of it.
+    ///
+    /// A response or a confirmation stops its transaction timer. After a request or an indication, no other is taken
+    /// until the owner has answered it.
     public mutating func receive(_ pdu: RawSpan) -> Inbound {
         if isDead { return .dead }
         guard let value = pdu[checked: 0] else { return .violation(.emptyPDU) }

@@ -1,33 +1,58 @@
 /// Why a request was not carried out (Vol 3, Part F, 3.4.1.1; common profile errors: Core Specification Supplement,
 /// Part B).
 public struct ErrorCode: RawRepresentable, Hashable, Sendable, Error {
+    /// The code as it is sent, which may be one that the specification reserves.
     public let rawValue: UInt8
 
+    /// The error with a code, reserved or not.
     @inlinable
     public init(rawValue: UInt8) { self.rawValue = rawValue }
 
+    /// The handle is not valid on this server.
     public static let invalidHandle = ErrorCode(rawValue: 0x01)
+    /// The attribute cannot be read.
     public static let readNotPermitted = ErrorCode(rawValue: 0x02)
+    /// The attribute cannot be written.
     public static let writeNotPermitted = ErrorCode(rawValue: 0x03)
+    /// The request's PDU is malformed.
     public static let invalidPDU = ErrorCode(rawValue: 0x04)
+    /// The link must be authenticated first.
     public static let insufficientAuthentication = ErrorCode(rawValue: 0x05)
+    /// The server does not support the request.
     public static let requestNotSupported = ErrorCode(rawValue: 0x06)
+    /// The offset is past the end of the value.
     public static let invalidOffset = ErrorCode(rawValue: 0x07)
+    /// The client must be authorized first.
     public static let insufficientAuthorization = ErrorCode(rawValue: 0x08)
+    /// Too many prepared writes are queued.
     public static let prepareQueueFull = ErrorCode(rawValue: 0x09)
+    /// No attribute of the type is in the range.
     public static let attributeNotFound = ErrorCode(rawValue: 0x0A)
+    /// The attribute cannot be read by Read Blob.
     public static let attributeNotLong = ErrorCode(rawValue: 0x0B)
+    /// The key that encrypts the link is too short.
     public static let encryptionKeySizeTooShort = ErrorCode(rawValue: 0x0C)
+    /// The value's length is not one that the attribute may have.
     public static let invalidAttributeValueLength = ErrorCode(rawValue: 0x0D)
+    /// Something went wrong that no other code describes.
     public static let unlikelyError = ErrorCode(rawValue: 0x0E)
+    /// The link must be encrypted first.
     public static let insufficientEncryption = ErrorCode(rawValue: 0x0F)
+    /// The type is not one of a group that the server supports.
     public static let unsupportedGroupType = ErrorCode(rawValue: 0x10)
+    /// The server lacks the resources to carry the request out.
     public static let insufficientResources = ErrorCode(rawValue: 0x11)
+    /// The client must discover the server's database again.
     public static let databaseOutOfSync = ErrorCode(rawValue: 0x12)
+    /// The value is not one that the attribute may have.
     public static let valueNotAllowed = ErrorCode(rawValue: 0x13)
+    /// The write is refused for a reason that the protocol does not know.
     public static let writeRequestRejected = ErrorCode(rawValue: 0xFC)
+    /// The Client Characteristic Configuration Descriptor is not set as the profile demands.
     public static let cccdImproperlyConfigured = ErrorCode(rawValue: 0xFD)
+    /// An earlier procedure has not ended yet.
     public static let procedureAlreadyInProgress = ErrorCode(rawValue: 0xFE)
+    /// The value is outside what the profile allows.
     public static let outOfRange = ErrorCode(rawValue: 0xFF)
 
     /// Whether the code is one that the application above defines: 0x80 to 0x9F.

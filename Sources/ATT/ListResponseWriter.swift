@@ -1,19 +1,21 @@
 import BluetoothTypes
 import ByteCoding
 
-/// Writes the entries of a list response straight into the packet, as long as they fit and have the length of the first.
+/// Writes the entries of a list response straight into the packet, as long as they fit and their values have the length
+/// of the first.
 ///
 /// For Read By Type and Read By Group Type responses, whose entries have a handle or two and a value
 /// (Vol 3, Part F, 3.4.4.2 and 3.4.4.10).
 public struct ListResponseWriter: Sendable {
-    private let opcode: Opcode
     private let mtu: Int
     private let start: Int
     private var entryLength = 0
+    private var valueLength = 0
 
     /// Starts a response in `buffer`.
+    ///
+    /// - Parameter mtu: ATT_MTU, at least 23.
     public init(_ opcode: Opcode, mtu: Int, in buffer: inout PacketBuffer) {
-        self.opcode = opcode
         self.mtu = mtu
         start = buffer.count
         buffer.append(opcode.rawValue)
@@ -23,10 +25,10 @@ public struct ListResponseWriter: Sendable {
     /// Whether no entry has been written.
     public var isEmpty: Bool { entryLength == 0 }
 
-    /// Appends an entry; false where it does not fit or has another length than the first.
+    /// Appends an entry; false where it does not fit or its value has another length than the first.
     ///
-    /// The first value is cut to what fits the PDU and the entry's length field; a later one that would be cut alike ends
-    /// the list when its own length differs.
+    /// Values are cut to what fits the PDU and the entry's length field. It is the lengths before the cut that must be
+    /// equal: two long values of different length are not listed together, though cut alike.
     ///
     /// - Parameter end: the group's last handle, in a Read By Group Type Response.
     public mutating func append(
@@ -39,8 +41,9 @@ public struct ListResponseWriter: Sendable {
         let length = handlesLength + min(value.byteCount, mtu - 2 - handlesLength, 255 - handlesLength)
         if entryLength == 0 {
             entryLength = length
+            valueLength = value.byteCount
             buffer.overwrite(at: start + 1, with: UInt8(truncatingIfNeeded: length))
-        } else if length != entryLength || buffer.count - start + length > mtu {
+        } else if value.byteCount != valueLength || length != entryLength || buffer.count - start + length > mtu {
             return false
         }
         buffer.append(handle)

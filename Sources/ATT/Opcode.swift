@@ -1,47 +1,85 @@
 /// What an ATT PDU is (Vol 3, Part F, 3.4.8). Bit 6 marks commands, bit 7 signed ones.
 public enum Opcode: UInt8, Sendable, CaseIterable {
+    /// ``ErrorResponse`` (3.4.1.1).
     case errorResponse = 0x01
+    /// ``ExchangeMTURequest`` (3.4.2.1).
     case exchangeMTURequest = 0x02
+    /// ``ExchangeMTUResponse`` (3.4.2.2).
     case exchangeMTUResponse = 0x03
+    /// ``FindInformationRequest`` (3.4.3.1).
     case findInformationRequest = 0x04
+    /// ``FindInformationResponse`` (3.4.3.2).
     case findInformationResponse = 0x05
+    /// ``FindByTypeValueRequest`` (3.4.3.3).
     case findByTypeValueRequest = 0x06
+    /// ``FindByTypeValueResponse`` (3.4.3.4).
     case findByTypeValueResponse = 0x07
+    /// ``ReadByTypeRequest`` (3.4.4.1).
     case readByTypeRequest = 0x08
+    /// ``ReadByTypeResponse`` (3.4.4.2).
     case readByTypeResponse = 0x09
+    /// ``ReadRequest`` (3.4.4.3).
     case readRequest = 0x0A
+    /// ``ReadResponse`` (3.4.4.4).
     case readResponse = 0x0B
+    /// ``ReadBlobRequest`` (3.4.4.5).
     case readBlobRequest = 0x0C
+    /// ``ReadBlobResponse`` (3.4.4.6).
     case readBlobResponse = 0x0D
+    /// ``ReadMultipleRequest`` (3.4.4.7).
     case readMultipleRequest = 0x0E
+    /// ``ReadMultipleResponse`` (3.4.4.8).
     case readMultipleResponse = 0x0F
+    /// ``ReadByGroupTypeRequest`` (3.4.4.9).
     case readByGroupTypeRequest = 0x10
+    /// ``ReadByGroupTypeResponse`` (3.4.4.10).
     case readByGroupTypeResponse = 0x11
+    /// ``WriteRequest`` (3.4.5.1).
     case writeRequest = 0x12
+    /// ``WriteResponse`` (3.4.5.2).
     case writeResponse = 0x13
+    /// ``PrepareWriteRequest`` (3.4.6.1).
     case prepareWriteRequest = 0x16
+    /// ``PrepareWriteResponse`` (3.4.6.2).
     case prepareWriteResponse = 0x17
+    /// ``ExecuteWriteRequest`` (3.4.6.3).
     case executeWriteRequest = 0x18
+    /// ``ExecuteWriteResponse`` (3.4.6.4).
     case executeWriteResponse = 0x19
+    /// ``HandleValueNotification`` (3.4.7.1).
     case handleValueNotification = 0x1B
+    /// ``HandleValueIndication`` (3.4.7.2).
     case handleValueIndication = 0x1D
+    /// ``HandleValueConfirmation`` (3.4.7.3).
     case handleValueConfirmation = 0x1E
+    /// ``ReadMultipleVariableRequest`` (3.4.4.11).
     case readMultipleVariableRequest = 0x20
+    /// ``ReadMultipleVariableResponse`` (3.4.4.12).
     case readMultipleVariableResponse = 0x21
+    /// ``MultipleHandleValueNotification`` (3.4.7.4).
     case multipleHandleValueNotification = 0x23
+    /// ``WriteCommand`` (3.4.5.3).
     case writeCommand = 0x52
+    /// ``SignedWriteCommand`` (3.4.5.4).
     case signedWriteCommand = 0xD2
 
     /// What kind of PDU it is (Vol 3, Part F, 3.3).
     public enum Kind: Sendable {
+        /// Asks the server; a response ends it.
         case request
+        /// The server's answer to a request.
         case response
+        /// Asks the server without an answer.
         case command
+        /// Tells the client without an answer.
         case notification
+        /// Tells the client; a confirmation ends it.
         case indication
+        /// The client's answer to an indication.
         case confirmation
     }
 
+    /// Which kind of PDU has this opcode.
     @inlinable
     public var kind: Kind {
         switch self {

@@ -3,6 +3,7 @@ import ByteCoding
 
 /// A PDU of the Attribute Protocol (Vol 3, Part F, 3.4). What is variable in it is borrowed.
 public protocol ProtocolDataUnit: ~Escapable {
+    /// The first octet of every PDU of this type.
     static var opcode: Opcode { get }
 
     /// Decodes a whole PDU with its opcode.
@@ -15,15 +16,19 @@ public protocol ProtocolDataUnit: ~Escapable {
 
 /// A range of attribute handles as a request carries it.
 public struct HandleRange: Hashable, Sendable {
+    /// The first handle.
     public var start: AttributeHandle
+    /// The last handle.
     public var end: AttributeHandle
 
+    /// Makes a range, which need not be a valid one.
     @inlinable
     public init(start: AttributeHandle, end: AttributeHandle) {
         self.start = start
         self.end = end
     }
 
+    /// Every handle that an attribute may have.
     public static let all = HandleRange(start: .first, end: .last)
 
     /// Whether a server can search it; otherwise it answers Invalid Handle with the start (Vol 3, Part F, 3.4.3.1).

@@ -85,6 +85,53 @@ struct BearerTests {
         #expect(bearer.exchangeMTU(peer: peer) == effective && bearer.mtu == effective)
     }
 
+    @Test("A client exchanges MTUs once")
+    func exchangeOnce() throws {
+        var bearer = Bearer()
+        try bearer.requestWillBeSent(.exchangeMTURequest, at: start)
+        #expect(receive([0x03, 0xF7, 0x00], &bearer) == .response(.exchangeMTUResponse))
+        #expect(throws: BearerError.mtuExchanged) { try bearer.requestWillBeSent(.exchangeMTURequest, at: start) }
+        #expect(bearer.awaitedRequest == nil && bearer.deadline == nil)
+        try bearer.requestWillBeSent(.readRequest, at: start)
+        #expect(bearer.awaitedRequest == .readRequest)
+    }
+
+    @Test(
+        "What is no request is not sent as one",
+        arguments: Opcode.allCases.filter { $0.kind != .request }
+    )
+    func notARequest(opcode: Opcode) {
+        var bearer = Bearer()
+        #expect(throws: BearerError.notARequest(opcode)) { try bearer.requestWillBeSent(opcode, at: start) }
+        #expect(bearer.deadline == nil)
+    }
+
+    @Test("The nearer of two deadlines counts, and each transaction stops its own")
+    func deadlines() throws {
+        var bearer = Bearer()
+        try bearer.indicationWillBeSent(at: start)
+        try bearer.requestWillBeSent(.readRequest, at: start + .seconds(5))
+        #expect(bearer.deadline == start + .seconds(30))
+        #expect(receive([0x1E], &bearer) == .confirmation)
+        #expect(bearer.deadline == start + .seconds(35))
+        let isOver = bearer.advance(to: start + .seconds(30))
+        #expect(!isOver)
+        try bearer.indicationWillBeSent(at: start + .seconds(30))
+        #expect(receive([0x0B], &bearer) == .response(.readResponse))
+        #expect(bearer.deadline == start + .seconds(60))
+    }
+
+    @Test("Every request is ended by its own response only", arguments: Opcode.allCases.filter { $0.kind == .request })
+    func responses(request: Opcode) throws {
+        var bearer = Bearer()
+        try bearer.requestWillBeSent(request, at: start)
+        for opcode in Opcode.allCases where opcode.kind == .response && opcode != request.response {
+            let inbound = receive([opcode.rawValue, request.rawValue ^ 0x02, 0, 0, 1], &bearer)
+            #expect(inbound == .violation(.unexpectedResponse(opcode: opcode.rawValue)))
+        }
+        #expect(receive([request.rawValue + 1], &bearer) == request.response.map { .response($0) })
+    }
+
     @Test("PDUs longer than ATT_MTU are dropped, but responses")
     func oversized() throws {
         var bearer = Bearer()
@@ -93,5 +140,8 @@ struct BearerTests {
         #expect(receive([0x1B] + long, &bearer) == .violation(.oversizedPDU(length: 24)))
         try bearer.requestWillBeSent(.readRequest, at: start)
         #expect(receive([0x0B] + long, &bearer) == .response(.readResponse))
+        #expect(receive([0x12] + long.dropLast(), &bearer) == .request(.writeRequest), "ATT_MTU itself is allowed")
+        bearer.exchangeMTU(peer: 24)
+        #expect(receive([0x1B] + long, &bearer) == .notification(.handleValueNotification))
     }
 }

@@ -44,6 +44,14 @@ struct Sample: CustomTestStringConvertible, Sendable {
         }
     }
 
+    /// Whether the PDU ends in octets of any number, so that cutting them leaves a PDU.
+    var endsInOctets: Bool { Sample.minimumLengths[bytes[0]] != nil }
+
+    /// By opcode, the least length of PDUs that end in octets of any number.
+    static let minimumLengths: [UInt8: Int] = [
+        0x06: 7, 0x0B: 1, 0x0D: 1, 0x0F: 1, 0x12: 3, 0x16: 5, 0x17: 5, 0x1B: 3, 0x1D: 3, 0x21: 5, 0x52: 3, 0xD2: 15,
+    ]
+
     static let all: [Sample] = [
         Sample(ErrorResponse.self, [0x01, 0x0A, 0x03, 0x00, 0x02]),
         Sample(ExchangeMTURequest.self, [0x02, 0x05, 0x02]),
@@ -126,21 +134,38 @@ struct PDUTests {
         }
     }
 
-    @Test(
-        "A cut PDU is an error or a shorter PDU of the same kind, and a flipped bit never traps",
-        arguments: Sample.all
-    )
-    func hostile(sample: Sample) {
-        for length in 0..<sample.bytes.count {
-            let cut = Array(sample.bytes.prefix(length))
-            if let bytes = try? sample.recode(cut) { #expect(bytes == cut) }
+    @Test("A PDU of a fixed length, cut or with an octet more, is an error", arguments: Sample.all)
+    func fixedLength(sample: Sample) {
+        guard !sample.endsInOctets else { return }
+        for length in sample.bytes.indices {
+            #expect(throws: PacketDecodingError.self) { try sample.recode(Array(sample.bytes.prefix(length))) }
         }
-        #expect((try? sample.recode([])) == nil)
+        #expect(throws: PacketDecodingError.self) { try sample.recode(sample.bytes + [0]) }
+    }
+
+    @Test("A PDU that ends in a value is an error where it is cut before the value", arguments: Sample.all)
+    func variableLength(sample: Sample) throws {
+        guard sample.endsInOctets else { return }
+        let minimum = try #require(Sample.minimumLengths[sample.bytes[0]])
+        for length in sample.bytes.indices {
+            let cut = Array(sample.bytes.prefix(length))
+            if length < minimum {
+                #expect(throws: PacketDecodingError.self) { try sample.recode(cut) }
+            } else {
+                #expect(try sample.recode(cut) == cut)
+            }
+        }
+    }
+
+    @Test("A flipped bit is an error or makes another PDU of the same bytes, and never traps", arguments: Sample.all)
+    func flippedBits(sample: Sample) {
         for position in sample.bytes.indices {
             for bit in 0..<8 {
                 var bytes = sample.bytes
                 bytes[position] ^= 1 << UInt8(bit)
-                if let again = try? sample.recode(bytes) { #expect(again.count == bytes.count) }
+                let again = try? sample.recode(bytes)
+                #expect(again == nil || again == bytes)
+                if position == 0 { #expect(again == nil, "another opcode is another PDU") }
             }
         }
     }
@@ -159,24 +184,6 @@ struct PDUTests {
     func impossibleLists(bytes: [UInt8]) throws {
         let sample = try #require(Sample.all.first { $0.bytes[0] == bytes[0] })
         #expect((try? sample.recode(bytes)) == nil)
-    }
-
-    @Test("Lists are walked entry by entry")
-    func lists() throws {
-        let services: [UInt8] = [0x11, 0x06, 1, 0, 4, 0, 0x00, 0x18, 5, 0, 9, 0, 0x01, 0x18]
-        let response = try ReadByGroupTypeResponse(decoding: services.rawSpan)
-        var entries = response.entries
-        var found: [[UInt16]] = []
-        while let entry = entries.next() {
-            found.append([entry.handle.rawValue, entry.endGroupHandle.rawValue, UInt16(entry.value.byteCount)])
-        }
-        #expect(found == [[1, 4, 2], [5, 9, 2]])
-        let values: [UInt8] = [0x21, 0x02, 0x00, 8, 7, 0x09, 0x00, 1]
-        let variable = try ReadMultipleVariableResponse(decoding: values.rawSpan)
-        var parts = variable.entries
-        var lengths: [[Int]] = []
-        while let part = parts.next() { lengths.append([Int(part.length), part.value.byteCount]) }
-        #expect(lengths == [[2, 2], [9, 1]], "the last value may be cut")
     }
 
     @Test("A list response ends with the first entry that does not fit or has another length")
@@ -198,5 +205,27 @@ struct PDUTests {
         #expect(write([Array(repeating: 1, count: 40)], mtu: 23).count == 23)
         #expect(write([Array(repeating: 1, count: 400)], mtu: 517).count == 257, "an entry has at most 255 octets")
         #expect(write([], mtu: 23).isEmpty)
+        let long = [UInt8](repeating: 1, count: 300)
+        #expect(write([long, long], mtu: 517).count == 2 + 255 + 255)
+        #expect(write([long, Array(long.prefix(253))], mtu: 517).count == 2 + 255, "though cut, they differ in length")
+        #expect(write([Array(long.prefix(253)), long], mtu: 517).count == 2 + 255)
+        #expect(write([[], []], mtu: 23) == [0x09, 0x02, 1, 0, 2, 0])
+    }
+
+    @Test("A list of groups holds both handles of each, and the first value is cut to ATT_MTU - 6 or 251")
+    func groupWriter() {
+        func write(_ values: [[UInt8]], mtu: Int) -> [UInt8] {
+            PacketBuffer.bytes { buffer in
+                var writer = ListResponseWriter(.readByGroupTypeResponse, mtu: mtu, in: &buffer)
+                for value in values {
+                    guard writer.append(handle: 0x0102, end: 0x0304, value: value.rawSpan, to: &buffer) else { break }
+                }
+            }
+        }
+        #expect(write([[9, 8], [7, 6]], mtu: 23) == [0x11, 6, 2, 1, 4, 3, 9, 8, 2, 1, 4, 3, 7, 6])
+        #expect(write([[9, 8], [7, 6]], mtu: 13) == [0x11, 6, 2, 1, 4, 3, 9, 8])
+        let long = [UInt8](repeating: 1, count: 300)
+        #expect(write([long], mtu: 23) == [0x11, 21, 2, 1, 4, 3] + long.prefix(17))
+        #expect(write([long], mtu: 517) == [0x11, 255, 2, 1, 4, 3] + long.prefix(251))
     }
 }

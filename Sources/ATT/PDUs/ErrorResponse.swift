@@ -9,8 +9,10 @@ public struct ErrorResponse: ProtocolDataUnit, Hashable, Sendable {
     public var requestOpcode: UInt8
     /// The attribute that was in the way; zero where the request has none.
     public var handle: AttributeHandle
+    /// Why the request was not carried out.
     public var error: ErrorCode
 
+    /// An Error Response with its parameters.
     @inlinable
     public init(requestOpcode: UInt8, handle: AttributeHandle, error: ErrorCode) {
         self.requestOpcode = requestOpcode

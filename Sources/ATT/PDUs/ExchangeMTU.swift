@@ -8,6 +8,7 @@ public struct ExchangeMTURequest: ProtocolDataUnit, Hashable, Sendable {
     /// In octets; at least 23.
     public var clientReceiveMTU: UInt16
 
+    /// An Exchange MTU Request with its parameters.
     @inlinable
     public init(clientReceiveMTU: UInt16) {
         self.clientReceiveMTU = clientReceiveMTU
@@ -35,6 +36,7 @@ public struct ExchangeMTUResponse: ProtocolDataUnit, Hashable, Sendable {
     /// In octets; at least 23.
     public var serverReceiveMTU: UInt16
 
+    /// An Exchange MTU Response with its parameters.
     @inlinable
     public init(serverReceiveMTU: UInt16) {
         self.serverReceiveMTU = serverReceiveMTU

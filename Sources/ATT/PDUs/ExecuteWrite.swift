@@ -6,12 +6,16 @@ public struct ExecuteWriteRequest: ProtocolDataUnit, Hashable, Sendable {
 
     /// What becomes of the queue.
     public enum Flags: UInt8, Sendable {
+        /// The queued parts are dropped.
         case cancelAll = 0x00
+        /// The queued parts are written, in the order in which they came.
         case writeAll = 0x01
     }
 
+    /// What becomes of the queue.
     public var flags: Flags
 
+    /// An Execute Write Request with its parameters.
     @inlinable
     public init(flags: Flags) {
         self.flags = flags
@@ -38,6 +42,7 @@ public struct ExecuteWriteRequest: ProtocolDataUnit, Hashable, Sendable {
 public struct ExecuteWriteResponse: ProtocolDataUnit, Hashable, Sendable {
     public static let opcode = Opcode.executeWriteResponse
 
+    /// An Execute Write Response, which has no parameters.
     @inlinable
     public init() {}
 

@@ -5,11 +5,14 @@ import ByteCoding
 public struct FindByTypeValueRequest: ProtocolDataUnit, ~Escapable {
     public static let opcode = Opcode.findByTypeValueRequest
 
+    /// The handles to search.
     public var range: HandleRange
     /// A 16-bit UUID.
     public var type: UInt16
+    /// The whole value that an attribute must have.
     public var value: RawSpan
 
+    /// A Find By Type Value Request with its parameters.
     @inlinable
     @_lifetime(copy value)
     public init(range: HandleRange, type: UInt16, value: RawSpan) {
@@ -43,7 +46,9 @@ public struct FindByTypeValueResponse: ProtocolDataUnit, ~Escapable {
 
     /// One attribute; its own handle where it heads no group.
     public struct Entry: Hashable, Sendable {
+        /// The attribute that was found.
         public let handle: AttributeHandle
+        /// The last handle of the group.
         public let endGroupHandle: AttributeHandle
 
         @inlinable
@@ -70,6 +75,7 @@ public struct FindByTypeValueResponse: ProtocolDataUnit, ~Escapable {
         buffer.append(list)
     }
 
+    /// A walk through ``list``.
     @inlinable
     public var entries: Entries {
         @_lifetime(copy self)
@@ -86,6 +92,7 @@ public struct FindByTypeValueResponse: ProtocolDataUnit, ~Escapable {
             self.reader = reader
         }
 
+        /// The next entry, or nil after the last.
         @inlinable
         public mutating func next() -> Entry? {
             guard let handle = try? reader.readHandle(), let end = try? reader.readHandle() else { return nil }

@@ -5,8 +5,10 @@ import ByteCoding
 public struct FindInformationRequest: ProtocolDataUnit, Hashable, Sendable {
     public static let opcode = Opcode.findInformationRequest
 
+    /// The handles to search.
     public var range: HandleRange
 
+    /// A Find Information Request with its parameters.
     @inlinable
     public init(range: HandleRange) {
         self.range = range
@@ -33,7 +35,9 @@ public struct FindInformationResponse: ProtocolDataUnit, ~Escapable {
 
     /// The width of the UUIDs.
     public enum Format: UInt8, Sendable {
+        /// UUIDs of 16 bits.
         case uuid16 = 0x01
+        /// UUIDs of 128 bits.
         case uuid128 = 0x02
 
         @inlinable
@@ -42,7 +46,9 @@ public struct FindInformationResponse: ProtocolDataUnit, ~Escapable {
 
     /// One attribute.
     public struct Entry: Hashable, Sendable {
+        /// The attribute.
         public let handle: AttributeHandle
+        /// The attribute's type.
         public let type: BluetoothUUID
 
         @inlinable
@@ -52,6 +58,7 @@ public struct FindInformationResponse: ProtocolDataUnit, ~Escapable {
         }
     }
 
+    /// The width of the UUIDs in ``list``.
     public let format: Format
     /// The entries, one after the other; at least one.
     public let list: RawSpan
@@ -74,6 +81,7 @@ public struct FindInformationResponse: ProtocolDataUnit, ~Escapable {
         buffer.append(list)
     }
 
+    /// A walk through ``list``.
     @inlinable
     public var entries: Entries {
         @_lifetime(copy self)
@@ -92,6 +100,7 @@ public struct FindInformationResponse: ProtocolDataUnit, ~Escapable {
             self.uuidLength = uuidLength
         }
 
+        /// The next entry, or nil after the last.
         @inlinable
         public mutating func next() -> Entry? {
             guard let handle = try? reader.readHandle(),

@@ -5,9 +5,12 @@ import ByteCoding
 public struct HandleValueNotification: ProtocolDataUnit, ~Escapable {
     public static let opcode = Opcode.handleValueNotification
 
+    /// The attribute.
     public var handle: AttributeHandle
+    /// The value, or its first ATT_MTU - 3 octets.
     public var value: RawSpan
 
+    /// A Handle Value Notification with its parameters.
     @inlinable
     @_lifetime(copy value)
     public init(handle: AttributeHandle, value: RawSpan) {
@@ -36,9 +39,12 @@ public struct HandleValueNotification: ProtocolDataUnit, ~Escapable {
 public struct HandleValueIndication: ProtocolDataUnit, ~Escapable {
     public static let opcode = Opcode.handleValueIndication
 
+    /// The attribute.
     public var handle: AttributeHandle
+    /// The value, or its first ATT_MTU - 3 octets.
     public var value: RawSpan
 
+    /// A Handle Value Indication with its parameters.
     @inlinable
     @_lifetime(copy value)
     public init(handle: AttributeHandle, value: RawSpan) {
@@ -67,6 +73,7 @@ public struct HandleValueIndication: ProtocolDataUnit, ~Escapable {
 public struct HandleValueConfirmation: ProtocolDataUnit, Hashable, Sendable {
     public static let opcode = Opcode.handleValueConfirmation
 
+    /// A Handle Value Confirmation, which has no parameters.
     @inlinable
     public init() {}
 

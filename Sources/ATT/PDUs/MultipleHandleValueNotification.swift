@@ -7,7 +7,9 @@ public struct MultipleHandleValueNotification: ProtocolDataUnit, ~Escapable {
 
     /// One attribute's value.
     public struct Entry: ~Escapable {
+        /// The attribute.
         public let handle: AttributeHandle
+        /// The whole value.
         public let value: RawSpan
 
         @inlinable
@@ -43,6 +45,7 @@ public struct MultipleHandleValueNotification: ProtocolDataUnit, ~Escapable {
         buffer.append(list)
     }
 
+    /// A walk through ``list``.
     @inlinable
     public var entries: Entries {
         @_lifetime(copy self)
@@ -59,6 +62,7 @@ public struct MultipleHandleValueNotification: ProtocolDataUnit, ~Escapable {
             self.reader = reader
         }
 
+        /// The next entry, or nil after the last.
         @inlinable
         @_lifetime(copy self)
         public mutating func next() -> Entry? {

@@ -5,11 +5,14 @@ import ByteCoding
 public struct PrepareWriteRequest: ProtocolDataUnit, ~Escapable {
     public static let opcode = Opcode.prepareWriteRequest
 
+    /// The attribute.
     public var handle: AttributeHandle
     /// From the start of the value, in octets.
     public var offset: UInt16
+    /// The part, at most ATT_MTU - 5 octets.
     public var partValue: RawSpan
 
+    /// A Prepare Write Request with its parameters.
     @inlinable
     @_lifetime(copy partValue)
     public init(handle: AttributeHandle, offset: UInt16, partValue: RawSpan) {
@@ -41,11 +44,14 @@ public struct PrepareWriteRequest: ProtocolDataUnit, ~Escapable {
 public struct PrepareWriteResponse: ProtocolDataUnit, ~Escapable {
     public static let opcode = Opcode.prepareWriteResponse
 
+    /// The attribute, as in the request.
     public var handle: AttributeHandle
     /// From the start of the value, in octets.
     public var offset: UInt16
+    /// The part, at most ATT_MTU - 5 octets.
     public var partValue: RawSpan
 
+    /// A Prepare Write Response with its parameters.
     @inlinable
     @_lifetime(copy partValue)
     public init(handle: AttributeHandle, offset: UInt16, partValue: RawSpan) {

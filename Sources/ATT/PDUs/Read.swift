@@ -5,8 +5,10 @@ import ByteCoding
 public struct ReadRequest: ProtocolDataUnit, Hashable, Sendable {
     public static let opcode = Opcode.readRequest
 
+    /// The attribute.
     public var handle: AttributeHandle
 
+    /// A Read Request with its parameters.
     @inlinable
     public init(handle: AttributeHandle) {
         self.handle = handle
@@ -31,8 +33,10 @@ public struct ReadRequest: ProtocolDataUnit, Hashable, Sendable {
 public struct ReadResponse: ProtocolDataUnit, ~Escapable {
     public static let opcode = Opcode.readResponse
 
+    /// The value, or its first ATT_MTU - 1 octets.
     public var value: RawSpan
 
+    /// A Read Response with its parameters.
     @inlinable
     @_lifetime(copy value)
     public init(value: RawSpan) {

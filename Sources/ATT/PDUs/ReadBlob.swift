@@ -5,10 +5,12 @@ import ByteCoding
 public struct ReadBlobRequest: ProtocolDataUnit, Hashable, Sendable {
     public static let opcode = Opcode.readBlobRequest
 
+    /// The attribute.
     public var handle: AttributeHandle
     /// From the start of the value, in octets.
     public var offset: UInt16
 
+    /// A Read Blob Request with its parameters.
     @inlinable
     public init(handle: AttributeHandle, offset: UInt16) {
         self.handle = handle
@@ -36,8 +38,10 @@ public struct ReadBlobRequest: ProtocolDataUnit, Hashable, Sendable {
 public struct ReadBlobResponse: ProtocolDataUnit, ~Escapable {
     public static let opcode = Opcode.readBlobResponse
 
+    /// The part of the value; empty where the offset is the value's length.
     public var value: RawSpan
 
+    /// A Read Blob Response with its parameters.
     @inlinable
     @_lifetime(copy value)
     public init(value: RawSpan) {

@@ -5,10 +5,12 @@ import ByteCoding
 public struct ReadByGroupTypeRequest: ProtocolDataUnit, Hashable, Sendable {
     public static let opcode = Opcode.readByGroupTypeRequest
 
+    /// The handles to search.
     public var range: HandleRange
     /// Of 16 or 128 bits.
     public var groupType: BluetoothUUID
 
+    /// A Read By Group Type Request with its parameters.
     @inlinable
     public init(range: HandleRange, groupType: BluetoothUUID) {
         self.range = range
@@ -38,8 +40,11 @@ public struct ReadByGroupTypeResponse: ProtocolDataUnit, ~Escapable {
 
     /// One group: its first and last handle and its value, which may be cut to what fits.
     public struct Entry: ~Escapable {
+        /// The group's first handle.
         public let handle: AttributeHandle
+        /// The last handle of the group.
         public let endGroupHandle: AttributeHandle
+        /// The value, at most 251 octets of it.
         public let value: RawSpan
 
         @inlinable
@@ -72,6 +77,7 @@ public struct ReadByGroupTypeResponse: ProtocolDataUnit, ~Escapable {
         buffer.append(list)
     }
 
+    /// A walk through ``list``.
     @inlinable
     public var entries: Entries {
         @_lifetime(copy self)
@@ -90,6 +96,7 @@ public struct ReadByGroupTypeResponse: ProtocolDataUnit, ~Escapable {
             self.length = length
         }
 
+        /// The next entry, or nil after the last.
         @inlinable
         @_lifetime(copy self)
         public mutating func next() -> Entry? {

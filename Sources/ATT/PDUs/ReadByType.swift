@@ -5,10 +5,12 @@ import ByteCoding
 public struct ReadByTypeRequest: ProtocolDataUnit, Hashable, Sendable {
     public static let opcode = Opcode.readByTypeRequest
 
+    /// The handles to search.
     public var range: HandleRange
     /// Of 16 or 128 bits.
     public var type: BluetoothUUID
 
+    /// A Read By Type Request with its parameters.
     @inlinable
     public init(range: HandleRange, type: BluetoothUUID) {
         self.range = range
@@ -38,7 +40,9 @@ public struct ReadByTypeResponse: ProtocolDataUnit, ~Escapable {
 
     /// One value; it may be cut to what fits.
     public struct Entry: ~Escapable {
+        /// The attribute.
         public let handle: AttributeHandle
+        /// The value, at most 253 octets of it.
         public let value: RawSpan
 
         @inlinable
@@ -70,6 +74,7 @@ public struct ReadByTypeResponse: ProtocolDataUnit, ~Escapable {
         buffer.append(list)
     }
 
+    /// A walk through ``list``.
     @inlinable
     public var entries: Entries {
         @_lifetime(copy self)
@@ -88,6 +93,7 @@ public struct ReadByTypeResponse: ProtocolDataUnit, ~Escapable {
             self.length = length
         }
 
+        /// The next entry, or nil after the last.
         @inlinable
         @_lifetime(copy self)
         public mutating func next() -> Entry? {

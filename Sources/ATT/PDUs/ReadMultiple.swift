@@ -29,6 +29,7 @@ public struct ReadMultipleRequest: ProtocolDataUnit, ~Escapable {
         for handle in handles { buffer.append(handle) }
     }
 
+    /// A walk through ``list``.
     @inlinable
     public var handles: HandleIterator {
         @_lifetime(copy self)
@@ -40,8 +41,10 @@ public struct ReadMultipleRequest: ProtocolDataUnit, ~Escapable {
 public struct ReadMultipleResponse: ProtocolDataUnit, ~Escapable {
     public static let opcode = Opcode.readMultipleResponse
 
+    /// The values without their lengths, at most ATT_MTU - 1 octets.
     public var values: RawSpan
 
+    /// A Read Multiple Response with its parameters.
     @inlinable
     @_lifetime(copy values)
     public init(values: RawSpan) {
@@ -73,6 +76,7 @@ public struct HandleIterator: ~Escapable {
         self.reader = reader
     }
 
+    /// The next handle, or nil after the last.
     @inlinable
     public mutating func next() -> AttributeHandle? {
         try? reader.readHandle()

@@ -29,6 +29,7 @@ public struct ReadMultipleVariableRequest: ProtocolDataUnit, ~Escapable {
         for handle in handles { buffer.append(handle) }
     }
 
+    /// A walk through ``list``.
     @inlinable
     public var handles: HandleIterator {
         @_lifetime(copy self)
@@ -42,7 +43,9 @@ public struct ReadMultipleVariableResponse: ProtocolDataUnit, ~Escapable {
 
     /// One value and the length that it has on the server.
     public struct Entry: ~Escapable {
+        /// The whole value's length on the server, in octets.
         public let length: UInt16
+        /// What of the value is in the PDU.
         public let value: RawSpan
 
         @inlinable
@@ -53,8 +56,10 @@ public struct ReadMultipleVariableResponse: ProtocolDataUnit, ~Escapable {
         }
     }
 
+    /// The entries, one after the other: length and value.
     public let list: RawSpan
 
+    /// A Read Multiple Variable Response with its parameters.
     @inlinable
     @_lifetime(copy list)
     public init(list: RawSpan) {
@@ -76,6 +81,7 @@ public struct ReadMultipleVariableResponse: ProtocolDataUnit, ~Escapable {
         buffer.append(list)
     }
 
+    /// A walk through ``list``.
     @inlinable
     public var entries: Entries {
         @_lifetime(copy self)
@@ -92,6 +98,7 @@ public struct ReadMultipleVariableResponse: ProtocolDataUnit, ~Escapable {
             self.reader = reader
         }
 
+        /// The next entry, or nil after the last.
         @inlinable
         @_lifetime(copy self)
         public mutating func next() -> Entry? {

@@ -7,11 +7,14 @@ public struct SignedWriteCommand: ProtocolDataUnit, ~Escapable {
     /// The octets of a signature: 4 of the sign counter, 8 of the MAC (Vol 3, Part C, 10.4.1).
     public static let signatureLength = 12
 
+    /// The attribute.
     public var handle: AttributeHandle
+    /// What to write, at most ATT_MTU - 15 octets.
     public var value: RawSpan
     /// 12 octets.
     public var signature: RawSpan
 
+    /// A Signed Write Command with its parameters.
     @inlinable
     @_lifetime(copy value, copy signature)
     public init(handle: AttributeHandle, value: RawSpan, signature: RawSpan) {

@@ -5,9 +5,12 @@ import ByteCoding
 public struct WriteRequest: ProtocolDataUnit, ~Escapable {
     public static let opcode = Opcode.writeRequest
 
+    /// The attribute.
     public var handle: AttributeHandle
+    /// What to write, at most ATT_MTU - 3 octets.
     public var value: RawSpan
 
+    /// A Write Request with its parameters.
     @inlinable
     @_lifetime(copy value)
     public init(handle: AttributeHandle, value: RawSpan) {
@@ -36,6 +39,7 @@ public struct WriteRequest: ProtocolDataUnit, ~Escapable {
 public struct WriteResponse: ProtocolDataUnit, Hashable, Sendable {
     public static let opcode = Opcode.writeResponse
 
+    /// A Write Response, which has no parameters.
     @inlinable
     public init() {}
 
@@ -56,9 +60,12 @@ public struct WriteResponse: ProtocolDataUnit, Hashable, Sendable {
 public struct WriteCommand: ProtocolDataUnit, ~Escapable {
     public static let opcode = Opcode.writeCommand
 
+    /// The attribute.
     public var handle: AttributeHandle
+    /// What to write, at most ATT_MTU - 3 octets.
     public var value: RawSpan
 
+    /// A Write Command with its parameters.
     @inlinable
     @_lifetime(copy value)
     public init(handle: AttributeHandle, value: RawSpan) {
