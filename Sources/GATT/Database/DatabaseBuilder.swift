@@ -24,7 +24,7 @@ struct DatabaseBuilder {
 
     mutating func add(_ definitions: [ServiceDefinition]) throws(DatabaseError) -> [PublishedService] {
         var plans: [Plan] = []
-        for definition in definitions { plans.append(try plan(definition)) }
+        for definition in definitions { plans.append(try plan(definition, after: plans)) }
         var published: [PublishedService] = []
         for plan in plans { published.append(try lay(plan, among: plans)) }
         attributes.sort { $0.handle < $1.handle }
@@ -35,7 +35,7 @@ struct DatabaseBuilder {
     }
 
     /// Gives a service its handles.
-    private mutating func plan(_ definition: ServiceDefinition) throws(DatabaseError) -> Plan {
+    private mutating func plan(_ definition: ServiceDefinition, after plans: [Plan]) throws(DatabaseError) -> Plan {
         guard let handle = definition.handle ?? nextHandle else { throw .handlesExhausted }
         var cursor = HandleCursor(next: handle)
         _ = try cursor.take(nil)
@@ -50,6 +50,7 @@ struct DatabaseBuilder {
         for service in services where handle <= service.endHandle && service.handle <= end {
             throw .handleNotFree(handle)
         }
+        for other in plans where handle <= other.end && other.handle <= end { throw .handleNotFree(handle) }
         if end >= (nextHandle ?? .last) { nextHandle = end.next }
         return Plan(definition: definition, handle: handle, end: end)
     }
@@ -227,6 +228,7 @@ extension CharacteristicDefinition {
             // Who may not have the value may not have it notified either.
             if self.permissions.contains(.readEncrypted) { permissions.insert(.writeEncrypted) }
             if self.permissions.contains(.readAuthenticated) { permissions.insert(.writeAuthenticated) }
+            if self.permissions.contains(.readAuthorized) { permissions.insert(.writeAuthorized) }
             complete.append(
                 DescriptorDefinition(
                     uuid: .clientCharacteristicConfiguration,

@@ -45,11 +45,12 @@ struct RequestContext {
         into buffer: inout PacketBuffer
     ) throws(Interruption) {
         var isShort: Bool?
+        let start = buffer.count
         try forEachAttribute(in: request.range) { attribute in
             let uuid = attribute.type
             let length = 2 + uuid.width.octets
             if let isShort {
-                guard isShort == (uuid.width == .bits16), buffer.count + length <= mtu else { return false }
+                guard isShort == (uuid.width == .bits16), buffer.count - start + length <= mtu else { return false }
             } else {
                 isShort = uuid.width == .bits16
                 buffer.append(Opcode.findInformationResponse.rawValue)

@@ -40,6 +40,9 @@ public final class Server {
     /// Takes a service away; the range of handles that clients are to be told of, or nil where there is none.
     public func remove(serviceAt handle: AttributeHandle) -> HandleRange? {
         guard let range = database.remove(serviceAt: handle) else { return nil }
+        // What takes these handles next is no longer the hash.
+        if let handle = hashIndexHandle, database.attribute(handle) == nil { hashIndexHandle = nil }
+        if let handle = serviceChangedHandle, database.attribute(handle) == nil { serviceChangedHandle = nil }
         databaseChanged()
         return range
     }

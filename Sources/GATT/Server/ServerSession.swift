@@ -46,8 +46,9 @@ public final class ServerSession {
     private enum Awareness: Equatable {
         case aware(revision: UInt64)
         case unaware
-        /// Database Out Of Sync has been answered; the next request makes the client aware.
-        case told
+        /// Database Out Of Sync has been answered, or the Database Hash read; the next request makes the client aware of
+        /// this revision.
+        case told(revision: UInt64)
     }
 
     /// Stops a request: an error for the client, or a question to the app.
@@ -123,7 +124,8 @@ public final class ServerSession {
     }
 
     private func receiveCommand(_ opcode: Opcode, _ pdu: RawSpan) -> ServerAction {
-        if case .unaware = currentAwareness() { return .nothing }
+        // Until its next request, a client that was told is still unaware (Vol 3, Part G, 2.5.2.1).
+        guard case .aware = currentAwareness() else { return .nothing }
         switch opcode {
         case .writeCommand:
             guard let command = try? WriteCommand(decoding: pdu) else { return .nothing }
@@ -294,7 +296,10 @@ public final class ServerSession {
 
     private func currentAwareness() -> Awareness {
         guard usesRobustCaching else { return .aware(revision: server.revision) }
-        if case .aware(let revision) = awareness, revision != server.revision { awareness = .unaware }
+        switch awareness {
+        case .aware(let revision), .told(let revision): if revision != server.revision { awareness = .unaware }
+        case .unaware: break
+        }
         return awareness
     }
 
@@ -306,14 +311,13 @@ public final class ServerSession {
             awareness = .aware(revision: server.revision)
             return nil
         case .unaware:
-            // Reading the Database Hash by its type makes the client aware (Vol 3, Part G, 2.5.2.1).
+            awareness = .told(revision: server.revision)
+            // Reading the Database Hash by its type tells the client as well (Vol 3, Part G, 2.5.2.1).
             if opcode == .readByTypeRequest, let request = try? ReadByTypeRequest(decoding: pdu),
                 request.type == .databaseHash
             {
-                awareness = .aware(revision: server.revision)
                 return nil
             }
-            awareness = .told
             ErrorResponse(requestOpcode: opcode.rawValue, handle: .invalid, error: .databaseOutOfSync)
                 .encode(into: &buffer)
             return .respond
