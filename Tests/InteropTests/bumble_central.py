@@ -108,7 +108,9 @@ class Link:
     async def table(self) -> list[dict]:
         """The attribute table as it is discovered: Bumble's own procedures where it has them."""
         services = []
-        primary = [(each.handle, each.end_group_handle, each.uuid, True) for each in await self.client.discover_services()]
+        primary = [
+            (each.handle, each.end_group_handle, each.uuid, True) for each in await self.client.discover_services()
+        ]
         secondary = [
             (handle, end, UUID.from_bytes(value), False)
             for handle, end, value in await self.groups(GATT_SECONDARY_SERVICE_ATTRIBUTE_TYPE)
@@ -116,7 +118,8 @@ class Link:
         proxies = {each.handle: each for each in self.client.services}
         for handle, end, uuid, is_primary in sorted(primary + secondary, key=lambda each: each[0]):
             includes = [
-                struct.unpack_from("<H", value)[0] for _, value in await self.by_type(GATT_INCLUDE_ATTRIBUTE_TYPE, handle, end)
+                struct.unpack_from("<H", value)[0]
+                for _, value in await self.by_type(GATT_INCLUDE_ATTRIBUTE_TYPE, handle, end)
             ]
             proxy = proxies.get(handle) or _Range(handle, end)
             characteristics = []
@@ -146,7 +149,9 @@ class Link:
                 }
             )
         declarations = {handle for handle, _ in await self.by_type(UUID("2803"))}
-        assert declarations == {c["handle"] for s in services for c in s["characteristics"]}, "declarations out of place"
+        assert declarations == {
+            c["handle"] for s in services for c in s["characteristics"]
+        }, "declarations out of place"
         return tables.normalized(services)
 
     async def attributes(self) -> list[tuple[int, UUID]]:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A Bumble peripheral with a rich GATT database.
 
-By itself: `bumble_peripheral.py tcp:127.0.0.1:PORT` advertises, prints its attribute table as JSON, and then what happens.
+By itself: `bumble_peripheral.py tcp:127.0.0.1:PORT` advertises, prints its attribute table as JSON, and what happens.
 """
 
 import asyncio
@@ -103,12 +103,8 @@ class Peripheral(hosts.BumbleHost):
             self.characteristics.setdefault(uuid, made)
             return made
 
-        secondary_short = Service(
-            SECONDARY_SHORT, [characteristic("FFE2", P.READ, READ, b"short")], primary=False
-        )
-        secondary_long = Service(
-            SECONDARY_LONG, [characteristic(vendor(0x44), P.READ, READ, b"long")], primary=False
-        )
+        secondary_short = Service(SECONDARY_SHORT, [characteristic("FFE2", P.READ, READ, b"short")], primary=False)
+        secondary_long = Service(SECONDARY_LONG, [characteristic(vendor(0x44), P.READ, READ, b"long")], primary=False)
         battery = Service("180F", [characteristic(BATTERY_LEVEL, P.READ | P.NOTIFY, READ, b"\x64")])
         values = Service(
             VALUES,
@@ -295,7 +291,7 @@ class Peripheral(hosts.BumbleHost):
         return response.max_advertising_data_length
 
     async def advertise_extended(self, data: bytes, interval: float = 20):
-        """Advertises with extended PDUs that nobody can connect to; Bumble leaves it to us to send the data in fragments."""
+        """Advertises with extended PDUs that nobody can connect to; Bumble by itself sends no data in fragments."""
         advertising = await self.device.create_advertising_set(
             advertising_parameters=AdvertisingParameters(
                 advertising_event_properties=AdvertisingEventProperties(is_connectable=False, is_scannable=False),
@@ -337,7 +333,10 @@ class _ConnectionOf:
 async def main(adapter: str):
     async with Peripheral(adapter) as peripheral:
         await peripheral.advertise()
-        print(json.dumps({"event": "ready", "address": peripheral.address, "services": await peripheral.table()}), flush=True)
+        print(
+            json.dumps({"event": "ready", "address": peripheral.address, "services": await peripheral.table()}),
+            flush=True,
+        )
 
         async def report(queue, event):
             while True:
@@ -346,7 +345,10 @@ async def main(adapter: str):
         async def stream():
             while True:
                 uuid, notify, indicate = await peripheral.subscriptions.get()
-                print(json.dumps({"event": "subscription", "uuid": uuid, "notify": notify, "indicate": indicate}), flush=True)
+                print(
+                    json.dumps({"event": "subscription", "uuid": uuid, "notify": notify, "indicate": indicate}),
+                    flush=True,
+                )
                 if notify or indicate:
                     await peripheral.notify_all(uuid, (struct.pack("<I", n) for n in range(1000)), indicate)
 

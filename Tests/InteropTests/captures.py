@@ -14,8 +14,8 @@ LIMITS = {
     "btatt.opcode == 0x0d && btl2cap.length == 1": "empty part of a value",
     # A controller that refuses a command may return the status alone (Vol 4, Part E, 4.5); tshark looks for the handle.
     "bthci_evt.code == 0x0e && bthci_evt.status != 0x00": "return parameters of a refused command",
-    # Long extended advertising data come in several reports, which may cut an AD structure; tshark reads each by itself.
-    "bthci_evt.le_meta_subevent == 0x0d && bthci_evt.le_ext_advts_event_type.legacy == 0": "fragments of advertising data",
+    # Long advertising data come in several reports, which may cut an AD structure; tshark reads each by itself.
+    "bthci_evt.le_meta_subevent == 0x0d && bthci_evt.le_ext_advts_event_type.legacy == 0": "parts of long data",
 }
 
 # In captures of tests that send malformed packets on purpose only what our side has sent is looked at.

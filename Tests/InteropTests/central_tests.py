@@ -14,7 +14,9 @@ async def scan(world: World, peer):
     async with world.start("scan", "--duration", "20") as process:
         event = await process.event("advertisement", address=peer.address, name=peer.name)
         outcome = await process.interrupt()
-    expect(sorted(map(tables.long_uuid, event["serviceUUIDs"])), [tables.long_uuid(u) for u in ("180F", "FFF1")], "UUIDs")
+    expect(
+        sorted(map(tables.long_uuid, event["serviceUUIDs"])), [tables.long_uuid(u) for u in ("180F", "FFF1")], "UUIDs"
+    )
     expect(
         {
             "addressType": event["addressType"],
@@ -153,7 +155,9 @@ async def indications(world: World, peer):
             await peer.send(characteristic, values, indicate=True)
             outcome = (await process.ended(30)).succeeded()
         assert all(event["event"] == "indication" for event in outcome.events), "not all are indications"
-        assert [bytes.fromhex(event["value"]) for event in outcome.events] == values, "other values, or in another order"
+        assert [
+            bytes.fromhex(event["value"]) for event in outcome.events
+        ] == values, "other values, or in another order"
         await peer.disconnected()
 
 
@@ -202,7 +206,9 @@ async def public_address(world: World):
             expect(event["addressType"], "public", "addressType")
         found = (await world.ble("explore", peripheral.address)).succeeded().object
         expect(tables.normalized(found["services"]), await peripheral.table(), "services")
-        found = (await world.ble("read", peripheral.address, bumble.SHORT, "--address-type", "public")).succeeded().object
+        found = (
+            (await world.ble("read", peripheral.address, bumble.SHORT, "--address-type", "public")).succeeded().object
+        )
         expect(found["value"], bytes(range(22)).hex(), "value")
 
 
@@ -237,12 +243,15 @@ async def scan_options(world: World):
         assert found == both and len(events) > 2 * once, f"{len(events)} events with duplicates, {once} without"
 
 
-@test("scan joins extended advertising data, as much as there can be", presets=("DEFAULT", "LAIRD_BL654", "INTEL_BE200"))
+@test(
+    "scan joins extended advertising data, as much as there can be", presets=("DEFAULT", "LAIRD_BL654", "INTEL_BE200")
+)
 async def scan_extended(world: World):
     async with world.peripheral() as peripheral:
         limit = await peripheral.maximum_advertising_data_length()
         contents = {
-            f"{0xFF00 + index:04X}": bytes((index + place) % 256 for place in range(96)) for index in range(limit // 100)
+            f"{0xFF00 + index:04X}": bytes((index + place) % 256 for place in range(96))
+            for index in range(limit // 100)
         }
         assert len(contents) > 1, f"the controller sends {limit} octets only"
         entries = (struct.pack("<BBH", 99, 0xFF, int(company, 16)) + data for company, data in contents.items())
@@ -297,4 +306,6 @@ async def two_centrals(world: World):
                         assert [await queue.get() for _ in values] == values, "the second central got other values"
                     outcome = (await first.ended()).succeeded()
                 await link.disconnect()
-        assert [bytes.fromhex(event["value"]) for event in outcome.events] == values, "the first central got other values"
+        assert [
+            bytes.fromhex(event["value"]) for event in outcome.events
+        ] == values, "the first central got other values"

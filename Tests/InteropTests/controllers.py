@@ -1,4 +1,4 @@
-"""rootcanal, Android's virtual controller, as a process of its own: several presets, killed and brought back at will."""
+"""rootcanal, Android's virtual controller, as a process of its own, of several kinds, killed and brought back."""
 
 import asyncio
 import contextlib
@@ -34,8 +34,8 @@ class Preset:
     shape: BufferShape | None = None
 
 
-# rootcanal 1.10.0 knows no preset for Intel's BE200, later ones do: its buffers (251 octets, 3 of them) are put in front
-# of the LAIRD controller by `Gateway`, which also sees to it that the host keeps to them.
+# rootcanal 1.10.0 knows no preset for Intel's BE200, later ones do: its buffers (251 octets, 3 of them) are put before
+# the LAIRD controller by `Gateway`, which also sees to it that the host keeps to them.
 PRESETS = {
     preset.name: preset
     for preset in (
@@ -151,7 +151,7 @@ class Rootcanal:
     async def until_ready(self, told: int):
         """Returns when the process says, in its log from a place on, that it has set itself up.
 
-        To connect before is not enough: it has then commands of its own to carry out, whose answers it sends to who is there.
+        To connect before is too early: it has commands of its own to carry out, and sends their answers to who is there.
         """
         end = asyncio.get_running_loop().time() + DEADLINE
         while b"SetUp() successful" not in self.log.read_bytes()[told:]:
@@ -175,8 +175,8 @@ class Rootcanal:
     async def set_timer_period(self, milliseconds: int):
         """Says over the test channel how often rootcanal looks for work.
 
-        A command is its name and a count of arguments, each text after its length in one octet; an answer comes after its
-        length in four. The channel stays open: rootcanal ends when it cannot send an answer.
+        A command is its name and a count of arguments, each text after its length in one octet; an answer comes after
+        its length in four. The channel stays open: rootcanal ends when it cannot send an answer.
         """
         answer = f"set timer period to {milliseconds}"
         for patience in (1, 2, DEADLINE):  # now and then a command is not answered; it does no harm to give it again
@@ -197,7 +197,7 @@ class Rootcanal:
 
 
 class Gateway:
-    """Stands between hosts and their controllers, gives the controllers other ACL buffers, and checks that they suffice."""
+    """Stands between hosts and their controllers, gives these other ACL buffers, and checks that they suffice."""
 
     def __init__(self, controller_port: int, shape: BufferShape):
         self.controller_port = controller_port
@@ -316,6 +316,6 @@ class ControllerEnd(GatewayEnd):
 
 
 def quick_acknowledgement(connection):
-    """rootcanal sends an event in two parts with Nagle's algorithm on: the second waits for the first's acknowledgement."""
+    """rootcanal sends an event in two parts under Nagle's algorithm: the second waits until the first is acknowledged."""
     if sys.platform == "linux":
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)

@@ -97,12 +97,19 @@ def expect(found, expected, what: str):
 
 def brief(value: bytes | None) -> str:
     """A value in few words."""
-    return "nothing" if value is None else value.hex() if len(value) <= 20 else f"{value[:16].hex()}... ({len(value)} octets)"
+    return (
+        "nothing"
+        if value is None
+        else value.hex() if len(value) <= 20 else f"{value[:16].hex()}... ({len(value)} octets)"
+    )
 
 
 def stream_values(count: int, length: int = 20) -> list[bytes]:
     """Values that tell their place in a row."""
-    return [index.to_bytes(4, "little") + bytes((index + place) % 256 for place in range(length - 4)) for index in range(count)]
+    return [
+        index.to_bytes(4, "little") + bytes((index + place) % 256 for place in range(length - 4))
+        for index in range(count)
+    ]
 
 
 def bulk(total: int = 100_000) -> list[bytes]:
@@ -246,7 +253,7 @@ class ServedPeer:
             self.process.send(f"{verb} {uuid} {value.hex()}")
 
     async def settled(self):
-        """Returns when all commands that were sent have been carried out: one that is none is answered with an event."""
+        """Returns when all commands that were sent have been carried out: what is none is answered with an event."""
         self.process.send("settled?")
         await self.process.event("error", deadline=20)
 

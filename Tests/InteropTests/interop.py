@@ -38,7 +38,9 @@ def arguments():
 
 def binary() -> Path:
     """The `ble` that BLE names, or that was built."""
-    candidates = [os.environ["BLE"]] if os.environ.get("BLE") else [ROOT / f".build/{kind}/ble" for kind in ("release", "debug")]
+    candidates = (
+        [os.environ["BLE"]] if os.environ.get("BLE") else [ROOT / f".build/{kind}/ble" for kind in ("release", "debug")]
+    )
     for candidate in map(Path, candidates):
         if candidate.is_file() and os.access(candidate, os.X_OK):
             return candidate.resolve()

@@ -1,4 +1,4 @@
-"""The profile that `ble serve` serves in the tests: the like of the Bumble peripheral's database, with every handle given."""
+"""The profile that `ble serve` serves in the tests: the like of the Bumble peripheral's, with every handle given."""
 
 import bumble_peripheral as bumble
 
@@ -85,7 +85,14 @@ def profile(name: str = NAME, address: str = ADDRESS) -> dict:
                         BOTH,
                         ["read", "readEncrypted", "write", "writeEncrypted"],
                         b"secret",
-                        [{"uuid": "2901", "handle": 0x0303, "value": {"text": "x"}, "permissions": ["read", "readEncrypted"]}],
+                        [
+                            {
+                                "uuid": "2901",
+                                "handle": 0x0303,
+                                "value": {"text": "x"},
+                                "permissions": ["read", "readEncrypted"],
+                            }
+                        ],
                     ),
                     characteristic(
                         bumble.AUTHENTICATED,

@@ -1,6 +1,5 @@
 """The controller is killed under what runs, and brought back."""
 
-
 import bumble_peripheral as bumble
 from harness import ServedPeer, World, expect, test
 

@@ -333,7 +333,9 @@ async def reconnections(world: World):
                     expect(int(await link.disconnected), 0x13, "reason")
             await peer.process.event("disconnected")
         link = await central.connect(peer.address)
-        expect(await link.read(profiles.configuration_handle(bumble.NOTIFY)), b"\x00\x00", "a client without a bond is new")
+        expect(
+            await link.read(profiles.configuration_handle(bumble.NOTIFY)), b"\x00\x00", "a client without a bond is new"
+        )
         await link.disconnect()
 
 

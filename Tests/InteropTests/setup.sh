@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Puts the peers that requirements.txt names into .venv at the package root, where they are missing or of another version,
-# and tshark onto the system where that can be done. Prints nothing when there is nothing to do.
+# Puts the peers that requirements.txt names into .venv at the package root, where they are missing or of another
+# version, and tshark onto the system where that can be done. Prints nothing when there is nothing to do.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../.." && pwd)

@@ -79,7 +79,8 @@ def normalized(services: list[dict]) -> list[dict]:
                         "valueHandle": each["valueHandle"],
                         "properties": [name for name in PROPERTIES.values() if name in each["properties"]],
                         "descriptors": [
-                            {"uuid": long_uuid(descriptor["uuid"]), "handle": descriptor["handle"]} | reading(descriptor)
+                            {"uuid": long_uuid(descriptor["uuid"]), "handle": descriptor["handle"]}
+                            | reading(descriptor)
                             for descriptor in each["descriptors"]
                         ],
                     }
@@ -105,7 +106,9 @@ def differences(found, expected, place: str = "services") -> list[str]:
     if isinstance(expected, list) and isinstance(found, list):
         lines = []
         if len(found) != len(expected):
-            lines.append(f"{place}: {len(found)} instead of {len(expected)}: {brief(found)} instead of {brief(expected)}")
+            lines.append(
+                f"{place}: {len(found)} instead of {len(expected)}: {brief(found)} instead of {brief(expected)}"
+            )
         for index, (left, right) in enumerate(zip(found, expected)):
             lines += differences(left, right, f"{place}[{index}]")
         return lines

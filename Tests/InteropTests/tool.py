@@ -48,10 +48,14 @@ class Outcome:
     def failed(self, *mentions: str) -> str:
         """The message of a call that must fail: one line on standard error, with these words somewhere in it."""
         if self.status <= 0:
-            raise AssertionError(f"{self.command}: status {self.status} instead of a failure; output {self.output[:200]!r}")
+            raise AssertionError(
+                f"{self.command}: status {self.status} instead of a failure; output {self.output[:200]!r}"
+            )
         lines = [line for line in self.errors.splitlines() if line.strip()]
         if len(lines) != 1:
-            raise AssertionError(f"{self.command}: {len(lines)} lines on standard error instead of one: {self.errors!r}")
+            raise AssertionError(
+                f"{self.command}: {len(lines)} lines on standard error instead of one: {self.errors!r}"
+            )
         for words in mentions:
             if words.lower() not in lines[0].lower():
                 raise AssertionError(f"{self.command}: {words!r} is not mentioned in {lines[0]!r}")
@@ -90,9 +94,7 @@ class Tool:
             self.recorded(capture)
 
     @contextlib.asynccontextmanager
-    async def start(
-        self, *arguments: str, adapter=None, capture=True, machine_readable=True, timeout=None, stdin=True
-    ):
+    async def start(self, *arguments: str, adapter=None, capture=True, machine_readable=True, timeout=None, stdin=True):
         """A call that runs while the context is entered."""
         environment = {key: value for key, value in os.environ.items() if not key.startswith("BLE_")}
         environment["BLE_STATE_DIR"] = str(self.state / f"{self.label}-{next(self.numbers)}")
@@ -187,7 +189,9 @@ class Running:
                     if (event := find()) is not None:
                         return event
                     if self.over:
-                        raise Unexpected(f"{self.command} ended before {wanted}: {self.errors.strip() or self.lines[-3:]}")
+                        raise Unexpected(
+                            f"{self.command} ended before {wanted}: {self.errors.strip() or self.lines[-3:]}"
+                        )
                     await self.changed.wait()
         except TimeoutError:
             heard = [event.get("event") for event in self.events[-5:]]
@@ -202,7 +206,9 @@ class Running:
                 status = await self.process.wait()
                 await asyncio.gather(*self.tasks)
         except TimeoutError:
-            raise Unexpected(f"{self.command} did not end within {deadline} s; errors {self.errors.strip()!r}") from None
+            raise Unexpected(
+                f"{self.command} did not end within {deadline} s; errors {self.errors.strip()!r}"
+            ) from None
         return Outcome(self.arguments, status, "".join(line + "\n" for line in self.lines), self.errors)
 
     async def interrupt(self, with_signal=signal.SIGINT, deadline: float = GRACE) -> Outcome:

@@ -40,13 +40,13 @@ class BlueZ:
         """bluetoothctl, as soon as it has stayed alive: now and then it crashes while it looks for the daemon."""
         # Into anything but a terminal the program writes only when its buffer is full, unless it is told otherwise.
         script = "env LD_PRELOAD=/usr/libexec/coreutils/libstdbuf.so _STDBUF_O=L bluetoothctl 2>&1"
-        for attempt in range(5):
+        for remaining in range(9, -1, -1):
             with contextlib.ExitStack() as stack:
                 control = stack.enter_context(self.machine.start(script))
                 try:
                     control.line("Agent registered", 30)
                 except Unexpected:
-                    if not control.is_over() or attempt == 4:
+                    if control.ended(5).status == 0 or not remaining:
                         raise
                 else:
                     self.stack.push(stack.pop_all())

@@ -8,7 +8,16 @@ ALIGNMENT = {"y": 1, "b": 4, "n": 2, "q": 2, "i": 4, "u": 4, "x": 8, "t": 8, "d"
 ALIGNMENT |= {"(": 8, "{": 8, "v": 1}
 FORMATS = {"y": "<B", "b": "<I", "n": "<h", "q": "<H", "i": "<i", "u": "<I", "x": "<q", "t": "<Q", "d": "<d"}
 CALL, RETURN, ERROR, SIGNAL = 1, 2, 3, 4
-FIELDS = {1: "path", 2: "interface", 3: "member", 4: "error", 5: "reply_to", 6: "destination", 7: "sender", 8: "signature"}
+FIELDS = {
+    1: "path",
+    2: "interface",
+    3: "member",
+    4: "error",
+    5: "reply_to",
+    6: "destination",
+    7: "sender",
+    8: "signature",
+}
 FIELD_TYPES = {"path": "o", "reply_to": "u", "signature": "g"}
 
 
@@ -117,12 +126,16 @@ class Bus:
         serial = next(self.serials)
         header = bytearray(struct.pack("<cBBBII", b"l", kind, 0, 1, len(body), serial))
         numbers = {name: number for number, name in FIELDS.items()}
-        encode(header, "a(yv)", [(numbers[name], (FIELD_TYPES.get(name, "s"), value)) for name, value in fields.items()])
+        encode(
+            header, "a(yv)", [(numbers[name], (FIELD_TYPES.get(name, "s"), value)) for name, value in fields.items()]
+        )
         header += bytes(-len(header) % 8)
         self.socket.sendall(bytes(header + body))
         return serial
 
-    def call(self, destination: str, path: str, interface: str, member: str, signature: str = "", arguments=(), on_call=None):
+    def call(
+        self, destination: str, path: str, interface: str, member: str, signature: str = "", arguments=(), on_call=None
+    ):
         """Calls a method and returns what it returns; `on_call` gets the calls that come in the meantime."""
         fields = {"path": path, "interface": interface, "member": member, "destination": destination}
         serial = self.send(CALL, fields, signature, arguments)

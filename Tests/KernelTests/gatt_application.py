@@ -41,7 +41,11 @@ class Application:
             for number, (uuid, (flags, value)) in enumerate(characteristics.items()):
                 place = f"{path}/characteristic{number}"
                 self.objects[place] = {
-                    "org.bluez.GattCharacteristic1": {"UUID": ("s", uuid), "Service": ("o", path), "Flags": ("as", flags)}
+                    "org.bluez.GattCharacteristic1": {
+                        "UUID": ("s", uuid),
+                        "Service": ("o", path),
+                        "Flags": ("as", flags),
+                    }
                 }
                 self.paths[uuid], self.values[place] = place, value
         described = f"{self.paths[VALUE]}/descriptor0"
@@ -74,7 +78,9 @@ class Application:
         if member == "GetManagedObjects":
             self.bus.answer(call, "a{oa{sa{sv}}}", [self.objects])
         elif member == "GetAll":
-            properties = self.advertisement if path.endswith("/advertisement") else self.objects[path].get(call.arguments[0], {})
+            properties = (
+                self.advertisement if path.endswith("/advertisement") else self.objects[path].get(call.arguments[0], {})
+            )
             self.bus.answer(call, "a{sv}", [properties])
         elif member == "ReadValue":
             offset = call.arguments[0].get("offset", 0)
@@ -87,7 +93,10 @@ class Application:
             self.bus.answer(call)
             tell(event="write", uuid=self.uuid(path), offset=offset, value=value.hex(), kind=options.get("type"))
         elif member in ("StartNotify", "StopNotify", "Release", "Confirm"):
-            tell(event={"StartNotify": "subscribed", "StopNotify": "unsubscribed"}.get(member, member), uuid=self.uuid(path))
+            tell(
+                event={"StartNotify": "subscribed", "StopNotify": "unsubscribed"}.get(member, member),
+                uuid=self.uuid(path),
+            )
             self.bus.answer(call)
         else:
             self.bus.refuse(call, "org.freedesktop.DBus.Error.UnknownMethod")

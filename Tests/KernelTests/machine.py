@@ -14,7 +14,9 @@ import time
 from pathlib import Path
 
 SHELLS = 6
-TERMINAL = re.compile(r"^.*\r|\x1b\[[0-9;?]*[A-Za-z]|[\x01\x02]")  # what only moves a terminal's cursor, or what it hides
+TERMINAL = re.compile(
+    r"^.*\r|\x1b\[[0-9;?]*[A-Za-z]|[\x01\x02]"
+)  # what only moves a terminal's cursor, or what it hides
 OUT = "/run/out"  # in the machine: the folder that it shares with the host
 
 
@@ -91,7 +93,7 @@ class Machine:
         """Returns when the kernel has set up all controllers; until then they are nobody's."""
         script = (
             "n=0; until [ $n = 200 ]; do flags=$(hciconfig); "
-            "[ $(echo \"$flags\" | grep -c Address) = 3 ] && ! echo \"$flags\" | grep -q INIT && exit 0; "
+            '[ $(echo "$flags" | grep -c Address) = 3 ] && ! echo "$flags" | grep -q INIT && exit 0; '
             "usleep 50000; n=$((n+1)); done; hciconfig -a; exit 1"
         )
         outcome = self.run(script, deadline=60)
@@ -172,7 +174,9 @@ class Outcome:
 
     def succeeded(self) -> "Outcome":
         if self.status != 0:
-            raise AssertionError(f"{self.script}: status {self.status}: {self.errors.strip() or self.output.strip()[-400:]}")
+            raise AssertionError(
+                f"{self.script}: status {self.status}: {self.errors.strip() or self.output.strip()[-400:]}"
+            )
         return self
 
     @property
@@ -185,7 +189,9 @@ class Outcome:
         """The message of a call that must fail: one line on standard error, with these words somewhere in it."""
         lines = [line for line in self.errors.splitlines() if line.strip()]
         if self.status == 0 or len(lines) != 1:
-            raise AssertionError(f"{self.script}: status {self.status}, errors {self.errors!r}: not one line of failure")
+            raise AssertionError(
+                f"{self.script}: status {self.status}, errors {self.errors!r}: not one line of failure"
+            )
         for words in mentions:
             if not re.search(words, lines[0], re.IGNORECASE):
                 raise AssertionError(f"{self.script}: {words!r} is not mentioned in {lines[0]!r}")
@@ -199,7 +205,9 @@ class Running:
         self.machine, self.shell, self.script = machine, shell, script
         self.first = len(shell.lines)
         errors = f"/run/errors.{machine.shells.index(shell)}"
-        quoted = shlex.quote(f'echo "@pid $$"; exec {script}' if not script.startswith("(") else f'echo "@pid $$"; {script}')
+        quoted = shlex.quote(
+            f'echo "@pid $$"; exec {script}' if not script.startswith("(") else f'echo "@pid $$"; {script}'
+        )
         # All on one line: the shell must have read it when the program begins to read its input.
         shell.send(f"sh -c {quoted} 2>{errors}; s=$?; echo; echo @status $s; cat {errors}; echo; echo @end")
         place = shell.await_line(lambda line: line.startswith("@pid "), 20, "start", self.first)
