@@ -18,14 +18,16 @@ struct AssignedNames: Sendable {
     }
 
     static let uuids = AssignedNames(uuidTable)
+    static let members = AssignedNames(memberTable)
     static let companies = AssignedNames(companyTable)
+    static let appearances = AssignedNames(appearanceTable)
 }
 
 extension BluetoothUUID {
     /// The name that the Bluetooth SIG gives the service, characteristic, descriptor or declaration, or the member that a
     /// UUID is assigned to; nil where it is none of these.
     public var name: String? {
-        shortValue.flatMap { AssignedNames.uuids[$0] }
+        shortValue.flatMap { AssignedNames.uuids[$0] ?? AssignedNames.members[$0] }
     }
 }
 
@@ -33,5 +35,13 @@ extension CompanyIdentifier {
     /// The company's name, where the number is assigned.
     public var name: String? {
         AssignedNames.companies[rawValue]
+    }
+}
+
+extension Appearance {
+    /// The name of the subcategory, or of the category where the subcategory has none; nil for a category that is not
+    /// assigned.
+    public var name: String? {
+        AssignedNames.appearances[rawValue] ?? AssignedNames.appearances[category << 6]
     }
 }

@@ -1,0 +1,38 @@
+import BluetoothTypes
+import Testing
+
+@Suite("Names of assigned numbers")
+struct NameTests {
+    @Test(
+        "UUIDs of every table have their names",
+        arguments: [
+            (0x0003, "RFCOMM"), (0x180D, "Heart Rate"), (0x2902, "Client Characteristic Configuration"),
+            (0x2A37, "Heart Rate Measurement"), (0xFEAA, "Google (Eddystone)"), (0xFD62, "Fitbit, Inc."),
+        ] as [(UInt16, String)]
+    )
+    func uuids(number: UInt16, name: String) {
+        #expect(BluetoothUUID(number).name == name)
+        // The same UUID in full.
+        #expect(BluetoothUUID("0000\(hexadecimal(number))-0000-1000-8000-00805F9B34FB")?.name == name)
+    }
+
+    @Test("A number that is assigned to nobody has no name")
+    func unassigned() {
+        #expect(BluetoothUUID(0xFFF1 as UInt16).name == nil)
+        #expect(CompanyIdentifier(rawValue: 0xFFFE).name == nil)
+        #expect(Appearance(rawValue: 0xFFC0).name == nil)
+    }
+
+    @Test("Companies and appearances have their names; a subcategory without one has its category's")
+    func others() {
+        #expect(CompanyIdentifier(rawValue: 0x004C).name == "Apple, Inc.")
+        #expect(Appearance(rawValue: 0x0341).name == "Heart Rate Belt")
+        #expect(Appearance(rawValue: 0x037F).name == Appearance(rawValue: 0x0340).name)
+        #expect(Appearance(rawValue: 0x0340).name != nil)
+    }
+
+    private func hexadecimal(_ number: UInt16) -> String {
+        let digits = String(number, radix: 16, uppercase: true)
+        return String(repeating: "0", count: 4 - digits.count) + digits
+    }
+}
