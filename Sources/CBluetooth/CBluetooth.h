@@ -165,6 +165,41 @@ static inline int ble_socket_error(int fd)
     return error;
 }
 
+/* Lets a TCP port be listened on that connections of an earlier process still linger at. */
+static inline int ble_reuse_address(int fd)
+{
+    int on = 1;
+    return ble_result(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)));
+}
+
+/* The port that a TCP socket is bound to. */
+static inline int ble_tcp_port(int fd)
+{
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+    } address;
+    socklen_t length = sizeof(address);
+    if (getsockname(fd, &address.any, &length) < 0)
+        return -errno;
+    return ntohs(address.any.sa_family == AF_INET6 ? address.v6.sin6_port : address.v4.sin_port);
+}
+
+/* Takes a connection that waits; it is non-blocking. */
+static inline int ble_accept(int fd)
+{
+    int connection = accept(fd, NULL, NULL);
+    if (connection < 0)
+        return -errno;
+    if (fcntl(connection, F_SETFD, FD_CLOEXEC) < 0 || fcntl(connection, F_SETFL, O_NONBLOCK) < 0) {
+        int error = errno;
+        close(connection);
+        return -error;
+    }
+    return connection;
+}
+
 /* Descriptors */
 
 static inline int ble_open(const char *path, int flags, unsigned mode)

@@ -45,17 +45,6 @@ extension AdapterSpecification {
     }
 }
 
-/// Does what may block on a thread of its own.
-private func offLoop<Value: Sendable>(
-    _ body: @escaping @Sendable () throws(TransportError) -> Value
-) async throws(TransportError) -> Value {
-    try await withCheckedContinuation { (continuation: CheckedContinuation<Result<Value, TransportError>, Never>) in
-        DispatchQueue.global().async {
-            continuation.resume(returning: Result { () throws(TransportError) in try body() })
-        }
-    }.get()
-}
-
 // MARK: HCI sockets
 
 private func openHCISocket(

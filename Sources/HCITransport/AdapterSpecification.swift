@@ -41,15 +41,16 @@ public enum AdapterSpecification: Hashable, Sendable {
     }
 
     /// What is wrong with a part, or what would be right.
-    private struct Complaint: Error {
+    struct Complaint: Error {
         let advice: String
     }
 
-    private static func parse(_ text: String) throws(Complaint) -> AdapterSpecification {
+    /// - Parameter lowestPort: 0 where the system may choose a TCP port.
+    static func parse(_ text: String, lowestPort: Int = 1) throws(Complaint) -> AdapterSpecification {
         if text == "virtual" { return .virtual(name: "") }
         if let name = text.suffix(after: "virtual:") { return try parseVirtual(name) }
         if let path = text.suffix(after: "unix:") { return try parseUNIX(path) }
-        if let address = text.suffix(after: "tcp:") { return try parseTCP(address) }
+        if let address = text.suffix(after: "tcp:") { return try parseTCP(address, lowestPort) }
         if let line = text.suffix(after: "serial:") { return try parseSerial(line) }
         if let adapter = text.suffix(after: "hci:") ?? text.suffix(after: "hci") { return try parseHCI(adapter) }
         throw Complaint(advice: "use hci0, unix:PATH, tcp:HOST:PORT, serial:PATH,BAUD or virtual")
@@ -78,11 +79,13 @@ public enum AdapterSpecification: Hashable, Sendable {
         return .hci(index: index, channel: channel)
     }
 
-    private static func parseTCP(_ text: Substring) throws(Complaint) -> AdapterSpecification {
+    private static func parseTCP(_ text: Substring, _ lowestPort: Int) throws(Complaint) -> AdapterSpecification {
         guard let colon = text.lastIndex(of: ":"),
-            let port = text[text.index(after: colon)...].decimal, (1...0xFFFF).contains(port)
+            let port = text[text.index(after: colon)...].decimal, (lowestPort...0xFFFF).contains(port)
         else {
-            throw Complaint(advice: "tcp: needs a host and a port from 1 to 65535, as in tcp:127.0.0.1:6402")
+            throw Complaint(
+                advice: "tcp: needs a host and a port from \(lowestPort) to 65535, as in tcp:127.0.0.1:6402"
+            )
         }
         var host = text[..<colon]
         if host.hasPrefix("["), host.hasSuffix("]") {

@@ -45,7 +45,14 @@ final class DescriptorTransport: Transport, @unchecked Sendable {
     private var onEnd: (@Sendable (TransportError) -> Void)?
     private var isClosed = false
 
-    init(_ owner: OwnedDescriptor, kind: Kind, queue: DispatchQueue, options: TransportOptions = TransportOptions()) {
+    /// - Parameter sender: who is at the other end: a controller, or, of a stream, a host.
+    init(
+        _ owner: OwnedDescriptor,
+        kind: Kind,
+        from sender: H4StreamDecoder.Sender = .controller,
+        queue: DispatchQueue,
+        options: TransportOptions = TransportOptions()
+    ) {
         self.owner = owner
         descriptor = owner.number
         self.kind = kind
@@ -53,8 +60,8 @@ final class DescriptorTransport: Transport, @unchecked Sendable {
         self.options = options
         switch kind {
         case .hci: packetBuffer = [UInt8](repeating: 0, count: 4096)
-        case .unix, .tcp: decoder = H4StreamDecoder(recovery: .fail)
-        case .serial: decoder = H4StreamDecoder(recovery: .search)
+        case .unix, .tcp: decoder = H4StreamDecoder(recovery: .fail, sender: sender)
+        case .serial: decoder = H4StreamDecoder(recovery: .search, sender: sender)
         }
     }
 

@@ -14,13 +14,23 @@ public struct H4StreamDecoder {
         case search
     }
 
+    /// Who writes the stream, and so what cannot be in it: a controller sends no commands, a host no events.
+    public enum Sender: Sendable {
+        case controller
+        case host
+
+        fileprivate func sends(_ type: PacketType) -> Bool {
+            self == .controller ? type != .command : type != .event
+        }
+    }
+
     /// Thrown where a stream has lost its framing.
     public struct BrokenStream: Error, Hashable, Sendable {
         /// What stands where a packet indicator should.
         public let octet: UInt8
     }
 
-    /// Longer than any HCI packet that a controller sends.
+    /// Longer than any HCI packet.
     private static let capacity = 1 + 4 + 0xFFFF
     /// How many octets a search passes over before it gives up.
     static let searchLimit = 1 << 16
@@ -28,6 +38,7 @@ public struct H4StreamDecoder {
     private static let plausibleACLLength = 2048
 
     private let recovery: Recovery
+    private let sender: Sender
     private var buffer: [UInt8]
     private var start = 0
     private var end = 0
@@ -36,8 +47,9 @@ public struct H4StreamDecoder {
     /// How many octets have been passed over in search of a packet, in all.
     public private(set) var skippedOctets = 0
 
-    public init(recovery: Recovery) {
+    public init(recovery: Recovery, sender: Sender = .controller) {
         self.recovery = recovery
+        self.sender = sender
         searched = recovery == .search ? 0 : nil
         buffer = [UInt8](repeating: 0, count: 4096)
     }
@@ -74,7 +86,7 @@ public struct H4StreamDecoder {
         }
         while position < end {
             let rest = buffer.rawSpan.extracting(position..<end)
-            switch H4StreamDecoder.look(at: rest, isSearching: searched != nil) {
+            switch H4StreamDecoder.look(at: rest, from: sender, isSearching: searched != nil) {
             case .packet(let length):
                 searched = nil
                 position += length
@@ -99,23 +111,20 @@ public struct H4StreamDecoder {
         case noPacket(octet: UInt8)
     }
 
-    private static func look(at rest: RawSpan, isSearching: Bool) -> Sight {
+    private static func look(at rest: RawSpan, from sender: Sender, isSearching: Bool) -> Sight {
         guard let octet = rest[checked: 0] else { return .incomplete }
-        guard let type = PacketType(rawValue: octet), type != .command else { return .noPacket(octet: octet) }
+        guard let type = PacketType(rawValue: octet), sender.sends(type) else { return .noPacket(octet: octet) }
         guard let payloadLength = type.payloadLength(header: rest.extracting(droppingFirst: 1)) else {
             return .incomplete
         }
         let length = 1 + type.headerLength + payloadLength
         if isSearching {
             guard isPlausible(type, rest, payloadLength) else { return .noPacket(octet: octet) }
-            if let next = rest[checked: length], !isInbound(next) { return .noPacket(octet: octet) }
+            if let next = rest[checked: length], PacketType(rawValue: next).map(sender.sends) != true {
+                return .noPacket(octet: octet)
+            }
         }
         return length <= rest.byteCount ? .packet(length: length) : .incomplete
-    }
-
-    /// A controller sends no commands.
-    private static func isInbound(_ indicator: UInt8) -> Bool {
-        PacketType(rawValue: indicator).map { $0 != .command } ?? false
     }
 
     /// Whether what follows an indicator that a search has met looks like a header.

@@ -8,10 +8,16 @@ import HCI
 public final class RecordingTransport: Transport, @unchecked Sendable {
     private let base: any Transport
     private let file: CaptureFile
+    /// Which way goes what the base receives, and what it sends.
+    private let inbound: BTSnoopRecord.Direction
+    private let outbound: BTSnoopRecord.Direction
 
-    public init(_ base: any Transport, file: CaptureFile) {
+    /// - Parameter isControllersEnd: the base leads to a host, not to a controller.
+    public init(_ base: any Transport, file: CaptureFile, isControllersEnd: Bool = false) {
         self.base = base
         self.file = file
+        inbound = isControllersEnd ? .hostToController : .controllerToHost
+        outbound = isControllersEnd ? .controllerToHost : .hostToController
     }
 
     public func start(
@@ -19,9 +25,10 @@ public final class RecordingTransport: Transport, @unchecked Sendable {
         onEnd: @escaping @Sendable (TransportError) -> Void
     ) {
         let file = file
+        let inbound = inbound
         base.start(
             onPacket: { packet in
-                file.append(packet, direction: .controllerToHost)
+                file.append(packet, direction: inbound)
                 onPacket(packet)
             },
             onEnd: onEnd
@@ -29,7 +36,7 @@ public final class RecordingTransport: Transport, @unchecked Sendable {
     }
 
     public func send(_ packet: RawSpan) {
-        file.append(packet, direction: .hostToController)
+        file.append(packet, direction: outbound)
         base.send(packet)
     }
 

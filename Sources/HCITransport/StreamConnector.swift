@@ -23,18 +23,8 @@ struct StreamConnector {
     // MARK: UNIX
 
     func connect(path: String) throws(TransportError) -> OwnedDescriptor {
-        var address = sockaddr_un()
-        address.sun_family = sa_family_t(AF_UNIX)
-        let bytes = Array(path.utf8) + [0]
-        let fits = unsafe withUnsafeMutableBytes(of: &address.sun_path) { room in
-            guard bytes.count <= room.count else { return false }
-            unsafe room.copyBytes(from: bytes)
-            return true
-        }
-        guard fits else { throw .connectionFailed(name, errno: ENAMETOOLONG) }
-        return try connect(
-            SocketAddress(family: AF_UNIX, bytes: unsafe withUnsafeBytes(of: &address) { unsafe Array($0) })
-        )
+        guard let address = SocketAddress(path: path) else { throw .connectionFailed(name, errno: ENAMETOOLONG) }
+        return try connect(address)
     }
 
     // MARK: TCP
@@ -109,39 +99,5 @@ struct StreamConnector {
                 throw .connectionFailed(name, errno: error.code)
             }
         }
-    }
-}
-
-/// A socket's address of any family.
-private struct SocketAddress: Sendable {
-    let family: Int32
-    /// The sockaddr.
-    let bytes: [UInt8]
-
-    func connect(_ descriptor: Int32) -> Int {
-        unsafe bytes.withUnsafeBytes { raw in
-            unsafe Int(
-                Glibc.connect(descriptor, raw.assumingMemoryBound(to: sockaddr.self).baseAddress, socklen_t(raw.count))
-            )
-        }
-    }
-
-    /// The addresses of a host, in the order in which the system prefers them; none where it is unknown.
-    static func all(ofHost host: String, port: UInt16) -> [SocketAddress] {
-        var hints = unsafe addrinfo()
-        unsafe hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
-        var list: UnsafeMutablePointer<addrinfo>?
-        guard unsafe getaddrinfo(host, String(port), &hints, &list) == 0 else { return [] }
-        defer { unsafe freeaddrinfo(list) }
-        var addresses: [SocketAddress] = []
-        var entry = unsafe list
-        while let address = unsafe entry {
-            if let sockaddr = unsafe address.pointee.ai_addr {
-                let bytes = unsafe UnsafeRawBufferPointer(start: sockaddr, count: Int(address.pointee.ai_addrlen))
-                addresses.append(SocketAddress(family: unsafe address.pointee.ai_family, bytes: unsafe Array(bytes)))
-            }
-            unsafe entry = address.pointee.ai_next
-        }
-        return addresses
     }
 }

@@ -28,6 +28,19 @@ enum File {
     }
 }
 
+extension File {
+    /// Makes a folder, unless it is there, into which files can be written.
+    static func makeFolder(_ path: String) throws(FileError) {
+        guard mkdir(path, 0o700) == 0 || errno == EEXIST else {
+            throw FileError(path: path, problem: String(cString: strerror(errno)))
+        }
+        // The dot makes a file of the name an error.
+        guard access(path + "/.", W_OK | X_OK) == 0 else {
+            throw FileError(path: path, problem: String(cString: strerror(errno)))
+        }
+    }
+}
+
 /// A file that cannot be used.
 struct FileError: Error, CustomStringConvertible {
     let path: String

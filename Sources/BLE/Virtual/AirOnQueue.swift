@@ -1,0 +1,135 @@
+import BluetoothTypes
+import Dispatch
+import HCITransport
+import VirtualController
+
+/// An air on a queue of its own, in real time, and the controllers on it, each with its end of a transport to a host.
+///
+/// A controller's address is the lowest that no other on the air has; so a host that comes back finds the one it had.
+package final class AirOnQueue: @unchecked Sendable {
+    /// What controllers that this project makes up have before their number: locally administered (Vol 6, Part B, 1.3.1).
+    private static let addressBase: UInt64 = 0x5642_4C45_0000
+
+    /// Where everything on the air happens; transports that are attached belong here.
+    package let queue: DispatchQueue
+
+    private let air: Air
+    private let timer: any DispatchSourceTimer
+    private var seeds: SeededGenerator?
+    private var controllers: [UInt32: AttachedController] = [:]
+
+    /// - Parameter seed: makes what happens by chance the same each time; nil for what the system makes up.
+    package init(label: String, seed: UInt64? = nil) {
+        queue = DispatchQueue(label: "swift-ble.air.\(label)", qos: .userInitiated)
+        seeds = seed.map(SeededGenerator.init(seed:))
+        air = Air(now: AirOnQueue.now)
+        timer = DispatchSource.makeTimerSource(queue: queue)
+        timer.setEventHandler { [unowned self] in run() }
+        timer.schedule(deadline: .distantFuture)
+        timer.activate()
+    }
+
+    deinit {
+        timer.cancel()
+    }
+
+    private static var now: Instant { Instant(nanoseconds: DispatchTime.now().uptimeNanoseconds) }
+
+    /// Makes a controller in this process; what is returned is its host's end of HCI, on the host's queue.
+    package func makeController(for hostQueue: DispatchQueue) -> any Transport {
+        let (hostEnd, controllerEnd) = PipeTransport.makePair(hostQueue, queue)
+        queue.async { [self] in attach(controllerEnd) }
+        return hostEnd
+    }
+
+    /// Puts a controller on the air that serves the host at the other end of a transport, until that ends. Called on the
+    /// queue.
+    ///
+    /// - Parameters:
+    ///   - configure: changes what kind of controller it is.
+    ///   - onEnd: is told once why the transport has ended.
+    @discardableResult
+    package func attach(
+        _ transport: any Transport,
+        configure: (inout VirtualController.Configuration) -> Void = { _ in },
+        onEnd: @escaping @Sendable (TransportError) -> Void = { _ in }
+    ) -> AttachedController {
+        var number: UInt32 = 1
+        while controllers[number] != nil { number += 1 }
+        let address = DeviceAddress(AirOnQueue.addressBase + UInt64(number), isRandom: false)
+        var configuration = VirtualController.Configuration(address: address)
+        configure(&configuration)
+        let controller = VirtualController(
+            configuration: configuration,
+            air: air,
+            random: nextGenerator(),
+            emit: { packet in transport.send(packet) }
+        )
+        let attached = AttachedController(
+            number: number,
+            address: address,
+            controller: controller,
+            transport: transport
+        )
+        controllers[number] = attached
+        transport.start(
+            onPacket: { [weak self] packet in
+                attached.controller.receive(packet)
+                self?.run()
+            },
+            onEnd: { [weak self] error in
+                self?.remove(attached)
+                onEnd(error)
+            }
+        )
+        run()
+        return attached
+    }
+
+    /// Takes a controller off the air as if its power were cut: peers lose their links as time runs out, and its host the
+    /// transport. Called on the queue.
+    package func detach(_ attached: AttachedController) {
+        attached.transport.close()
+        remove(attached)
+    }
+
+    private func remove(_ attached: AttachedController) {
+        guard controllers[attached.number] === attached else { return }
+        controllers[attached.number] = nil
+        attached.controller.vanish()
+        run()
+    }
+
+    private func nextGenerator() -> any RandomNumberGenerator {
+        guard let seed = seeds?.next() else { return SystemRandomNumberGenerator() }
+        return SeededGenerator(seed: seed)
+    }
+
+    /// Does what is due, and sets the timer for what is next.
+    private func run() {
+        air.advance(to: AirOnQueue.now)
+        guard let due = air.nextDue else { return timer.schedule(deadline: .distantFuture) }
+        timer.schedule(deadline: DispatchTime(uptimeNanoseconds: max(due.nanoseconds, 1)), leeway: .microseconds(100))
+    }
+}
+
+/// A controller on an ``AirOnQueue``, and its end of the transport to its host; used on the air's queue only.
+package final class AttachedController: @unchecked Sendable {
+    /// Which of the air's controllers it is, from 1 on; free again once it has gone.
+    package let number: UInt32
+    package let address: DeviceAddress
+    let controller: VirtualController
+    let transport: any Transport
+
+    fileprivate init(
+        number: UInt32,
+        address: DeviceAddress,
+        controller: VirtualController,
+        transport: any Transport
+    ) {
+        self.number = number
+        self.address = address
+        self.controller = controller
+        self.transport = transport
+    }
+}

@@ -1,0 +1,147 @@
+import BluetoothTypes
+import Dispatch
+import HCITransport
+import VirtualController
+
+/// Serves controllers to other processes: each connection is a new one, and all are on one air.
+package final class ControllerServer: @unchecked Sendable {
+    /// What kind of controllers they are.
+    package struct Configuration: Sendable {
+        /// How many octets an ACL packet may have: 27 to 251.
+        package var aclDataLength: UInt16?
+        /// How many ACL packets a controller holds.
+        package var aclPacketCount: UInt8?
+        /// When a controller vanishes, since its host connected.
+        package var vanishesAfter: Duration?
+        /// The folder into which each controller's HCI traffic is recorded.
+        package var captureFolder: String?
+        /// Makes what happens by chance the same each time.
+        package var seed: UInt64?
+
+        package init() {}
+    }
+
+    /// One connection of a host, and the controller that it was given.
+    package struct Connection: Hashable, Sendable {
+        /// Counts connections, from 1 on.
+        package let number: Int
+        /// The controller's public address.
+        package let address: DeviceAddress
+        /// Where the host connected.
+        package let listener: ListeningAddress
+    }
+
+    package enum Event: Sendable {
+        case connected(Connection)
+        case disconnected(Connection, TransportError)
+        /// The controller has vanished, as was configured.
+        case vanished(Connection)
+        /// There are as many controllers as there may be; a host was turned away.
+        case refused(ListeningAddress)
+        /// The connection is not recorded.
+        case notRecorded(Connection, TransportError)
+    }
+
+    /// How many hosts are served at once; one that connects without end harms nobody then.
+    package static let connectionLimit = 256
+
+    private let configuration: Configuration
+    private let air: AirOnQueue
+    private let onEvent: @Sendable (Event) -> Void
+    private var listeners: [StreamListener] = []
+    private var connections: [Int: Served] = [:]
+    private var count = 0
+
+    /// - Parameter onEvent: is told what happens, on the air's queue.
+    package init(configuration: Configuration, onEvent: @escaping @Sendable (Event) -> Void) {
+        self.configuration = configuration
+        self.onEvent = onEvent
+        air = AirOnQueue(label: "served", seed: configuration.seed)
+    }
+
+    /// Lets hosts connect.
+    ///
+    /// - Returns: where it listens, with the port that was found where 0 was asked for.
+    package func listen(on address: ListeningAddress) async throws(ListeningError) -> ListeningAddress {
+        let listener = try await StreamListener.open(address, on: air.queue)
+        air.queue.async { [self] in
+            listeners.append(listener)
+            listener.start { [weak self] in self?.connected($0, through: listener.address) }
+        }
+        return listener.address
+    }
+
+    /// Ends all connections and removes the UNIX sockets.
+    package func close() async {
+        await withCheckedContinuation { continuation in
+            air.queue.async { [self] in
+                for listener in listeners { listener.close() }
+                listeners = []
+                for served in connections.values { air.detach(served.controller) }
+                connections = [:]
+                continuation.resume()
+            }
+        }
+    }
+
+    private func connected(_ transport: any Transport, through listener: ListeningAddress) {
+        guard connections.count < ControllerServer.connectionLimit else {
+            transport.close()
+            return onEvent(.refused(listener))
+        }
+        count += 1
+        let number = count
+        let recording = record(transport, number)
+        let attached = air.attach(
+            (try? recording.get()) ?? transport,
+            configure: { configure(&$0) },
+            onEnd: { [weak self] in self?.disconnected(number, $0) }
+        )
+        let connection = Connection(number: number, address: attached.address, listener: listener)
+        connections[number] = Served(connection: connection, controller: attached)
+        onEvent(.connected(connection))
+        if case .failure(let error) = recording { onEvent(.notRecorded(connection, error)) }
+        perform(after: configuration.vanishesAfter, on: number) { server, served in
+            server.connections[number] = nil
+            server.air.detach(served.controller)
+            server.onEvent(.vanished(served.connection))
+        }
+    }
+
+    private func configure(_ controller: inout VirtualController.Configuration) {
+        if let length = configuration.aclDataLength { controller.aclDataLength = length }
+        if let count = configuration.aclPacketCount { controller.aclPacketCount = count }
+    }
+
+    /// The transport with all that passes through it recorded, where that is wanted.
+    private func record(_ transport: any Transport, _ number: Int) -> Result<any Transport, TransportError> {
+        guard let folder = configuration.captureFolder else { return .success(transport) }
+        return Result { () throws(TransportError) in
+            let file = try CaptureFile(path: "\(folder)/controller-\(number).btsnoop")
+            return RecordingTransport(transport, file: file, isControllersEnd: true)
+        }
+    }
+
+    private func disconnected(_ number: Int, _ error: TransportError) {
+        guard let served = connections.removeValue(forKey: number) else { return }
+        onEvent(.disconnected(served.connection, error))
+    }
+
+    /// Does something with a connection some time after it was made, if it is still there.
+    private func perform(
+        after delay: Duration?,
+        on number: Int,
+        _ action: @escaping @Sendable (ControllerServer, Served) -> Void
+    ) {
+        guard let delay else { return }
+        air.queue.asyncAfter(deadline: .now() + .nanoseconds(Int(delay.wholeNanoseconds))) { [weak self] in
+            guard let self, let served = connections[number] else { return }
+            action(self, served)
+        }
+    }
+
+    private struct Served {
+        let connection: Connection
+        let controller: AttachedController
+    }
+}

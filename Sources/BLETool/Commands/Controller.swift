@@ -1,0 +1,98 @@
+import ArgumentParser
+import BLE
+import BluetoothTypes
+import Glibc
+import HCITransport
+
+struct Controller: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "controller",
+        abstract: "Serve controllers in software to other programs until stopped.",
+        discussion: """
+            Each connection is a new controller, and all are on one air: hosts that connect meet there as if by radio. \
+            A host connects with --adapter tcp:HOST:PORT or unix:PATH, any other that speaks H4 over a stream likewise. \
+            Whoever can connect can use the air; listen on 127.0.0.1 or a UNIX socket unless others shall.
+            """
+    )
+
+    @Option(
+        help: ArgumentHelp(
+            "Where hosts connect: unix:PATH or tcp:HOST:PORT, port 0 for any that is free; may be repeated "
+                + "(default: tcp:127.0.0.1:6402).",
+            valueName: "address"
+        ),
+        transform: { try ListeningAddress(parsing: $0) }
+    )
+    var listen: [ListeningAddress] = []
+
+    @OptionGroup var kind: ControllerOptions
+
+    @Option(help: ArgumentHelp("Record each controller's HCI traffic into this folder (btsnoop).", valueName: "folder"))
+    var capture: String?
+
+    @Flag(help: "Print lines of JSON.")
+    var json = false
+
+    func validate() throws {
+        try kind.validate()
+    }
+
+    func run() async throws {
+        if let capture { try File.makeFolder(capture) }
+        var configuration = kind.configuration
+        configuration.captureFolder = capture
+        let (events, continuation) = AsyncStream<ControllerServer.Event>.makeStream(
+            bufferingPolicy: .bufferingNewest(4096)
+        )
+        let server = ControllerServer(configuration: configuration) { continuation.yield($0) }
+        do {
+            for address in listen.isEmpty ? [.tcp(host: "127.0.0.1", port: 6402)] : listen {
+                try tell(.listening(try await server.listen(on: address)))
+            }
+            for await event in events { try tell(.happened(event)) }
+        } catch {
+            await uncancelled { await server.close() }
+            throw error
+        }
+        // The stream ends where the task is cancelled: being stopped is how serving ends.
+        await uncancelled { await server.close() }
+    }
+
+    private func tell(_ line: ControllerLine) throws {
+        if json { try Output.standard.json(line.json) } else { try Output.standard.line(line.text) }
+    }
+}
+
+/// What kind of controllers are served.
+struct ControllerOptions: ParsableArguments {
+    @Option(help: ArgumentHelp("How many octets an ACL packet may have: 27 to 251.", valueName: "octets"))
+    var aclLength: UInt16?
+
+    @Option(help: ArgumentHelp("How many ACL packets a controller holds.", valueName: "count"))
+    var aclPackets: UInt8?
+
+    @Option(
+        help: ArgumentHelp("Controllers vanish so long after their host has connected.", valueName: "s"),
+        transform: { try Seconds(argument: $0) }
+    )
+    var vanishAfter: Seconds?
+
+    @Option(help: ArgumentHelp("Makes what happens by chance the same each time.", valueName: "number"))
+    var seed: UInt64?
+
+    func validate() throws {
+        if let aclLength, !(27...251).contains(aclLength) {
+            throw ValidationError("--acl-length is 27 to 251 octets")
+        }
+        if aclPackets == 0 { throw ValidationError("--acl-packets is 1 at least") }
+    }
+
+    var configuration: ControllerServer.Configuration {
+        var configuration = ControllerServer.Configuration()
+        configuration.aclDataLength = aclLength
+        configuration.aclPacketCount = aclPackets
+        configuration.vanishesAfter = vanishAfter?.duration
+        configuration.seed = seed
+        return configuration
+    }
+}

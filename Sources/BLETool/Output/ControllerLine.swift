@@ -1,0 +1,61 @@
+import BLE
+import BluetoothTypes
+import HCITransport
+
+/// What `ble controller` tells: where it listens, and which hosts come and go.
+enum ControllerLine {
+    case listening(ListeningAddress)
+    case happened(ControllerServer.Event)
+
+    var text: String {
+        switch self {
+        case .listening(let address): "listening on \(address)"
+        case .happened(.connected(let connection)):
+            "\(connection.number): a host has connected to \(connection.listener); its controller is \(connection.address)"
+        case .happened(.disconnected(let connection, let error)): "\(connection.number): \(error.ofHost)"
+        case .happened(.vanished(let connection)): "\(connection.number): the controller has vanished"
+        case .happened(.refused(let listener)):
+            "a host at \(listener) was turned away: there are \(ControllerServer.connectionLimit) already"
+        case .happened(.notRecorded(let connection, let error)): "\(connection.number): not recorded: \(error)"
+        }
+    }
+
+    var json: JSON {
+        switch self {
+        case .listening(let address): ["event": "listening", "listener": .string("\(address)")]
+        case .happened(.connected(let connection)): ControllerLine.json("connected", connection)
+        case .happened(.disconnected(let connection, let error)):
+            ControllerLine.json("disconnected", connection, reason: error.ofHost)
+        case .happened(.vanished(let connection)): ControllerLine.json("vanished", connection)
+        case .happened(.refused(let listener)): ["event": "refused", "listener": .string("\(listener)")]
+        case .happened(.notRecorded(let connection, let error)):
+            ControllerLine.json("notRecorded", connection, reason: "\(error)")
+        }
+    }
+
+    private static func json(_ event: String, _ connection: ControllerServer.Connection, reason: String? = nil) -> JSON
+    {
+        var members: [JSON.Member] = [
+            .init(key: "event", value: .string(event)),
+            .init(key: "controller", value: .integer(connection.number)),
+            .init(key: "address", value: .string("\(connection.address)")),
+            .init(key: "addressType", value: .string(connection.address.typeName)),
+            .init(key: "listener", value: .string("\(connection.listener)")),
+        ]
+        if let reason { members.append(.init(key: "reason", value: .string(reason))) }
+        return .object(members)
+    }
+}
+
+extension TransportError {
+    /// What has happened, seen from the controller's end.
+    fileprivate var ofHost: String {
+        switch self {
+        case .closedByPeer: "the host has gone"
+        case .brokenStream(let octet):
+            "the host was cut off: it sent 0x\(String(octet, radix: 16)) where an H4 packet should start"
+        case .overflow: "the host was cut off: it reads nothing any more"
+        default: "the host was lost: \(self)"
+        }
+    }
+}

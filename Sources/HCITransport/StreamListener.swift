@@ -1,0 +1,223 @@
+import CBluetooth
+import Dispatch
+import Glibc
+
+/// Listens for hosts on a UNIX or TCP socket, and makes a transport of each connection: the controller's end of HCI.
+///
+/// It works on one queue, as the transports that it makes do. What a host sends that is no H4 stream ends that host's
+/// transport alone.
+package final class StreamListener: @unchecked Sendable {
+    /// How many connections are taken before others on the queue have a turn.
+    private static let acceptBudget = 32
+    /// How long nothing is taken once the process has no descriptors left.
+    private static let pause = DispatchTimeInterval.milliseconds(100)
+
+    /// Where it listens; the port is the one that was found where 0 was asked for.
+    package let address: ListeningAddress
+
+    private let descriptor: OwnedDescriptor
+    private let file: SocketFile?
+    private let queue: DispatchQueue
+    private let options: TransportOptions
+    private var source: (any DispatchSourceRead)?
+    private var isPaused = false
+    private var isClosed = false
+    private var onConnection: (@Sendable (any Transport) -> Void)?
+
+    private init(_ socket: ListeningSocket, queue: DispatchQueue, options: TransportOptions) {
+        address = socket.address
+        descriptor = socket.descriptor
+        file = socket.file
+        self.queue = queue
+        self.options = options
+    }
+
+    deinit {
+        end()
+    }
+
+    /// Opens the socket, so that connections can be made; they wait until ``start(onConnection:)``.
+    package static func open(
+        _ address: ListeningAddress,
+        on queue: DispatchQueue,
+        options: TransportOptions = TransportOptions()
+    ) async throws(ListeningError) -> StreamListener {
+        let socket = try await offLoop { () throws(ListeningError) in try ListeningSocket(address) }
+        return StreamListener(socket, queue: queue, options: options)
+    }
+
+    /// Begins to take connections. Called once, on the queue, where `onConnection` is called too.
+    package func start(onConnection: @escaping @Sendable (any Transport) -> Void) {
+        guard !isClosed, source == nil else { return }
+        self.onConnection = onConnection
+        let descriptor = descriptor
+        let source = DispatchSource.makeReadSource(fileDescriptor: descriptor.number, queue: queue)
+        source.setEventHandler { [weak self] in self?.accept() }
+        source.setCancelHandler { withExtendedLifetime(descriptor) {} }
+        self.source = source
+        source.activate()
+    }
+
+    /// Takes no more connections, and removes the UNIX socket. The transports that were made go on. Called on the queue.
+    package func close() {
+        onConnection = nil
+        end()
+    }
+
+    private func end() {
+        guard !isClosed else { return }
+        isClosed = true
+        file?.remove()
+        source?.cancel()
+        // A suspended source would never learn that it is cancelled.
+        if isPaused { source?.resume() }
+        source = nil
+    }
+
+    private func accept() {
+        for _ in 0..<StreamListener.acceptBudget where !isClosed && !isPaused {
+            let result = ble_accept(descriptor.number)
+            switch result {
+            case 0...: onConnection?(transport(OwnedDescriptor(result)))
+            // A connection that was given up before it was taken.
+            case -EINTR, -ECONNABORTED: continue
+            case -EAGAIN, -EWOULDBLOCK: return
+            default: takeBreath()
+            }
+        }
+    }
+
+    private func transport(_ connection: OwnedDescriptor) -> any Transport {
+        let kind: DescriptorTransport.Kind
+        switch address {
+        case .unix: kind = .unix
+        case .tcp:
+            kind = .tcp
+            _ = ble_tcp_set_no_delay(connection.number)
+        }
+        return DescriptorTransport(connection, kind: kind, from: .host, queue: queue, options: options)
+    }
+
+    /// The connections that wait would be announced again and again while there is no descriptor for them.
+    private func takeBreath() {
+        isPaused = true
+        source?.suspend()
+        queue.asyncAfter(deadline: .now() + StreamListener.pause) { [weak self] in
+            guard let self, !isClosed else { return }
+            isPaused = false
+            source?.resume()
+        }
+    }
+}
+
+/// A socket that is bound and listens.
+private struct ListeningSocket: Sendable {
+    let descriptor: OwnedDescriptor
+    let address: ListeningAddress
+    let file: SocketFile?
+
+    init(_ address: ListeningAddress) throws(ListeningError) {
+        switch address {
+        case .unix(let path): self = try ListeningSocket.unix(path)
+        case .tcp(let host, let port): self = try ListeningSocket.tcp(host, port)
+        }
+    }
+
+    private init(_ descriptor: OwnedDescriptor, _ address: ListeningAddress, _ file: SocketFile? = nil) {
+        self.descriptor = descriptor
+        self.address = address
+        self.file = file
+    }
+
+    private static func unix(_ path: String) throws(ListeningError) -> ListeningSocket {
+        let address = ListeningAddress.unix(path: path)
+        guard let socketAddress = SocketAddress(path: path) else { throw .failed(address, errno: ENAMETOOLONG) }
+        let descriptor = try open(address, AF_UNIX)
+        var failure = bind(descriptor, to: socketAddress)
+        if failure == EADDRINUSE {
+            guard SocketFile(path: path) != nil else { throw .occupied(path: path) }
+            guard try isStale(socketAddress, address) else { throw .addressInUse(address) }
+            _ = unlink(path)
+            failure = bind(descriptor, to: socketAddress)
+        }
+        guard failure == 0 else { throw ListeningError(address, errno: failure) }
+        let file = SocketFile(path: path)
+        failure = listen(descriptor)
+        guard failure == 0 else {
+            file?.remove()
+            throw ListeningError(address, errno: failure)
+        }
+        return ListeningSocket(descriptor, address, file)
+    }
+
+    /// Whether nobody listens on a socket that exists, as after a process that was killed.
+    private static func isStale(
+        _ socketAddress: SocketAddress,
+        _ address: ListeningAddress
+    ) throws(ListeningError) -> Bool {
+        let descriptor = try open(address, AF_UNIX)
+        return switch uninterrupted({ socketAddress.connect(descriptor.number) }) {
+        case .failure(let error): error.code == ECONNREFUSED
+        case .success: false
+        }
+    }
+
+    private static func tcp(_ host: String, _ port: UInt16) throws(ListeningError) -> ListeningSocket {
+        let address = ListeningAddress.tcp(host: host, port: port)
+        var error = ListeningError.unknownHost(host)
+        for socketAddress in SocketAddress.all(ofHost: host, port: port) {
+            let descriptor = try open(address, socketAddress.family)
+            _ = ble_reuse_address(descriptor.number)
+            var failure = bind(descriptor, to: socketAddress)
+            if failure == 0 { failure = listen(descriptor) }
+            let found = ble_tcp_port(descriptor.number)
+            if failure == 0, found > 0 {
+                return ListeningSocket(descriptor, .tcp(host: host, port: UInt16(clamping: found)))
+            }
+            error = ListeningError(address, errno: failure)
+        }
+        throw error
+    }
+
+    private static func open(_ address: ListeningAddress, _ family: Int32) throws(ListeningError) -> OwnedDescriptor {
+        let descriptor = OwnedDescriptor(ble_stream_socket(family))
+        guard descriptor.number >= 0 else { throw .failed(address, errno: -descriptor.number) }
+        return descriptor
+    }
+
+    /// The errno; zero for none.
+    private static func bind(_ descriptor: OwnedDescriptor, to address: SocketAddress) -> Int32 {
+        if case .failure(let error) = uninterrupted({ address.bind(descriptor.number) }) { error.code } else { 0 }
+    }
+
+    /// The errno; zero for none.
+    private static func listen(_ descriptor: OwnedDescriptor) -> Int32 {
+        if case .failure(let error) = uninterrupted({ Int(Glibc.listen(descriptor.number, 64)) }) {
+            error.code
+        } else {
+            0
+        }
+    }
+}
+
+/// The file of a UNIX socket, told from another that may have taken its place.
+private struct SocketFile: Sendable {
+    private let path: String
+    private let device: dev_t
+    private let number: ino_t
+
+    /// What is at the path now; nil where that is no socket.
+    init?(path: String) {
+        var status = stat()
+        guard unsafe lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFSOCK else { return nil }
+        self.path = path
+        device = status.st_dev
+        number = status.st_ino
+    }
+
+    /// Removes the file, unless it is another by now.
+    func remove() {
+        guard let now = SocketFile(path: path), now.device == device, now.number == number else { return }
+        _ = unlink(path)
+    }
+}
