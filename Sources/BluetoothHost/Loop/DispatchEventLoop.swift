@@ -35,6 +35,8 @@ package final class DispatchEventLoop: EventLoop {
 
     package func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
+        // The job may end, and with it the last that held this executor, before `async` returns.
+        let didEnqueue = didEnqueue
         queue.async { job.runSynchronously(on: self.asUnownedSerialExecutor()) }
         didEnqueue()
     }
@@ -59,6 +61,7 @@ private final class QueueTaskExecutor: TaskExecutor {
 
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
+        let didEnqueue = didEnqueue
         queue.async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
         didEnqueue()
     }
