@@ -68,6 +68,8 @@ package final class StreamListener: @unchecked Sendable {
         guard !isClosed else { return }
         isClosed = true
         file?.remove()
+        // The descriptor itself is closed with the source, later.
+        _ = shutdown(descriptor.number, Int32(SHUT_RDWR))
         source?.cancel()
         // A suspended source would never learn that it is cancelled.
         if isPaused { source?.resume() }

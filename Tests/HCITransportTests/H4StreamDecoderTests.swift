@@ -96,6 +96,23 @@ struct H4StreamDecoderTests {
     }
 
     @Test(
+        "of what a host sends finds commands, and fails on events",
+        arguments: [Sample.reset, Sample.acl, Sample.synchronous, Sample.iso]
+    )
+    func fromHost(packet: [UInt8]) throws {
+        var decoder = H4StreamDecoder(recovery: .fail, sender: .host)
+        decoder.append(packet + packet + Sample.emptyEvent)
+        var found: [[UInt8]] = []
+        #expect(throws: H4StreamDecoder.BrokenStream(octet: 0x04)) {
+            try decoder.forEachPacket {
+                found.append([UInt8](copying: $0))
+                return true
+            }
+        }
+        #expect(found == [packet, packet])
+    }
+
+    @Test(
         "finds its way back on a serial line, dripped or not",
         arguments: [
             [0x00], [0xFF, 0xFF, 0xFF], [0x01, 0x03, 0x0C, 0x00], [0x00, 0x55, 0xAA],

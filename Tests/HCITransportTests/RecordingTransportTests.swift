@@ -17,14 +17,20 @@ struct RecordingTransportTests {
         return Array(bytes.prefix(count))
     }
 
-    @Test("holds what passed, both ways, in order, while the file is still open")
-    func records() async throws {
+    @Test(
+        "holds what passed at either end, both ways, in order, while the file is still open",
+        arguments: [false, true]
+    )
+    func records(atControllersEnd: Bool) async throws {
         let path = folder.path + "/capture.btsnoop"
         let queue = DispatchQueue(label: "recording")
         let ends = PipeTransport.makePair(queue, queue)
         let file = try CaptureFile(path: path) { 1_700_000_000_000_001 }
-        let host = Probe(RecordingTransport(ends.0, file: file), on: queue)
-        let controller = Probe(ends.1, on: queue)
+        func recorded(_ end: any Transport) -> any Transport {
+            RecordingTransport(end, file: file, isControllersEnd: atControllersEnd)
+        }
+        let host = Probe(atControllersEnd ? ends.0 : recorded(ends.0), on: queue)
+        let controller = Probe(atControllersEnd ? recorded(ends.1) : ends.1, on: queue)
         await host.send([Sample.reset])
         #expect(await controller.next() == .packet(Sample.reset))
         await controller.send([Sample.commandComplete, Sample.acl])

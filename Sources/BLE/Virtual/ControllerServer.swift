@@ -29,6 +29,12 @@ package final class ControllerServer: @unchecked Sendable {
         package let address: DeviceAddress
         /// Where the host connected.
         package let listener: ListeningAddress
+
+        package init(number: Int, address: DeviceAddress, listener: ListeningAddress) {
+            self.number = number
+            self.address = address
+            self.listener = listener
+        }
     }
 
     package enum Event: Sendable {

@@ -1,0 +1,138 @@
+import BLE
+import Glibc
+import Synchronization
+import Testing
+
+/// A server on a UNIX socket and a TCP port, and what it tells.
+private final class Served: Sendable {
+    let server: ControllerServer
+    let events: AsyncStream<ControllerServer.Event>
+    let path: String
+    let unix: AdapterSpecification
+    let tcp: AdapterSpecification
+
+    init(_ configuration: ControllerServer.Configuration = .init()) async throws {
+        let (events, continuation) = AsyncStream<ControllerServer.Event>.makeStream()
+        self.events = events
+        server = ControllerServer(configuration: configuration) { continuation.yield($0) }
+        path = "/tmp/ble-served-\(getpid())-\(UInt64.random(in: 0...UInt64.max))"
+        _ = try await server.listen(on: .unix(path: path))
+        let address = try await server.listen(on: .tcp(host: "127.0.0.1", port: 0))
+        unix = .unix(path: path)
+        tcp = try AdapterSpecification(parsing: "\(address)")
+    }
+
+    func connected() async throws -> ControllerServer.Connection {
+        for await event in events {
+            if case .connected(let connection) = event { return connection }
+        }
+        throw CancellationError()
+    }
+
+    func disconnected() async throws -> (ControllerServer.Connection, TransportError) {
+        for await event in events {
+            if case .disconnected(let connection, let error) = event { return (connection, error) }
+        }
+        throw CancellationError()
+    }
+}
+
+private let battery = ServiceDefinition(
+    uuid: "180F",
+    characteristics: [
+        CharacteristicDefinition(uuid: "2A19", properties: .read, permissions: .read, value: .stored([0x64]))
+    ]
+)
+
+@Suite("A controller server", .timeLimit(.minutes(1)))
+struct ControllerServerTests {
+    @Test("lets a host on a UNIX socket meet one on a TCP port")
+    func meeting() async throws {
+        let served = try await Served()
+        let peripheral = try await Adapter.open(served.unix)
+        let central = try await Adapter.open(served.tcp)
+        let published = try await peripheral.peripheral.publish([battery])
+        let advertising = try await peripheral.peripheral.startAdvertising(AdvertisementConfiguration())
+        let address = try await peripheral.information.identityAddress
+        let peer = try await central.central.connect(to: address, timeout: .seconds(20))
+        #expect(try await peer.read(published[0].characteristics[0].valueHandle) == [0x64])
+        await peer.disconnect()
+        await advertising.stop()
+        await central.close()
+        await peripheral.close()
+        await served.server.close()
+    }
+
+    @Test("gives each controller an address of its own, and to who comes back the one it had")
+    func addresses() async throws {
+        let served = try await Served()
+        let first = try await Adapter.open(served.tcp)
+        let second = try await Adapter.open(served.unix)
+        let connections = [try await served.connected(), try await served.connected()]
+        #expect(connections.map(\.number) == [1, 2])
+        #expect(connections[0].address != connections[1].address)
+        #expect(connections.map { "\($0.listener)" } == ["\(served.tcp)", "\(served.unix)"])
+        #expect(try await second.information.publicAddress == connections[1].address)
+        await first.close()
+        #expect(try await served.disconnected().0 == connections[0])
+        let third = try await Adapter.open(served.unix)
+        let connection = try await served.connected()
+        #expect(connection.number == 3)
+        #expect(connection.address == connections[0].address)
+        await third.close()
+        await second.close()
+        await served.server.close()
+    }
+
+    @Test("tells a host its controller's buffers")
+    func buffers() async throws {
+        var configuration = ControllerServer.Configuration()
+        configuration.aclDataLength = 27
+        configuration.aclPacketCount = 3
+        let served = try await Served(configuration)
+        let adapter = try await Adapter.open(served.unix)
+        let information = try await adapter.information
+        #expect(information.aclDataLength == 27)
+        #expect(information.aclPacketCount == 3)
+        await adapter.close()
+        await served.server.close()
+    }
+
+    @Test("removes its socket and lets its hosts go when it is closed")
+    func closes() async throws {
+        let served = try await Served()
+        let adapter = try await Adapter.open(served.unix)
+        let events = await adapter.events()
+        #expect(access(served.path, F_OK) == 0)
+        await served.server.close()
+        #expect(access(served.path, F_OK) != 0)
+        var isLost = false
+        for await event in events {
+            if case .resetting = event {
+                isLost = true
+                break
+            }
+        }
+        #expect(isLost)
+        await adapter.close()
+    }
+
+    @Test("takes controllers off the air after their time")
+    func vanishes() async throws {
+        var configuration = ControllerServer.Configuration()
+        configuration.vanishesAfter = .milliseconds(1)
+        let served = try await Served(configuration)
+        // The host may or may not be up before that.
+        let adapter = try? await Adapter.open(served.unix)
+        var vanished: ControllerServer.Connection?
+        for await event in served.events {
+            if case .vanished(let connection) = event {
+                vanished = connection
+                break
+            }
+        }
+        #expect(vanished?.number == 1)
+        await adapter?.close()
+        await served.server.close()
+    }
+}
