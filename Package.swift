@@ -26,6 +26,7 @@ let package = Package(
     name: "swift-ble",
     products: [
         .library(name: "BLE", targets: ["BLE"]),
+        .library(name: "BluetoothTesting", targets: ["BluetoothTesting"]),
         .executable(name: "ble", targets: ["BLETool"]),
     ],
     dependencies: [collections, crypto, log, metrics, argumentParser],
@@ -64,6 +65,7 @@ let package = Package(
                 "ByteCoding", "BluetoothTypes", "HCI", "L2CAP", "ATT", "GATT", "HCITransport",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HeapModule", package: "swift-collections"),
+                .product(name: "OrderedCollections", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Metrics", package: "swift-metrics"),
             ],
@@ -78,6 +80,14 @@ let package = Package(
                 .product(name: "CryptoExtras", package: "swift-crypto"),
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: engine
+        ),
+        .target(
+            name: "BluetoothTesting",
+            dependencies: [
+                "BLE", "BluetoothHost", "BluetoothTypes", "ByteCoding", "ATT", "GATT", "HCI", "L2CAP", "Capture",
+                "HCITransport", "VirtualController",
             ],
             swiftSettings: engine
         ),
@@ -132,6 +142,11 @@ let package = Package(
         .testTarget(
             name: "BLETests",
             dependencies: ["BLE", "BluetoothHost", "VirtualController"],
+            swiftSettings: engine
+        ),
+        .testTarget(
+            name: "BluetoothTestingTests",
+            dependencies: ["BluetoothTesting", "BLE"],
             swiftSettings: engine
         ),
         .testTarget(

@@ -41,7 +41,7 @@ public final class Adapter: Sendable {
     public let central: Central
     /// Advertises and serves centrals.
     public let peripheral: Peripheral
-    let host: BluetoothHost
+    package let host: BluetoothHost
 
     init(host: BluetoothHost) {
         self.host = host
@@ -79,6 +79,7 @@ public final class Adapter: Sendable {
     package static func open(
         on loop: any EventLoop,
         configuration: Configuration,
+        random: any RandomNumberGenerator & Sendable = SystemRandomNumberGenerator(),
         transport: @escaping TransportOpener
     ) async throws(BLEError) -> Adapter {
         var settings = BluetoothHost.Configuration()
@@ -94,7 +95,7 @@ public final class Adapter: Sendable {
         let host = BluetoothHost(
             loop: loop,
             configuration: settings,
-            random: SystemRandomNumberGenerator(),
+            random: random,
             openTransport: transport
         )
         try await translating("bringing the controller up") { () throws(HostError) in try await host.start() }
@@ -116,7 +117,7 @@ public final class Adapter: Sendable {
             mailbox.post(event)
             if case .closed = event { mailbox.finish() }
         }
-        return Events(mailbox: mailbox) { Task { await host.removeObserver(observer) } }
+        return Events(mailbox: mailbox) { host.spawn { $0.removeObserver(observer) } }
     }
 
     /// Ends all links, scans and advertisements and lets the controller go.

@@ -72,7 +72,7 @@ public struct ScanResults: AsyncSequence, Sendable {
                 case .ended(let error): mailbox.finish(BLEError(error))
                 }
             }
-            let base = MailboxIterator(mailbox) { Task { await host.stopScan(scan) } }
+            let base = MailboxIterator(mailbox) { host.spawn { $0.stopScan(scan) } }
             self.base = base
             return try await base.next(isolation: actor)
         }

@@ -41,7 +41,7 @@ public struct Peripheral: Sendable {
         let host = host
         let accessHandler = handler.map { handler -> AccessHandler in
             { client, request in
-                Task {
+                Task(executorPreference: host.loop.appTaskExecutor) {
                     let result = await handler(client, request.kind)
                     await host.answer(request.identifier, on: client, with: result)
                 }
@@ -66,7 +66,7 @@ public struct Peripheral: Sendable {
         let observer = await host.observeServer { event in
             for event in PeripheralEvent.from(event) { mailbox.post(event) }
         }
-        return Events(mailbox: mailbox) { Task { await host.removeObserver(observer) } }
+        return Events(mailbox: mailbox) { host.spawn { $0.removeObserver(observer) } }
     }
 
     /// The value of an attribute that the server keeps.

@@ -20,7 +20,7 @@ public enum WriteKind: Sendable {
 public final class RemotePeripheral: Sendable {
     public let address: DeviceAddress
     let host: BluetoothHost
-    let link: LinkIdentifier
+    package let link: LinkIdentifier
 
     init(host: BluetoothHost, link: LinkIdentifier, address: DeviceAddress) {
         self.host = host
@@ -214,7 +214,7 @@ public final class RemotePeripheral: Sendable {
             await host.removeSubscriber(subscriber, of: handle, on: link)
             throw error
         }
-        Task { [host, link] in
+        host.spawn { [link] host in
             let reason = await host.disconnection(of: link)
             mailbox.finish(.disconnected(reason))
         }
@@ -248,9 +248,8 @@ public final class Subscription: AsyncSequence, Sendable {
     }
 
     deinit {
-        let peripheral = peripheral
-        let (subscriber, handle) = (subscriber, handle)
-        Task { await peripheral.host.removeSubscriber(subscriber, of: handle, on: peripheral.link) }
+        let (subscriber, handle, link) = (subscriber, handle, peripheral.link)
+        peripheral.host.spawn { $0.removeSubscriber(subscriber, of: handle, on: link) }
     }
 
     /// How many values were dropped because they were not taken in time.

@@ -12,8 +12,8 @@ extension BluetoothHost {
         return token
     }
 
-    /// Starts a task of the host's own on the loop.
-    nonisolated func spawn(_ body: @escaping @Sendable (isolated BluetoothHost) async -> Void) {
+    /// Starts a task of the host's own, or of a face's, on the loop.
+    package nonisolated func spawn(_ body: @escaping @Sendable (isolated BluetoothHost) async -> Void) {
         Task(executorPreference: loop.taskExecutor) { await body(self) }
     }
 

@@ -5,6 +5,7 @@ import GATT
 import HCI
 import HCITransport
 import Logging
+import OrderedCollections
 
 /// A Bluetooth LE host on one controller: bring-up and recovery, links, GAP, GATT in both roles.
 ///
@@ -73,8 +74,9 @@ package actor BluetoothHost {
     var pool = BufferPool()
 
     // Links.
-    var links: [ConnectionHandle: Link] = [:]
-    var linksByIdentifier: [LinkIdentifier: Link] = [:]
+    // Ordered, as all that is gone through is: the same packets and calls must have the same outcome.
+    var links: OrderedDictionary<ConnectionHandle, Link> = [:]
+    var linksByIdentifier: OrderedDictionary<LinkIdentifier, Link> = [:]
     /// Why links that are gone have ended, for those who ask late; bounded.
     var endedLinks = GenerationalTable<LinkIdentifier, DisconnectionReason>(limit: 256)
     var nextIdentifier: UInt64 = 0
@@ -89,8 +91,8 @@ package actor BluetoothHost {
     var accessHandlers: [AttributeHandle: AccessHandler] = [:]
 
     // Observers.
-    var hostObservers: [UInt64: @Sendable (HostEvent) -> Void] = [:]
-    var serverObservers: [UInt64: @Sendable (ServerRoleEvent) -> Void] = [:]
+    var hostObservers: OrderedDictionary<UInt64, @Sendable (HostEvent) -> Void> = [:]
+    var serverObservers: OrderedDictionary<UInt64, @Sendable (ServerRoleEvent) -> Void> = [:]
 
     package init(
         loop: any EventLoop,

@@ -86,10 +86,14 @@ final class TypedCommandExchange<C: Command>: CommandExchange {
 struct CommandQueue {
     private var waiting = Deque<CommandExchange>()
     private var inFlight: CommandExchange?
-    private var credits = 1
+    /// How many commands the controller would take now.
+    private(set) var credits = 1
 
     /// Whether a command waits for its answer.
     var isBusy: Bool { inFlight != nil }
+
+    /// How many commands wait to be sent.
+    var waitingCount: Int { waiting.count }
 
     /// The command whose answer is awaited.
     var opcodeInFlight: HCI.Opcode? { inFlight?.opcode }

@@ -95,7 +95,7 @@ extension BluetoothHost {
     }
 
     private func failAttempts(for addresses: Set<DeviceAddress>, _ error: HostError) {
-        for address in addresses {
+        for address in addresses.inOrder {
             for attempt in connector.takeAttempts(for: address) {
                 timers.cancel(attempt.timer)
                 attempt.completion(.failure(error))
@@ -105,11 +105,11 @@ extension BluetoothHost {
     }
 
     private func initiate(_ initiation: Connector.Initiation) async throws(CommandFailure) {
-        guard let information, let first = initiation.addresses.first else { return }
+        guard let information, let first = initiation.addresses.inOrder.first else { return }
         let usesAcceptList = initiation.addresses.count > 1
         if usesAcceptList {
             try await perform(LEClearFilterAcceptList())
-            for address in initiation.addresses {
+            for address in initiation.addresses.inOrder {
                 try await perform(LEAddDeviceToFilterAcceptList(address: PeerAddress(address)))
             }
         }

@@ -38,7 +38,7 @@ struct Connector {
         guard let first = attempts.first else { return nil }
         var addresses: Set<DeviceAddress> = []
         for attempt in attempts {
-            for address in attempt.addresses where addresses.count < max(1, acceptListSize) {
+            for address in attempt.addresses.inOrder where addresses.count < max(1, acceptListSize) {
                 addresses.insert(address)
             }
         }
@@ -59,5 +59,12 @@ struct Connector {
 
     mutating func forgetController() {
         state = .idle
+    }
+}
+
+extension Set<DeviceAddress> {
+    /// The addresses in an order that is the same in each run.
+    var inOrder: [DeviceAddress] {
+        sorted { ($0.isRandom ? 1 : 0, $0.value) < ($1.isRandom ? 1 : 0, $1.value) }
     }
 }

@@ -1,5 +1,6 @@
 import BluetoothTypes
 import HCI
+import OrderedCollections
 
 /// The scans of a host, and what of them the controller has been told.
 struct Scanner {
@@ -11,7 +12,7 @@ struct Scanner {
         var filtersDuplicates: Bool
     }
 
-    var sessions: [ScanIdentifier: ScanSession] = [:]
+    var sessions: OrderedDictionary<ScanIdentifier, ScanSession> = [:]
     var advertisers = AdvertiserTable()
     var assembler = ExtendedReportAssembler()
     var reconciliation = Reconciliation()

@@ -4,6 +4,7 @@ import DequeModule
 import GATT
 import HCI
 import L2CAP
+import OrderedCollections
 
 /// Names one link for as long as the host lives; a connection handle is used again.
 public struct LinkIdentifier: Hashable, Sendable {
@@ -98,7 +99,7 @@ final class Link {
     var drainWaiters: [() -> Void] = []
     var indications = Deque<Indication>()
     var isIndicationSent = false
-    var subscribers: [AttributeHandle: [UInt64: @Sendable (HandleValue) -> Void]] = [:]
+    var subscribers: [AttributeHandle: OrderedDictionary<UInt64, @Sendable (HandleValue) -> Void>] = [:]
     var parameterWaiters: [(Result<Void, HostError>) -> Void] = []
     var phyWaiters: [(Result<Void, HostError>) -> Void] = []
 

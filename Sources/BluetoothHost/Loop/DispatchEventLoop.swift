@@ -29,6 +29,8 @@ package final class DispatchEventLoop: EventLoop {
 
     package var taskExecutor: any TaskExecutor { tasks }
 
+    package var appTaskExecutor: (any TaskExecutor)? { nil }
+
     package func makeAlarm(_ action: @escaping @Sendable () -> Void) -> any Alarm {
         DispatchAlarm(queue: queue, action: action)
     }

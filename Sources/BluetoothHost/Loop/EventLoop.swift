@@ -15,6 +15,10 @@ package protocol EventLoop: SerialExecutor {
     /// from a continuation, then needs no other thread.
     var taskExecutor: any TaskExecutor { get }
 
+    /// Runs what apps give to be done, such as answers to clients; nil for the threads that all tasks share, where an app
+    /// that takes its time holds no loop up.
+    var appTaskExecutor: (any TaskExecutor)? { get }
+
     /// Makes an alarm that runs `action` on the loop. It is not set yet.
     func makeAlarm(_ action: @escaping @Sendable () -> Void) -> any Alarm
 }

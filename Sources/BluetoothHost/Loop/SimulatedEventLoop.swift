@@ -55,6 +55,8 @@ package final class SimulatedEventLoop: EventLoop {
     /// Runs tasks on the loop: `Task(executorPreference: loop.taskExecutor) { … }`.
     package var taskExecutor: any TaskExecutor { executor }
 
+    package var appTaskExecutor: (any TaskExecutor)? { executor }
+
     fileprivate func add(_ work: Work) {
         state.withLock { $0.ready.append(work) }
     }

@@ -1,0 +1,123 @@
+import ByteCoding
+import L2CAP
+
+/// What a host holds at one moment, for tests that look for what is leaked or does not add up.
+package struct HostInspection: Hashable, Sendable {
+    package var isOn = false
+    package var links = 0
+    package var timers = 0
+    /// Commands that wait to be sent or for their answer.
+    package var commands = 0
+    package var scans = 0
+    package var advertisements = 0
+    package var connectionAttempts = 0
+    package var hostObservers = 0
+    package var serverObservers = 0
+    package var isTransportOpen = false
+    /// ACL packets that the controller holds for links that are there.
+    package var packetsInController = 0
+    /// Frames that wait for the controller to have room.
+    package var frames = 0
+    /// Requests and indications that wait for the peer.
+    package var transactions = 0
+    /// Calls that wait for something of a link.
+    package var waiters = 0
+
+    /// Whether nothing is held that a closed host may not hold.
+    package var isEmpty: Bool { self == HostInspection() }
+}
+
+extension BluetoothHost {
+    package func inspect() -> HostInspection {
+        var inspection = HostInspection()
+        inspection.isOn = power == .on
+        inspection.links = links.count
+        inspection.timers = timers.count
+        inspection.commands = commands.waitingCount + (commands.isBusy ? 1 : 0)
+        inspection.scans = scanner.sessions.count
+        inspection.advertisements = advertiser.entries.count
+        inspection.connectionAttempts = connector.attempts.count
+        inspection.hostObservers = hostObservers.count
+        inspection.serverObservers = serverObservers.count
+        inspection.isTransportOpen = transport != nil
+        for link in links.values {
+            inspection.packetsInController += link.outbound.packetsInController
+            inspection.frames += link.outbound.frameCount
+            inspection.transactions += (link.bearer.awaitedRequest == nil ? 0 : 1) + link.indications.count
+            inspection.waiters += link.roomWaiters.count + link.drainWaiters.count
+            inspection.waiters += link.parameterWaiters.count + link.phyWaiters.count
+        }
+        return inspection
+    }
+
+    /// What does not add up in the host's state, if anything; called between any two packets.
+    package func contradiction() -> String? {
+        if links.count != linksByIdentifier.count {
+            return "\(links.count) links by handle, \(linksByIdentifier.count) by identifier"
+        }
+        var held = 0
+        var timersAccountedFor = 4 + connector.attempts.count
+        for link in links.values {
+            held += link.outbound.packetsInController
+            timersAccountedFor += 3
+            if link.deadline != nil, link.timer == nil { return "a link's deadline has no timer" }
+            if !link.roomWaiters.isEmpty, link.outbound.isDrained { return "a call waits for room that there is" }
+            if !link.drainWaiters.isEmpty, link.outbound.isDrained { return "a call waits for what has been sent" }
+            if link.isIndicationSent, link.indications.isEmpty { return "an indication is sent that nobody has queued" }
+        }
+        if power == .on {
+            if acl.availableCredits + held != acl.packetCount {
+                return "\(acl.availableCredits) ACL credits and \(held) packets in a controller of \(acl.packetCount)"
+            }
+            if commands.waitingCount > 0, !commands.isBusy, commands.credits > 0 {
+                return "a command waits for nothing"
+            }
+        }
+        if timers.count > timersAccountedFor { return "\(timers.count) timers, \(timersAccountedFor) accounted for" }
+        return nil
+    }
+
+    /// What calls and requests wait for, a line each.
+    package func whatIsAwaited() -> [String] {
+        var lines: [String] = []
+        switch power {
+        case .starting, .recovering: lines.append("the controller to come up")
+        case .off, .on, .closed: break
+        }
+        if let opcode = commands.opcodeInFlight { lines.append("the controller's answer to \(opcode)") }
+        for attempt in connector.attempts {
+            let names = attempt.addresses.inOrder.map { "\($0)" }.joined(separator: " or ")
+            lines.append("a connection to \(names)")
+        }
+        for link in links.values {
+            if let request = link.bearer.awaitedRequest { lines.append("\(link.peer)'s response to \(request)") }
+            if link.isIndicationSent { lines.append("\(link.peer)'s confirmation of an indication") }
+            if !link.roomWaiters.isEmpty { lines.append("room for packets to \(link.peer)") }
+            if !link.drainWaiters.isEmpty { lines.append("packets to \(link.peer) to be sent") }
+            if !link.parameterWaiters.isEmpty { lines.append("connection parameters of the link to \(link.peer)") }
+            if !link.phyWaiters.isEmpty { lines.append("PHYs of the link to \(link.peer)") }
+            if link.isDisconnecting { lines.append("the link to \(link.peer) to end") }
+        }
+        if !scanner.sessions.isEmpty { lines.append("\(scanner.sessions.count) scan(s) for advertisements") }
+        return lines
+    }
+
+    /// Sends a frame's payload as it is given, however wrong: what a peer that breaks the protocol would send.
+    package func sendUnchecked(_ payload: [UInt8], on channel: ChannelIdentifier, of identifier: LinkIdentifier) {
+        guard let link = linksByIdentifier[identifier] else { return }
+        var buffer = pool.take()
+        buffer.append(payload)
+        send(buffer, on: channel, of: link)
+        sendPending()
+    }
+
+    /// Answers a request of the Attribute Protocol with octets as they are given, however wrong.
+    package func answer(_ request: UInt64, on identifier: LinkIdentifier, withUnchecked pdu: [UInt8]) {
+        guard let link = linksByIdentifier[identifier] else { return }
+        var discarded = pool.take()
+        _ = link.session.complete(request, with: .failure(.unlikelyError), into: &discarded)
+        pool.giveBack(discarded)
+        link.bearer.responseWillBeSent()
+        sendUnchecked(pdu, on: .attribute, of: identifier)
+    }
+}
