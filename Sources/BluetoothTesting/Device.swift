@@ -1,0 +1,146 @@
+import BLE
+import BluetoothHost
+import BluetoothTypes
+import ByteCoding
+import Capture
+import HCI
+import HCITransport
+import VirtualController
+
+/// A device of a ``World``: a place, a controller there, and the hosts that are opened on it.
+///
+/// Like its world, it belongs to the one thread that runs the world: use it in the body of ``World/run(limit:_:)``, in tasks
+/// that are that body's, or between two runs.
+public final class Device: @unchecked Sendable {
+    /// What the world calls it; captures and errors do too.
+    public let name: String
+    /// The controller's public device address.
+    public var address: DeviceAddress { configuration.address }
+
+    private unowned let world: World
+    private let configuration: VirtualController.Configuration
+    private var random: SeededGenerator
+    private var controller: VirtualController?
+    private var transport: DeviceTransport?
+    private var recorded: MemoryCapture?
+    /// The adapters that were opened on it.
+    private(set) var adapters: [Adapter] = []
+
+    init(
+        name: String,
+        world: World,
+        configuration: VirtualController.Configuration,
+        random: SeededGenerator,
+        isRecorded: Bool
+    ) {
+        self.name = name
+        self.world = world
+        self.configuration = configuration
+        self.random = random
+        recorded = isRecorded ? MemoryCapture() : nil
+        makeController()
+    }
+
+    // MARK: Adapters
+
+    /// Brings up a host on the device's controller.
+    ///
+    /// - Parameter configure: changes what the adapter is opened with.
+    public func openAdapter(
+        _ configure: (inout Adapter.Configuration) -> Void = { _ in }
+    ) async throws(BLEError) -> Adapter {
+        var configuration = Adapter.Configuration()
+        configuration.deviceName = name
+        configure(&configuration)
+        let file = try makeFile(configuration)
+        let adapter = try await Adapter.open(
+            on: world.loop,
+            configuration: configuration,
+            random: random.split()
+        ) { [self] () async throws(TransportError) in
+            let transport = try attach()
+            return file.map { RecordingTransport(transport, file: $0) } ?? transport
+        }
+        adapters.append(adapter)
+        return adapter
+    }
+
+    private func makeFile(_ configuration: Adapter.Configuration) throws(BLEError) -> CaptureFile? {
+        guard let path = configuration.capturePath else { return nil }
+        let world = world
+        do throws(TransportError) {
+            return try CaptureFile(path: path) { world.microsecondsSince1970 }
+        } catch {
+            throw .adapter(error)
+        }
+    }
+
+    /// All HCI packets so far as a btsnoop file; empty where the world records nothing.
+    public var capture: [UInt8] { recorded?.bytes ?? [] }
+
+    // MARK: Being there
+
+    /// Whether the controller is there.
+    public var isPresent: Bool { controller != nil }
+
+    /// Takes the controller away at once, as when it is unplugged or its battery is empty.
+    ///
+    /// Hosts on it lose it and try to reach it again; peers lose their links when their supervision timeouts run out.
+    public func vanish() {
+        guard let controller else { return }
+        controller.vanish()
+        self.controller = nil
+        let transport = transport
+        self.transport = nil
+        world.loop.execute { transport?.end() }
+        world.airHasChanged()
+    }
+
+    /// Brings a new controller to the device's place; hosts that try to reach it find it.
+    public func comeBack() {
+        guard controller == nil else { return }
+        makeController()
+    }
+
+    private func makeController() {
+        controller = VirtualController(configuration: configuration, air: world.air, random: random.split()) {
+            [weak self] packet in self?.emit(packet)
+        }
+    }
+
+    // MARK: The way of a packet
+
+    private func attach() throws(TransportError) -> DeviceTransport {
+        guard controller != nil else { throw .closedByPeer }
+        let transport = DeviceTransport(device: self)
+        self.transport = transport
+        return transport
+    }
+
+    func detach(_ transport: DeviceTransport) {
+        if self.transport === transport { self.transport = nil }
+    }
+
+    /// Takes a packet from the host to the controller, after what the loop does now.
+    func receive(_ packet: RawSpan, from transport: DeviceTransport) {
+        guard self.transport === transport else { return }
+        record(packet, .hostToController)
+        let packet = [UInt8](copying: packet)
+        world.loop.execute { [self] in
+            guard let controller else { return }
+            world.catchUp()
+            controller.receive(packet.rawSpan)
+            world.runAir()
+        }
+    }
+
+    private func emit(_ packet: RawSpan) {
+        guard let transport else { return }
+        record(packet, .controllerToHost)
+        transport.deliver(packet)
+    }
+
+    private func record(_ packet: RawSpan, _ direction: BTSnoopRecord.Direction) {
+        recorded?.append(packet, direction: direction, microsecondsSince1970: world.microsecondsSince1970)
+    }
+}

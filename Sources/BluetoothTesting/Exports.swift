@@ -1,0 +1,2 @@
+@_exported import struct VirtualController.ControllerFaults
+@_exported import struct VirtualController.RadioConditions

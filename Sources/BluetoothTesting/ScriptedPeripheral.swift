@@ -1,0 +1,226 @@
+import ATT
+import BLE
+import BluetoothHost
+import BluetoothTypes
+import HCI
+import L2CAP
+
+/// A device of a world that does as it is told: it serves values, notifies on a schedule, refuses, misbehaves, goes away.
+///
+/// Made by ``World/peripheral(_:services:advertisingInterval:configure:)``.
+public final class ScriptedPeripheral: @unchecked Sendable {
+    /// A value that a client has written.
+    public struct Write: Hashable, Sendable {
+        public let uuid: BluetoothUUID
+        public let value: [UInt8]
+        /// When, since the world's start.
+        public let time: Duration
+    }
+
+    public let device: Device
+    /// The host that serves and advertises.
+    public let adapter: Adapter
+    /// What clients have written and the script has taken, oldest first.
+    public private(set) var writes: [Write] = []
+    /// The address that it advertises with.
+    public let address: DeviceAddress
+
+    private unowned let world: World
+    private var characteristics: [AttributeHandle: ScriptedCharacteristic] = [:]
+    private var handles: [BluetoothUUID: AttributeHandle] = [:]
+    private var values: [AttributeHandle: [UInt8]] = [:]
+    private var advertisement: AdvertisingSet?
+    private let configuration: AdvertisementConfiguration
+    private var schedules: [Task<Void, Never>] = []
+
+    init(
+        device: Device,
+        world: World,
+        services: [ScriptedService],
+        interval: Duration
+    ) async throws(BLEError) {
+        self.device = device
+        self.world = world
+        adapter = try await device.openAdapter()
+        address = try await adapter.information.identityAddress
+        configuration = ScriptedPeripheral.advertisement(name: device.name, services: services, interval: interval)
+        try await publish(services)
+        try await startAdvertising()
+        for (handle, characteristic) in characteristics.sorted(by: { $0.key < $1.key }) {
+            if let schedule = characteristic.schedule { start(schedule, of: handle) }
+        }
+    }
+
+    private static func advertisement(
+        name: String,
+        services: [ScriptedService],
+        interval: Duration
+    ) -> AdvertisementConfiguration {
+        var structures: [AdvertisingData.Structure] = [.flags([.generalDiscoverable, .brEdrNotSupported])]
+        for list in AdvertisingData.Structure.lists(of: services.map(\.uuid)) {
+            if AdvertisingData(structures + [list]).length <= 31 { structures.append(list) }
+        }
+        return AdvertisementConfiguration(
+            interval: interval,
+            advertisingData: AdvertisingData(structures),
+            scanResponseData: AdvertisingData([
+                .completeLocalName(String(decoding: name.utf8.prefix(29), as: UTF8.self))
+            ])
+        )
+    }
+
+    private func publish(_ services: [ScriptedService]) async throws(BLEError) {
+        let host = adapter.host
+        let published: [PublishedService]
+        do throws(DatabaseError) {
+            published = try await host.publish(services.map(\.definition)) { [weak self] client, request in
+                self?.answer(request, of: client)
+            }
+        } catch {
+            throw .invalidArgument("\(error)")
+        }
+        for (service, script) in zip(published, services) {
+            for (characteristic, script) in zip(service.characteristics, script.characteristics) {
+                characteristics[characteristic.valueHandle] = script
+                handles[script.uuid] = characteristic.valueHandle
+                values[characteristic.valueHandle] = script.value
+            }
+        }
+    }
+
+    // MARK: Values
+
+    /// The handle of a characteristic's value.
+    public func valueHandle(of uuid: BluetoothUUID) -> AttributeHandle? { handles[uuid] }
+
+    /// The value that was last written or set.
+    public func value(of uuid: BluetoothUUID) -> [UInt8]? { handles[uuid].flatMap { values[$0] } }
+
+    /// Sets what is read from now on.
+    public func setValue(_ value: [UInt8], of uuid: BluetoothUUID) {
+        guard let handle = handles[uuid] else { return }
+        values[handle] = value
+    }
+
+    /// Sends a value to the clients that have subscribed, as notification or indication, as each wants it.
+    public func send(_ value: [UInt8], of uuid: BluetoothUUID) async throws(BLEError) {
+        guard let handle = handles[uuid] else { throw .notFound("characteristic \(uuid)") }
+        try await adapter.peripheral.notify(value, of: handle)
+        try await adapter.peripheral.indicate(value, of: handle)
+    }
+
+    private func start(_ schedule: ScriptedCharacteristic.Schedule, of handle: AttributeHandle) {
+        schedules.append(
+            Task(executorPreference: world.taskExecutor) { [weak world, adapter] in
+                var count = 0
+                while let world, (try? await world.sleep(for: schedule.interval)) != nil {
+                    let value = schedule.value(count)
+                    try? await adapter.peripheral.notify(value, of: handle)
+                    try? await adapter.peripheral.indicate(value, of: handle)
+                    count += 1
+                }
+            }
+        )
+    }
+
+    // MARK: Answers
+
+    private func answer(_ request: AccessRequest, of client: LinkIdentifier) {
+        switch request.kind {
+        case .read(let handle, let offset):
+            perform(characteristics[handle]?.onRead?() ?? .accept, for: request, of: client) { [self] given in
+                let value = given ?? values[handle] ?? []
+                return offset <= value.count ? .success(Array(value[offset...])) : .failure(.invalidOffset)
+            }
+        case .write(let write, _):
+            take(write.value, of: write.handle, for: request, of: client)
+        case .execute(let writes):
+            guard let handle = writes.first?.handle, writes.allSatisfy({ $0.handle == handle }) else {
+                return perform(.refuse(.requestNotSupported), for: request, of: client) { _ in .success([]) }
+            }
+            let value = writes.sorted { $0.offset < $1.offset }.flatMap(\.value)
+            take(value, of: handle, for: request, of: client)
+        }
+    }
+
+    private func take(
+        _ value: [UInt8],
+        of handle: AttributeHandle,
+        for request: AccessRequest,
+        of client: LinkIdentifier
+    ) {
+        perform(characteristics[handle]?.onWrite?(value) ?? .accept, for: request, of: client) { [self] _ in
+            values[handle] = value
+            if let uuid = characteristics[handle]?.uuid {
+                writes.append(Write(uuid: uuid, value: value, time: world.elapsed))
+            }
+            return .success([])
+        }
+    }
+
+    /// Does what the script says; `succeed` gives the answer where it is none of failure, with the value the script gave.
+    private func perform(
+        _ answer: ScriptedAnswer,
+        for request: AccessRequest,
+        of client: LinkIdentifier,
+        succeed: @escaping @Sendable (_ value: [UInt8]?) -> Result<[UInt8], ATT.ErrorCode>
+    ) {
+        let host = adapter.host
+        switch answer {
+        case .value(let value):
+            host.assumeIsolated { $0.answer(request.identifier, on: client, with: succeed(value)) }
+        case .accept:
+            host.assumeIsolated { $0.answer(request.identifier, on: client, with: succeed(nil)) }
+        case .refuse(let code):
+            host.assumeIsolated { $0.answer(request.identifier, on: client, with: .failure(code)) }
+        case .silence: break
+        case .octets(let pdu):
+            host.assumeIsolated { $0.answer(request.identifier, on: client, withUnchecked: pdu) }
+        case .disconnect:
+            host.spawn { await $0.disconnect(client) }
+        case .after(let delay, let answer):
+            Task(executorPreference: world.taskExecutor) { [weak self] in
+                try? await self?.world.sleep(for: delay)
+                self?.perform(answer, for: request, of: client, succeed: succeed)
+            }
+        }
+    }
+
+    // MARK: Coming and going
+
+    /// Advertises, until ``stopAdvertising()``.
+    public func startAdvertising() async throws(BLEError) {
+        guard advertisement == nil else { return }
+        advertisement = try await adapter.peripheral.startAdvertising(configuration)
+    }
+
+    public func stopAdvertising() async {
+        await advertisement?.stop()
+        advertisement = nil
+    }
+
+    /// Ends the links of all clients.
+    public func disconnectClients() async {
+        let host = adapter.host
+        for link in await host.linkIdentifiers() { await host.disconnect(link) }
+    }
+
+    /// Sends a frame of the Attribute Protocol's channel to all clients as it is given, however wrong it is.
+    public func sendOctets(_ pdu: [UInt8]) async {
+        let host = adapter.host
+        for link in await host.linkIdentifiers() { await host.sendUnchecked(pdu, on: .attribute, of: link) }
+    }
+
+    /// Goes out of reach at once; see ``Device/vanish()``.
+    public func vanish() { device.vanish() }
+
+    /// Comes back, and advertises as before.
+    public func comeBack() { device.comeBack() }
+
+    func close() async {
+        for schedule in schedules { schedule.cancel() }
+        await adapter.close()
+        for schedule in schedules { await schedule.value }
+        schedules = []
+    }
+}

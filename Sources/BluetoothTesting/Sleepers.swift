@@ -1,0 +1,68 @@
+import BluetoothHost
+import BluetoothTypes
+import Synchronization
+
+/// Tasks that wait for a world's time to come.
+final class Sleepers: Sendable {
+    private struct Sleeper {
+        let deadline: Instant
+        let caller: String
+        let continuation: CheckedContinuation<Void, any Error>
+        let alarm: SendableAlarm
+    }
+
+    /// An alarm, which is used on the loop's thread only; tasks of the world are cancelled there too.
+    private struct SendableAlarm: @unchecked Sendable {
+        let alarm: any Alarm
+    }
+
+    private struct State {
+        var sleepers: [UInt64: Sleeper] = [:]
+        var lastIdentifier: UInt64 = 0
+    }
+
+    private let loop: SimulatedEventLoop
+    private let state = Mutex(State())
+
+    init(loop: SimulatedEventLoop) {
+        self.loop = loop
+    }
+
+    /// Who waits until when, those first whose time comes first.
+    var all: [(deadline: Instant, caller: String)] {
+        state.withLock { state in
+            state.sleepers.sorted { ($0.value.deadline, $0.key) < ($1.value.deadline, $1.key) }
+                .map { ($0.value.deadline, $0.value.caller) }
+        }
+    }
+
+    func sleep(until deadline: Instant, caller: String) async throws {
+        let identifier = state.withLock { state in
+            state.lastIdentifier += 1
+            return state.lastIdentifier
+        }
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                let alarm = loop.makeAlarm { [weak self] in self?.wake(identifier, .success(())) }
+                let sleeper = Sleeper(
+                    deadline: deadline,
+                    caller: caller,
+                    continuation: continuation,
+                    alarm: SendableAlarm(alarm: alarm)
+                )
+                state.withLock { $0.sleepers[identifier] = sleeper }
+                alarm.set(deadline)
+                // A task that was cancelled before has had its handler called already.
+                if Task.isCancelled { wake(identifier, .failure(CancellationError())) }
+            }
+        } onCancel: {
+            wake(identifier, .failure(CancellationError()))
+        }
+    }
+
+    private func wake(_ identifier: UInt64, _ result: Result<Void, any Error>) {
+        guard let sleeper = state.withLock({ $0.sleepers.removeValue(forKey: identifier) }) else { return }
+        sleeper.alarm.alarm.set(nil)
+        sleeper.continuation.resume(with: result)
+    }
+}

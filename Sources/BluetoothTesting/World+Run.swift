@@ -1,0 +1,107 @@
+import BLE
+import BluetoothHost
+import BluetoothTypes
+import Synchronization
+
+/// A run of a world did not come to its end.
+public struct UnfinishedRun: Error, CustomStringConvertible {
+    /// What it was to have ended within, in the world's time.
+    public let limit: Duration
+    /// What was waited for, a line each.
+    public let awaited: [String]
+
+    public var description: String {
+        let lines = awaited.isEmpty ? ["something outside of the world"] : awaited
+        return "the run did not end within \(limit) of its world's time; it waits for:\n"
+            + lines.map { "  " + $0 }.joined(separator: "\n")
+    }
+}
+
+extension World {
+    /// Makes a world, runs `body` in it and closes it.
+    public static func run<Value: Sendable>(
+        seed: UInt64 = 0,
+        limit: Duration = .seconds(600),
+        _ body: @escaping @Sendable (World) async throws -> Value
+    ) throws -> Value {
+        let world = World(seed: seed)
+        defer { world.close() }
+        return try world.run(limit: limit) { try await body(world) }
+    }
+
+    /// Runs `body` in this thread, with all that happens in the world meanwhile, until it returns.
+    ///
+    /// - Parameter limit: how much of the world's time it may take.
+    /// - Throws: what `body` throws; ``UnfinishedRun`` where it has not returned within `limit`, and its task is cancelled.
+    public func run<Value: Sendable>(
+        limit: Duration = .seconds(600),
+        _ body: @escaping @Sendable () async throws -> Value
+    ) throws -> Value {
+        try run(limit: limit, afterEachStep: {}, body)
+    }
+
+    /// - Parameter afterEachStep: is called whenever all that was to be done at one moment has been done.
+    package func run<Value: Sendable>(
+        limit: Duration,
+        afterEachStep: () -> Void,
+        _ body: @escaping @Sendable () async throws -> Value
+    ) throws -> Value {
+        let outcome = Outcome<Value>()
+        let task = Task(executorPreference: taskExecutor) {
+            do {
+                outcome.set(.success(try await body()))
+            } catch {
+                outcome.set(.failure(error))
+            }
+        }
+        let isDone = loop.run(limit: limit) {
+            afterEachStep()
+            return outcome.value != nil
+        }
+        guard isDone, let result = outcome.value else {
+            let error = UnfinishedRun(limit: limit, awaited: whatIsAwaited())
+            task.cancel()
+            loop.run(limit: .seconds(60)) { outcome.value != nil }
+            throw error
+        }
+        return try result.get()
+    }
+
+    /// What is waited for in the world, a line each.
+    private func whatIsAwaited() -> [String] {
+        var lines: [String] = []
+        for device in devices {
+            for adapter in device.adapters {
+                lines += adapter.host.assumeIsolated { $0.whatIsAwaited() }.map { "\(device.name): \($0)" }
+            }
+        }
+        for sleeper in sleepers.all { lines.append("\(sleeper.caller), until \(instant(sleeper.deadline))") }
+        return lines
+    }
+
+    /// Ends all that goes on in the world: scripts, adapters, controllers. It is not to be used afterwards.
+    public func close() {
+        let devices = devices
+        let peripherals = peripherals
+        try? run(limit: .seconds(120)) {
+            for peripheral in peripherals { await peripheral.close() }
+            for device in devices {
+                for adapter in device.adapters { await adapter.close() }
+            }
+        }
+        for device in devices { device.vanish() }
+        // What controllers still have to do holds on to the air, and the air to them.
+        loop.run(for: .seconds(60))
+    }
+}
+
+/// What a body has come to. Written once, in the world's thread.
+private final class Outcome<Value: Sendable>: Sendable {
+    private let state = Mutex<Result<Value, any Error>?>(nil)
+
+    var value: Result<Value, any Error>? { state.withLock { $0 } }
+
+    func set(_ result: Result<Value, any Error>) {
+        state.withLock { $0 = result }
+    }
+}

@@ -1,0 +1,171 @@
+import BLE
+import BluetoothHost
+import BluetoothTypes
+import Synchronization
+import VirtualController
+
+/// A radio world in one process and one thread: devices with controllers and hosts, the air between them, and a time of its
+/// own that jumps from one event to the next.
+///
+/// ```swift
+/// let world = World(seed: 1)
+/// try world.run {
+///     let lamp = try await world.peripheral("lamp", services: [
+///         ScriptedService("FFE0", [ScriptedCharacteristic("FFE1", properties: [.read, .write], value: [0])])
+///     ])
+///     let phone = try await world.device("phone").openAdapter()
+///     let peer = try await phone.central.connect(to: lamp.address)
+///     …
+/// }
+/// ```
+///
+/// The same seed and the same calls give the same packets at the same times, in each run. For that, all that takes part
+/// runs in the thread that calls ``run(limit:_:)``: the body, its child tasks, and the hosts. A task that is not the body's
+/// child, made with `Task { … }`, would run elsewhere: give it ``taskExecutor``.
+public final class World: @unchecked Sendable {
+    /// What decides all that is random.
+    public let seed: UInt64
+    /// Whether each device keeps a capture of its HCI packets; see ``Device/capture``.
+    public let recordsCaptures: Bool
+    /// The devices in the order in which they were made.
+    public private(set) var devices: [Device] = []
+
+    package let loop = SimulatedEventLoop()
+    package let air: Air
+    let sleepers: Sleepers
+    private let start: Instant
+    private var random: SeededGenerator
+    private var alarm: (any Alarm)?
+    private var alarmDue: Instant?
+    private(set) var peripherals: [ScriptedPeripheral] = []
+
+    /// - Parameters:
+    ///   - seed: decides all that is random.
+    ///   - recordsCaptures: whether each device keeps a capture of its HCI packets.
+    public init(seed: UInt64 = 0, recordsCaptures: Bool = false) {
+        self.seed = seed
+        self.recordsCaptures = recordsCaptures
+        start = loop.now
+        sleepers = Sleepers(loop: loop)
+        random = SeededGenerator(seed: seed)
+        air = Air(now: start)
+    }
+
+    // MARK: Time
+
+    /// How long the world has been there, in its own time.
+    public var elapsed: Duration { loop.now - start }
+
+    /// The world's time, for code that takes a clock.
+    public var clock: WorldClock { WorldClock(world: self) }
+
+    /// Runs tasks in the world: `Task(executorPreference: world.taskExecutor) { … }`.
+    public var taskExecutor: any TaskExecutor { loop.taskExecutor }
+
+    /// Waits in the world's time.
+    ///
+    /// - Throws: `CancellationError` where the task is cancelled.
+    public func sleep(for duration: Duration, file: StaticString = #fileID, line: Int = #line) async throws {
+        try await sleep(until: clock.now.advanced(by: duration), caller: "the sleep at \(file):\(line)")
+    }
+
+    func sleep(until deadline: WorldClock.Instant, caller: String) async throws {
+        try await sleepers.sleep(until: start + deadline.sinceStart, caller: caller)
+    }
+
+    /// Lets time pass between two runs, for all that goes on by itself.
+    public func advance(by duration: Duration) {
+        loop.run(for: duration)
+    }
+
+    /// The time that captures are stamped with: the world begins with the year 2020.
+    var microsecondsSince1970: Int64 {
+        1_577_836_800_000_000 + elapsed.wholeNanoseconds / 1000
+    }
+
+    func instant(_ instant: Instant) -> Duration { instant - start }
+
+    // MARK: Devices
+
+    /// Puts a device with a controller into the world.
+    ///
+    /// - Parameters:
+    ///   - name: what captures and errors call it.
+    ///   - configure: changes what kind of controller it is.
+    public func device(
+        _ name: String,
+        configure: (inout ControllerConfiguration) -> Void = { _ in }
+    ) -> Device {
+        var configuration = ControllerConfiguration(
+            address: DeviceAddress(0x5357_0000_0001 + UInt64(devices.count), isRandom: false)
+        )
+        configure(&configuration)
+        let device = Device(
+            name: name,
+            world: self,
+            configuration: configuration,
+            random: random.split(),
+            isRecorded: recordsCaptures
+        )
+        devices.append(device)
+        return device
+    }
+
+    /// Puts a device that does as it is told into the world, publishes its services and lets it advertise.
+    ///
+    /// - Parameters:
+    ///   - name: the advertised name.
+    ///   - services: what it serves; their UUIDs are advertised as far as they fit.
+    ///   - interval: how often it advertises.
+    public func peripheral(
+        _ name: String,
+        services: [ScriptedService],
+        advertisingInterval interval: Duration = .milliseconds(100),
+        configure: (inout ControllerConfiguration) -> Void = { _ in }
+    ) async throws(BLEError) -> ScriptedPeripheral {
+        let peripheral = try await ScriptedPeripheral(
+            device: device(name, configure: configure),
+            world: self,
+            services: services,
+            interval: interval
+        )
+        peripherals.append(peripheral)
+        return peripheral
+    }
+
+    /// Random numbers for a part of a test, decided by the seed.
+    public func makeGenerator() -> SeededGenerator {
+        random.split()
+    }
+
+    // MARK: The air
+
+    /// Brings the air to the loop's time.
+    func catchUp() {
+        air.advance(to: loop.now)
+    }
+
+    /// Does what is due on the air now, and sets the alarm for what is next.
+    func runAir() {
+        catchUp()
+        let due = air.nextDue
+        guard due != alarmDue else { return }
+        alarmDue = due
+        let alarm =
+            alarm
+            ?? loop.makeAlarm { [weak self] in
+                self?.alarmDue = nil
+                self?.runAir()
+            }
+        self.alarm = alarm
+        alarm.set(due)
+    }
+
+    /// Something on the air was changed from outside: there may be something to do at once.
+    func airHasChanged() {
+        loop.execute { [weak self] in self?.runAir() }
+    }
+}
+
+/// What kind of controller a device has.
+public typealias ControllerConfiguration = VirtualController.Configuration

@@ -1,0 +1,39 @@
+import BluetoothTypes
+
+/// A world's time. It stands still while anything is to be done and then jumps to when something is due.
+///
+/// Give it to code under test that takes a `Clock` whose `Duration` is `Swift.Duration`.
+public struct WorldClock: Clock {
+    /// A point of a world's time.
+    public struct Instant: InstantProtocol {
+        /// How long the world had been there.
+        public let sinceStart: Duration
+
+        public init(sinceStart: Duration) {
+            self.sinceStart = sinceStart
+        }
+
+        public func advanced(by duration: Duration) -> Instant {
+            Instant(sinceStart: sinceStart + duration)
+        }
+
+        public func duration(to other: Instant) -> Duration {
+            other.sinceStart - sinceStart
+        }
+
+        public static func < (left: Instant, right: Instant) -> Bool { left.sinceStart < right.sinceStart }
+    }
+
+    let world: World
+
+    public var now: Instant { Instant(sinceStart: world.elapsed) }
+
+    public var minimumResolution: Duration { .nanoseconds(1) }
+
+    /// Waits in the world's time.
+    ///
+    /// - Throws: `CancellationError` where the task is cancelled.
+    public func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
+        try await world.sleep(until: deadline, caller: "a clock's sleep")
+    }
+}
