@@ -40,10 +40,11 @@ public struct Peripheral: Sendable {
     ) async throws(BLEError) -> [PublishedService] {
         let host = host
         let accessHandler = handler.map { handler -> AccessHandler in
-            { client, request in
-                Task(executorPreference: host.loop.appTaskExecutor) {
+            // The host keeps the handler, so the handler must not keep the host.
+            { [weak host] client, request in
+                Task(executorPreference: host?.loop.appTaskExecutor) {
                     let result = await handler(client, request.kind)
-                    await host.answer(request.identifier, on: client, with: result)
+                    await host?.answer(request.identifier, on: client, with: result)
                 }
             }
         }

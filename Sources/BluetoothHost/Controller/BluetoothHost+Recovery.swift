@@ -37,6 +37,7 @@ extension BluetoothHost {
         emit(.closed)
         hostObservers.removeAll()
         serverObservers.removeAll()
+        accessHandlers.removeAll()
     }
 
     /// Ends every link as its peer should see it end, which takes a connection event or two; not waited for longer than a
