@@ -57,7 +57,8 @@ public final class Device: @unchecked Sendable {
             on: world.loop,
             configuration: configuration,
             random: random.split()
-        ) { [self] () async throws(TransportError) in
+        ) { [weak self] () async throws(TransportError) in
+            guard let self else { throw .closedByPeer }
             let transport = try attach()
             return file.map { RecordingTransport(transport, file: $0) } ?? transport
         }
@@ -100,6 +101,12 @@ public final class Device: @unchecked Sendable {
     public func comeBack() {
         guard controller == nil else { return }
         makeController()
+    }
+
+    /// Takes the controller away for good, and lets the adapters go.
+    func end() {
+        vanish()
+        adapters = []
     }
 
     private func makeController() {

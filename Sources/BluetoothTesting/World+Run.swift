@@ -70,10 +70,14 @@ extension World {
     /// What is waited for in the world, a line each.
     private func whatIsAwaited() -> [String] {
         var lines: [String] = []
-        for device in devices {
-            for adapter in device.adapters {
-                lines += adapter.host.assumeIsolated { $0.whatIsAwaited() }.map { "\(device.name): \($0)" }
+        loop.run(limit: .zero) {
+            lines = []
+            for device in devices {
+                for adapter in device.adapters {
+                    lines += adapter.host.assumeIsolated { $0.whatIsAwaited() }.map { "\(device.name): \($0)" }
+                }
             }
+            return true
         }
         for sleeper in sleepers.all { lines.append("\(sleeper.caller), until \(instant(sleeper.deadline))") }
         return lines
@@ -89,7 +93,7 @@ extension World {
                 for adapter in device.adapters { await adapter.close() }
             }
         }
-        for device in devices { device.vanish() }
+        for device in devices { device.end() }
         // What controllers still have to do holds on to the air, and the air to them.
         loop.run(for: .seconds(60))
     }

@@ -84,17 +84,18 @@ package final class SimulatedEventLoop: EventLoop {
     /// Runs all that is to be done within `duration` of virtual time, and lets that time pass.
     package func run(for duration: Duration) {
         let end = now + duration
-        run(until: end) { false }
+        _ = run(until: end) { false }
     }
 
     /// Runs until `isDone`, or until `limit` of virtual time has passed; tells whether it is done.
+    ///
+    /// - Parameter isDone: is asked on the loop, each time that all that was ready has been done.
     @discardableResult
     package func run(limit: Duration = .seconds(600), until isDone: () -> Bool) -> Bool {
         run(until: now + limit, isDone)
-        return isDone()
     }
 
-    private func run(until end: Instant, _ isDone: () -> Bool) {
+    private func run(until end: Instant, _ isDone: () -> Bool) -> Bool {
         precondition(!isRunning.exchange(true, ordering: .sequentiallyConsistent), "the loop is run already")
         defer { isRunning.store(false, ordering: .sequentiallyConsistent) }
         while !isDone() {
@@ -109,8 +110,9 @@ package final class SimulatedEventLoop: EventLoop {
                 case .taskJob(let job): job.runSynchronously(on: executor.asUnownedTaskExecutor())
                 }
             }
-            if work.isEmpty, !passTime(until: end) { return }
+            if work.isEmpty, !passTime(until: end) { return isDone() }
         }
+        return true
     }
 
     /// Moves the clock to the next alarm and sets it off; false where none is due by `end`.
