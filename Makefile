@@ -1,10 +1,10 @@
-# make setup, build, demo, test, test-interop, test-kernel, embedded, lint, clean: see README.md.
+# make setup, build, demo, test, simulate, test-interop, test-kernel, embedded, lint, clean: see README.md.
 
 SHELL := /bin/bash
 SWIFT ?= swift
 BLE := .build/release/ble
 
-.PHONY: setup build demo test test-interop test-kernel embedded lint format clean
+.PHONY: setup build demo test simulate simulate-report test-interop test-kernel embedded lint format clean
 
 setup: ## Installs what is missing: libbluetooth-dev.
 	@./.ci/setup
@@ -17,6 +17,12 @@ demo: build
 
 test: setup
 	$(SWIFT) test
+
+simulate: setup ## Runs SEEDS=n random worlds, or the one of SEED=n, whose captures it writes to .build/simulation.
+	SIMULATION_SEEDS=$(SEEDS) SIMULATION_SEED=$(SEED) $(SWIFT) test --filter SimulationTests.SimulationTests
+
+simulate-report: setup ## Prints what a world of 200 advertisers and 32 connections costs.
+	SIMULATION_REPORT=1 $(SWIFT) test -c release -Xswiftc -enable-testing --filter SimulationTests.CrowdTests
 
 test-interop: build
 	@Tests/InteropTests/run

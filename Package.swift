@@ -150,6 +150,11 @@ let package = Package(
             swiftSettings: engine
         ),
         .testTarget(
+            name: "SimulationTests",
+            dependencies: ["BluetoothTesting", "BLE", "BluetoothHost", "VirtualController"],
+            swiftSettings: engine
+        ),
+        .testTarget(
             name: "ReplayTests",
             dependencies: ["Capture", "HCI", "L2CAP", "ATT", "ByteCoding", "BluetoothTypes"],
             swiftSettings: engine

@@ -1,0 +1,211 @@
+import BLE
+import BluetoothTesting
+
+/// One central's doings in a simulation: it looks for a station, connects, uses it and goes.
+struct CentralTask: Sendable {
+    let station: Station
+    let others: [Station]
+    let world: World
+    let ledger: Ledger
+    let dice: Dice
+
+    /// The longest that one procedure of GATT may take here: each of its requests has 30 seconds, but a link that makes one
+    /// wait that long is given up.
+    private static let procedureBound = Duration.seconds(120)
+
+    func run(rounds: Int) async {
+        for _ in 0..<rounds {
+            try? await world.sleep(for: .milliseconds(dice.number(in: 0...2000)))
+            if dice.chance(0.3) { await scan() }
+            guard let target = dice.pick(others) else { return }
+            await visit(target)
+        }
+    }
+
+    private func scan() async {
+        let central = station.adapter.central
+        let (world, wanted) = (world, dice.number(in: 1...3))
+        _ = await ledger.operation("\(station.name) scans", within: .seconds(60)) {
+            await withTaskGroup(of: Void.self) { group in
+                group.addTask {
+                    var count = 0
+                    do {
+                        for try await _ in central.scan(ScanOptions(serviceUUIDs: [Station.service])) {
+                            count += 1
+                            if count == wanted { break }
+                        }
+                    } catch {}
+                }
+                group.addTask { try? await world.sleep(for: .seconds(5)) }
+                await group.next()
+                group.cancelAll()
+            }
+        }
+    }
+
+    private func visit(_ target: Station) async {
+        let timeout = Duration.milliseconds(dice.number(in: 500...8000))
+        let central = station.adapter.central
+        let parameters = ConnectionParameters(
+            latency: UInt16(dice.number(in: 0...2)),
+            supervisionTimeout: .milliseconds(10 * dice.number(in: 50...400))
+        )
+        let peer = await ledger.operation(
+            "\(station.name) connects to \(target.name)",
+            within: timeout + .milliseconds(1)
+        ) {
+            try await central.connect(to: target.address, timeout: timeout, parameters: parameters)
+        }
+        guard let peer else { return }
+        let services = await ledger.operation("\(station.name) discovers \(target.name)", within: Self.procedureBound) {
+            try await peer.discoverAll()
+        }
+        if let service = services?.first(where: { $0.uuid == Station.service }) {
+            let visit = Visit(peer: peer, target: target, service: service, task: self, dice: dice.split())
+            await withTaskGroup(of: Void.self) { group in
+                if dice.chance(0.6) { group.addTask { await visit.listen() } }
+                if dice.chance(0.3) { group.addTask { [dice = dice.split()] in await visit.use(dice) } }
+                await visit.use(dice)
+            }
+        }
+        if dice.chance(0.9) {
+            _ = await ledger.operation("\(station.name) disconnects from \(target.name)", within: .seconds(45)) {
+                await peer.disconnect()
+            }
+        }
+    }
+
+    /// What is done on one link.
+    struct Visit: Sendable {
+        let peer: RemotePeripheral
+        let target: Station
+        let service: RemoteService
+        let task: CentralTask
+        let dice: Dice
+
+        private var ledger: Ledger { task.ledger }
+        private var names: String { "\(task.station.name) on \(target.name)" }
+
+        private func characteristic(_ uuid: BluetoothUUID) -> RemoteCharacteristic? {
+            service.characteristics.first { $0.uuid == uuid }
+        }
+
+        func use(_ dice: Dice) async {
+            for _ in 0..<dice.number(in: 1...6) {
+                if !(await peer.isConnected) { return }
+                switch dice.number(in: 0...11) {
+                case 0, 1: await read(Station.stored)
+                case 2: await read(Station.handled)
+                case 3, 4: await write(dice)
+                case 5: await writeCommands(dice)
+                case 6: await cancelledRead(dice)
+                case 7: await updateParameters(dice)
+                case 8: await controlLink(dice)
+                case 9: await discoverAgain()
+                default: try? await task.world.sleep(for: .milliseconds(dice.number(in: 1...1500)))
+                }
+            }
+        }
+
+        private func read(_ uuid: BluetoothUUID) async {
+            guard let handle = characteristic(uuid)?.valueHandle else { return }
+            let mtu = await peer.mtu
+            let value = await ledger.operation("\(names): read", within: procedureBound) {
+                try await peer.read(handle)
+            }
+            if let value { ledger.expectSent(value, of: uuid, inPartsOf: mtu - 1, where: names) }
+        }
+
+        private func write(_ dice: Dice) async {
+            guard let handle = characteristic(Station.stored)?.valueHandle else { return }
+            let value = ledger.makeValue(of: Station.stored, length: target.storedLength)
+            let kind: WriteKind = dice.chance(0.3) ? .reliable : .withResponse
+            _ = await ledger.operation("\(names): write", within: procedureBound) {
+                try await peer.write(value, to: handle, kind: kind)
+            }
+        }
+
+        private func writeCommands(_ dice: Dice) async {
+            guard let handle = characteristic(Station.commands)?.valueHandle else { return }
+            for _ in 0..<dice.number(in: 1...30) {
+                let value = ledger.makeValue(of: Station.commands, length: dice.number(in: 4...20))
+                let done: Void? = await ledger.operation("\(names): write without response", within: procedureBound) {
+                    try await peer.write(value, to: handle, kind: .withoutResponse)
+                }
+                if done == nil { return }
+            }
+        }
+
+        private func cancelledRead(_ dice: Dice) async {
+            guard let handle = characteristic(Station.handled)?.valueHandle else { return }
+            let (peer, world, delay) = (peer, task.world, dice.number(in: 0...200))
+            _ = await ledger.operation("\(names): cancelled read", within: procedureBound) {
+                await withTaskGroup(of: Void.self) { group in
+                    group.addTask { _ = try? await peer.read(handle) }
+                    group.addTask { try? await world.sleep(for: .milliseconds(delay)) }
+                    await group.next()
+                    group.cancelAll()
+                }
+            }
+        }
+
+        private func updateParameters(_ dice: Dice) async {
+            let shortest = dice.number(in: 6...200)
+            let parameters = ConnectionParameters(
+                interval: .microseconds(1250 * shortest)...(.microseconds(1250 * (shortest + 10))),
+                latency: UInt16(dice.number(in: 0...3)),
+                supervisionTimeout: .seconds(4)
+            )
+            _ = await ledger.operation("\(names): update parameters", within: .seconds(60)) {
+                try await peer.updateConnectionParameters(parameters)
+            }
+        }
+
+        private func controlLink(_ dice: Dice) async {
+            let kind = dice.number(in: 0...2)
+            _ = await ledger.operation("\(names): link control", within: .seconds(60)) {
+                switch kind {
+                case 0: _ = try await peer.readRSSI()
+                case 1: try await peer.setPHY(transmit: .le2M, receive: .le2M)
+                default: try await peer.setDataLength(octets: 100)
+                }
+            }
+        }
+
+        private func discoverAgain() async {
+            _ = await ledger.operation("\(names): discover", within: procedureBound) {
+                try await peer.discoverServices()
+            }
+        }
+
+        /// Subscribes to what the target sends, takes some values and lets it be.
+        func listen() async {
+            let uuid = dice.chance(0.5) ? Station.notified : Station.indicated
+            guard let characteristic = characteristic(uuid) else { return }
+            let subscription = await ledger.operation("\(names): subscribe", within: procedureBound) {
+                try await peer.subscribe(to: characteristic)
+            }
+            guard let subscription else { return }
+            let stream = ledger.makeStream(from: target.index, of: uuid)
+            let (ledger, names, world) = (ledger, names, task.world)
+            let duration = Duration.milliseconds(dice.number(in: 100...4000))
+            await withTaskGroup(of: Void.self) { group in
+                group.addTask {
+                    do {
+                        for try await value in subscription {
+                            ledger.expectNext(value.value, in: stream, where: names)
+                        }
+                    } catch {}
+                }
+                group.addTask { try? await world.sleep(for: duration) }
+                await group.next()
+                group.cancelAll()
+            }
+            _ = await ledger.operation("\(names): unsubscribe", within: procedureBound) {
+                await subscription.cancel()
+            }
+        }
+
+        private var procedureBound: Duration { CentralTask.procedureBound }
+    }
+}

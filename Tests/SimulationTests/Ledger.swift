@@ -1,0 +1,150 @@
+import BLE
+import BluetoothTesting
+
+/// What was started and sent in one run, and what has gone against the rules.
+///
+/// Belongs to the one thread that runs its world.
+final class Ledger: @unchecked Sendable {
+    private struct Operation {
+        let name: String
+        let deadline: Duration
+    }
+
+    /// One characteristic's values on the way from one device to another.
+    struct Stream: Hashable {
+        let sender: Int
+        let characteristic: BluetoothUUID
+        /// The client that writes it, where it is written.
+        var client: ClientID?
+        /// Which of the receiver's subscriptions it is for, where it is sent.
+        var subscription: UInt64?
+    }
+
+    private let world: World
+    private(set) var violations: [String] = []
+    /// How many operations were started, and how many of them ended in an error.
+    private(set) var operationCount = 0
+    private(set) var errorCount = 0
+    private(set) var deliveredCount = 0
+    private var operations: [Int: Operation] = [:]
+    private var earliestDeadline = Duration.seconds(1_000_000)
+    /// All values that were handed to be sent or written, by what they are for.
+    private var sent: [BluetoothUUID: Set<[UInt8]>] = [:]
+    private var last: [Stream: UInt32] = [:]
+    private var delivered: [Stream: Set<[UInt8]>] = [:]
+    private var lastNumber: UInt32 = 0
+    private var streamCount: UInt64 = 0
+
+    init(world: World) {
+        self.world = world
+    }
+
+    func violate(_ rule: String) {
+        violations.append("at \(world.elapsed): \(rule)")
+    }
+
+    // MARK: Operations
+
+    /// Does what must end, in a result or an error, within `bound` of the world's time; nil where it ended in an error.
+    func operation<Value: Sendable>(
+        _ name: String,
+        within bound: Duration,
+        _ body: () async throws -> Value
+    ) async -> Value? {
+        operationCount += 1
+        let identifier = operationCount
+        operations[identifier] = Operation(name: name, deadline: world.elapsed + bound)
+        earliestDeadline = min(earliestDeadline, world.elapsed + bound)
+        defer { operations[identifier] = nil }
+        do {
+            return try await body()
+        } catch {
+            errorCount += 1
+            if let error = error as? BLEError { check(error, of: name) }
+            return nil
+        }
+    }
+
+    /// Errors that only a host's own fault explains, for nobody here breaks the protocol above HCI.
+    private func check(_ error: BLEError, of name: String) {
+        switch error {
+        case .malformedResponse, .invalidArgument: violate("\(name): \(error)")
+        default: break
+        }
+    }
+
+    /// Looks for operations that have taken too long.
+    func checkDeadlines() {
+        guard world.elapsed > earliestDeadline else { return }
+        for (identifier, operation) in operations.sorted(by: { $0.key < $1.key })
+        where world.elapsed > operation.deadline {
+            violate("\(operation.name) has not ended in time")
+            operations[identifier] = nil
+        }
+        earliestDeadline = operations.values.map(\.deadline).min() ?? .seconds(1_000_000)
+    }
+
+    // MARK: Values
+
+    /// A sequence of values that starts now.
+    func makeStream(from sender: Int, of characteristic: BluetoothUUID) -> Stream {
+        streamCount += 1
+        return Stream(sender: sender, characteristic: characteristic, subscription: streamCount)
+    }
+
+    /// A value that is like no other, of `length` octets, at least 4: its first four number it.
+    func makeValue(of characteristic: BluetoothUUID, length: Int) -> [UInt8] {
+        lastNumber += 1
+        let number = lastNumber
+        let value = (0..<max(length, 4)).map { index in
+            index < 4
+                ? UInt8(truncatingIfNeeded: number >> (8 * UInt32(index)))
+                : UInt8(truncatingIfNeeded: UInt32(index) &* 7 &+ number)
+        }
+        sent[characteristic, default: []].insert(value)
+        return value
+    }
+
+    /// A value has come: it must have been sent, whole.
+    func expectSent(_ value: [UInt8], of characteristic: BluetoothUUID, where place: String) {
+        deliveredCount += 1
+        if sent[characteristic]?.contains(value) != true {
+            violate("\(place): \(value.count) octets of \(characteristic) that nobody has sent")
+        }
+    }
+
+    /// A value has been read in parts of `partLength` octets; others may have written it meanwhile, so that each part may be
+    /// another value's.
+    func expectSent(
+        _ value: [UInt8],
+        of characteristic: BluetoothUUID,
+        inPartsOf partLength: Int,
+        where place: String
+    ) {
+        guard value.count > partLength else { return expectSent(value, of: characteristic, where: place) }
+        deliveredCount += 1
+        for start in stride(from: 0, to: value.count, by: partLength) {
+            let part = value[start..<min(start + partLength, value.count)]
+            let isSent = sent[characteristic]?.contains { $0.count == value.count && $0[part.indices] == part } ?? false
+            if !isSent { violate("\(place): octets of \(characteristic) from \(start) that nobody has sent") }
+        }
+    }
+
+    /// A value has come that is one of a sequence: it must be sent later than the one before it.
+    func expectNext(_ value: [UInt8], in stream: Stream, where place: String) {
+        expectSent(value, of: stream.characteristic, where: place)
+        let number = value.prefix(4).reversed().reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
+        if let last = last[stream], number <= last {
+            violate("\(place): value \(number) of \(stream.characteristic) after value \(last)")
+        }
+        last[stream] = number
+    }
+
+    /// A value has come that may come once only, in any order.
+    func expectOnce(_ value: [UInt8], in stream: Stream, where place: String) {
+        expectSent(value, of: stream.characteristic, where: place)
+        if !delivered[stream, default: []].insert(value).inserted {
+            violate("\(place): a value of \(stream.characteristic) came twice")
+        }
+    }
+}

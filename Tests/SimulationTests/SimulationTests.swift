@@ -1,0 +1,58 @@
+import Foundation
+import Testing
+
+@Suite("Random worlds from seeds")
+struct SimulationTests {
+    /// `SIMULATION_SEEDS` says how many seeds are run; `SIMULATION_SEED` that one is, with its captures.
+    private static let environment = ProcessInfo.processInfo.environment
+
+    private static var seeds: Range<UInt64> {
+        if let seed = environment["SIMULATION_SEED"].flatMap(UInt64.init) { return seed..<(seed + 1) }
+        return 0..<(environment["SIMULATION_SEEDS"].flatMap(UInt64.init) ?? 2000)
+    }
+
+    @Test("Nothing is leaked, all adds up, every operation ends, every value is one that was sent")
+    func seeds() async {
+        let summary = await SeedRunner.run(seeds: Self.seeds)
+        print(
+            "simulated \(summary.seedCount) worlds, \(summary.duration) of their time: \(summary.operationCount) operations, "
+                + "\(summary.errorCount) of them ended in an error; \(summary.deliveredCount) values came"
+        )
+        for failure in summary.failures.prefix(10) {
+            Issue.record(
+                """
+                seed \(failure.seed): \(failure.violations.prefix(5).joined(separator: "\n"))
+                again, with captures: make simulate SEED=\(failure.seed)
+                """
+            )
+        }
+        if summary.failures.count > 10 { Issue.record("\(summary.failures.count) seeds failed") }
+        if let seed = Self.environment["SIMULATION_SEED"].flatMap(UInt64.init) { writeCaptures(of: seed) }
+    }
+
+    private func writeCaptures(of seed: UInt64) {
+        let directory = Self.environment["SIMULATION_CAPTURES"] ?? ".build/simulation"
+        let outcome = Simulation.run(seed: seed, recordsCaptures: true)
+        do {
+            try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+            for capture in outcome.captures {
+                let path = "\(directory)/seed\(seed)-\(capture.name).btsnoop"
+                try Data(capture.bytes).write(to: URL(fileURLWithPath: path))
+                print("wrote \(path)")
+            }
+        } catch {
+            Issue.record("the captures could not be written: \(error)")
+        }
+    }
+
+    @Test("The same seed gives the same captures, octet by octet", arguments: [1, 2, 3, 4, 5, 6, 7, 8] as [UInt64])
+    func isDeterministic(seed: UInt64) {
+        let first = Simulation.run(seed: seed, recordsCaptures: true)
+        let second = Simulation.run(seed: seed, recordsCaptures: true)
+        #expect(first.captures.contains { $0.bytes.count > 1000 })
+        #expect(first.captures.map(\.name) == second.captures.map(\.name))
+        for (one, other) in zip(first.captures, second.captures) {
+            #expect(one.bytes == other.bytes, "\(one.name): \(one.bytes.count) and \(other.bytes.count) octets")
+        }
+    }
+}
