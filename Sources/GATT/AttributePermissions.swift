@@ -17,30 +17,3 @@ public struct AttributePermissions: OptionSet, Hashable, Sendable {
     public static let readAuthorized = AttributePermissions(rawValue: 1 << 6)
     public static let writeAuthorized = AttributePermissions(rawValue: 1 << 7)
 }
-
-/// What a client's link is, as far as attributes ask for it.
-public struct LinkSecurity: Hashable, Sendable {
-    public var isEncrypted: Bool
-    /// Whether the key was authenticated against a person in the middle.
-    public var isAuthenticated: Bool
-    /// In octets: 7 to 16.
-    public var keySize: UInt8
-    /// Whether there is a key with which the link could be encrypted.
-    public var hasKey: Bool
-    /// Whether the app lets this client use what needs authorization.
-    public var isAuthorized: Bool
-
-    public init(
-        isEncrypted: Bool = false,
-        isAuthenticated: Bool = false,
-        keySize: UInt8 = 0,
-        hasKey: Bool = false,
-        isAuthorized: Bool = false
-    ) {
-        self.isEncrypted = isEncrypted
-        self.isAuthenticated = isAuthenticated
-        self.keySize = keySize
-        self.hasKey = hasKey
-        self.isAuthorized = isAuthorized
-    }
-}

@@ -7,12 +7,21 @@ public struct ChannelIdentifier: RawRepresentable, Hashable, Sendable {
     @inlinable
     public init(rawValue: UInt16) { self.rawValue = rawValue }
 
+    /// No channel.
+    public static let null = ChannelIdentifier(rawValue: 0x0000)
     /// The Attribute Protocol.
     public static let attribute = ChannelIdentifier(rawValue: 0x0004)
     /// LE signalling.
     public static let signaling = ChannelIdentifier(rawValue: 0x0005)
     /// The Security Manager protocol.
     public static let securityManager = ChannelIdentifier(rawValue: 0x0006)
+
+    /// What a device gives to connection-oriented channels on an LE link.
+    public static let dynamicRange: ClosedRange<UInt16> = 0x0040...0x007F
+
+    /// Whether the channel is a connection-oriented one.
+    @inlinable
+    public var isDynamic: Bool { ChannelIdentifier.dynamicRange.contains(rawValue) }
 }
 
 /// A basic L2CAP frame: the length of the payload, the channel, the payload (Vol 3, Part A, 3.1).

@@ -43,7 +43,8 @@ public struct SignalingChannel {
     }
 
     private let role: Role
-    private var nextIdentifier: UInt8 = 1
+    /// Where the link's requests get their identifiers from, those for channels as well.
+    public var identifiers = SignalingIdentifiers()
     private var pendingParameterUpdate: Pending?
 
     public init(role: Role) {
@@ -117,7 +118,7 @@ public struct SignalingChannel {
         guard role == .peripheral else { throw .onlyPeripheralsRequest }
         guard pendingParameterUpdate == nil else { throw .requestPending }
         guard request.isValid else { throw .invalidParameters }
-        let identifier = takeIdentifier()
+        let identifier = identifiers.take()
         pendingParameterUpdate = Pending(
             identifier: identifier,
             deadline: now + SignalingChannel.responseTimeout
@@ -130,10 +131,5 @@ public struct SignalingChannel {
         guard let pending = pendingParameterUpdate, pending.deadline <= now else { return .none }
         pendingParameterUpdate = nil
         return .parameterUpdateFinished(nil)
-    }
-
-    private mutating func takeIdentifier() -> UInt8 {
-        defer { nextIdentifier = nextIdentifier == .max ? 1 : nextIdentifier + 1 }
-        return nextIdentifier
     }
 }

@@ -29,6 +29,13 @@ public struct SignalingCode: RawRepresentable, Hashable, Sendable {
         default: false
         }
     }
+
+    /// Appends the header of a command whose data, of `length` octets, is to follow.
+    func encodeHeader(identifier: UInt8, length: Int, into buffer: inout PacketBuffer) {
+        buffer.append(rawValue)
+        buffer.append(identifier)
+        buffer.append(UInt16(truncatingIfNeeded: length))
+    }
 }
 
 /// The one command of an LE C-frame: code, identifier, length, data (Vol 3, Part A, 4).

@@ -1,0 +1,26 @@
+/// What a link is, as far as an attribute or a channel asks for it (Vol 3, Part C, 10.3).
+public struct LinkSecurity: Hashable, Sendable {
+    public var isEncrypted: Bool
+    /// Whether the key was authenticated against a person in the middle.
+    public var isAuthenticated: Bool
+    /// In octets: 7 to 16.
+    public var keySize: UInt8
+    /// Whether there is a key with which the link could be encrypted.
+    public var hasKey: Bool
+    /// Whether the app lets this peer use what needs authorization.
+    public var isAuthorized: Bool
+
+    public init(
+        isEncrypted: Bool = false,
+        isAuthenticated: Bool = false,
+        keySize: UInt8 = 0,
+        hasKey: Bool = false,
+        isAuthorized: Bool = false
+    ) {
+        self.isEncrypted = isEncrypted
+        self.isAuthenticated = isAuthenticated
+        self.keySize = keySize
+        self.hasKey = hasKey
+        self.isAuthorized = isAuthorized
+    }
+}

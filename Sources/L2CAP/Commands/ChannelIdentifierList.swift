@@ -1,0 +1,63 @@
+import ByteCoding
+
+/// The up to five channels that one command of the enhanced variant names (Vol 3, Part A, 4.25 to 4.27).
+///
+/// The list lies in the value itself: it costs no allocation, and a peer cannot make it longer.
+public struct ChannelIdentifierList: Sendable {
+    /// How many channels one command names at most.
+    public static let capacity = 5
+
+    private var identifiers = InlineArray<5, ChannelIdentifier>(repeating: .null)
+    public private(set) var count = 0
+
+    public init() {}
+
+    /// A list of these channels, or nil where there are more than ``capacity``.
+    public init?(_ channels: some Sequence<ChannelIdentifier>) {
+        for channel in channels {
+            guard append(channel) else { return nil }
+        }
+    }
+
+    /// Decodes the rest of a command, which is nothing but channel identifiers.
+    init(decodingRestOf reader: inout ByteReader) throws(PacketDecodingError) {
+        let length = reader.remaining
+        guard length % 2 == 0, length <= 2 * ChannelIdentifierList.capacity else {
+            throw .invalidLength(length, field: "list of channel identifiers")
+        }
+        while !reader.isAtEnd { append(ChannelIdentifier(rawValue: try reader.readUInt16())) }
+    }
+
+    func encode(into buffer: inout PacketBuffer) {
+        for channel in self { buffer.append(channel.rawValue) }
+    }
+
+    /// Whether a channel is named more than once.
+    public var hasDuplicates: Bool {
+        indices.contains { self[..<$0].contains(self[$0]) }
+    }
+
+    /// Appends a channel where there is room, and tells whether there was.
+    @discardableResult
+    public mutating func append(_ channel: ChannelIdentifier) -> Bool {
+        guard count < ChannelIdentifierList.capacity else { return false }
+        identifiers[count] = channel
+        count += 1
+        return true
+    }
+}
+
+extension ChannelIdentifierList: RandomAccessCollection {
+    public var startIndex: Int { 0 }
+    public var endIndex: Int { count }
+
+    /// - Precondition: `position` is less than ``count``.
+    public subscript(position: Int) -> ChannelIdentifier {
+        precondition(position < count)
+        return identifiers[position]
+    }
+}
+
+extension ChannelIdentifierList: Equatable {
+    public static func == (left: Self, right: Self) -> Bool { left.elementsEqual(right) }
+}

@@ -1,0 +1,89 @@
+import ByteCoding
+
+/// Asks for up to five channels with enhanced credit-based flow control (Vol 3, Part A, 4.25).
+public struct CreditBasedConnectionRequest: Equatable, Sendable {
+    public var spsm: SPSM
+    /// The longest SDU that the device that asks can receive on each channel, in octets: 64 to 65,535.
+    public var mtu: UInt16
+    /// The longest K-frame payload that it can receive, in octets: 64 to 65,533.
+    public var mps: UInt16
+    /// How many K-frames the peer may send on each channel at first: at least 1.
+    public var initialCredits: UInt16
+    /// The channels' ends on the device that asks.
+    public var sources: ChannelIdentifierList
+
+    public init(spsm: SPSM, mtu: UInt16, mps: UInt16, initialCredits: UInt16, sources: ChannelIdentifierList) {
+        self.spsm = spsm
+        self.mtu = mtu
+        self.mps = mps
+        self.initialCredits = initialCredits
+        self.sources = sources
+    }
+
+    public init(decoding data: RawSpan) throws(PacketDecodingError) {
+        var reader = ByteReader(data)
+        spsm = SPSM(rawValue: try reader.readUInt16())
+        mtu = try reader.readUInt16()
+        mps = try reader.readUInt16()
+        initialCredits = try reader.readUInt16()
+        sources = try ChannelIdentifierList(decodingRestOf: &reader)
+    }
+
+    /// Appends the whole command.
+    public func encode(identifier: UInt8, into buffer: inout PacketBuffer) {
+        SignalingCode.creditBasedConnectionRequest
+            .encodeHeader(identifier: identifier, length: 8 + 2 * sources.count, into: &buffer)
+        buffer.append(spsm.rawValue)
+        buffer.append(mtu)
+        buffer.append(mps)
+        buffer.append(initialCredits)
+        sources.encode(into: &buffer)
+    }
+}
+
+/// The answer to a request for up to five channels (Vol 3, Part A, 4.26).
+public struct CreditBasedConnectionResponse: Equatable, Sendable {
+    /// The longest SDU that the device that answers can receive on each channel, in octets: 64 to 65,535.
+    public var mtu: UInt16
+    /// The longest K-frame payload that it can receive, in octets: 64 to 65,533.
+    public var mps: UInt16
+    /// How many K-frames the device that asked may send on each channel at first: at least 1.
+    public var initialCredits: UInt16
+    public var result: CreditBasedConnectionResult
+    /// The channels' ends on the device that answers, in the order of the request; null for each that was refused.
+    public var destinations: ChannelIdentifierList
+
+    public init(
+        mtu: UInt16,
+        mps: UInt16,
+        initialCredits: UInt16,
+        result: CreditBasedConnectionResult,
+        destinations: ChannelIdentifierList
+    ) {
+        self.mtu = mtu
+        self.mps = mps
+        self.initialCredits = initialCredits
+        self.result = result
+        self.destinations = destinations
+    }
+
+    public init(decoding data: RawSpan) throws(PacketDecodingError) {
+        var reader = ByteReader(data)
+        mtu = try reader.readUInt16()
+        mps = try reader.readUInt16()
+        initialCredits = try reader.readUInt16()
+        result = CreditBasedConnectionResult(rawValue: try reader.readUInt16())
+        destinations = try ChannelIdentifierList(decodingRestOf: &reader)
+    }
+
+    /// Appends the whole command.
+    public func encode(identifier: UInt8, into buffer: inout PacketBuffer) {
+        SignalingCode.creditBasedConnectionResponse
+            .encodeHeader(identifier: identifier, length: 8 + 2 * destinations.count, into: &buffer)
+        buffer.append(mtu)
+        buffer.append(mps)
+        buffer.append(initialCredits)
+        buffer.append(result.rawValue)
+        destinations.encode(into: &buffer)
+    }
+}

@@ -1,0 +1,72 @@
+import ByteCoding
+
+/// Says what its sender can receive from now on, on up to five channels of the enhanced variant
+/// (Vol 3, Part A, 4.27).
+public struct CreditBasedReconfigureRequest: Equatable, Sendable {
+    /// The longest SDU that the sender can receive, in octets; never less than before.
+    public var mtu: UInt16
+    /// The longest K-frame payload that it can receive, in octets; less than before only for a single channel.
+    public var mps: UInt16
+    /// The channels' ends on the device that asks: the destinations of what it receives.
+    public var destinations: ChannelIdentifierList
+
+    public init(mtu: UInt16, mps: UInt16, destinations: ChannelIdentifierList) {
+        self.mtu = mtu
+        self.mps = mps
+        self.destinations = destinations
+    }
+
+    public init(decoding data: RawSpan) throws(PacketDecodingError) {
+        var reader = ByteReader(data)
+        mtu = try reader.readUInt16()
+        mps = try reader.readUInt16()
+        destinations = try ChannelIdentifierList(decodingRestOf: &reader)
+    }
+
+    /// Appends the whole command.
+    public func encode(identifier: UInt8, into buffer: inout PacketBuffer) {
+        SignalingCode.creditBasedReconfigureRequest
+            .encodeHeader(identifier: identifier, length: 4 + 2 * destinations.count, into: &buffer)
+        buffer.append(mtu)
+        buffer.append(mps)
+        destinations.encode(into: &buffer)
+    }
+}
+
+/// What came of a reconfiguration: all of it was done, or none (Vol 3, Part A, 4.28).
+public struct CreditBasedReconfigureResult: RawRepresentable, Hashable, Sendable {
+    public let rawValue: UInt16
+
+    @inlinable
+    public init(rawValue: UInt16) { self.rawValue = rawValue }
+
+    public static let successful = CreditBasedReconfigureResult(rawValue: 0x0000)
+    /// The MTU would be less than before.
+    public static let reductionOfMTUNotAllowed = CreditBasedReconfigureResult(rawValue: 0x0001)
+    /// The MPS would be less than before, for more than one channel at a time.
+    public static let reductionOfMPSNotAllowed = CreditBasedReconfigureResult(rawValue: 0x0002)
+    /// One or more destinations are no channels of the sender.
+    public static let invalidDestinationCIDs = CreditBasedReconfigureResult(rawValue: 0x0003)
+    public static let unacceptableParameters = CreditBasedReconfigureResult(rawValue: 0x0004)
+}
+
+/// The answer to a reconfiguration (Vol 3, Part A, 4.28).
+public struct CreditBasedReconfigureResponse: Equatable, Sendable {
+    public var result: CreditBasedReconfigureResult
+
+    public init(result: CreditBasedReconfigureResult) {
+        self.result = result
+    }
+
+    public init(decoding data: RawSpan) throws(PacketDecodingError) {
+        var reader = ByteReader(data)
+        result = CreditBasedReconfigureResult(rawValue: try reader.readUInt16())
+        try reader.requireEnd()
+    }
+
+    /// Appends the whole command.
+    public func encode(identifier: UInt8, into buffer: inout PacketBuffer) {
+        SignalingCode.creditBasedReconfigureResponse.encodeHeader(identifier: identifier, length: 2, into: &buffer)
+        buffer.append(result.rawValue)
+    }
+}

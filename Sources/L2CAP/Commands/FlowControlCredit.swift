@@ -1,0 +1,28 @@
+import ByteCoding
+
+/// Gives the peer credits: leave to send more K-frames (Vol 3, Part A, 4.24).
+public struct FlowControlCredit: Equatable, Sendable {
+    /// The channel's end on the device that gives.
+    public var channel: ChannelIdentifier
+    /// How many more K-frames: at least 1.
+    public var credits: UInt16
+
+    public init(channel: ChannelIdentifier, credits: UInt16) {
+        self.channel = channel
+        self.credits = credits
+    }
+
+    public init(decoding data: RawSpan) throws(PacketDecodingError) {
+        var reader = ByteReader(data)
+        channel = ChannelIdentifier(rawValue: try reader.readUInt16())
+        credits = try reader.readUInt16()
+        try reader.requireEnd()
+    }
+
+    /// Appends the whole command.
+    public func encode(identifier: UInt8, into buffer: inout PacketBuffer) {
+        SignalingCode.flowControlCredit.encodeHeader(identifier: identifier, length: 4, into: &buffer)
+        buffer.append(channel.rawValue)
+        buffer.append(credits)
+    }
+}

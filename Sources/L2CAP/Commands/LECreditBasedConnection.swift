@@ -1,0 +1,94 @@
+import ByteCoding
+
+/// Asks for one channel with LE credit-based flow control (Vol 3, Part A, 4.22).
+public struct LECreditBasedConnectionRequest: Equatable, Sendable {
+    public var spsm: SPSM
+    /// The channel's end on the device that asks.
+    public var source: ChannelIdentifier
+    /// The longest SDU that the device that asks can receive, in octets: 23 to 65,535.
+    public var mtu: UInt16
+    /// The longest K-frame payload that it can receive, in octets: 23 to 65,533.
+    public var mps: UInt16
+    /// How many K-frames the peer may send at first.
+    public var initialCredits: UInt16
+
+    public init(spsm: SPSM, source: ChannelIdentifier, mtu: UInt16, mps: UInt16, initialCredits: UInt16) {
+        self.spsm = spsm
+        self.source = source
+        self.mtu = mtu
+        self.mps = mps
+        self.initialCredits = initialCredits
+    }
+
+    public init(decoding data: RawSpan) throws(PacketDecodingError) {
+        var reader = ByteReader(data)
+        spsm = SPSM(rawValue: try reader.readUInt16())
+        source = ChannelIdentifier(rawValue: try reader.readUInt16())
+        mtu = try reader.readUInt16()
+        mps = try reader.readUInt16()
+        initialCredits = try reader.readUInt16()
+        try reader.requireEnd()
+    }
+
+    /// Appends the whole command.
+    public func encode(identifier: UInt8, into buffer: inout PacketBuffer) {
+        SignalingCode.leCreditBasedConnectionRequest.encodeHeader(identifier: identifier, length: 10, into: &buffer)
+        buffer.append(spsm.rawValue)
+        buffer.append(source.rawValue)
+        buffer.append(mtu)
+        buffer.append(mps)
+        buffer.append(initialCredits)
+    }
+}
+
+/// The answer to a request for one channel (Vol 3, Part A, 4.23).
+public struct LECreditBasedConnectionResponse: Equatable, Sendable {
+    /// The channel's end on the device that answers; null where it refuses.
+    public var destination: ChannelIdentifier
+    /// The longest SDU that the device that answers can receive, in octets: 23 to 65,535.
+    public var mtu: UInt16
+    /// The longest K-frame payload that it can receive, in octets: 23 to 65,533.
+    public var mps: UInt16
+    /// How many K-frames the device that asked may send at first.
+    public var initialCredits: UInt16
+    public var result: CreditBasedConnectionResult
+
+    public init(
+        destination: ChannelIdentifier,
+        mtu: UInt16,
+        mps: UInt16,
+        initialCredits: UInt16,
+        result: CreditBasedConnectionResult
+    ) {
+        self.destination = destination
+        self.mtu = mtu
+        self.mps = mps
+        self.initialCredits = initialCredits
+        self.result = result
+    }
+
+    /// A refusal: the other fields mean nothing then, and are zero.
+    public init(refusing result: CreditBasedConnectionResult) {
+        self.init(destination: .null, mtu: 0, mps: 0, initialCredits: 0, result: result)
+    }
+
+    public init(decoding data: RawSpan) throws(PacketDecodingError) {
+        var reader = ByteReader(data)
+        destination = ChannelIdentifier(rawValue: try reader.readUInt16())
+        mtu = try reader.readUInt16()
+        mps = try reader.readUInt16()
+        initialCredits = try reader.readUInt16()
+        result = CreditBasedConnectionResult(rawValue: try reader.readUInt16())
+        try reader.requireEnd()
+    }
+
+    /// Appends the whole command.
+    public func encode(identifier: UInt8, into buffer: inout PacketBuffer) {
+        SignalingCode.leCreditBasedConnectionResponse.encodeHeader(identifier: identifier, length: 10, into: &buffer)
+        buffer.append(destination.rawValue)
+        buffer.append(mtu)
+        buffer.append(mps)
+        buffer.append(initialCredits)
+        buffer.append(result.rawValue)
+    }
+}

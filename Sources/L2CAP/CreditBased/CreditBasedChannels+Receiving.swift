@@ -1,0 +1,357 @@
+import BluetoothTypes
+import ByteCoding
+
+extension CreditBasedChannels {
+    /// What came of a signalling command.
+    public enum CommandOutcome: Equatable, Sendable {
+        /// It was for the channels, and has been acted upon.
+        case handled
+        /// It is for ``SignalingChannel``.
+        case notForChannels
+        /// It was for the channels but could not be read; it was not answered. Count it.
+        case malformed(PacketDecodingError)
+        /// It was let go, since too many answers wait to be taken.
+        case overloaded
+    }
+
+    /// How many commands may wait to be taken before the peer's are let go.
+    private static let outgoingLimit = 64
+
+    /// Takes the payload of a frame from the signalling channel.
+    ///
+    /// - Parameters:
+    ///   - services: what the peer may ask channels to.
+    ///   - security: what the link is, for the services that need more.
+    public mutating func receive(
+        command payload: RawSpan,
+        services: borrowing SPSMRegistry,
+        security: LinkSecurity,
+        at now: Instant
+    ) -> CommandOutcome {
+        guard payload.byteCount <= SignalingChannel.maximumTransmissionUnit,
+            let command = try? SignalingCommand(decoding: payload)
+        else { return .notForChannels }
+        if !command.code.isResponse, outgoing.count >= CreditBasedChannels.outgoingLimit { return .overloaded }
+        do throws(PacketDecodingError) {
+            return command.code.isResponse
+                ? try receive(response: command, at: now)
+                : try receive(request: command, services: services, security: security)
+        } catch {
+            return .malformed(error)
+        }
+    }
+
+    private mutating func receive(
+        request command: borrowing SignalingCommand,
+        services: borrowing SPSMRegistry,
+        security: LinkSecurity
+    ) throws(PacketDecodingError) -> CommandOutcome {
+        let response: Response?
+        switch command.code {
+        case .leCreditBasedConnectionRequest:
+            let request = try LECreditBasedConnectionRequest(decoding: command.data)
+            response = .leConnection(accept(request, services: services, security: security))
+        case .creditBasedConnectionRequest:
+            let request = try CreditBasedConnectionRequest(decoding: command.data)
+            response = .connection(accept(request, services: services, security: security))
+        case .creditBasedReconfigureRequest:
+            let result = reconfigurePeer(try CreditBasedReconfigureRequest(decoding: command.data))
+            response = .reconfigure(CreditBasedReconfigureResponse(result: result))
+        case .disconnectionRequest:
+            response = end(try DisconnectionRequest(decoding: command.data))
+        case .flowControlCredit:
+            response = add(try FlowControlCredit(decoding: command.data))
+        default:
+            return .notForChannels
+        }
+        if let response { outgoing.append(.response(response, identifier: command.identifier)) }
+        return .handled
+    }
+
+    // MARK: Channels that the peer asks for
+
+    private enum Admission {
+        case admitted(CreditBasedChannel.Configuration)
+        case refused(CreditBasedConnectionResult)
+    }
+
+    /// Whether a service takes channels with these values from this link.
+    private func admission(
+        to spsm: SPSM,
+        _ variant: CreditBasedChannel.Variant,
+        mtu: UInt16,
+        mps: UInt16,
+        initialCredits: UInt16,
+        services: borrowing SPSMRegistry,
+        security: LinkSecurity
+    ) -> Admission {
+        guard let service = services[spsm] else { return .refused(.spsmNotSupported) }
+        if let refusal = service.security.refusal(for: security) { return .refused(refusal) }
+        guard variant.allows(mtu: mtu, mps: mps), variant.allows(initialCredits: initialCredits) else {
+            return .refused(.unacceptableParameters)
+        }
+        return .admitted(service.configuration)
+    }
+
+    /// Why a channel with this end of the peer's cannot be made; nil where it can.
+    private func refusal(ofSource source: ChannelIdentifier) -> CreditBasedConnectionResult? {
+        guard source.isDynamic else { return .invalidSourceCID }
+        guard index(ofRemote: source) == nil else { return .sourceCIDAlreadyAllocated }
+        return channels.count < limit ? nil : .noResourcesAvailable
+    }
+
+    private mutating func accept(
+        _ request: LECreditBasedConnectionRequest,
+        services: borrowing SPSMRegistry,
+        security: LinkSecurity
+    ) -> LECreditBasedConnectionResponse {
+        let admission = admission(
+            to: request.spsm,
+            .le,
+            mtu: request.mtu,
+            mps: request.mps,
+            initialCredits: request.initialCredits,
+            services: services,
+            security: security
+        )
+        switch admission {
+        case .refused(let result):
+            return LECreditBasedConnectionResponse(refusing: result)
+        case .admitted(let configuration):
+            if let result = refusal(ofSource: request.source) {
+                return LECreditBasedConnectionResponse(refusing: result)
+            }
+            let identifier = addChannel(to: request.spsm, .le, configuration)
+            let initialCredits = openLast(request.source, request.mtu, request.mps, request.initialCredits)
+            return LECreditBasedConnectionResponse(
+                destination: identifier,
+                mtu: configuration.mtu,
+                mps: configuration.mps,
+                initialCredits: initialCredits,
+                result: .successful
+            )
+        }
+    }
+
+    private mutating func accept(
+        _ request: CreditBasedConnectionRequest,
+        services: borrowing SPSMRegistry,
+        security: LinkSecurity
+    ) -> CreditBasedConnectionResponse {
+        var response = CreditBasedConnectionResponse(
+            mtu: 0,
+            mps: 0,
+            initialCredits: 0,
+            result: .successful,
+            destinations: ChannelIdentifierList()
+        )
+        let admission = admission(
+            to: request.spsm,
+            .enhanced,
+            mtu: request.mtu,
+            mps: request.mps,
+            initialCredits: request.initialCredits,
+            services: services,
+            security: security
+        )
+        switch admission {
+        case _ where request.sources.isEmpty:
+            response.result = .invalidParameters
+        case .refused(let result):
+            response.result = result
+            for _ in request.sources { response.destinations.append(.null) }
+        case .admitted(let configuration):
+            let raised = configuration.raised(for: .enhanced)
+            response.mtu = raised.mtu
+            response.mps = raised.mps
+            // Which reason is told, where there are several, is ours to choose: the first.
+            for source in request.sources {
+                if let refusal = refusal(ofSource: source) {
+                    if response.result == .successful { response.result = refusal }
+                    response.destinations.append(.null)
+                    continue
+                }
+                response.destinations.append(addChannel(to: request.spsm, .enhanced, raised))
+                response.initialCredits = openLast(source, request.mtu, request.mps, request.initialCredits)
+            }
+        }
+        return response
+    }
+
+    /// Opens the channel that was added last and returns the credits that the peer starts with.
+    private mutating func openLast(
+        _ remote: ChannelIdentifier,
+        _ mtu: UInt16,
+        _ mps: UInt16,
+        _ credits: UInt16
+    ) -> UInt16 {
+        let index = channels.count - 1
+        channels[index].open(remote: remote, mtu: mtu, mps: mps, credits: credits)
+        events.append(.accepted(channels[index].identifier))
+        return channels[index].inbound.takeGrant() ?? 0
+    }
+
+    // MARK: Changes that the peer asks for
+
+    private mutating func reconfigurePeer(_ request: CreditBasedReconfigureRequest) -> CreditBasedReconfigureResult {
+        guard CreditBasedChannel.Variant.enhanced.allows(mtu: request.mtu, mps: request.mps) else {
+            return .unacceptableParameters
+        }
+        guard !request.destinations.isEmpty else { return .invalidDestinationCIDs }
+        for remote in request.destinations {
+            guard let index = index(ofRemote: remote), channels[index].isOpen, channels[index].variant == .enhanced
+            else { return .invalidDestinationCIDs }
+            guard request.mtu >= channels[index].peerMTU else { return .reductionOfMTUNotAllowed }
+            guard request.destinations.count == 1 || request.mps >= channels[index].peerMPS else {
+                return .reductionOfMPSNotAllowed
+            }
+        }
+        for remote in request.destinations {
+            guard let index = index(ofRemote: remote) else { continue }
+            channels[index].outbound.reconfigure(mtu: request.mtu, mps: request.mps)
+            events.append(.peerReconfigured(channels[index].identifier))
+        }
+        return .successful
+    }
+
+    private mutating func end(_ request: DisconnectionRequest) -> Response? {
+        guard let index = index(of: request.destination) else {
+            return .reject(
+                .invalidChannel(local: request.destination.rawValue, remote: request.source.rawValue)
+            )
+        }
+        // A request with the wrong source is silently discarded (Vol 3, Part A, 4.6).
+        guard channels[index].remote == request.source else { return nil }
+        if channels[index].isOpen {
+            events.append(.closed(request.destination, .byPeer, unread: channels[index].inbound.readAll()))
+        }
+        channels.remove(at: index)
+        unanswered.removeAll {
+            if case .disconnection(let own) = $0.request { own.source == request.destination } else { false }
+        }
+        return .disconnection(DisconnectionResponse(destination: request.destination, source: request.source))
+    }
+
+    private mutating func add(_ grant: FlowControlCredit) -> Response? {
+        guard let index = index(ofRemote: grant.channel) else {
+            // Only the peer's end is known (Vol 3, Part A, 4.1).
+            return .reject(.invalidChannel(local: ChannelIdentifier.null.rawValue, remote: grant.channel.rawValue))
+        }
+        guard channels[index].isOpen else { return nil }
+        do throws(CreditBasedChannel.Violation) {
+            try channels[index].outbound.add(credits: grant.credits)
+        } catch {
+            close(index, .violation(error))
+        }
+        return nil
+    }
+
+    // MARK: Answers to our requests
+
+    private mutating func receive(
+        response command: borrowing SignalingCommand,
+        at now: Instant
+    ) throws(PacketDecodingError) -> CommandOutcome {
+        let code = command.code
+        let identifier = command.identifier
+        guard let position = unanswered.firstIndex(where: { $0.identifier == identifier }) else {
+            // A stale answer is nobody's; a reject or an update may be the signalling channel's own.
+            return code == .commandReject || code == .connectionParameterUpdateResponse ? .notForChannels : .handled
+        }
+        switch (code, unanswered[position].request) {
+        case (.leCreditBasedConnectionResponse, .leConnection(let request)):
+            let response = try LECreditBasedConnectionResponse(decoding: command.data)
+            unanswered.remove(at: position)
+            open(request, response)
+        case (.creditBasedConnectionResponse, .connection(let request)):
+            let response = try CreditBasedConnectionResponse(decoding: command.data)
+            if response.result.isPending {
+                unanswered[position].deadline = now + CreditBasedChannels.extendedResponseTimeout
+            } else {
+                unanswered.remove(at: position)
+                open(request, response)
+            }
+        case (.creditBasedReconfigureResponse, .reconfigure(let request)):
+            let response = try CreditBasedReconfigureResponse(decoding: command.data)
+            unanswered.remove(at: position)
+            finish(request, .answered(response.result))
+        case (.disconnectionResponse, .disconnection(let request)):
+            let response = try DisconnectionResponse(decoding: command.data)
+            // An answer that names other ends is silently discarded (Vol 3, Part A, 4.7).
+            guard response.destination == request.destination, response.source == request.source else { break }
+            unanswered.remove(at: position)
+            remove(request)
+        case (.commandReject, let request):
+            let reject = try CommandReject(decoding: command.data)
+            unanswered.remove(at: position)
+            receive(reject, of: request)
+        case (.connectionParameterUpdateResponse, _):
+            return .notForChannels
+        default:
+            break
+        }
+        return .handled
+    }
+
+    private mutating func receive(_ reject: CommandReject, of request: Request) {
+        switch request {
+        case .leConnection(let request): fail(request.source, .rejected(reject))
+        case .connection(let request):
+            for source in request.sources { fail(source, .rejected(reject)) }
+        case .reconfigure(let request): finish(request, .rejected(reject))
+        case .disconnection(let request): remove(request)
+        }
+    }
+
+    private mutating func open(_ request: LECreditBasedConnectionRequest, _ response: LECreditBasedConnectionResponse) {
+        guard response.result == .successful else { return fail(request.source, .refused(response.result)) }
+        open(request.source, response.destination, response.mtu, response.mps, response.initialCredits)
+    }
+
+    private mutating func open(_ request: CreditBasedConnectionRequest, _ response: CreditBasedConnectionResponse) {
+        for (position, source) in request.sources.enumerated() {
+            guard response.result.allowsChannels else {
+                fail(source, .refused(response.result))
+                continue
+            }
+            guard position < response.destinations.count else {
+                fail(source, .invalidResponse)
+                continue
+            }
+            let destination = response.destinations[position]
+            if destination == .null {
+                fail(source, response.result == .successful ? .invalidResponse : .refused(response.result))
+            } else {
+                open(source, destination, response.mtu, response.mps, response.initialCredits)
+            }
+        }
+    }
+
+    /// Opens a channel that the peer says it has made.
+    private mutating func open(
+        _ source: ChannelIdentifier,
+        _ destination: ChannelIdentifier,
+        _ mtu: UInt16,
+        _ mps: UInt16,
+        _ initialCredits: UInt16
+    ) {
+        guard let index = index(of: source) else { return }
+        guard destination.isDynamic else { return fail(source, .invalidResponse) }
+        if let other = self.index(ofRemote: destination) {
+            close(other, .violation(.destinationAlreadyAllocated))
+            return fail(source, .destinationAlreadyAllocated)
+        }
+        let variant = channels[index].variant
+        let isAcceptable = variant.allows(mtu: mtu, mps: mps) && variant.allows(initialCredits: initialCredits)
+        let isWanted = channels[index].phase == .connecting
+        if isAcceptable, isWanted {
+            channels[index].open(remote: destination, mtu: mtu, mps: mps, credits: initialCredits)
+            events.append(.opened(source))
+            return
+        }
+        // The peer believes that the channel is open.
+        if isWanted { events.append(.failed(source, .invalidResponse)) }
+        _ = channels[index].startDisconnecting(from: destination)
+        outgoing.append(.request(.disconnection(DisconnectionRequest(destination: destination, source: source))))
+    }
+}

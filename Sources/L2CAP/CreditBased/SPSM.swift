@@ -1,0 +1,26 @@
+/// A Simplified Protocol/Service Multiplexer: which service a credit-based channel reaches (Vol 3, Part A, 4.22).
+public struct SPSM: RawRepresentable, Hashable, Sendable {
+    public let rawValue: UInt16
+
+    @inlinable
+    public init(rawValue: UInt16) { self.rawValue = rawValue }
+
+    /// Those that the Bluetooth SIG assigns to a service for good.
+    public static let fixedRange: ClosedRange<UInt16> = 0x0001...0x007F
+    /// Those that a device gives to its services as it likes; a peer learns them from a characteristic, for example.
+    public static let dynamicRange: ClosedRange<UInt16> = 0x0080...0x00FF
+
+    /// The Internet Protocol Support Profile.
+    public static let internetProtocolSupport = SPSM(rawValue: 0x0023)
+    /// The Object Transfer Service.
+    public static let objectTransfer = SPSM(rawValue: 0x0025)
+    /// The Enhanced Attribute Protocol.
+    public static let enhancedAttribute = SPSM(rawValue: 0x0027)
+
+    public var isFixed: Bool { SPSM.fixedRange.contains(rawValue) }
+
+    public var isDynamic: Bool { SPSM.dynamicRange.contains(rawValue) }
+
+    /// Whether the value lies in one of the two ranges; all others are reserved.
+    public var isValid: Bool { isFixed || isDynamic }
+}
