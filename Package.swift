@@ -27,6 +27,7 @@ let package = Package(
     products: [
         .library(name: "BLE", targets: ["BLE"]),
         .library(name: "BluetoothTesting", targets: ["BluetoothTesting"]),
+        .library(name: "CoreBluetooth", targets: ["CoreBluetooth"]),
         .executable(name: "ble", targets: ["BLETool"]),
     ],
     dependencies: [collections, crypto, log, metrics, argumentParser],
@@ -89,6 +90,11 @@ let package = Package(
                 "BLE", "BluetoothHost", "BluetoothTypes", "ByteCoding", "ATT", "GATT", "HCI", "L2CAP", "Capture",
                 "HCITransport", "VirtualController",
             ],
+            swiftSettings: engine
+        ),
+        .target(
+            name: "CoreBluetooth",
+            dependencies: ["ByteCoding", "BluetoothTypes", "ATT", "GATT"],
             swiftSettings: engine
         ),
         .executableTarget(

@@ -1,0 +1,51 @@
+import Foundation
+
+/// Something in a server's database: a service, a characteristic or a descriptor.
+open class CBAttribute: NSObject, @unchecked Sendable {
+    /// What the attribute is.
+    public let uuid: CBUUID
+
+    init(uuid: CBUUID) {
+        self.uuid = uuid
+    }
+}
+
+/// What clients may do with a characteristic's value on a local server.
+public struct CBAttributePermissions: OptionSet, Hashable, Sendable {
+    public let rawValue: UInt
+
+    public init(rawValue: UInt) { self.rawValue = rawValue }
+
+    public static let readable = CBAttributePermissions(rawValue: 0x01)
+    public static let writeable = CBAttributePermissions(rawValue: 0x02)
+    /// Reading needs an encrypted link.
+    public static let readEncryptionRequired = CBAttributePermissions(rawValue: 0x04)
+    /// Writing needs an encrypted link.
+    public static let writeEncryptionRequired = CBAttributePermissions(rawValue: 0x08)
+}
+
+/// How a characteristic's value may be used (Vol 3, Part G, 3.3.1.1), and, for local ones, what subscribing needs.
+public struct CBCharacteristicProperties: OptionSet, Hashable, Sendable {
+    public let rawValue: UInt
+
+    public init(rawValue: UInt) { self.rawValue = rawValue }
+
+    public static let broadcast = CBCharacteristicProperties(rawValue: 0x01)
+    public static let read = CBCharacteristicProperties(rawValue: 0x02)
+    public static let writeWithoutResponse = CBCharacteristicProperties(rawValue: 0x04)
+    public static let write = CBCharacteristicProperties(rawValue: 0x08)
+    public static let notify = CBCharacteristicProperties(rawValue: 0x10)
+    public static let indicate = CBCharacteristicProperties(rawValue: 0x20)
+    public static let authenticatedSignedWrites = CBCharacteristicProperties(rawValue: 0x40)
+    public static let extendedProperties = CBCharacteristicProperties(rawValue: 0x80)
+    /// Only trusted devices may have notifications; of local characteristics only, never sent.
+    public static let notifyEncryptionRequired = CBCharacteristicProperties(rawValue: 0x100)
+    /// Only trusted devices may have indications; of local characteristics only, never sent.
+    public static let indicateEncryptionRequired = CBCharacteristicProperties(rawValue: 0x200)
+}
+
+/// Whether the peer confirms a write.
+public enum CBCharacteristicWriteType: Int, Sendable {
+    case withResponse = 0
+    case withoutResponse = 1
+}

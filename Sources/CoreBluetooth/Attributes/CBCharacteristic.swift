@@ -1,0 +1,141 @@
+import BluetoothTypes
+import Foundation
+import GATT
+
+/// A characteristic of a service, and what has been discovered and read of it.
+open class CBCharacteristic: CBAttribute, @unchecked Sendable {
+    struct Content {
+        weak var service: CBService?
+        var properties: CBCharacteristicProperties
+        var permissions: CBAttributePermissions = []
+        var value: Data?
+        var descriptors: [CBDescriptor]?
+        var isNotifying = false
+        var subscribedCentrals: [CBCentral] = []
+        var publication = Publication.none
+    }
+
+    /// How far a local characteristic can still be changed.
+    enum Publication {
+        case none
+        /// The app answers for the value: what it keeps in the object is its own.
+        case answeredByApp
+        /// The value was there when the service was published: the host answers with it, and it is final.
+        case answeredByHost
+    }
+
+    /// Where a remote characteristic lies in its server's database.
+    let discovered: DiscoveredCharacteristic?
+    let content: Guarded<Content>
+
+    init(uuid: CBUUID, content: Content, discovered: DiscoveredCharacteristic?) {
+        self.content = Guarded(content)
+        self.discovered = discovered
+        super.init(uuid: uuid)
+    }
+
+    /// The service that has the characteristic.
+    open var service: CBService? { content.withLock { $0.service } }
+
+    /// How the value may be used.
+    open var properties: CBCharacteristicProperties { content.withLock { $0.properties } }
+
+    /// The value that was last read, notified or indicated.
+    open var value: Data? { content.withLock { $0.value } }
+
+    /// The descriptors that were discovered; nil where none were looked for.
+    open var descriptors: [CBDescriptor]? { content.withLock { $0.descriptors } }
+
+    @available(*, deprecated, message: "Always false")
+    open var isBroadcasted: Bool { false }
+
+    /// Whether changes of the value are notified or indicated.
+    open var isNotifying: Bool { content.withLock { $0.isNotifying } }
+
+    func setService(_ service: CBService?) {
+        content.withLock { $0.service = service }
+    }
+
+    open override var description: String {
+        let now = content.withLock { ($0.properties, $0.value, $0.isNotifying) }
+        let value = now.1.map { "\($0)" } ?? "(null)"
+        return
+            "<\(nameAndAddress), UUID = \(uuid), properties = 0x\(String(now.0.rawValue, radix: 16, uppercase: true)), "
+            + "value = \(value), notifying = \(now.2 ? "YES" : "NO")>"
+    }
+}
+
+/// A characteristic of this host, to be published in a ``CBMutableService``.
+///
+/// With a value it is answered by the host, is read-only and final. Without one each read and write is the app's to answer.
+/// Once it is published only ``value`` can be changed, where it is the app's own.
+open class CBMutableCharacteristic: CBCharacteristic, @unchecked Sendable {
+    public init(
+        type UUID: CBUUID,
+        properties: CBCharacteristicProperties,
+        value: Data?,
+        permissions: CBAttributePermissions
+    ) {
+        super.init(
+            uuid: UUID,
+            content: Content(properties: properties, permissions: permissions, value: value),
+            discovered: nil
+        )
+    }
+
+    /// What clients may do with the value.
+    open var permissions: CBAttributePermissions {
+        get { content.withLock { $0.permissions } }
+        set { change { $0.permissions = newValue } }
+    }
+
+    /// The centrals that are notified or indicated to.
+    open var subscribedCentrals: [CBCentral]? { content.withLock { $0.subscribedCentrals } }
+
+    open override var properties: CBCharacteristicProperties {
+        get { super.properties }
+        set { change { $0.properties = newValue } }
+    }
+
+    open override var value: Data? {
+        get { super.value }
+        set { change(evenIf: .answeredByApp) { $0.value = newValue } }
+    }
+
+    open override var descriptors: [CBDescriptor]? {
+        get { super.descriptors }
+        set {
+            change { $0.descriptors = newValue }
+            for descriptor in descriptors ?? [] { descriptor.setCharacteristic(self) }
+        }
+    }
+
+    private func change(evenIf allowed: Publication = .none, _ body: (inout Content) -> Void) {
+        let isChanged = content.withLock { content in
+            guard content.publication == .none || content.publication == allowed else { return false }
+            body(&content)
+            return true
+        }
+        if !isChanged { Misuse.report("\(self) is published and cannot be changed") }
+    }
+
+    func setPublished(_ isPublished: Bool) {
+        content.withLock { content in
+            content.publication = !isPublished ? .none : content.value == nil ? .answeredByApp : .answeredByHost
+            if !isPublished { content.subscribedCentrals = [] }
+        }
+    }
+
+    /// Adds a central or removes it; false where nothing changes by that.
+    func setSubscribed(_ isSubscribed: Bool, _ central: CBCentral) -> Bool {
+        content.withLock { content in
+            let index = content.subscribedCentrals.firstIndex { $0.identifier == central.identifier }
+            switch (index, isSubscribed) {
+            case (nil, true): content.subscribedCentrals.append(central)
+            case (let index?, false): content.subscribedCentrals.remove(at: index)
+            default: return false
+            }
+            return true
+        }
+    }
+}

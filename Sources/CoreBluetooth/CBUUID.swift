@@ -1,0 +1,115 @@
+import BluetoothTypes
+import Foundation
+
+/// A UUID of 16, 32 or 128 bits that names a service, a characteristic or a descriptor.
+///
+/// UUIDs are equal when their 128-bit forms over the Bluetooth Base UUID are; the width in which one was made is kept,
+/// because it decides how it is sent (Vol 3, Part B, 2.5.1).
+open class CBUUID: NSObject, NSCopying, @unchecked Sendable {
+    let value: BluetoothUUID
+
+    init(_ value: BluetoothUUID) {
+        self.value = value
+    }
+
+    /// Reads 4 or 8 hexadecimal digits or the hyphenated form of 36 characters, in either case.
+    ///
+    /// - Precondition: `theString` is one of these.
+    public init(string theString: String) {
+        guard let value = BluetoothUUID(theString) else {
+            Misuse.raise("\"\(theString)\" is no UUID: 4 or 8 hexadecimal digits or the form of 36 characters are")
+        }
+        self.value = value
+    }
+
+    /// Takes 2, 4 or 16 octets, the most significant first.
+    ///
+    /// - Precondition: `theData` has one of these lengths.
+    public init(data theData: Data) {
+        let number = theData.reduce(0 as UInt128) { $0 << 8 | UInt128($1) }
+        switch theData.count {
+        case 2: value = BluetoothUUID(UInt16(truncatingIfNeeded: number))
+        case 4: value = BluetoothUUID(UInt32(truncatingIfNeeded: number))
+        case 16: value = BluetoothUUID(number)
+        default: Misuse.raise("a UUID has 2, 4 or 16 octets, not \(theData.count)")
+        }
+    }
+
+    /// Takes a UUID of 128 bits.
+    public init(nsuuid theUUID: UUID) {
+        value = BluetoothUUID(theUUID)
+    }
+
+    /// Takes a UUID of 128 bits.
+    @available(*, deprecated, message: "Use init(nsuuid:)")
+    public init(cfuuid theUUID: CFUUID) {
+        let bytes = CFUUIDGetUUIDBytes(theUUID)
+        let octets = withUnsafeBytes(of: bytes) { Array($0) }
+        value = BluetoothUUID(octets.reduce(0 as UInt128) { $0 << 8 | UInt128($1) })
+    }
+
+    /// The UUID in its own width, the most significant octet first.
+    open var data: Data {
+        let octets = withUnsafeBytes(of: value.value.bigEndian) { Data($0) }
+        return switch value.width {
+        case .bits16: octets[2..<4].asIndependentData
+        case .bits32: octets[0..<4].asIndependentData
+        case .bits128: octets
+        }
+    }
+
+    /// Upper-case digits: 4, 8 or 36 characters by width.
+    open var uuidString: String { value.description }
+
+    /// The name of a UUID that the Bluetooth SIG defines, such as "Heart Rate"; ``uuidString`` for others.
+    open override var description: String { value.assignedName ?? uuidString }
+
+    open override var hash: Int { value.hashValue }
+
+    open override func isEqual(_ object: Any?) -> Bool {
+        (object as? CBUUID)?.value == value
+    }
+
+    open func copy(with zone: NSZone? = nil) -> Any { self }
+}
+
+extension BluetoothUUID {
+    init(_ uuid: UUID) {
+        let octets = withUnsafeBytes(of: uuid.uuid) { Array($0) }
+        self.init(octets.reduce(0 as UInt128) { $0 << 8 | UInt128($1) })
+    }
+
+    /// The name where the UUID is defined by the SIG itself, not assigned to a member (those begin at 0xFC00).
+    fileprivate var assignedName: String? {
+        guard let shortValue, shortValue < 0xFC00 else { return nil }
+        return name
+    }
+}
+
+extension Data {
+    /// The same octets with indices from zero.
+    fileprivate var asIndependentData: Data { Data(Array(self)) }
+}
+
+extension [CBUUID] {
+    var values: [BluetoothUUID] { map(\.value) }
+}
+
+/// The UUID of the Characteristic Extended Properties descriptor; its value is an `NSNumber`.
+public let CBUUIDCharacteristicExtendedPropertiesString = "2900"
+/// The UUID of the Characteristic User Description descriptor; its value is a `String`.
+public let CBUUIDCharacteristicUserDescriptionString = "2901"
+/// The UUID of the Client Characteristic Configuration descriptor; its value is an `NSNumber`.
+public let CBUUIDClientCharacteristicConfigurationString = "2902"
+/// The UUID of the Server Characteristic Configuration descriptor; its value is an `NSNumber`.
+public let CBUUIDServerCharacteristicConfigurationString = "2903"
+/// The UUID of the Characteristic Presentation Format descriptor; its value is `Data`.
+public let CBUUIDCharacteristicFormatString = "2904"
+/// The UUID of the Characteristic Aggregate Format descriptor; its value is `Data`.
+public let CBUUIDCharacteristicAggregateFormatString = "2905"
+/// The UUID of the Valid Range descriptor; its value is `Data`.
+public let CBUUIDCharacteristicValidRangeString = "2906"
+/// The UUID of the Observation Schedule descriptor; its value is `Data`.
+public let CBUUIDCharacteristicObservationScheduleString = "2910"
+/// The UUID of the characteristic that holds the PSM of an L2CAP channel, in two octets, the least significant first.
+public let CBUUIDL2CAPPSMCharacteristicString = "ABDD3056-28FA-441D-A470-55A75A52553A"

@@ -1,0 +1,115 @@
+import BluetoothTypes
+import Foundation
+
+// What the host says, on its way to the delegate. Objects change on the delivery queue, just before the delegate is called.
+extension CBCentralManager {
+    func start() {
+        guard let engine else {
+            Misuse.note("this process has no Bluetooth host: \(self) stays unsupported")
+            return receive(.stateChanged(.unsupported))
+        }
+        engine.start { [weak self] event in self?.receive(event) }
+    }
+
+    /// Takes an event on any thread.
+    private func receive(_ event: CentralEvent) {
+        deliveryQueue.async { [weak self] in self?.handle(event) }
+    }
+
+    private func handle(_ event: CentralEvent) {
+        switch event {
+        case .restored(let restored):
+            delegate?.centralManager(self, willRestoreState: dictionary(restored))
+        case .stateChanged(let state): stateChanged(to: state)
+        case .discovered(let discovery): discovered(discovery)
+        case .connected(let identifier, let mtu):
+            guard let peripheral = kept(identifier), peripheral.connectionMade(mtu: mtu) else { return }
+            delegate?.centralManager(self, didConnect: peripheral)
+        case .connectionFailed(let identifier, let error):
+            guard let peripheral = kept(identifier), peripheral.connectionFailed() else { return }
+            delegate?.centralManager(self, didFailToConnect: peripheral, error: error?.error)
+        case .disconnected(let identifier, let disconnection):
+            if let peripheral = kept(identifier) { disconnected(peripheral, disconnection) }
+        case .connectionEvent(let known, let event):
+            delegate?.centralManager(self, connectionEventDidOccur: event, for: peripheral(known))
+        case .mtuChanged(let identifier, let mtu): kept(identifier)?.setMTU(mtu)
+        case .nameChanged(let identifier, let name):
+            if let peripheral = kept(identifier) { take(name, of: peripheral) }
+        case .servicesChanged(let identifier, let range): connected(identifier)?.servicesChanged(in: range)
+        case .valueReceived(let identifier, let handle, let value):
+            connected(identifier)?.received(value, of: handle)
+        }
+    }
+
+    private func stateChanged(to state: CBManagerState) {
+        let before = setState(state)
+        guard before != state else { return }
+        if before == .poweredOn { forgetConnections(andPeripherals: state != .poweredOff) }
+        delegate?.centralManagerDidUpdateState(self)
+    }
+
+    /// Bluetooth is off, or worse: the scan and the connections are gone, without a word to the delegate; and so, below
+    /// `poweredOff`, are the peripherals.
+    private func forgetConnections(andPeripherals forgetsPeripherals: Bool) {
+        let peripherals = content.withLock { content in
+            content.isScanning = false
+            defer { if forgetsPeripherals { content.peripherals.removeAll() } }
+            return content.peripherals.values.compactMap(\.object)
+        }
+        for peripheral in peripherals {
+            _ = peripheral.wishDisconnection()
+            _ = peripheral.connectionEnded(isReconnecting: false)
+            if forgetsPeripherals { peripheral.content.withLock { $0.manager = nil } }
+        }
+    }
+
+    private func discovered(_ discovery: Discovery) {
+        guard isScanning else { return }
+        let peripheral = peripheral(KnownPeripheral(identifier: discovery.identifier, name: discovery.name))
+        if discovery.name != nil { take(discovery.name, of: peripheral) }
+        delegate?.centralManager(
+            self,
+            didDiscover: peripheral,
+            advertisementData: discovery.dictionary,
+            rssi: NSNumber(value: discovery.rssi ?? Discovery.unknownRSSI)
+        )
+    }
+
+    private func take(_ name: String?, of peripheral: CBPeripheral) {
+        if peripheral.setName(name) { peripheral.tell { $0.peripheralDidUpdateName(peripheral) } }
+    }
+
+    private func disconnected(_ peripheral: CBPeripheral, _ disconnection: Disconnection) {
+        guard peripheral.state != .disconnected else { return }
+        let next = peripheral.connectionEnded(isReconnecting: disconnection.isReconnecting)
+        delegate?.centralManager(
+            self,
+            didDisconnectPeripheral: peripheral,
+            timestamp: disconnection.time,
+            isReconnecting: disconnection.isReconnecting,
+            error: disconnection.error?.error
+        )
+        if let next, peripheral.state == .connecting { engine?.connect(peripheral.identifier, next) }
+    }
+
+    private func dictionary(_ restored: RestoredCentral) -> [String: Any] {
+        var dictionary: [String: Any] = [:]
+        if !restored.peripherals.isEmpty {
+            dictionary[CBCentralManagerRestoredStatePeripheralsKey] = restored.peripherals.map(peripheral)
+        }
+        if let scan = restored.scan {
+            dictionary[CBCentralManagerRestoredStateScanServicesKey] = scan.services.map(CBUUID.init)
+            dictionary[CBCentralManagerRestoredStateScanOptionsKey] = scan.options
+        }
+        return dictionary
+    }
+
+    /// The object for a peripheral where the app keeps one.
+    private func kept(_ identifier: UUID) -> CBPeripheral? {
+        content.withLock { $0.peripherals[identifier]?.object }
+    }
+
+    private func connected(_ identifier: UUID) -> CBPeripheral? {
+        kept(identifier).flatMap { $0.state == .connected ? $0 : nil }
+    }
+}

@@ -1,0 +1,157 @@
+import BluetoothTypes
+import Foundation
+
+/// The central role: finds peripherals and connects to them.
+///
+/// Commands may come from any thread; the delegate is called on the queue that was given, one call at a time.
+open class CBCentralManager: CBManager, @unchecked Sendable {
+    /// What a host can do beyond the basics.
+    public struct Feature: OptionSet, Hashable, Sendable {
+        public let rawValue: UInt
+
+        public init(rawValue: UInt) { self.rawValue = rawValue }
+
+        /// Hearing and connecting through the PDUs of Bluetooth 5's extended advertising.
+        public static let extendedScanAndConnect = Feature(rawValue: 1 << 0)
+    }
+
+    struct Content {
+        weak var delegate: (any CBCentralManagerDelegate)?
+        var isScanning = false
+        var peripherals: [UUID: Weak<CBPeripheral>] = [:]
+    }
+
+    let engine: (any CentralEngine)?
+    let content: Guarded<Content>
+
+    /// Makes a manager without a delegate that uses the main queue.
+    public convenience init() {
+        self.init(delegate: nil, queue: nil, options: nil)
+    }
+
+    public convenience init(delegate: (any CBCentralManagerDelegate)?, queue: DispatchQueue?) {
+        self.init(delegate: delegate, queue: queue, options: nil)
+    }
+
+    /// Makes a manager; its delegate is told the state soon after.
+    ///
+    /// - Parameters:
+    ///   - queue: where the delegate is called; nil for the main queue, which a command line program has to run.
+    ///   - options: see `CBCentralManagerOptionRestoreIdentifierKey` and its like.
+    public init(
+        delegate: (any CBCentralManagerDelegate)?,
+        queue: DispatchQueue?,
+        options: [String: Any]? = nil
+    ) {
+        engine = EngineFactory.makeCentralEngine(
+            restoreIdentifier: options?[CBCentralManagerOptionRestoreIdentifierKey] as? String
+        )
+        content = Guarded(Content(delegate: delegate))
+        super.init(deliveringOn: queue)
+        start()
+    }
+
+    init(delegate: (any CBCentralManagerDelegate)?, queue: DispatchQueue?, engine: (any CentralEngine)?) {
+        self.engine = engine
+        content = Guarded(Content(delegate: delegate))
+        super.init(deliveringOn: queue)
+        start()
+    }
+
+    deinit {
+        engine?.stop()
+    }
+
+    open weak var delegate: (any CBCentralManagerDelegate)? {
+        get { content.withLock { $0.delegate } }
+        set { content.withLock { $0.delegate = newValue } }
+    }
+
+    open var isScanning: Bool { content.withLock { $0.isScanning } }
+
+    /// Whether all of `features` are there. It is known before there is a controller: the host can do it wherever the
+    /// controller can.
+    open class func supports(_ features: Feature) -> Bool {
+        Feature.extendedScanAndConnect.isSuperset(of: features)
+    }
+
+    // MARK: Peripherals
+
+    /// The peripherals that the host knows by these identifiers.
+    open func retrievePeripherals(withIdentifiers identifiers: [UUID]) -> [CBPeripheral] {
+        (engine?.knownPeripherals(identifiers) ?? []).map(peripheral)
+    }
+
+    /// The peripherals that this host is connected to, through whatever app, and that have one of the services. They are to be
+    /// connected by this manager too before it can use them.
+    open func retrieveConnectedPeripherals(withServices serviceUUIDs: [CBUUID]) -> [CBPeripheral] {
+        (engine?.connectedPeripherals(withServices: serviceUUIDs.values) ?? []).map(peripheral)
+    }
+
+    // MARK: Scanning
+
+    /// Scans for peripherals that advertise one of some services; for all where the list is nil or empty. A scan that is going
+    /// on goes on with these services and options instead.
+    open func scanForPeripherals(withServices serviceUUIDs: [CBUUID]?, options: [String: Any]? = nil) {
+        guard acceptsCommands() else { return }
+        content.withLock { $0.isScanning = true }
+        engine?.scan(ScanRequest(services: serviceUUIDs, options: options))
+    }
+
+    open func stopScan() {
+        guard acceptsCommands() else { return }
+        content.withLock { $0.isScanning = false }
+        engine?.stopScan()
+    }
+
+    // MARK: Connections
+
+    /// Connects to a peripheral, however long it takes, until ``cancelPeripheralConnection(_:)``.
+    open func connect(_ peripheral: CBPeripheral, options: [String: Any]? = nil) {
+        guard acceptsCommands(), manages(peripheral) else { return }
+        let request = ConnectionRequest(options: options)
+        switch peripheral.wishConnection(request) {
+        case .begin: engine?.connect(peripheral.identifier, request)
+        case .wait: break
+        case .confirm:
+            deliveryQueue.async { [weak self] in
+                guard let self, peripheral.state == .connected else { return }
+                self.delegate?.centralManager(self, didConnect: peripheral)
+            }
+        }
+    }
+
+    /// Ends a connection or the wait for one.
+    open func cancelPeripheralConnection(_ peripheral: CBPeripheral) {
+        guard acceptsCommands(), manages(peripheral), peripheral.wishDisconnection() else { return }
+        engine?.cancelConnection(peripheral.identifier)
+    }
+
+    /// Has the delegate told when some peripherals connect to this host or disconnect, through whatever app; nil ends that.
+    open func registerForConnectionEvents(options: [CBConnectionEventMatchingOption: Any]? = nil) {
+        guard acceptsCommands() else { return }
+        engine?.registerForConnectionEvents(options.map(ConnectionEventFilter.init))
+    }
+
+    private func manages(_ peripheral: CBPeripheral) -> Bool {
+        guard !peripheral.isManaged(by: self) else { return true }
+        Misuse.report("\(peripheral) is another manager's, not \(self)'s")
+        return false
+    }
+
+    /// The object for a peripheral: the one that the app keeps, or a new one.
+    func peripheral(_ known: KnownPeripheral) -> CBPeripheral {
+        content.withLock { content in
+            if let kept = content.peripherals[known.identifier]?.object { return kept }
+            if content.peripherals.count >= CBCentralManager.sweepSize {
+                content.peripherals = content.peripherals.filter { $0.value.object != nil }
+            }
+            let peripheral = CBPeripheral(known, manager: self)
+            content.peripherals[known.identifier] = Weak(peripheral)
+            return peripheral
+        }
+    }
+
+    /// How many peripherals are remembered before those that nobody keeps are forgotten.
+    private static let sweepSize = 1024
+}

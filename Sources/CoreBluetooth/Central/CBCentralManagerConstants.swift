@@ -1,0 +1,121 @@
+import BluetoothTypes
+import Foundation
+
+// MARK: Options of the manager
+
+/// An `NSNumber`, a Boolean: whether the user is told when Bluetooth is off. There is nobody to be told here.
+public let CBCentralManagerOptionShowPowerAlertKey = "kCBInitOptionShowPowerAlert"
+/// A `String` that names the manager over the process's life.
+public let CBCentralManagerOptionRestoreIdentifierKey = "kCBInitOptionRestoreIdentifier"
+/// An `NSNumber`, a Boolean: whether access for media devices is asked for. Nothing is asked here.
+public let CBCentralManagerOptionDeviceAccessForMedia = "kCBInitOptionDeviceAccessForMedia"
+
+// MARK: Options of a scan
+
+/// An `NSNumber`, a Boolean: whether each received packet is reported.
+public let CBCentralManagerScanOptionAllowDuplicatesKey = "kCBScanOptionAllowDuplicates"
+/// `[CBUUID]`: peripherals that solicit these are reported.
+public let CBCentralManagerScanOptionSolicitedServiceUUIDsKey = "kCBScanOptionSolicitedServiceUUIDs"
+
+// MARK: Options of a connection
+
+/// An `NSNumber`, a Boolean: whether the user is told of the connection while the app is suspended; apps are not, here.
+public let CBConnectPeripheralOptionNotifyOnConnectionKey = "kCBConnectOptionNotifyOnConnection"
+/// See ``CBConnectPeripheralOptionNotifyOnConnectionKey``.
+public let CBConnectPeripheralOptionNotifyOnDisconnectionKey = "kCBConnectOptionNotifyOnDisconnection"
+/// See ``CBConnectPeripheralOptionNotifyOnConnectionKey``.
+public let CBConnectPeripheralOptionNotifyOnNotificationKey = "kCBConnectOptionNotifyOnNotification"
+/// An `NSNumber`: how many seconds to wait before connecting.
+public let CBConnectPeripheralOptionStartDelayKey = "kCBConnectOptionStartDelay"
+/// An `NSNumber`, a Boolean: whether classic profiles are connected too. There are none here.
+public let CBConnectPeripheralOptionEnableTransportBridgingKey = "kCBConnectOptionEnableTransportBridging"
+/// An `NSNumber`, a Boolean: whether the peripheral needs Apple's notification service. It is not offered here.
+public let CBConnectPeripheralOptionRequiresANCS = "kCBConnectOptionRequiresANCS"
+/// An `NSNumber`, a Boolean: whether a lost connection is made again without the app.
+public let CBConnectPeripheralOptionEnableAutoReconnect = "kCBConnectOptionEnableAutoReconnect"
+
+// MARK: Restored state
+
+/// `[CBPeripheral]`: those that were connected or being connected.
+public let CBCentralManagerRestoredStatePeripheralsKey = "kCBRestoredPeripherals"
+/// `[CBUUID]`: the services that were scanned for.
+public let CBCentralManagerRestoredStateScanServicesKey = "kCBRestoredScanServices"
+/// `[String: Any]`: the options of the scan.
+public let CBCentralManagerRestoredStateScanOptionsKey = "kCBRestoredScanOptions"
+
+/// Whether a peripheral has connected to this host or disconnected.
+public enum CBConnectionEvent: Int, Sendable {
+    case peerDisconnected = 0
+    case peerConnected = 1
+}
+
+/// What ``CBCentralManager/registerForConnectionEvents(options:)`` goes by.
+public struct CBConnectionEventMatchingOption: RawRepresentable, Hashable, Sendable {
+    public let rawValue: String
+
+    public init(rawValue: String) { self.rawValue = rawValue }
+
+    /// `[CBUUID]`: peripherals that have one of these services.
+    public static let serviceUUIDs = CBConnectionEventMatchingOption(rawValue: "kCBConnectionEventMatchingServiceUUIDs")
+    /// `[UUID]`: these peripherals.
+    public static let peripheralUUIDs = CBConnectionEventMatchingOption(
+        rawValue: "kCBConnectionEventMatchingPeripheralUUIDs"
+    )
+}
+
+@available(*, deprecated, renamed: "CBManagerState")
+public enum CBCentralManagerState: Int, Sendable {
+    case unknown = 0
+    case resetting = 1
+    case unsupported = 2
+    case unauthorized = 3
+    case poweredOff = 4
+    case poweredOn = 5
+}
+
+// MARK: What options say
+
+extension [String: Any] {
+    /// A Boolean option, however the app has written it; false where it is not there.
+    func isSet(_ key: String) -> Bool {
+        (self[key] as? NSNumber)?.boolValue ?? (self[key] as? Bool) ?? false
+    }
+}
+
+extension ScanRequest {
+    init(services: [CBUUID]?, options: [String: Any]?) {
+        self.services = (services ?? []).values
+        guard let options else { return }
+        allowsDuplicates = options.isSet(CBCentralManagerScanOptionAllowDuplicatesKey)
+        solicitedServices =
+            (options[CBCentralManagerScanOptionSolicitedServiceUUIDsKey] as? [CBUUID] ?? []).values
+    }
+
+    /// The options that would ask for this scan, its services aside.
+    var options: [String: Any] {
+        var options: [String: Any] = [
+            CBCentralManagerScanOptionAllowDuplicatesKey: NSNumber(value: allowsDuplicates)
+        ]
+        if !solicitedServices.isEmpty {
+            options[CBCentralManagerScanOptionSolicitedServiceUUIDsKey] = solicitedServices.map(CBUUID.init)
+        }
+        return options
+    }
+}
+
+extension ConnectionRequest {
+    init(options: [String: Any]?) {
+        guard let options else { return }
+        reconnects = options.isSet(CBConnectPeripheralOptionEnableAutoReconnect)
+        if let seconds = (options[CBConnectPeripheralOptionStartDelayKey] as? NSNumber)?.doubleValue, seconds > 0 {
+            delay = .seconds(min(seconds, 86_400))
+        }
+    }
+}
+
+extension ConnectionEventFilter {
+    init(options: [CBConnectionEventMatchingOption: Any]) {
+        services = (options[.serviceUUIDs] as? [CBUUID] ?? []).values
+        peripherals = options[.peripheralUUIDs] as? [UUID] ?? []
+    }
+}

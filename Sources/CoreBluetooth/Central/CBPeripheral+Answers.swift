@@ -1,0 +1,116 @@
+import ATT
+import BluetoothTypes
+import Foundation
+import GATT
+
+// How commands reach the host, and what it answers reaches the app.
+extension CBPeripheral {
+    func isManaged(by manager: CBCentralManager) -> Bool {
+        content.withLock { $0.manager } === manager
+    }
+
+    /// Whether commands are taken; says what is wrong where not.
+    func acceptsCommands(_ command: String = #function) -> Bool {
+        guard state != .connected else { return true }
+        Misuse.report("\(self) can only accept \(command) while it is connected")
+        return false
+    }
+
+    /// Calls the delegate, on the manager's queue, where there is one.
+    func tell(_ body: (any CBPeripheralDelegate) -> Void) {
+        if let delegate { body(delegate) }
+    }
+
+    // MARK: Writes
+
+    func write(_ data: Data, to handle: AttributeHandle, _ answer: @escaping Completion<Void>) {
+        guard data.count <= CBPeripheral.longestValue else {
+            return answer(.failure(.attribute(.invalidAttributeValueLength)))
+        }
+        engine?.write(Array(data), to: handle, of: identifier, answer)
+    }
+
+    func writeWithoutResponse(_ data: Data, to characteristic: DiscoveredCharacteristic) {
+        guard characteristic.properties.contains(.writeWithoutResponse) else {
+            return Misuse.report("\(characteristic.uuid) cannot be written without a response: nothing was written")
+        }
+        let limit = maximumWriteValueLength(for: .withoutResponse)
+        guard data.count <= limit else {
+            return Misuse.report(
+                "\(data.count) octets are more than one write without response carries (\(limit)): nothing was written"
+            )
+        }
+        content.withLock { $0.writesInFlight += 1 }
+        engine?.writeWithoutResponse(
+            Array(data),
+            to: characteristic.valueHandle,
+            of: identifier,
+            answer { peripheral, _ in peripheral.writeHasLeft() }
+        )
+    }
+
+    func writeHasLeft() {
+        let isReady = content.withLock { content in
+            content.writesInFlight -= 1
+            guard content.owesReadiness, content.writesInFlight < CBPeripheral.writeLimit else { return false }
+            content.owesReadiness = false
+            return true
+        }
+        if isReady { tell { $0.peripheralIsReady(toSendWriteWithoutResponse: self) } }
+    }
+
+    // MARK: Answers
+
+    /// What the engine answers a command with: handled on the manager's queue, unless the connection is another one by then.
+    func answer<Value>(
+        _ body: @escaping @Sendable (CBPeripheral, Result<Value, EngineError>) -> Void
+    ) -> Completion<Value> where Value: Sendable {
+        let connection = content.withLock { $0.connection }
+        return { [weak self, deliveryQueue] result in
+            deliveryQueue.async { [weak self] in
+                guard let self, self.content.withLock({ $0.connection }) == connection else { return }
+                body(self, result)
+            }
+        }
+    }
+
+    /// Takes what was found or read, or gives the error for the delegate.
+    func take<Value>(
+        _ result: Result<Value, EngineError>,
+        _ body: (inout RemoteDatabase, Value) -> Void
+    ) -> (any Error)? {
+        switch result {
+        case .success(let value):
+            content.withLock { body(&$0.database, value) }
+            return nil
+        case .failure(let error): return error.error
+        }
+    }
+
+    // MARK: Arguments
+
+    /// Nil stands for everything, and an empty list too.
+    func wanted(_ uuids: [CBUUID]?) -> [BluetoothUUID]? {
+        uuids.flatMap { $0.isEmpty ? nil : $0.values }
+    }
+
+    func range(of service: CBService) -> HandleRange? {
+        guard content.withLock({ $0.database.contains(service) }) else { return refuse(service) }
+        return service.range
+    }
+
+    func discovered(_ characteristic: CBCharacteristic) -> DiscoveredCharacteristic? {
+        guard content.withLock({ $0.database.contains(characteristic) }) else { return refuse(characteristic) }
+        return characteristic.discovered
+    }
+
+    func handle(of descriptor: CBDescriptor) -> AttributeHandle? {
+        guard content.withLock({ $0.database.contains(descriptor) }) else { return refuse(descriptor) }
+        return descriptor.handle
+    }
+
+    func refuse<Value>(_ attribute: CBAttribute) -> Value? {
+        Misuse.report("\(attribute) was not discovered on this connection of \(self)")
+        return nil
+    }
+}

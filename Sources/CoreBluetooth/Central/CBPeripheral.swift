@@ -1,0 +1,270 @@
+import ATT
+import BluetoothTypes
+import Foundation
+import GATT
+
+/// How far a connection to a peripheral is.
+public enum CBPeripheralState: Int, Sendable {
+    case disconnected = 0
+    case connecting = 1
+    case connected = 2
+    case disconnecting = 3
+}
+
+/// A remote peripheral, as a ``CBCentralManager`` knows it.
+///
+/// There is one object for a peripheral in a manager as long as the app keeps it; when nobody does, its connection ends.
+/// What is discovered belongs to one connection: after the next one it is discovered again.
+open class CBPeripheral: CBPeer, @unchecked Sendable {
+    struct Content {
+        weak var delegate: (any CBPeripheralDelegate)?
+        /// Nil also where Bluetooth was so far gone that the object is no longer valid.
+        weak var manager: CBCentralManager?
+        var name: String?
+        var state = CBPeripheralState.disconnected
+        var mtu = 23
+        /// Tells answers to an earlier connection's commands from those to this one's.
+        var connection: UInt64 = 0
+        /// What was asked of a connection while the one before it was still ending.
+        var nextConnection: ConnectionRequest?
+        var database = RemoteDatabase()
+        var writesInFlight = 0
+        /// Whether the app was told that there is no room, and is to be told when there is.
+        var owesReadiness = false
+    }
+
+    /// How many writes without response may wait in the host before apps are asked to wait.
+    static let writeLimit = 16
+    /// The longest value of an attribute (Vol 3, Part F, 3.2.9).
+    static let longestValue = 512
+
+    let engine: (any CentralEngine)?
+    let deliveryQueue: DispatchQueue
+    let content: Guarded<Content>
+
+    init(_ known: KnownPeripheral, manager: CBCentralManager) {
+        engine = manager.engine
+        deliveryQueue = manager.deliveryQueue
+        content = Guarded(Content(manager: manager, name: known.name))
+        super.init(identifier: known.identifier)
+    }
+
+    deinit {
+        if state != .disconnected { engine?.release(identifier) }
+    }
+
+    open weak var delegate: (any CBPeripheralDelegate)? {
+        get { content.withLock { $0.delegate } }
+        set { content.withLock { $0.delegate = newValue } }
+    }
+
+    /// The Device Name that was read of the peripheral once, else the name that it advertises.
+    open var name: String? { content.withLock { $0.name } }
+
+    @available(*, deprecated, message: "Use readRSSI()")
+    open var rssi: NSNumber? { nil }
+
+    open var state: CBPeripheralState { content.withLock { $0.state } }
+
+    /// The services that were discovered on this connection, in the order of their handles; nil where none were looked for.
+    ///
+    /// The services of GAP and GATT themselves are the host's and not among them.
+    open var services: [CBService]? { content.withLock { $0.database.services } }
+
+    /// Whether a write without response would not have to wait.
+    open var canSendWriteWithoutResponse: Bool {
+        content.withLock { content in
+            guard content.state == .connected else { return false }
+            if content.writesInFlight < CBPeripheral.writeLimit { return true }
+            content.owesReadiness = true
+            return false
+        }
+    }
+
+    /// Always false: Apple's notification service is not offered.
+    open var ancsAuthorized: Bool { false }
+
+    /// How many octets can be written at once: 512 with a response, ATT_MTU - 3 without one.
+    open func maximumWriteValueLength(for type: CBCharacteristicWriteType) -> Int {
+        switch type {
+        case .withResponse: CBPeripheral.longestValue
+        case .withoutResponse: content.withLock { max(0, $0.mtu - 3) }
+        }
+    }
+
+    open override var description: String {
+        let now = content.withLock { ($0.name, $0.mtu, $0.state) }
+        return
+            "<\(nameAndAddress), identifier = \(identifier.uuidString), name = \(now.0 ?? "(null)"), mtu = \(now.1), "
+            + "state = \(now.2)>"
+    }
+
+    // MARK: Discovery
+
+    /// Discovers services, of some types or, for nil, all; see ``CBPeripheralDelegate/peripheral(_:didDiscoverServices:)``.
+    open func discoverServices(_ serviceUUIDs: [CBUUID]?) {
+        guard acceptsCommands() else { return }
+        let wanted = wanted(serviceUUIDs)
+        engine?.discoverServices(
+            wanted,
+            of: identifier,
+            answer { peripheral, result in
+                let error = peripheral.take(result) { $0.add($1, areAll: wanted == nil, of: peripheral) }
+                peripheral.tell { $0.peripheral(peripheral, didDiscoverServices: error) }
+            }
+        )
+    }
+
+    /// Discovers the services that a service includes.
+    open func discoverIncludedServices(_ includedServiceUUIDs: [CBUUID]?, for service: CBService) {
+        guard acceptsCommands(), let range = range(of: service) else { return }
+        let wanted = wanted(includedServiceUUIDs)
+        engine?.discoverIncludedServices(
+            in: range,
+            of: identifier,
+            answer { peripheral, result in
+                let error = peripheral.take(result) { $0.add($1, wanted: wanted, to: service) }
+                peripheral.tell { $0.peripheral(peripheral, didDiscoverIncludedServicesFor: service, error: error) }
+            }
+        )
+    }
+
+    /// Discovers the characteristics of a service, of some types or, for nil, all.
+    open func discoverCharacteristics(_ characteristicUUIDs: [CBUUID]?, for service: CBService) {
+        guard acceptsCommands(), let range = range(of: service) else { return }
+        let wanted = wanted(characteristicUUIDs)
+        engine?.discoverCharacteristics(
+            in: range,
+            of: identifier,
+            answer { peripheral, result in
+                let error = peripheral.take(result) { $0.add($1, wanted: wanted, to: service) }
+                peripheral.tell { $0.peripheral(peripheral, didDiscoverCharacteristicsFor: service, error: error) }
+            }
+        )
+    }
+
+    /// Discovers all descriptors of a characteristic.
+    open func discoverDescriptors(for characteristic: CBCharacteristic) {
+        guard acceptsCommands(), let discovered = discovered(characteristic) else { return }
+        let answer: Completion<[DiscoveredDescriptor]> = answer { peripheral, result in
+            let error = peripheral.take(result) { $0.add($1, to: characteristic) }
+            peripheral.tell { $0.peripheral(peripheral, didDiscoverDescriptorsFor: characteristic, error: error) }
+        }
+        guard let range = discovered.descriptorRange else { return answer(.success([])) }
+        engine?.discoverDescriptors(in: range, of: identifier, answer)
+    }
+
+    // MARK: Values
+
+    /// Reads a value, whole; see ``CBPeripheralDelegate/peripheral(_:didUpdateValueFor:error:)-(_,CBCharacteristic,_)``.
+    open func readValue(for characteristic: CBCharacteristic) {
+        guard acceptsCommands(), let discovered = discovered(characteristic) else { return }
+        engine?.read(
+            discovered.valueHandle,
+            of: identifier,
+            answer { peripheral, result in
+                let error = peripheral.take(result) { _, value in
+                    characteristic.content.withLock { $0.value = Data(value) }
+                }
+                peripheral.tell { $0.peripheral(peripheral, didUpdateValueFor: characteristic, error: error) }
+            }
+        )
+    }
+
+    /// Reads a descriptor.
+    open func readValue(for descriptor: CBDescriptor) {
+        guard acceptsCommands(), let handle = handle(of: descriptor) else { return }
+        engine?.read(
+            handle,
+            of: identifier,
+            answer { peripheral, result in
+                let error = peripheral.take(result) { _, value in descriptor.setValue(value) }
+                peripheral.tell { $0.peripheral(peripheral, didUpdateValueFor: descriptor, error: error) }
+            }
+        )
+    }
+
+    /// Writes a value: with a response, in parts where it is long, up to 512 octets; without one, up to
+    /// ``maximumWriteValueLength(for:)``, and nothing is said of it.
+    open func writeValue(_ data: Data, for characteristic: CBCharacteristic, type: CBCharacteristicWriteType) {
+        guard acceptsCommands(), let discovered = discovered(characteristic) else { return }
+        switch type {
+        case .withResponse:
+            let answer: Completion<Void> = answer { peripheral, result in
+                let error = peripheral.take(result) { _, _ in }
+                peripheral.tell { $0.peripheral(peripheral, didWriteValueFor: characteristic, error: error) }
+            }
+            write(data, to: discovered.valueHandle, answer)
+        case .withoutResponse: writeWithoutResponse(data, to: discovered)
+        }
+    }
+
+    /// Writes a descriptor.
+    ///
+    /// - Precondition: it is no Client Characteristic Configuration; see ``setNotifyValue(_:for:)``.
+    open func writeValue(_ data: Data, for descriptor: CBDescriptor) {
+        if descriptor.uuid.value == .clientCharacteristicConfiguration {
+            Misuse.raise(
+                "Client Characteristic Configuration descriptors must be configured using setNotifyValue:forCharacteristic:"
+            )
+        }
+        guard acceptsCommands(), let handle = handle(of: descriptor) else { return }
+        write(
+            data,
+            to: handle,
+            answer { peripheral, result in
+                let error = peripheral.take(result) { _, _ in }
+                peripheral.tell { $0.peripheral(peripheral, didWriteValueFor: descriptor, error: error) }
+            }
+        )
+    }
+
+    /// Asks for notifications, or indications where there are no notifications, or for neither.
+    open func setNotifyValue(_ enabled: Bool, for characteristic: CBCharacteristic) {
+        guard acceptsCommands(), let discovered = discovered(characteristic) else { return }
+        let answer: Completion<Void> = answer { peripheral, result in
+            let error = peripheral.take(result) { _, _ in
+                characteristic.content.withLock { $0.isNotifying = enabled }
+            }
+            peripheral.tell { $0.peripheral(peripheral, didUpdateNotificationStateFor: characteristic, error: error) }
+        }
+        let configuration: ClientConfiguration
+        if discovered.properties.contains(.notify) {
+            configuration = .notification
+        } else if discovered.properties.contains(.indicate) {
+            configuration = .indication
+        } else {
+            return answer(.failure(.attribute(.requestNotSupported)))
+        }
+        engine?.setConfiguration(enabled ? configuration : [], of: discovered, on: identifier, answer)
+    }
+
+    // MARK: The link
+
+    /// Reads the strength of the link's signal; see ``CBPeripheralDelegate/peripheral(_:didReadRSSI:error:)``.
+    open func readRSSI() {
+        guard acceptsCommands() else { return }
+        engine?.readRSSI(
+            of: identifier,
+            answer { peripheral, result in
+                let rssi = (try? result.get()).flatMap { $0 } ?? Discovery.unknownRSSI
+                let error = peripheral.take(result) { _, _ in }
+                peripheral.tell { $0.peripheral(peripheral, didReadRSSI: NSNumber(value: rssi), error: error) }
+            }
+        )
+    }
+
+    /// Opens an L2CAP channel to a service of the peripheral; see ``CBPeripheralDelegate/peripheral(_:didOpen:error:)``.
+    open func openL2CAPChannel(_ PSM: CBL2CAPPSM) {
+        guard acceptsCommands() else { return }
+        engine?.openChannel(
+            PSM,
+            to: identifier,
+            answer { peripheral, result in
+                let channel = (try? result.get()).map { CBL2CAPChannel(peer: peripheral, psm: PSM, engine: $0) }
+                let error = peripheral.take(result) { _, _ in }
+                peripheral.tell { $0.peripheral(peripheral, didOpen: channel, error: error) }
+            }
+        )
+    }
+}

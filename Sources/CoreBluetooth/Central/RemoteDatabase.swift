@@ -1,0 +1,157 @@
+import ATT
+import BluetoothTypes
+import GATT
+
+/// What has been discovered of a peripheral's services on one connection: an object for each handle, which stays the same.
+struct RemoteDatabase {
+    /// Those found by discovery of services; nil until then.
+    private(set) var services: [CBService]?
+    /// All services by their first handle, also those that were only found included.
+    private var known: [AttributeHandle: CBService] = [:]
+    /// By the handle of the value.
+    private(set) var characteristics: [AttributeHandle: CBCharacteristic] = [:]
+    /// By the handle.
+    private(set) var descriptors: [AttributeHandle: CBDescriptor] = [:]
+
+    /// The host's own business with a peer, which apps do not see.
+    private static let hidden: Set<BluetoothUUID> = [.genericAccessService, .genericAttributeService]
+
+    // MARK: Whether an object is one of this connection
+
+    func contains(_ service: CBService) -> Bool {
+        service.range.map { known[$0.start] === service } ?? false
+    }
+
+    func contains(_ characteristic: CBCharacteristic) -> Bool {
+        characteristic.discovered.map { characteristics[$0.valueHandle] === characteristic } ?? false
+    }
+
+    func contains(_ descriptor: CBDescriptor) -> Bool {
+        descriptor.handle.map { descriptors[$0] === descriptor } ?? false
+    }
+
+    // MARK: Discovery
+
+    /// Adds services to those found before; where all were looked for, those not found again are gone.
+    mutating func add(_ found: [DiscoveredService], areAll: Bool, of peripheral: CBPeripheral) {
+        let found = found.filter { !RemoteDatabase.hidden.contains($0.uuid) }
+        let objects = found.map { service in
+            object(
+                service.uuid,
+                HandleRange(start: service.handle, end: service.endHandle),
+                isPrimary: service.isPrimary,
+                of: peripheral
+            )
+        }
+        services = merge(services, objects, areAll: areAll).sorted(by: RemoteDatabase.precedes)
+    }
+
+    mutating func add(_ found: [IncludedService], wanted: [BluetoothUUID]?, to service: CBService) {
+        let objects = found.filter { RemoteDatabase.isWanted($0.uuid, wanted) }.map { included in
+            object(
+                included.uuid,
+                HandleRange(start: included.handle, end: included.endHandle),
+                isPrimary: false,
+                of: service.peripheral
+            )
+        }
+        service.content.withLock { $0.includedServices = merge($0.includedServices, objects, areAll: wanted == nil) }
+    }
+
+    mutating func add(_ found: [DiscoveredCharacteristic], wanted: [BluetoothUUID]?, to service: CBService) {
+        var objects: [CBCharacteristic] = []
+        for discovered in found where RemoteDatabase.isWanted(discovered.uuid, wanted) {
+            if let same = characteristics[discovered.valueHandle], same.uuid.value == discovered.uuid {
+                objects.append(same)
+                continue
+            }
+            let characteristic = CBCharacteristic(
+                uuid: CBUUID(discovered.uuid),
+                content: .init(
+                    service: service,
+                    properties: CBCharacteristicProperties(rawValue: UInt(discovered.properties.rawValue))
+                ),
+                discovered: discovered
+            )
+            characteristics[discovered.valueHandle] = characteristic
+            objects.append(characteristic)
+        }
+        service.content.withLock { $0.characteristics = merge($0.characteristics, objects, areAll: wanted == nil) }
+    }
+
+    mutating func add(_ found: [DiscoveredDescriptor], to characteristic: CBCharacteristic) {
+        let objects = found.map { discovered in
+            if let same = descriptors[discovered.handle], same.uuid.value == discovered.uuid { return same }
+            let descriptor = CBDescriptor(
+                uuid: CBUUID(discovered.uuid),
+                handle: discovered.handle,
+                characteristic: characteristic
+            )
+            descriptors[discovered.handle] = descriptor
+            return descriptor
+        }
+        characteristic.content.withLock { $0.descriptors = objects }
+    }
+
+    // MARK: Invalidation
+
+    /// Forgets the services that reach into a range and gives them.
+    mutating func invalidate(_ range: HandleRange) -> [CBService] {
+        let invalid = known.values
+            .filter { $0.range?.overlaps(range) ?? false }
+            .sorted(by: RemoteDatabase.precedes)
+        for service in invalid {
+            guard let range = service.range else { continue }
+            known[range.start] = nil
+            for handle in characteristics.keys where handle >= range.start && handle <= range.end {
+                characteristics.removeValue(forKey: handle)?.content.withLock { $0.isNotifying = false }
+            }
+            for handle in descriptors.keys where handle >= range.start && handle <= range.end {
+                descriptors[handle] = nil
+            }
+        }
+        services?.removeAll { service in invalid.contains { $0 === service } }
+        return invalid
+    }
+
+    /// Forgets everything: the connection is gone.
+    mutating func invalidate() {
+        for characteristic in characteristics.values { characteristic.content.withLock { $0.isNotifying = false } }
+        self = RemoteDatabase()
+    }
+
+    // MARK: Objects
+
+    private mutating func object(
+        _ uuid: BluetoothUUID,
+        _ range: HandleRange,
+        isPrimary: Bool,
+        of peripheral: CBPeripheral?
+    ) -> CBService {
+        if let same = known[range.start], same.range == range, same.uuid.value == uuid { return same }
+        let service = CBService(uuid: CBUUID(uuid), isPrimary: isPrimary, range: range, peripheral: peripheral)
+        known[range.start] = service
+        return service
+    }
+
+    private static func isWanted(_ uuid: BluetoothUUID, _ wanted: [BluetoothUUID]?) -> Bool {
+        wanted?.contains(uuid) ?? true
+    }
+
+    private func merge<Object: AnyObject>(_ before: [Object]?, _ found: [Object], areAll: Bool) -> [Object] {
+        guard !areAll, let before else { return found }
+        let others = before.filter { object in !found.contains { $0 === object } }
+        return others + found
+    }
+
+    private static func precedes(_ first: CBService, _ second: CBService) -> Bool {
+        guard let first = first.range?.start, let second = second.range?.start else { return false }
+        return first < second
+    }
+}
+
+extension HandleRange {
+    fileprivate func overlaps(_ other: HandleRange) -> Bool {
+        start <= other.end && other.start <= end
+    }
+}

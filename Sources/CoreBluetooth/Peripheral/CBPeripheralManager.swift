@@ -1,0 +1,257 @@
+import ATT
+import BluetoothTypes
+import Foundation
+import GATT
+
+/// The peripheral role: publishes services and advertises them.
+///
+/// Commands may come from any thread; the delegate is called on the queue that was given, one call at a time.
+open class CBPeripheralManager: CBManager, @unchecked Sendable {
+    enum Advertising {
+        case off
+        case starting
+        case on
+    }
+
+    struct Content {
+        weak var delegate: (any CBPeripheralManagerDelegate)?
+        var advertising = Advertising.off
+        /// Tells the answer to an advertisement that was stopped from that to the one after it.
+        var advertisement: UInt64 = 0
+        var database = LocalDatabase()
+        var centrals: [UUID: Weak<CBCentral>] = [:]
+        var updatesInFlight = 0
+        /// Tells updates from before the controller went down from those after it.
+        var session: UInt64 = 0
+        /// Whether the app was told that there is no room, and is to be told when there is.
+        var owesReadiness = false
+    }
+
+    /// How many values may wait in the host before apps are asked to wait.
+    static let updateLimit = 16
+
+    let engine: (any PeripheralEngine)?
+    let content: Guarded<Content>
+
+    /// Makes a manager without a delegate that uses the main queue.
+    public convenience init() {
+        self.init(delegate: nil, queue: nil, options: nil)
+    }
+
+    public convenience init(delegate: (any CBPeripheralManagerDelegate)?, queue: DispatchQueue?) {
+        self.init(delegate: delegate, queue: queue, options: nil)
+    }
+
+    /// Makes a manager; its delegate is told the state soon after.
+    ///
+    /// - Parameters:
+    ///   - queue: where the delegate is called; nil for the main queue, which a command line program has to run.
+    ///   - options: see `CBPeripheralManagerOptionRestoreIdentifierKey` and its like.
+    public init(
+        delegate: (any CBPeripheralManagerDelegate)?,
+        queue: DispatchQueue?,
+        options: [String: Any]? = nil
+    ) {
+        engine = EngineFactory.makePeripheralEngine(
+            restoreIdentifier: options?[CBPeripheralManagerOptionRestoreIdentifierKey] as? String
+        )
+        content = Guarded(Content(delegate: delegate))
+        super.init(deliveringOn: queue)
+        start()
+    }
+
+    init(delegate: (any CBPeripheralManagerDelegate)?, queue: DispatchQueue?, engine: (any PeripheralEngine)?) {
+        self.engine = engine
+        content = Guarded(Content(delegate: delegate))
+        super.init(deliveringOn: queue)
+        start()
+    }
+
+    deinit {
+        engine?.stop()
+    }
+
+    open weak var delegate: (any CBPeripheralManagerDelegate)? {
+        get { content.withLock { $0.delegate } }
+        set { content.withLock { $0.delegate = newValue } }
+    }
+
+    open var isAdvertising: Bool { content.withLock { $0.advertising == .on } }
+
+    @available(*, deprecated, message: "Use CBManager.authorization")
+    open class func authorizationStatus() -> CBPeripheralManagerAuthorizationStatus { .authorized }
+
+    // MARK: Advertising
+
+    /// Advertises a local name and services, the only two keys that are honoured; see
+    /// ``CBPeripheralManagerDelegate/peripheralManagerDidStartAdvertising(_:error:)``.
+    open func startAdvertising(_ advertisementData: [String: Any]?) {
+        guard acceptsCommands() else { return }
+        let advertisement = content.withLock { content -> UInt64? in
+            guard content.advertising == .off else { return nil }
+            content.advertising = .starting
+            content.advertisement += 1
+            return content.advertisement
+        }
+        guard let advertisement else {
+            return onQueue { manager in
+                let error = CBError.described(.alreadyAdvertising)
+                manager.delegate?.peripheralManagerDidStartAdvertising(manager, error: error)
+            }
+        }
+        for key in (advertisementData ?? [:]).keys.sorted() where !AdvertisementPayload.keys.contains(key) {
+            Misuse.report("\(self) cannot advertise \(key)")
+        }
+        let payload = AdvertisementPayload(dictionary: advertisementData)
+        for service in payload.omittedServices { Misuse.note("no room to advertise service \(service)") }
+        engine?.startAdvertising(payload) { [weak self] result in
+            self?.onQueue { $0.startedAdvertising(result, advertisement) }
+        }
+    }
+
+    open func stopAdvertising() {
+        guard acceptsCommands() else { return }
+        let wasAdvertising = content.withLock { content in
+            defer { content.advertising = .off }
+            return content.advertising != .off
+        }
+        if wasAdvertising { engine?.stopAdvertising() }
+    }
+
+    // MARK: Services
+
+    /// Publishes a service, which cannot be changed from now on; see
+    /// ``CBPeripheralManagerDelegate/peripheralManager(_:didAdd:error:)``.
+    ///
+    /// - Precondition: characteristics that have a value are read-only, in their properties and their permissions.
+    open func add(_ service: CBMutableService) {
+        guard acceptsCommands() else { return }
+        if service.hasCachedValueThatChanges { Misuse.raise("Characteristics with cached values must be read-only") }
+        let definition = content.withLock { content -> ServiceDefinition? in
+            guard !content.database.contains(service) else { return nil }
+            let definition = service.definition { content.database.handle(of: $0) }
+            if definition != nil { content.database.add(service) }
+            return definition
+        }
+        guard let definition else {
+            Misuse.report("\(service) is published already, includes what is not, or holds what is not of this host")
+            return onQueue { manager in
+                let error = CBError.described(.invalidParameters)
+                manager.delegate?.peripheralManager(manager, didAdd: service, error: error)
+            }
+        }
+        service.setPublished(true)
+        engine?.publish(definition) { [weak self] result in
+            self?.onQueue { $0.published(service, result) }
+        }
+    }
+
+    /// Takes a service back, which can then be changed again.
+    open func remove(_ service: CBMutableService) {
+        guard acceptsCommands() else { return }
+        let handle = content.withLock { content in
+            defer { content.database.remove(service) }
+            return content.database.handle(of: service)
+        }
+        if let handle { engine?.removeService(at: handle) }
+    }
+
+    /// Takes all services of this manager back.
+    open func removeAllServices() {
+        guard acceptsCommands() else { return }
+        removePublishedServices()
+    }
+
+    // MARK: Values
+
+    /// Answers a request. Of several requests that came together the first answer counts; further ones are let go, as are
+    /// answers to what has none.
+    open func respond(to request: CBATTRequest, withResult result: CBATTError.Code) {
+        guard acceptsCommands(), request.access.takeAnswer() else { return }
+        let answer: Result<[UInt8], ATT.ErrorCode> =
+            if result == .success {
+                .success(request.access.kind == .read ? Array(request.value ?? Data()) : [])
+            } else {
+                .failure(ATT.ErrorCode(rawValue: UInt8(truncatingIfNeeded: result.rawValue)))
+            }
+        engine?.answer(request.access.identifier, of: request.central.identifier, answer)
+    }
+
+    /// Sends a value to those of `centrals` that subscribe to the characteristic; to all that do where it is nil.
+    ///
+    /// - Returns: false where there is no room: nothing was sent, and
+    ///   ``CBPeripheralManagerDelegate/peripheralManagerIsReady(toUpdateSubscribers:)`` says when there is.
+    @discardableResult
+    open func updateValue(
+        _ value: Data,
+        for characteristic: CBMutableCharacteristic,
+        onSubscribedCentrals centrals: [CBCentral]?
+    ) -> Bool {
+        guard acceptsCommands() else { return false }
+        guard let handle = content.withLock({ $0.database.handle(of: characteristic) }) else {
+            Misuse.report("\(characteristic) is not published by \(self)")
+            return false
+        }
+        let wanted = centrals.map { Set($0.map(\.identifier)) }
+        let targets = (characteristic.subscribedCentrals ?? []).map(\.identifier).filter {
+            wanted?.contains($0) ?? true
+        }
+        guard !targets.isEmpty else { return true }
+        let session = content.withLock { content -> UInt64? in
+            guard content.updatesInFlight < CBPeripheralManager.updateLimit else {
+                content.owesReadiness = true
+                return nil
+            }
+            content.updatesInFlight += 1
+            return content.session
+        }
+        guard let session else { return false }
+        engine?.update(Array(value), of: handle, to: targets) { [weak self] _ in
+            self?.onQueue { $0.updateHasLeft(session) }
+        }
+        return true
+    }
+
+    // MARK: Connections
+
+    /// Asks for a shorter or longer latency of a central's connection; the central decides.
+    open func setDesiredConnectionLatency(_ latency: CBPeripheralManagerConnectionLatency, for central: CBCentral) {
+        guard acceptsCommands() else { return }
+        engine?.setLatency(latency, of: central.identifier)
+    }
+
+    /// Listens for L2CAP channels; see ``CBPeripheralManagerDelegate/peripheralManager(_:didPublishL2CAPChannel:error:)``.
+    open func publishL2CAPChannel(withEncryption encryptionRequired: Bool) {
+        guard acceptsCommands() else { return }
+        engine?.publishChannel(requiresEncryption: encryptionRequired) { [weak self] result in
+            self?.onQueue { manager in
+                let psm = (try? result.get()) ?? 0
+                manager.delegate?.peripheralManager(manager, didPublishL2CAPChannel: psm, error: result.error)
+            }
+        }
+    }
+
+    /// Listens no more; channels that are open stay so.
+    open func unpublishL2CAPChannel(_ PSM: CBL2CAPPSM) {
+        guard acceptsCommands() else { return }
+        engine?.unpublishChannel(PSM) { [weak self] result in
+            self?.onQueue { manager in
+                manager.delegate?.peripheralManager(manager, didUnpublishL2CAPChannel: PSM, error: result.error)
+            }
+        }
+    }
+
+    /// Runs `body` where the delegate is called.
+    func onQueue(_ body: @escaping @Sendable (CBPeripheralManager) -> Void) {
+        deliveryQueue.async { [weak self] in
+            if let self { body(self) }
+        }
+    }
+}
+
+extension Result where Failure == EngineError {
+    /// The error that apps are given, where there is one.
+    var error: (any Error)? {
+        if case .failure(let error) = self { error.error } else { nil }
+    }
+}

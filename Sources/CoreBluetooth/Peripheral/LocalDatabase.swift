@@ -1,0 +1,141 @@
+import ATT
+import BluetoothTypes
+import Foundation
+import GATT
+
+/// The services that a peripheral manager has given to its host.
+struct LocalDatabase {
+    private struct Entry {
+        let service: CBMutableService
+        /// Nil until the host has published the service.
+        var published: PublishedService?
+    }
+
+    private var entries: [Entry] = []
+    /// By the handle of the value.
+    private var characteristics: [AttributeHandle: CBMutableCharacteristic] = [:]
+
+    func contains(_ service: CBService) -> Bool {
+        entries.contains { $0.service === service }
+    }
+
+    func characteristic(at handle: AttributeHandle) -> CBMutableCharacteristic? {
+        characteristics[handle]
+    }
+
+    func handle(of characteristic: CBMutableCharacteristic) -> AttributeHandle? {
+        characteristics.first { $0.value === characteristic }?.key
+    }
+
+    /// The characteristics in the order of their handles.
+    var allCharacteristics: [CBMutableCharacteristic] {
+        characteristics.sorted { $0.key < $1.key }.map(\.value)
+    }
+
+    /// The handles of the services that are published, in the order in which they were.
+    var handles: [AttributeHandle] { entries.compactMap { $0.published?.handle } }
+
+    func handle(of service: CBService) -> AttributeHandle? {
+        entries.first { $0.service === service }?.published?.handle
+    }
+
+    /// Notes a service that is about to be published.
+    mutating func add(_ service: CBMutableService) {
+        entries.append(Entry(service: service, published: nil))
+    }
+
+    /// Takes the handles of a service; false where it was removed meanwhile.
+    mutating func publish(_ service: CBMutableService, _ published: PublishedService) -> Bool {
+        guard let index = entries.firstIndex(where: { $0.service === service }) else { return false }
+        entries[index].published = published
+        let local = (service.characteristics ?? []).compactMap { $0 as? CBMutableCharacteristic }
+        for (characteristic, published) in zip(local, published.characteristics) {
+            characteristics[published.valueHandle] = characteristic
+        }
+        return true
+    }
+
+    mutating func remove(_ service: CBMutableService) {
+        guard let index = entries.firstIndex(where: { $0.service === service }) else { return }
+        let entry = entries.remove(at: index)
+        for characteristic in entry.published?.characteristics ?? [] {
+            characteristics[characteristic.valueHandle] = nil
+        }
+        service.setPublished(false)
+    }
+
+    mutating func removeAll() {
+        for entry in entries { entry.service.setPublished(false) }
+        self = LocalDatabase()
+    }
+}
+
+extension CBMutableService {
+    /// Whether a characteristic has a value, which the host answers with, and yet could be written or notified.
+    var hasCachedValueThatChanges: Bool {
+        (characteristics ?? []).contains { characteristic in
+            guard let characteristic = characteristic as? CBMutableCharacteristic, characteristic.value != nil else {
+                return false
+            }
+            let readOnly: CBCharacteristicProperties = [.read, .broadcast, .extendedProperties]
+            let readOnlyPermissions: CBAttributePermissions = [.readable, .readEncryptionRequired]
+            return !readOnly.isSuperset(of: characteristic.properties)
+                || !readOnlyPermissions.isSuperset(of: characteristic.permissions)
+        }
+    }
+
+    /// The service as the host takes it; nil where it holds what is not local, or includes what `handle` does not know.
+    func definition(handleOfIncluded handle: (CBService) -> AttributeHandle?) -> ServiceDefinition? {
+        var definition = ServiceDefinition(uuid: uuid.value, isPrimary: isPrimary)
+        for included in includedServices ?? [] {
+            guard let handle = handle(included) else { return nil }
+            definition.includes.append(.handle(handle))
+        }
+        for characteristic in characteristics ?? [] {
+            guard let characteristic = characteristic as? CBMutableCharacteristic else { return nil }
+            definition.characteristics.append(characteristic.definition)
+        }
+        return definition
+    }
+}
+
+extension CBMutableCharacteristic {
+    fileprivate var definition: CharacteristicDefinition {
+        let properties = properties
+        var sent = CharacteristicProperties(rawValue: UInt8(truncatingIfNeeded: properties.rawValue))
+        if properties.contains(.notifyEncryptionRequired) { sent.insert(.notify) }
+        if properties.contains(.indicateEncryptionRequired) { sent.insert(.indicate) }
+        var descriptors = (descriptors ?? []).compactMap { $0 as? CBMutableDescriptor }.map { descriptor in
+            DescriptorDefinition(uuid: descriptor.uuid.value, value: .stored(descriptor.octets))
+        }
+        if !properties.isDisjoint(with: [.notifyEncryptionRequired, .indicateEncryptionRequired]) {
+            // Reading the value may need no encryption, subscribing does: made here, the descriptor says so.
+            descriptors.insert(
+                DescriptorDefinition(
+                    uuid: .clientCharacteristicConfiguration,
+                    value: .stored([0, 0]),
+                    permissions: [.read, .write, .writeEncrypted]
+                ),
+                at: 0
+            )
+        }
+        return CharacteristicDefinition(
+            uuid: uuid.value,
+            properties: sent,
+            permissions: AttributePermissions(permissions),
+            value: value.map { .stored(Array($0)) } ?? .handled,
+            descriptors: descriptors
+        )
+    }
+}
+
+extension AttributePermissions {
+    /// What needs encryption is allowed with it, whether or not it is allowed as such.
+    init(_ permissions: CBAttributePermissions) {
+        self = []
+        if permissions.contains(.readable) { insert(.read) }
+        if permissions.contains(.writeable) { insert(.write) }
+        if permissions.contains(.readEncryptionRequired) { formUnion([.read, .readEncrypted]) }
+        if permissions.contains(.writeEncryptionRequired) { formUnion([.write, .writeEncrypted]) }
+    }
+}
