@@ -242,8 +242,10 @@ class _Range:
 class Central(hosts.BumbleHost):
     """Scans and connects."""
 
-    def __init__(self, adapter: str, name: str = "Bumble central", address: str = "F0:0A:0B:0C:0D:0E"):
-        super().__init__(adapter, name, address)
+    def __init__(
+        self, adapter: str, name: str = "Bumble central", address: str = "F0:0A:0B:0C:0D:0E", settings: dict | None = None
+    ):
+        super().__init__(adapter, name, address, settings)
 
     @contextlib.asynccontextmanager
     async def scan(self, active: bool = True):

@@ -11,7 +11,12 @@ import sys
 
 from bumble import att
 from bumble.core import AdvertisingData
-from bumble.device import AdvertisingEventProperties, AdvertisingParameters, AdvertisingType
+from bumble.device import (
+    AdvertisingEventProperties,
+    AdvertisingParameters,
+    AdvertisingType,
+    PeriodicAdvertisingParameters,
+)
 from bumble.gatt import (
     Characteristic,
     CharacteristicDeclaration,
@@ -21,6 +26,7 @@ from bumble.gatt import (
 from bumble.hci import (
     HCI_LE_Read_Maximum_Advertising_Data_Length_Command,
     HCI_LE_Set_Extended_Advertising_Data_Command,
+    HCI_LE_Set_Periodic_Advertising_Data_Command,
     OwnAddressType,
 )
 
@@ -85,8 +91,15 @@ class Sink(att.AttributeValue):
 class Peripheral(hosts.BumbleHost):
     """Advertises, serves the database, and tells what happens."""
 
-    def __init__(self, adapter: str, name: str = "Bumble", address: str = "F0:01:02:03:04:05", public: bool = False):
-        super().__init__(adapter, name, address)
+    def __init__(
+        self,
+        adapter: str,
+        name: str = "Bumble",
+        address: str = "F0:01:02:03:04:05",
+        public: bool = False,
+        settings: dict | None = None,
+    ):
+        super().__init__(adapter, name, address, settings)
         self.public = public
         self.sink = Sink()
         self.connections: asyncio.Queue = asyncio.Queue()
@@ -301,19 +314,39 @@ class Peripheral(hosts.BumbleHost):
             random_address=self.device.static_address,
             auto_start=False,
         )
-        fragments = [data[start : start + 251] for start in range(0, len(data), 251)]
-        for index, fragment in enumerate(fragments):
-            # 0x01 is the first fragment, 0x00 one in the middle, 0x02 the last, 0x03 all (Vol 4, Part E, 7.8.54).
-            first, last = index == 0, index == len(fragments) - 1
+        for operation, fragment in fragments(data, 251):
             await self.device.send_sync_command(
                 HCI_LE_Set_Extended_Advertising_Data_Command(
                     advertising_handle=advertising.advertising_handle,
-                    operation=3 if first and last else 1 if first else 2 if last else 0,
+                    operation=operation,
                     fragment_preference=0,
                     advertising_data=fragment,
                 )
             )
         await advertising.start()
+
+    async def advertise_periodically(self, data: bytes, sid: int = 5, interval: float = 20):
+        """Sends a periodic train, and advertises it."""
+        advertising = await self.device.create_advertising_set(
+            advertising_parameters=AdvertisingParameters(
+                advertising_event_properties=AdvertisingEventProperties(is_connectable=False, is_scannable=False),
+                primary_advertising_interval_min=interval,
+                primary_advertising_interval_max=interval,
+                advertising_sid=sid,
+            ),
+            periodic_advertising_parameters=PeriodicAdvertisingParameters(interval, interval),
+            random_address=self.device.static_address,
+            auto_start=False,
+        )
+        for operation, fragment in fragments(data, 252):
+            await self.device.send_sync_command(
+                HCI_LE_Set_Periodic_Advertising_Data_Command(
+                    advertising_handle=advertising.advertising_handle, operation=operation, advertising_data=fragment
+                )
+            )
+        await advertising.start()
+        await advertising.start_periodic()
+        return advertising
 
     async def notify_all(self, uuid: str, values, indicate: bool = False):
         """Sends the values one after the other to who has subscribed."""
@@ -321,6 +354,15 @@ class Peripheral(hosts.BumbleHost):
         send = server.indicate_subscribers if indicate else server.notify_subscribers
         for value in values:
             await send(self.characteristics[uuid], value)
+
+
+def fragments(data: bytes, length: int) -> list[tuple[int, bytes]]:
+    """The parts in which long data are set, each with its operation: 0x01 is the first, 0x00 one in the middle, 0x02 the
+    last, 0x03 all (Vol 4, Part E, 7.8.54)."""
+    parts = [data[start : start + length] for start in range(0, len(data), length)]
+    if len(parts) == 1:
+        return [(3, data)]
+    return list(zip([1, *([0] * (len(parts) - 2)), 2], parts, strict=True))
 
 
 class _ConnectionOf:

@@ -244,7 +244,8 @@ async def scan_options(world: World):
 
 
 @test(
-    "scan joins extended advertising data, as much as there can be", presets=("DEFAULT", "LAIRD_BL654", "INTEL_BE200")
+    "scan joins extended advertising data, as much as there can be",
+    presets=("DEFAULT", "LAIRD_BL654", "INTEL_BE200"),
 )
 async def scan_extended(world: World):
     async with world.peripheral() as peripheral:
@@ -290,7 +291,7 @@ async def info(world: World):
     assert text.count("\n") >= 5, f"few words: {text!r}"
 
 
-@test("two centrals hold links to one ble serve at once", presets=("LAIRD_BL654",))
+@test("two centrals hold links to one ble serve at once", presets=("LAIRD_BL654", "OURS"))
 async def two_centrals(world: World):
     async with ServedPeer(world) as peer:
         async with world.start("subscribe", peer.address, bumble.NOTIFY, "--count", "200") as first:

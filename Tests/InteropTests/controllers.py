@@ -1,4 +1,5 @@
-"""rootcanal, Android's virtual controller, as a process of its own, of several kinds, killed and brought back."""
+"""Controllers of several kinds on one air, in a process of its own that can be killed and brought back: rootcanal,
+Android's virtual controller, or `ble controller`, our own."""
 
 import asyncio
 import contextlib
@@ -26,10 +27,11 @@ class BufferShape:
 
 @dataclasses.dataclass(frozen=True)
 class Preset:
-    """One kind of controller."""
+    """One kind of controller: rootcanal's with a configuration, ours with arguments."""
 
     name: str
-    configuration: str
+    configuration: str | None = None
+    arguments: tuple[str, ...] = ()
     extended_advertising: bool = True
     shape: BufferShape | None = None
 
@@ -47,6 +49,7 @@ PRESETS = {
             "preset: DEFAULT features { le_extended_advertising: false }",
             extended_advertising=False,
         ),
+        Preset("OURS"),
     )
 }
 
@@ -75,16 +78,15 @@ async def connect_when_listening(port: int, deadline: float = DEADLINE):
             await asyncio.sleep(0.01)
 
 
-class Rootcanal:
-    """A rootcanal process. Each connection to `hci_port` is a new controller; all are on one air."""
+class Controllers:
+    """A process that serves controllers. Each connection to `hci_port` is a new controller; all are on one air."""
 
     def __init__(self, preset: Preset, log: Path):
         self.preset = preset
         self.log = log
         self.process: asyncio.subprocess.Process | None = None
         self.gateway: Gateway | None = None
-        self.channels: list[asyncio.StreamWriter] = []
-        self.test_port, *self.other_ports, self.controller_port = free_ports(5)
+        (self.controller_port,) = free_ports(1)
 
     async def __aenter__(self):
         try:
@@ -108,10 +110,68 @@ class Rootcanal:
         return self.gateway.port if self.gateway is not None else self.controller_port
 
     async def start(self):
-        """Starts the process on the ports it had before, and waits until it answers.
+        """Starts the process on the ports it had before, and waits until it answers."""
+        raise NotImplementedError
 
-        Rootcanal now and then ends while it starts; it is started again then.
-        """
+    async def kill(self):
+        """Ends the process at once, as a controller that is pulled out."""
+        if self.process is not None and self.process.returncode is None:
+            self.process.kill()
+            await self.process.wait()
+
+    @property
+    def has_crashed(self) -> bool:
+        """Whether the process has ended other than by `kill`."""
+        return self.process is not None and self.process.returncode not in (None, -signal.SIGKILL)
+
+
+class OurControllers(Controllers):
+    """`ble controller`. Unlike a peer, it may not crash, and it ends cleanly when it is told to."""
+
+    def __init__(self, preset: Preset, log: Path, binary: Path):
+        super().__init__(preset, log)
+        self.binary = binary
+
+    async def start(self):
+        with open(self.log, "ab") as log:
+            self.process = await asyncio.create_subprocess_exec(
+                self.binary,
+                "controller",
+                "--listen",
+                f"tcp:127.0.0.1:{self.controller_port}",
+                *self.preset.arguments,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+        _, writer = await connect_when_listening(self.controller_port)
+        writer.close()
+
+    async def __aexit__(self, *details):
+        has_ended = self.process.returncode is not None and self.has_crashed
+        if self.process.returncode is None:
+            self.process.terminate()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(DEADLINE):
+                    await self.process.wait()
+        status = self.process.returncode
+        await super().__aexit__(*details)
+        if has_ended:
+            raise AssertionError(f"ble controller has ended by itself with {status}; see {self.log}")
+        if status not in (0, -signal.SIGKILL):
+            raise AssertionError(f"ble controller ended with {status} when it was told to end; see {self.log}")
+
+
+class Rootcanal(Controllers):
+    """rootcanal."""
+
+    def __init__(self, preset: Preset, log: Path):
+        super().__init__(preset, log)
+        self.channels: list[asyncio.StreamWriter] = []
+        self.test_port, *self.other_ports, self.controller_port = free_ports(5)
+
+    async def start(self):
+        """Starts the process. Rootcanal now and then ends while it starts; it is started again then."""
         for remaining in (2, 1, 0):
             try:
                 return await self.launch()
@@ -159,16 +219,8 @@ class Rootcanal:
                 raise RuntimeError(f"rootcanal does not start; see {self.log}")
             await asyncio.sleep(0.005)
 
-    @property
-    def has_crashed(self) -> bool:
-        """Whether the process has ended other than by `kill`."""
-        return self.process is not None and self.process.returncode not in (None, -signal.SIGKILL)
-
     async def kill(self):
-        """Ends the process at once, as a controller that is pulled out."""
-        if self.process is not None and self.process.returncode is None:
-            self.process.kill()
-            await self.process.wait()
+        await super().kill()
         while self.channels:
             self.channels.pop().close()
 

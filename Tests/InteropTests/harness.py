@@ -11,7 +11,7 @@ import bumble_peripheral as bumble
 import profiles
 import tables
 from bumble_central import Central
-from controllers import PRESETS, Rootcanal
+from controllers import PRESETS, Controllers
 from tool import Tool, Unexpected
 
 TESTS: list["Test"] = []
@@ -57,15 +57,15 @@ class World:
 
     tool: Tool
     directory: Path
-    rootcanal: Rootcanal | None = None
+    controllers: Controllers | None = None
 
     @property
     def adapter(self) -> str:
-        return f"tcp:127.0.0.1:{self.rootcanal.hci_port}"
+        return f"tcp:127.0.0.1:{self.controllers.hci_port}"
 
     @property
     def preset(self):
-        return self.rootcanal.preset
+        return self.controllers.preset
 
     async def ble(self, *arguments: str, **options):
         """Runs `ble` on a controller of this world to its end."""

@@ -26,6 +26,19 @@ class IncludedServiceDeclaration(gatt.IncludedServiceDeclaration):
 gatt_server.IncludedServiceDeclaration = IncludedServiceDeclaration
 
 
+class Device(Device):
+    """Bumble's peripheral answers for a bond of legacy pairing with the key that its central gave it; it is to be the key
+    that it gave its central (Vol 3, Part H, 2.4.4.2)."""
+
+    async def get_long_term_key(self, connection_handle: int, rand: bytes, ediv: int) -> bytes | None:
+        connection = self.lookup_connection(connection_handle)
+        if connection is not None and self.smp_manager.get_long_term_key(connection, rand, ediv) is None:
+            keys = await self.keystore.get(str(connection.peer_address))
+            if keys is not None and keys.ltk is None and keys.ltk_central is not None:
+                return keys.ltk_central.value
+        return await super().get_long_term_key(connection_handle, rand, ediv)
+
+
 class Source(StreamPacketSource):
     def connection_made(self, transport):
         self.socket = transport.get_extra_info("socket")
@@ -53,8 +66,10 @@ async def open_transport(specification: str) -> Transport:
 class BumbleHost:
     """A Bumble device on a controller of its own, from `async with` on."""
 
-    def __init__(self, adapter: str, name: str, address: str = "F0:01:02:03:04:05"):
+    def __init__(self, adapter: str, name: str, address: str = "F0:01:02:03:04:05", settings: dict | None = None):
+        """The settings are of Bumble's device configuration."""
         self.adapter = adapter
+        self.settings = settings or {}
         self.name = name
         self.static_address = address
         self.device: Device | None = None
@@ -66,7 +81,7 @@ class BumbleHost:
 
     async def __aenter__(self):
         self.transport = await open_transport(self.adapter)
-        configuration = DeviceConfiguration(name=self.name, address=Address(self.static_address))
+        configuration = DeviceConfiguration(name=self.name, address=Address(self.static_address), **self.settings)
         self.device = Device.from_config_with_hci(configuration, self.transport.source, self.transport.sink)
         self.device.host.snooper = self.snooper
         self.prepare()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the interoperability tests: `ble` and Bumble over rootcanal, in every pairing and with several controllers."""
+"""Runs the interoperability tests: `ble` and Bumble over rootcanal and over `ble controller`, in every pairing."""
 
 import argparse
 import asyncio
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import captures
 import hosts
-from controllers import PRESETS, Rootcanal
+from controllers import PRESETS, Controllers, OurControllers, Rootcanal
 from harness import TESTS, World
 from tool import Tool
 
@@ -21,6 +21,7 @@ import central_tests  # noqa: F401, I001  (tests register themselves)
 import server_tests  # noqa: F401
 import recovery_tests  # noqa: F401
 import input_tests  # noqa: F401
+import controller_tests  # noqa: F401
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -79,7 +80,7 @@ class Runner:
         self.report(name, started, error)
 
     async def attempt(self, label: str, test, preset: str | None) -> tuple[Exception | None, bool]:
-        """What went wrong, and whether rootcanal had ended by itself."""
+        """What went wrong, and whether that is because rootcanal had ended by itself."""
         error, world = None, None
         limit = asyncio.timeout(test.deadline)
         try:
@@ -89,18 +90,24 @@ class Runner:
                     if preset is None:
                         await test.body(world)
                     else:
-                        log = self.directory / f"{label}-rootcanal.log"
-                        async with Rootcanal(PRESETS[preset], log) as world.rootcanal:
+                        async with self.controllers(preset, label) as world.controllers:
                             await test.body(world)
-                        if world.rootcanal.gateway is not None:
-                            assert not world.rootcanal.gateway.violations, world.rootcanal.gateway.violations[:3]
+                        if world.controllers.gateway is not None:
+                            assert not world.controllers.gateway.violations, world.controllers.gateway.violations[:3]
         except Exception as caught:  # noqa: BLE001  (whatever it is, the next test runs)
             error = caught
             if isinstance(caught, TimeoutError):
                 words = f"not done within {test.deadline} s" if limit.expired() else "what was waited for did not come"
                 error = AssertionError(words).with_traceback(caught.__traceback__)
-        controllers = world.rootcanal if world is not None else None
-        return error, controllers is not None and controllers.has_crashed
+        controllers = world.controllers if world is not None else None
+        return error, isinstance(controllers, Rootcanal) and controllers.has_crashed
+
+    def controllers(self, preset: str, label: str) -> Controllers:
+        """The process whose controllers a test uses."""
+        chosen = PRESETS[preset]
+        if chosen.configuration is None:
+            return OurControllers(chosen, self.directory / f"{label}-controller.log", self.binary)
+        return Rootcanal(chosen, self.directory / f"{label}-rootcanal.log")
 
     async def all(self, chosen):
         numbered = iter(enumerate(chosen, 1))

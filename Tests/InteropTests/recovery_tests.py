@@ -3,7 +3,7 @@
 import bumble_peripheral as bumble
 from harness import ServedPeer, World, expect, test
 
-PRESETS = ("DEFAULT", "LEGACY")
+PRESETS = ("DEFAULT", "LEGACY", "OURS")
 
 
 @test("a scan goes on when its controller has been killed and brought back", presets=PRESETS)
@@ -14,8 +14,8 @@ async def scan(world: World):
             async with world.peripheral(name=name) as peripheral:
                 await peripheral.advertise()
                 await process.event("advertisement", name=name, deadline=30)
-                await world.rootcanal.kill()
-            await world.rootcanal.start()
+                await world.controllers.kill()
+            await world.controllers.start()
         async with world.peripheral(name="Finally") as peripheral:
             await peripheral.advertise()
             await process.event("advertisement", name="Finally", deadline=30)
@@ -30,11 +30,11 @@ async def connection(world: World):
             await peripheral.subscriptions.get()
             await peripheral.notify_all(bumble.NOTIFY, [b"before"])
             await process.event("notification")
-            await world.rootcanal.kill()
+            await world.controllers.kill()
             outcome = await process.ended(20)
         assert outcome.status > 0, f"status {outcome.status}"
         assert outcome.errors.strip(), "no word why"
-    await world.rootcanal.start()
+    await world.controllers.start()
 
 
 @test("ble serve is back on the air and serves when its controller has been killed and brought back", presets=PRESETS)
@@ -45,15 +45,15 @@ async def server(world: World):
                 link = await central.connect(peer.address, deadline=30)
                 await peer.process.event("connected")
                 expect(await link.read(peer.value_handle(bumble.LONG)), bumble.LONG_VALUE, "a value")
-                await world.rootcanal.kill()
+                await world.controllers.kill()
                 await peer.process.event("disconnected", deadline=20)
-            await world.rootcanal.start()
+            await world.controllers.start()
 
 
 @test("a controller that is not there at first is an error at once", presets=PRESETS)
 async def absent(world: World):
-    await world.rootcanal.kill()
+    await world.controllers.kill()
     (await world.ble("scan", "--duration", "1", deadline=15)).failed()
     (await world.ble("serve", world.file("profile.json", {"name": "X"}), deadline=15)).failed()
-    await world.rootcanal.start()
+    await world.controllers.start()
     (await world.ble("scan", "--duration", "0.2")).succeeded()

@@ -1,0 +1,154 @@
+"""`ble controller`: where it listens, what it is asked to be, and clients that are no hosts."""
+
+import asyncio
+import contextlib
+import random
+import signal
+from pathlib import Path
+
+import bumble_peripheral as bumble
+from bumble_central import Central
+from controllers import connect_when_listening
+from harness import World, expect, test
+from meeting import PERIPHERAL, converse, two_hosts
+
+GARBAGE = {
+    "text": b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    "zeros": bytes(1000),
+    "events": bytes.fromhex("040e0401030c00") * 100,
+    "an event after a command": bytes.fromhex("01030c00 040e0401030c00"),
+    "what ends in the middle": bytes.fromhex("0101"),
+    "a long packet that never ends": bytes.fromhex("024000ffff") + bytes(60_000),
+    "commands of every opcode, empty": b"".join(
+        bytes([1, opcode & 0xFF, opcode >> 8, 0])
+        for group in (1, 3, 4, 5, 8)
+        for opcode in range(group << 10, (group << 10) + 128)
+    ),
+    "commands of every opcode, random": b"".join(
+        bytes([1, opcode & 0xFF, opcode >> 8, length]) + random.Random(opcode).randbytes(length)
+        for group in (1, 3, 4, 5, 8)
+        for opcode in range(group << 10, (group << 10) + 128)
+        for length in (1, 7, 25, 255)
+    ),
+    "data for links that are not there": b"".join(
+        bytes([2, handle & 0xFF, handle >> 8 & 0xFF, 8, 0, 4, 0, 4, 0, 1, 2, 3, 4]) for handle in range(0, 0x10000, 97)
+    ),
+    "isochronous and synchronous data": (bytes.fromhex("0300000401020304") + bytes.fromhex("050000040001020304")) * 50,
+}
+
+
+@contextlib.asynccontextmanager
+async def served(world: World, *arguments: str):
+    """A `ble controller` of the test's own, on a free port: its adapter for hosts, and the process."""
+    listening = ("--listen", "tcp:127.0.0.1:0")
+    async with world.tool.start("controller", *listening, *arguments, capture=False, stdin=False) as process:
+        event = await process.event("listening")
+        yield event["listener"], process
+        outcome = await process.interrupt(signal.SIGTERM)
+        outcome.succeeded()
+        assert not outcome.errors.strip(), outcome.errors
+
+
+@test("clients of ble controller that send garbage, or vanish in the middle, harm nobody else", presets=("OURS",))
+async def garbage(world: World):
+    async with two_hosts(world.adapter) as (central, peripheral):
+        link = await central.connect(PERIPHERAL)
+        connection = await peripheral.connections.get()
+        talk = asyncio.ensure_future(converse(link, peripheral, 2000))
+        for content in GARBAGE.values():
+            reader, writer = await asyncio.open_connection("127.0.0.1", world.controllers.hci_port)
+            writer.write(content)
+            with contextlib.suppress(ConnectionError):
+                await writer.drain()
+                writer.write_eof()
+                # What comes back until the other end has closed is of no interest.
+                async with asyncio.timeout(10):
+                    while await reader.read(65536):
+                        pass
+            writer.close()
+        flood = [await asyncio.open_connection("127.0.0.1", world.controllers.hci_port) for _ in range(300)]
+        for _, writer in flood:
+            writer.transport.abort()
+        await talk
+        assert not link.disconnected.done() and connection.device is not None, "the link is gone"
+        await converse(link, peripheral)
+    (await world.ble("info")).succeeded()
+
+
+@test("ble controller tells where it listens and who comes and goes, and leaves no socket behind", presets=())
+async def lines(world: World):
+    path = str(world.directory / "hci")
+    captures = world.directory / "captures"
+    async with served(world, "--listen", f"unix:{path}", "--capture", str(captures)) as (adapter, process):
+        expect((await process.event("listening"))["listener"], f"unix:{path}", "listener")
+        async with bumble.Peripheral(adapter, address=PERIPHERAL) as peripheral:
+            first = await process.event("connected", listener=adapter)
+            await peripheral.advertise()
+            async with Central(f"unix-client:{path}") as central:
+                second = await process.event("connected", listener=f"unix:{path}")
+                assert first["address"] != second["address"], f"both are {first['address']}"
+                expect(str(central.device.public_address).split("/")[0].upper(), second["address"], "public address")
+                link = await central.connect(PERIPHERAL)
+                await converse(link, peripheral)
+            await process.event("disconnected", controller=second["controller"], reason="the host has gone")
+        await process.event("disconnected", controller=first["controller"])
+        _, writer = await connect_when_listening(int(adapter.rsplit(":", 1)[1]))
+        writer.write(b"GET / HTTP/1.0\r\n\r\n")
+        event = await process.event("disconnected")
+        assert "0x47" in event["reason"], event
+        writer.close()
+        again = await world.tool.run("controller", "--listen", f"unix:{path}", capture=False, deadline=10)
+        again.failed(path, "another program")
+    assert not Path(path).exists(), "the socket is left"
+    for number in (1, 2):
+        file = captures / f"controller-{number}.btsnoop"
+        assert file.stat().st_size > 1000, f"{file.name} is too short"
+        kept = world.tool.captures / f"{world.tool.label}-{file.name}"
+        file.rename(kept)
+        world.tool.recorded(kept)
+
+
+@test("ble controller takes the place of a socket whose owner was killed", presets=())
+async def stale(world: World):
+    path = str(world.directory / "hci")
+    for _ in range(2):
+        arguments = ("controller", "--listen", f"unix:{path}")
+        async with world.tool.start(*arguments, capture=False, stdin=False) as process:
+            await process.event("listening")
+            (await world.tool.run("info", adapter=f"unix:{path}", deadline=10)).succeeded()
+            process.process.kill()
+            await process.process.wait()
+        assert Path(path).exists(), "nothing was left, and so nothing is tested"
+
+
+@test("wrong arguments of ble controller are told in a line", presets=())
+async def wrong_arguments(world: World):
+    for arguments, *mentioned in (
+        (("--listen", "nowhere"), "unix:PATH", "tcp:HOST:PORT"),
+        (("--listen", "tcp:127.0.0.1"), "port"),
+        (("--listen", "tcp:127.0.0.1:70000"), "65535"),
+        (("--listen", "tcp:192.0.2.1:0"), "192.0.2.1"),
+        (("--listen", "tcp:no.such.host.invalid:0"), "no.such.host.invalid"),
+        (("--listen", "unix:/nonexistent/hci"), "/nonexistent"),
+        (("--listen", f"unix:{world.directory}"), str(world.directory)),
+        (("--listen", "hci0"), "hci0"),
+        (("--listen",), "listen"),
+        (("--acl-length", "26"), "acl-length"),
+        (("--acl-packets", "0"), "acl-packets"),
+        (("--vanish-after", "never"), "never"),
+        (("--seed", "dice"), "dice"),
+        (("--capture", "/nonexistent/captures"), "/nonexistent/captures"),
+    ):
+        arguments = arguments if "--listen" in arguments else ("--listen", "tcp:127.0.0.1:0", *arguments)
+        outcome = await world.tool.run("controller", *arguments, capture=False, machine_readable=False, deadline=10)
+        outcome.failed(*mentioned)
+
+
+@test("ble controller vanishes when it is asked to", presets=())
+async def vanishing(world: World):
+    async with served(world, "--vanish-after", "300ms") as (adapter, process):
+        reader, writer = await connect_when_listening(int(adapter.rsplit(":", 1)[1]))
+        event = await process.event("connected")
+        expect(await reader.read(), b"", "what is left to read")
+        await process.event("vanished", controller=event["controller"])
+        writer.close()
