@@ -54,7 +54,11 @@ let package = Package(
         .target(
             name: "VirtualController",
             dependencies: [
-                "ByteCoding", "BluetoothTypes", "HCI", .product(name: "HeapModule", package: "swift-collections"),
+                "ByteCoding", "BluetoothTypes", "HCI",
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "CryptoExtras", package: "swift-crypto"),
+                .product(name: "DequeModule", package: "swift-collections"),
+                .product(name: "HeapModule", package: "swift-collections"),
             ],
             swiftSettings: engine
         ),

@@ -4,54 +4,46 @@ import HCI
 
 /// A Bluetooth LE controller in software: HCI on one side, an ``Air`` on the other.
 ///
-/// It has the commands of Bluetooth 4.2's Link Layer that a host needs to advertise, scan, connect and exchange data, and
-/// says so in its supported commands; what it does not have it answers with Unknown HCI Command.
+/// It has what hosts use of Bluetooth 5.4: legacy, extended and periodic advertising, scanning and synchronizing; links
+/// whose packets take the time that a radio would; the data length, PHY, connection parameters, feature and version
+/// procedures; encryption; the filter accept list and the resolving list. Its supported commands and features say so; what
+/// it does not have it answers with Unknown HCI Command.
 public final class VirtualController {
-    /// What kind of controller it is.
-    public struct Configuration: Sendable {
-        public var address: DeviceAddress
-        /// How many octets an ACL packet may have: 27 to 251.
-        public var aclDataLength: UInt16
-        /// How many ACL packets the controller holds.
-        public var aclPacketCount: UInt8
-        public var filterAcceptListSize: UInt8
-        /// What ``HCI/ReadRSSI`` and reports say, in dBm.
-        public var rssi: Int8
-
-        public init(
-            address: DeviceAddress,
-            aclDataLength: UInt16 = 251,
-            aclPacketCount: UInt8 = 8,
-            filterAcceptListSize: UInt8 = 16,
-            rssi: Int8 = -40
-        ) {
-            self.address = address
-            self.aclDataLength = aclDataLength
-            self.aclPacketCount = aclPacketCount
-            self.filterAcceptListSize = filterAcceptListSize
-            self.rssi = rssi
-        }
+    public let configuration: Configuration
+    /// Where it is. Signals weaken with the distance; who is too far away is not heard.
+    public var position: Position {
+        didSet { if position != oldValue { air.conditionsHaveChanged() } }
     }
+    /// What is wrong with it.
+    public var faults = ControllerFaults.none
 
-    let configuration: Configuration
     let air: Air
-    private let emit: (RawSpan) -> Void
-    private var isGone = false
-
-    var eventMask = EventMask.default
-    var leEventMask = LEEventMask.default
-    var randomAddress: DeviceAddress?
-    var advertiser = AdvertisingState()
-    var scanner = ScanningState()
-    var initiator: InitiatingState?
-    var acceptList: Set<PeerAddress> = []
-    var links: [ConnectionHandle: VirtualLink] = [:]
-    /// Counts starts and stops of advertising, so that the events of an older start are let be.
-    var advertisingGeneration: UInt64 = 0
+    private(set) var hasVanished = false
+    var host: HostInterface
     private var random: any RandomNumberGenerator
 
+    // What the host has set, until it resets the controller.
+    var randomAddress: DeviceAddress?
+    var advertiser = Advertiser()
+    var scanner = Scanner()
+    var synchronizer = Synchronizer()
+    var initiator: Initiation?
+    var acceptList: [PeerAddress] = []
+    var resolvingList = ResolvingList()
+    var linkDefaults: LinkDefaults
+    var keyPair: KeyPair?
+    /// Links by their places; a link's connection handle is its place and ``firstHandle``.
+    var links: [LinkPlace?]
+    static let firstHandle: UInt16 = 0x0040
+    /// ACL packets of the host that have not been acknowledged by their peers.
+    var packetsHeld = 0
+    /// Buffers that a fault keeps for ever.
+    var buffersLost = 0
+    /// Counts resets, so that what was planned before one is let be.
+    private(set) var generation: UInt64 = 0
+
     /// - Parameters:
-    ///   - random: for LE Rand.
+    ///   - random: for LE Rand, keys and addresses; a simulation gives a seeded one.
     ///   - emit: takes each packet for the host, with its H4 indicator.
     public init(
         configuration: Configuration,
@@ -62,69 +54,72 @@ public final class VirtualController {
         self.configuration = configuration
         self.air = air
         self.random = random
-        self.emit = emit
+        position = configuration.position
+        host = HostInterface(emit: emit)
+        linkDefaults = LinkDefaults()
+        links = Array(repeating: nil, count: configuration.maximumLinks)
         air.join(self)
     }
 
     /// Takes a packet from the host, with its H4 indicator.
     public func receive(_ packet: RawSpan) {
+        guard !hasVanished else { return }
+        let body = packet.extracting(droppingFirst: 1)
         switch packet[checked: 0].flatMap(PacketType.init(rawValue:)) {
-        case .command:
-            guard let command = try? CommandPacket(decoding: packet.extracting(droppingFirst: 1)) else { return }
-            process(command)
-        case .acl: receiveData(packet.extracting(droppingFirst: 1))
-        default: break
+        case .command: receiveCommand(body)
+        case .acl: receiveData(body)
+        default: host.statistics.malformedPackets += 1
         }
     }
 
-    /// The controller is switched off: its peers lose their links when their supervision timeouts run out.
+    /// The controller is gone: it says nothing any more, and its peers lose their links when their supervision timeouts run
+    /// out.
     public func vanish() {
-        isGone = true
-        forgetEverything(reason: .connectionTimeout)
+        guard !hasVanished else { return }
+        hasVanished = true
+        forgetEverything()
         air.leave(self)
+    }
+
+    /// The controller fails, comes back as if it had been reset, and tells its host by a Hardware Error event.
+    public func failWithHardwareError(code: UInt8 = 0) {
+        guard !hasVanished else { return }
+        forgetEverything()
+        tell(HardwareError(hardwareCode: code))
+    }
+
+    /// What has gone over HCI so far.
+    public var statistics: Statistics { host.statistics }
+
+    /// Stops all that goes on, as Reset does. Peers are told nothing: their links time out.
+    func forgetEverything() {
+        generation += 1
+        stopAdvertising()
+        stopListening()
+        advertiser = Advertiser()
+        scanner = Scanner()
+        synchronizer = Synchronizer()
+        initiator = nil
+        acceptList = []
+        resolvingList = ResolvingList()
+        randomAddress = nil
+        linkDefaults = LinkDefaults()
+        keyPair = nil
+        for place in links { place?.end.abandon() }
+        links = Array(repeating: nil, count: configuration.maximumLinks)
+        packetsHeld = 0
+        buffersLost = 0
+        host.reset()
     }
 
     func nextRandom() -> UInt64 { random.next() }
 
-    /// Hands a packet to the host, not before what the host is doing now is done.
-    func send(_ encode: (inout PacketBuffer) -> Void) {
-        let packet = PacketBuffer.bytes(encode)
-        air.schedule { [self] in
-            if !isGone { emit(packet.rawSpan) }
+    /// Calls `action` on the air's time unless the controller has been reset or has vanished by then.
+    func schedule(after delay: Duration = .zero, _ action: @escaping (VirtualController) -> Void) {
+        let generation = generation
+        air.schedule(after: delay) { [weak self] in
+            guard let self, !hasVanished, generation == self.generation else { return }
+            action(self)
         }
-    }
-
-    func sendEvent(_ encode: (inout PacketBuffer) -> Void) {
-        send { buffer in
-            buffer.append(PacketType.event.rawValue)
-            encode(&buffer)
-        }
-    }
-
-    func complete<C: Command>(_ command: C.Type, _ result: Result<C.ReturnParameters, ErrorCode>) {
-        sendEvent { CommandComplete.encodePacket(answering: command, with: result, into: &$0) }
-    }
-
-    func status(_ opcode: Opcode, _ status: ErrorCode = .success) {
-        sendEvent { CommandStatus(status: status, commandOpcode: opcode).encodePacket(into: &$0) }
-    }
-
-    /// Stops all that goes on, as Reset does; peers are told why their links ended.
-    func forgetEverything(reason: ErrorCode) {
-        advertisingGeneration += 1
-        advertiser = AdvertisingState()
-        scanner = ScanningState()
-        initiator = nil
-        acceptList = []
-        randomAddress = nil
-        eventMask = .default
-        leEventMask = .default
-        for link in links.values { link.end(by: self, reason: reason) }
-        links = [:]
-    }
-
-    /// The address that a command's own address type names; nil where there is none.
-    func ownAddress(_ type: OwnAddressType) -> DeviceAddress? {
-        type == .public || type == .resolvableOrPublic ? configuration.address : randomAddress
     }
 }

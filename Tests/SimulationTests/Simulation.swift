@@ -133,6 +133,8 @@ final class Simulation: @unchecked Sendable {
             }
             if up == nil { return }
         }
+        // Links whose peers are gone last until their supervision timeouts.
+        try? await world.sleep(for: .seconds(33))
         guard let central = stations.first, let target = stations.last else { return }
         let value = await ledger.operation("\(central.name) reads \(target.name) at the end", within: .seconds(150)) {
             let peer = try await central.adapter.central.connect(to: target.address, timeout: .seconds(60))

@@ -1,20 +1,29 @@
 import BluetoothTypes
 import ByteCoding
 import HCI
+import Testing
 
 @testable import VirtualController
 
 /// An air with controllers, and what each has sent to its host.
 final class World {
-    let air = Air()
+    let air: Air
     private(set) var controllers: [VirtualController] = []
     private(set) var packets: [[[UInt8]]] = []
 
-    init(count: Int, configure: (inout VirtualController.Configuration) -> Void = { _ in }) {
+    /// - Parameters:
+    ///   - seed: of the air's chance.
+    ///   - masks: the LE events that the hosts want.
+    ///   - configure: changes a controller's configuration, which it tells by its address.
+    init(
+        count: Int,
+        seed: UInt64 = 0,
+        masks: LEEventMask = LEEventMask(rawValue: 0x1F_FFFF_FFFF),
+        configure: (inout VirtualController.Configuration) -> Void = { _ in }
+    ) {
+        air = Air(seed: seed)
         for index in 0..<count {
-            var configuration = VirtualController.Configuration(
-                address: DeviceAddress(0x1000_0000_0000 + UInt64(index), isRandom: false)
-            )
+            var configuration = VirtualController.Configuration(address: World.address(index))
             configure(&configuration)
             packets.append([])
             controllers.append(
@@ -22,7 +31,15 @@ final class World {
                     [unowned self] packet in packets[index].append([UInt8](copying: packet))
                 }
             )
+            send(SetEventMask(eventMask: EventMask(rawValue: .max)), to: index)
+            send(LESetEventMask(leEventMask: masks), to: index)
         }
+        forget()
+    }
+
+    /// The public address of a controller.
+    static func address(_ index: Int) -> DeviceAddress {
+        DeviceAddress(0x1000_0000_0000 + UInt64(index), isRandom: false)
     }
 
     struct Counting: RandomNumberGenerator {
@@ -59,8 +76,35 @@ final class World {
         return packets[index]
     }
 
+    /// Sends a command and gives the status in its answer; nil where there is none. Other packets are kept.
+    func status(of command: any Command, to index: Int) -> ErrorCode? {
+        let earlier = packets[index]
+        let answers = send(command, to: index)
+        packets[index] = earlier + answers.dropFirst()
+        guard let answer = answers.first, answer.count > 6 else { return nil }
+        switch answer[1] {
+        case 0x0E: return ErrorCode(rawValue: answer[6])
+        case 0x0F: return ErrorCode(rawValue: answer[3])
+        default: return nil
+        }
+    }
+
+    /// Sends commands that succeed.
+    func succeed(_ commands: any Command..., at index: Int) {
+        for command in commands {
+            let status = status(of: command, to: index)
+            #expect(status == .success, "\(command)")
+        }
+    }
+
     func forget() {
         for index in packets.indices { packets[index] = [] }
+    }
+
+    /// The parameters of the LE events of a subevent code that a host was sent, after the code.
+    func events(_ subevent: UInt8, at index: Int) -> [[UInt8]] {
+        packets[index].filter { $0.count > 3 && $0[0] == 0x04 && $0[1] == 0x3E && $0[3] == subevent }
+            .map { Array($0.dropFirst(4)) }
     }
 
     /// Connects controller 1, the central, to controller 0.
@@ -68,5 +112,51 @@ final class World {
         send(LESetAdvertisingEnable(advertisingEnable: true), to: 0)
         send(LECreateConnection(peerAddress: PeerAddress(controllers[0].configuration.address)), to: 1)
         run(.seconds(3))
+    }
+}
+
+extension World {
+    /// An extended report, with its data.
+    struct Report: Equatable {
+        var eventType: LEExtendedAdvertisingReport.EventType
+        var address: PeerAddress
+        var phys: [PHY]
+        var sid: UInt8
+        var txPower: Int8
+        var rssi: Int8
+        var periodicInterval: UInt16
+        var directAddress: PeerAddress
+        var data: [UInt8]
+    }
+
+    func extendedReports(at index: Int) -> [Report] {
+        events(LEExtendedAdvertisingReport.subeventCode, at: index).compactMap { parameters in
+            guard let event = try? LEExtendedAdvertisingReport(decoding: parameters.rawSpan) else { return nil }
+            var reports = event.reports
+            guard let report = try? reports.next() else { return nil }
+            return Report(
+                eventType: report.eventType,
+                address: report.address,
+                phys: [report.primaryPHY, report.secondaryPHY],
+                sid: report.advertisingSID,
+                txPower: report.txPower,
+                rssi: report.rssi,
+                periodicInterval: report.periodicAdvertisingInterval,
+                directAddress: report.directAddress,
+                data: [UInt8](copying: report.data)
+            )
+        }
+    }
+
+    func terminated(at index: Int) -> [LEAdvertisingSetTerminated] {
+        events(LEAdvertisingSetTerminated.subeventCode, at: index).compactMap {
+            try? LEAdvertisingSetTerminated(decoding: $0.rawSpan)
+        }
+    }
+
+    func connections(at index: Int) -> [LEEnhancedConnectionComplete] {
+        events(LEEnhancedConnectionComplete.subeventCode, at: index).compactMap {
+            try? LEEnhancedConnectionComplete(decoding: $0.rawSpan)
+        }
     }
 }

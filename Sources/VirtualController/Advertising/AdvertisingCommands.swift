@@ -1,0 +1,56 @@
+import HCI
+
+/// Two sets of commands for advertising, scanning and initiating, of which a host uses one until it resets the controller
+/// (Vol 4, Part E, 3.1.1).
+enum AdvertisingCommands: Sendable {
+    case legacy
+    case extended
+
+    fileprivate var needed: LEFeatures { self == .extended ? .extendedAdvertising : [] }
+}
+
+extension CommandTable {
+    /// Adds a command that returns parameters, and is refused where the host has used the other set of commands.
+    mutating func answer<C: Command & SendableMetatype>(
+        _ type: C.Type,
+        of commands: AdvertisingCommands,
+        _ handle: @escaping @Sendable (VirtualController, C) -> Result<C.ReturnParameters, ErrorCode>
+    ) {
+        answer(type, needs: commands.needed) { controller, command in
+            controller.admits(commands) ? handle(controller, command) : .failure(.commandDisallowed)
+        }
+    }
+
+    /// Adds a command that returns a status alone, and is refused where the host has used the other set of commands.
+    mutating func carryOut<C: Command & SendableMetatype>(
+        _ type: C.Type,
+        of commands: AdvertisingCommands,
+        needs needed: LEFeatures = [],
+        _ handle: @escaping @Sendable (VirtualController, C) -> ErrorCode
+    ) where C.ReturnParameters == StatusReturnParameters {
+        carryOut(type, needs: commands.needed.union(needed)) { controller, command in
+            controller.admits(commands) ? handle(controller, command) : .commandDisallowed
+        }
+    }
+
+    /// Adds a command that is answered by a status and an event later, and is refused where the host has used the other set
+    /// of commands.
+    mutating func begin<C: Command & SendableMetatype>(
+        _ type: C.Type,
+        of commands: AdvertisingCommands,
+        needs needed: LEFeatures = [],
+        _ handle: @escaping @Sendable (VirtualController, C) -> Beginning
+    ) where C.ReturnParameters == NoReturnParameters {
+        begin(type, needs: commands.needed.union(needed)) { controller, command in
+            controller.admits(commands) ? handle(controller, command) : .refused(.commandDisallowed)
+        }
+    }
+}
+
+extension VirtualController {
+    /// Takes note of which commands the host uses; false where it has used the others.
+    fileprivate func admits(_ commands: AdvertisingCommands) -> Bool {
+        if advertiser.commands == nil { advertiser.commands = commands }
+        return advertiser.commands == commands
+    }
+}

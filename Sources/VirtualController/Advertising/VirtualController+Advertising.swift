@@ -1,0 +1,178 @@
+import BluetoothTypes
+import HCI
+
+extension VirtualController {
+    // MARK: Beginning and ending
+
+    /// Advertises a set, which may go on already.
+    ///
+    /// - Parameters:
+    ///   - duration: zero for no end.
+    ///   - maximumEvents: zero for no end.
+    func startAdvertising(_ index: Int, duration: Duration = .zero, maximumEvents: UInt8 = 0) {
+        let handle = advertiser.sets[index].handle
+        let number = advertiser.nextRun()
+        advertiser.sets[index].run = AdvertisingSet.Run(
+            number: number,
+            maximumEvents: maximumEvents == 0 ? nil : Int(maximumEvents)
+        )
+        schedule(after: advertisingDelay()) { $0.advertise(handle, number) }
+        if duration > .zero {
+            schedule(after: duration) { $0.finishAdvertising(handle, number, .advertisingTimeout) }
+        }
+        if let train = advertiser.sets[index].train { startIfReady(train) }
+    }
+
+    /// Ends a set's advertising as its host asks.
+    func stopAdvertising(_ index: Int) {
+        advertiser.sets[index].run = nil
+    }
+
+    /// Ends all advertising.
+    func stopAdvertising() {
+        for index in advertiser.sets.indices {
+            stopAdvertising(index)
+            advertiser.sets[index].train?.stop()
+        }
+    }
+
+    /// Ends a set's advertising because its time is over, and tells the host.
+    private func finishAdvertising(_ handle: UInt8, _ number: UInt64, _ reason: ErrorCode) {
+        guard let index = advertiser.index(of: handle), let run = advertiser.sets[index].run, run.number == number
+        else {
+            return
+        }
+        stopAdvertising(index)
+        if advertiser.commands == .extended {
+            tellTerminated(handle, reason, after: run)
+        } else {
+            tellNotConnected(reason, role: .peripheral)
+        }
+    }
+
+    /// A link has been made of an advertisement.
+    func advertisingHasConnected(_ advertisement: Advertisement, _ handle: ConnectionHandle) {
+        guard let index = advertiser.index(of: advertisement.advertisingSet.handle),
+            let run = advertiser.sets[index].run
+        else {
+            return
+        }
+        stopAdvertising(index)
+        if advertiser.commands == .extended {
+            tellTerminated(advertisement.advertisingSet.handle, .success, after: run, handle)
+        }
+    }
+
+    private func tellTerminated(
+        _ handle: UInt8,
+        _ status: ErrorCode,
+        after run: AdvertisingSet.Run,
+        _ connectionHandle: ConnectionHandle = 0
+    ) {
+        tellLE(
+            LEAdvertisingSetTerminated(
+                status: status,
+                advertisingHandle: handle,
+                connectionHandle: connectionHandle,
+                numCompletedExtendedAdvertisingEvents: UInt8(clamping: run.completedEvents)
+            )
+        )
+    }
+
+    // MARK: Advertising events
+
+    /// Up to 10 ms, which keep advertisers from always meeting (Vol 6, Part B, 4.4.2.2.1).
+    private func advertisingDelay() -> Duration {
+        .microseconds(Int(air.random.next(upTo: 10_000)))
+    }
+
+    /// One advertising event, and the next in its time.
+    private func advertise(_ handle: UInt8, _ number: UInt64) {
+        guard let index = advertiser.index(of: handle), advertiser.sets[index].run?.number == number,
+            let advertisement = makeAdvertisement(of: advertiser.sets[index])
+        else { return }
+        for listener in air.listeners where listener !== self {
+            listener.hear(advertisement)
+            // A link ends the event.
+            guard advertiser.index(of: handle) == index, advertiser.sets[index].run?.number == number else { return }
+        }
+        guard var run = advertiser.sets[index].run else { return }
+        run.completedEvents += 1
+        advertiser.sets[index].run = run
+        if let maximum = run.maximumEvents, run.completedEvents >= maximum {
+            return finishAdvertising(handle, number, .limitReached)
+        }
+        let parameters = advertisement.advertisingSet.parameters
+        let delay = parameters.isHighDutyCycle ? Duration.zero : advertisingDelay()
+        schedule(after: parameters.intervalDuration + delay) { $0.advertise(handle, number) }
+    }
+
+    private func makeAdvertisement(of set: AdvertisingSet) -> Advertisement? {
+        guard let address = ownAddress(of: set) else { return nil }
+        let parameters = set.parameters
+        return Advertisement(
+            sender: self,
+            advertisingSet: set,
+            address: address,
+            target: parameters.properties.contains(.directed)
+                ? targetAddress(for: parameters.peerAddress, parameters.ownAddressType) : nil
+        )
+    }
+
+    /// Under which address a set is advertised; nil where it has none.
+    func ownAddress(of set: AdvertisingSet) -> OwnAddress? {
+        ownAddress(
+            set.parameters.ownAddressType,
+            random: advertiser.commands == .legacy ? randomAddress : set.randomAddress,
+            towards: resolvingList.index(of: set.parameters.peerAddress)
+        )
+    }
+
+    // MARK: Requests
+
+    /// Takes a scan request for an advertisement: whether it is answered.
+    func answersScan(of advertisement: Advertisement, from scanner: DeviceAddress) -> Bool {
+        let parameters = advertisement.advertisingSet.parameters
+        guard let identity = identify(scanner), isMeant(identity, scanner, by: advertisement) else { return false }
+        switch parameters.filterPolicy {
+        case .scanRequestsFromFilterAcceptList, .filterAcceptListOnly:
+            guard isAccepted(identity.address) else { return false }
+        case .all, .connectionRequestsFromFilterAcceptList: break
+        }
+        if parameters.notifiesOfScanRequests {
+            tellLE(
+                LEScanRequestReceived(
+                    advertisingHandle: advertisement.advertisingSet.handle,
+                    scannerAddress: identity.address
+                )
+            )
+        }
+        return true
+    }
+
+    /// Takes a connection request for an advertisement: this side of the link where it is accepted.
+    func acceptsConnection(to advertisement: Advertisement, from initiator: DeviceAddress) -> LinkParty? {
+        guard let identity = identify(initiator), isMeant(identity, initiator, by: advertisement),
+            !isConnected(to: identity.address)
+        else { return nil }
+        switch advertisement.advertisingSet.parameters.filterPolicy {
+        // Who is directed to is accepted without the list (Vol 6, Part B, 4.3.2).
+        case .connectionRequestsFromFilterAcceptList, .filterAcceptListOnly:
+            guard advertisement.target != nil || isAccepted(identity.address) else { return nil }
+        case .all, .scanRequestsFromFilterAcceptList: break
+        }
+        return LinkParty(
+            controller: self,
+            localResolvablePrivateAddress: advertisement.address.isGenerated ? advertisement.address.address : nil,
+            peer: identity.address,
+            peerResolvablePrivateAddress: identity.resolvablePrivateAddress
+        )
+    }
+
+    /// Whether an advertisement is directed to a device, or to nobody.
+    private func isMeant(_ identity: Identity, _ address: DeviceAddress, by advertisement: Advertisement) -> Bool {
+        guard let target = advertisement.target else { return true }
+        return address == target
+            || identity.address.deviceAddress == advertisement.advertisingSet.parameters.peerAddress
+    }
+}

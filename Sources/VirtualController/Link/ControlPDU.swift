@@ -1,0 +1,109 @@
+import BluetoothTypes
+import HCI
+
+/// What one Link Layer says to the other on a link, where the values matter to a host (Vol 6, Part B, 2.4.2).
+enum ControlPDU: Hashable {
+    case terminate(ErrorCode)
+    case connectionUpdate(LinkParameters, instant: UInt64)
+    case channelMap(ChannelMap, instant: UInt64)
+    case connectionParametersRequest(ConnectionParameters)
+    case connectionParametersResponse(ConnectionParameters)
+    case featureRequest(LEFeatures)
+    case featureResponse(LEFeatures)
+    case version(CoreVersion, company: UInt16, subversion: UInt16)
+    case lengthRequest(DataLength)
+    case lengthResponse(DataLength)
+    case phyRequest(PHYChoice)
+    case phyResponse(PHYChoice)
+    /// ``PHY/none`` leaves a direction as it is.
+    case phyUpdate(centralToPeripheral: PHY, peripheralToCentral: PHY, instant: UInt64)
+    case encryptionRequest(random: UInt64, diversifier: UInt16, sessionKeyDiversifier: UInt64)
+    case encryptionResponse(sessionKeyDiversifier: UInt64)
+    case startEncryptionRequest
+    case startEncryptionResponse
+    case pauseEncryptionRequest
+    case pauseEncryptionResponse
+    case reject(Rejected, ErrorCode)
+
+    /// What a rejection is about.
+    enum Rejected: Hashable {
+        case connectionParameters
+        case phy
+        case encryption
+    }
+
+    /// The octets of the PDU, opcode included (Vol 6, Part B, 2.4.2).
+    var octets: Int {
+        switch self {
+        case .terminate: 2
+        case .connectionUpdate: 12
+        case .channelMap: 8
+        case .connectionParametersRequest, .connectionParametersResponse: 24
+        case .featureRequest, .featureResponse, .lengthRequest, .lengthResponse: 9
+        case .version: 6
+        case .phyRequest, .phyResponse, .reject: 3
+        case .phyUpdate: 5
+        case .encryptionRequest: 23
+        case .encryptionResponse: 13
+        case .startEncryptionRequest, .startEncryptionResponse, .pauseEncryptionRequest, .pauseEncryptionResponse: 1
+        }
+    }
+}
+
+/// What the Connection Parameters Request Procedure negotiates; units as in ``LinkParameters``.
+struct ConnectionParameters: Hashable {
+    var intervalMin: UInt16
+    var intervalMax: UInt16
+    var latency: UInt16
+    var supervisionTimeout: UInt16
+
+    var areValid: Bool { intervalMin <= intervalMax && chosen.areValid && parameters(interval: intervalMin).areValid }
+
+    /// What a central makes of it: the longest interval, which costs least.
+    var chosen: LinkParameters { parameters(interval: intervalMax) }
+
+    private func parameters(interval: UInt16) -> LinkParameters {
+        LinkParameters(interval: interval, latency: latency, supervisionTimeout: supervisionTimeout)
+    }
+}
+
+/// What the Data Length Update Procedure tells: the octets and microseconds that a side can receive and wants to send.
+struct DataLength: Hashable {
+    var maxRxOctets: UInt16
+    var maxRxTime: UInt16
+    var maxTxOctets: UInt16
+    var maxTxTime: UInt16
+}
+
+/// Which PHYs a side would send and receive on.
+struct PHYChoice: Hashable {
+    var transmit: PHYSet
+    var receive: PHYSet
+
+    /// The fastest PHY of a set; none for an empty set.
+    static func fastest(of set: PHYSet) -> PHY {
+        if set.contains(.le2M) { return .le2M }
+        if set.contains(.le1M) { return .le1M }
+        return set.contains(.leCoded) ? .leCoded : .none
+    }
+}
+
+/// What is sent in one packet of a link.
+struct DataPhysicalChannelPDU {
+    enum Body {
+        /// A part of an ACL packet of the host.
+        case data([UInt8], isStart: Bool, endsPacket: Bool)
+        case control(ControlPDU)
+    }
+
+    let body: Body
+    /// The session key that encrypts it, if any. Stands for the MIC: whoever has another key finds it wrong.
+    let seal: UInt128?
+
+    var octets: Int {
+        switch body {
+        case .data(let bytes, _, _): bytes.count
+        case .control(let pdu): pdu.octets
+        }
+    }
+}

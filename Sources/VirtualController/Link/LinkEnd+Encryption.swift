@@ -1,0 +1,172 @@
+import BluetoothTypes
+import HCI
+
+/// How far encryption of a link has come at one end (Vol 6, Part B, 5.1.3).
+struct Encryption {
+    enum State: Hashable {
+        case off
+        /// As the central: the request has been sent.
+        case requested
+        /// As the central: the peer is asked to pause, so that the key can be changed.
+        case pausing
+        /// As the peripheral: the host is asked for the key.
+        case awaitingKey
+        /// As the peripheral: encrypted packets are received, and the peer's first is awaited.
+        case starting
+        case on
+    }
+
+    var state = State.off
+    /// Key that seals what is sent, and what is received.
+    var transmitKey: UInt128?
+    var receiveKey: UInt128?
+    /// The key is being changed: its end is a refresh, and its failure is the link's end.
+    var isRefresh = false
+    /// Data waits from the request until encryption has started.
+    var pausesData = false
+    /// The session key diversifier (Vol 6, Part B, 2.4.2.4): the peripheral's half above the central's.
+    var diversifiers: (central: UInt64, peripheral: UInt64) = (0, 0)
+    var longTermKey: UInt128 = 0
+
+    var sessionKey: UInt128 {
+        Cipher.encrypt(key: longTermKey, UInt128(diversifiers.peripheral) << 64 | UInt128(diversifiers.central))
+    }
+}
+
+extension LinkEnd {
+    /// As the central: begins to encrypt, or to change the key.
+    func startEncryption(_ command: LEEnableEncryption) {
+        encryption.pausesData = true
+        encryption.longTermKey = command.longTermKey
+        if encryption.state == .on {
+            encryption.isRefresh = true
+            encryption.state = .pausing
+            send(.pauseEncryptionRequest)
+        } else {
+            requestEncryption(command)
+        }
+    }
+
+    private func requestEncryption(_ command: LEEnableEncryption) {
+        encryption.state = .requested
+        encryption.diversifiers.central = controller.nextRandom()
+        send(
+            .encryptionRequest(
+                random: command.randomNumber,
+                diversifier: command.encryptedDiversifier,
+                sessionKeyDiversifier: encryption.diversifiers.central
+            )
+        )
+    }
+
+    func receiveEncryption(_ pdu: ControlPDU) {
+        switch (pdu, role, encryption.state) {
+        case (.pauseEncryptionRequest, .peripheral, .on):
+            encryption.isRefresh = true
+            encryption.pausesData = true
+            encryption.receiveKey = nil
+            send(.pauseEncryptionResponse)
+        case (.pauseEncryptionResponse, .central, .pausing):
+            encryption.transmitKey = nil
+            encryption.receiveKey = nil
+            send(.pauseEncryptionResponse)
+            if case .encryption(let command)? = procedure { requestEncryption(command) }
+        case (.pauseEncryptionResponse, .peripheral, .on):
+            encryption.transmitKey = nil
+            encryption.state = .off
+        case (.encryptionRequest(let random, let diversifier, let sessionKeyDiversifier), .peripheral, .off):
+            askForKey(random, diversifier, sessionKeyDiversifier)
+        case (.encryptionResponse(let sessionKeyDiversifier), .central, .requested):
+            encryption.diversifiers.peripheral = sessionKeyDiversifier
+        case (.startEncryptionRequest, .central, .requested):
+            encryption.transmitKey = encryption.sessionKey
+            encryption.receiveKey = encryption.sessionKey
+            send(.startEncryptionResponse)
+        case (.startEncryptionResponse, .peripheral, .starting):
+            encryption.transmitKey = encryption.sessionKey
+            send(.startEncryptionResponse)
+            hasStarted()
+        case (.startEncryptionResponse, .central, .requested):
+            hasStarted()
+            finish()
+        default: break  // Out of place: a Link Layer that keeps to the procedures does not send it.
+        }
+    }
+
+    private func askForKey(_ random: UInt64, _ diversifier: UInt16, _ sessionKeyDiversifier: UInt64) {
+        guard controller.configuration.features.contains(.encryption) else {
+            return send(.reject(.encryption, .unsupportedRemoteFeature))
+        }
+        encryption.pausesData = true
+        encryption.diversifiers = (sessionKeyDiversifier, controller.nextRandom())
+        send(.encryptionResponse(sessionKeyDiversifier: encryption.diversifiers.peripheral))
+        guard controller.host.wants(subevent: LELongTermKeyRequest.subeventCode) else { return refuseKey() }
+        encryption.state = .awaitingKey
+        controller.tellLE(
+            LELongTermKeyRequest(connectionHandle: handle, randomNumber: random, encryptedDiversifier: diversifier)
+        )
+    }
+
+    /// As the peripheral: the host has the key. False where it was not asked.
+    func answerKey(_ longTermKey: UInt128) -> Bool {
+        guard encryption.state == .awaitingKey else { return false }
+        encryption.state = .starting
+        encryption.longTermKey = longTermKey
+        encryption.receiveKey = encryption.sessionKey
+        send(.startEncryptionRequest)
+        return true
+    }
+
+    /// As the peripheral: the host has no key. False where it was not asked.
+    func refuseKeyRequest() -> Bool {
+        guard encryption.state == .awaitingKey else { return false }
+        refuseKey()
+        return true
+    }
+
+    private func refuseKey() {
+        encryption.state = .off
+        if encryption.isRefresh {
+            // A link that was encrypted does not go on without (Vol 6, Part B, 5.1.3.1).
+            terminate(.pinOrKeyMissing)
+        } else {
+            encryption.pausesData = false
+            send(.reject(.encryption, .pinOrKeyMissing))
+        }
+    }
+
+    private func hasStarted() {
+        encryption.state = .on
+        encryption.pausesData = false
+        if encryption.isRefresh {
+            encryption.isRefresh = false
+            controller.tell(EncryptionKeyRefreshComplete(connectionHandle: handle))
+        } else {
+            tellEncryption(.success, .on)
+        }
+        link.wake()
+    }
+
+    func encryptionWasRejected(_ reason: ErrorCode) {
+        encryption.state = .off
+        encryption.pausesData = false
+        tellEncryption(reason, .off)
+        finish()
+        link.wake()
+    }
+
+    private func tellEncryption(_ status: ErrorCode, _ state: EncryptionState) {
+        if controller.host.wants(code: EncryptionChangeV2.code) {
+            controller.tell(
+                EncryptionChangeV2(
+                    status: status,
+                    connectionHandle: handle,
+                    encryptionEnabled: state,
+                    encryptionKeySize: status == .success ? 16 : 0
+                )
+            )
+        } else {
+            controller.tell(EncryptionChange(status: status, connectionHandle: handle, encryptionEnabled: state))
+        }
+    }
+}

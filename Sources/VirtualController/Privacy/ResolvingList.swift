@@ -1,0 +1,69 @@
+import BluetoothTypes
+import HCI
+
+/// The devices whose resolvable private addresses the controller knows, and those it makes for itself (Vol 6, Part B, 4.7).
+struct ResolvingList {
+    /// An address that holds for some time.
+    struct Generated {
+        let address: DeviceAddress
+        let since: Instant
+    }
+
+    struct Entry {
+        let identity: DeviceAddress
+        /// Zero where the peer has none.
+        let peerIRK: UInt128
+        /// Zero where the controller uses none with this peer.
+        let localIRK: UInt128
+        var privacyMode = PrivacyMode.network
+        /// Under which the controller shows itself to the peer.
+        var local: Generated?
+        /// To which the controller directs what is for the peer.
+        var target: Generated?
+        /// Under which the peer was last met.
+        var lastPeerAddress: DeviceAddress?
+    }
+
+    var entries: [Entry] = []
+    var isResolving = false
+    /// How long an address of the controller's making holds: 15 minutes unless the host says otherwise.
+    var timeout = Duration.seconds(900)
+
+    func index(of identity: DeviceAddress) -> Int? {
+        entries.firstIndex { $0.identity == identity }
+    }
+
+    /// The peer whose key an address was made with.
+    mutating func resolve(_ address: DeviceAddress) -> Int? {
+        guard address.kind == .resolvablePrivate else { return nil }
+        let known = entries.firstIndex { $0.lastPeerAddress == address }
+        let found = known ?? entries.firstIndex { $0.peerIRK != 0 && address.isMade(with: $0.peerIRK) }
+        if let found { entries[found].lastPeerAddress = address }
+        return found
+    }
+
+    /// Whether an address was made with the key that the controller uses towards a peer, or towards anyone.
+    func isOwn(_ address: DeviceAddress, towards entry: Int?) -> Bool {
+        guard address.kind == .resolvablePrivate else { return false }
+        let candidates = entry.map { entries[$0...$0] } ?? entries[...]
+        return candidates.contains { $0.localIRK != 0 && address.isMade(with: $0.localIRK) }
+    }
+}
+
+extension DeviceAddress {
+    /// Makes a resolvable private address (Vol 6, Part B, 1.3.2.2): 24 bits that begin with 0b01, and their hash.
+    ///
+    /// - Parameter random: 22 bits of it are used.
+    static func resolvablePrivate(irk: UInt128, random: UInt64) -> DeviceAddress {
+        var part = UInt32(truncatingIfNeeded: random) & 0x3F_FFFF
+        // The random part has at least one bit of either kind.
+        if part == 0 || part == 0x3F_FFFF { part = 1 }
+        let prand = part | 0x40_0000
+        return DeviceAddress(UInt64(prand) << 24 | UInt64(Cipher.ah(irk: irk, prand: prand)), isRandom: true)
+    }
+
+    /// Whether the hash is that of the random part (Vol 6, Part B, 1.3.2.3).
+    func isMade(with irk: UInt128) -> Bool {
+        Cipher.ah(irk: irk, prand: UInt32(truncatingIfNeeded: value >> 24)) == UInt32(value & 0xFF_FFFF)
+    }
+}

@@ -1,0 +1,61 @@
+import BluetoothTypes
+import ByteCoding
+import HCI
+import Testing
+
+@testable import VirtualController
+
+@Suite("Keys of controllers in software")
+struct SecurityTests {
+    @Test("e and ah give the specification's sample data")
+    func samples() {
+        // Vol 6, Part C, 1: the session key of the sample.
+        let sessionKey = Cipher.encrypt(
+            key: 0x4C68_3841_39F5_74D8_36BC_F34E_9DFB_01BF,
+            0x0213_2435_4657_6879_ACBD_CEDF_E0F1_0213
+        )
+        #expect(sessionKey == 0x99AD_1B52_26A3_7E3E_058E_3B8E_27C2_C666)
+        // Vol 3, Part H, D.7.
+        #expect(Cipher.ah(irk: 0xEC02_34A3_57C8_AD05_3410_10A6_0A39_7D9B, prand: 0x708194) == 0x0DFBAA)
+    }
+
+    @Test("LE Encrypt takes and gives its octets least significant first")
+    func encrypt() {
+        let world = World(count: 1)
+        let answer = world.send(
+            LEEncrypt(
+                key: 0x4C68_3841_39F5_74D8_36BC_F34E_9DFB_01BF,
+                plaintextData: 0x0213_2435_4657_6879_ACBD_CEDF_E0F1_0213
+            ),
+            to: 0
+        )
+        let octets: [UInt8] = [
+            0x66, 0xC6, 0xC2, 0x27, 0x8E, 0x3B, 0x8E, 0x05, 0x3E, 0x7E, 0xA3, 0x26, 0x52, 0x1B, 0xAD, 0x99,
+        ]
+        #expect(answer == [[0x04, 0x0E, 0x14, 0x01, 0x17, 0x20, 0x00] + octets])
+    }
+
+    @Test("Two controllers agree on a Diffie-Hellman key; a point that is none of the curve is refused")
+    func diffieHellman() throws {
+        let world = World(count: 2)
+        for index in 0...1 {
+            world.send(SetEventMask(eventMask: EventMask(rawValue: .max)), to: index)
+            world.send(LESetEventMask(leEventMask: LEEventMask(rawValue: .max)), to: index)
+        }
+        var keys: [P256PublicKey] = []
+        for index in 0...1 {
+            let event = try #require(world.send(LEReadLocalP256PublicKey(), to: index).last)
+            #expect(event.prefix(5) == [0x04, 0x3E, 0x42, 0x08, 0x00])
+            keys.append(P256PublicKey(x: Array(event[5..<37]), y: Array(event[37..<69])))
+        }
+        let first = world.send(LEGenerateDHKey(remotePublicKey: keys[1]), to: 0).last
+        let second = world.send(LEGenerateDHKey(remotePublicKey: keys[0]), to: 1).last
+        #expect(first?.prefix(5) == [0x04, 0x3E, 0x22, 0x09, 0x00] && first == second)
+        let wrong = P256PublicKey(x: keys[0].x, y: keys[0].x)
+        #expect(
+            world.send(LEGenerateDHKey(remotePublicKey: wrong), to: 0).last?.prefix(5) == [
+                0x04, 0x3E, 0x22, 0x09, 0x12,
+            ]
+        )
+    }
+}
