@@ -12,12 +12,6 @@ private struct Sample: CustomTestStringConvertible, Sendable {
     var otherLengths: Set<Int> = []
 }
 
-private func channel(_ value: UInt16) -> ChannelIdentifier { ChannelIdentifier(rawValue: value) }
-
-private func list(_ values: UInt16...) -> ChannelIdentifierList {
-    ChannelIdentifierList(values.map(channel)) ?? ChannelIdentifierList()
-}
-
 @Suite("Commands for credit-based channels")
 struct ChannelCommandTests {
     private static let samples: [Sample] = [
