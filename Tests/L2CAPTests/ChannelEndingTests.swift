@@ -127,6 +127,22 @@ struct ChannelEndingTests {
         #expect(end.channels.count == 1 && end.channels.deadline == nil && end.events().isEmpty)
     }
 
+    @Test("A channel that finishes ends after its last K-frame, and takes no more")
+    func finishing() throws {
+        var end = try openEnd(enhanced: 1)
+        try end.channels.send(Array(repeating: 1, count: 100), on: channel(0x40))
+        end.channels.finish(channel(0x40))
+        #expect(throws: CreditBasedChannel.SendError.notOpen) { try end.channels.send([2], on: channel(0x40)) }
+        #expect(end.nextFrame()?.payload.count == 100)
+        #expect(end.commands().isEmpty && end.events().isEmpty)
+        #expect(end.receive([1, 0, 9], on: 0x40) == .taken)
+        #expect(end.nextFrame()?.payload.count == 2)
+        #expect(end.commands() == [[0x06, 1, 4, 0, 0x60, 0, 0x40, 0]])
+        #expect(end.events() == [.received(channel(0x40)), .closed(channel(0x40), .byUs, unread: [[9]])])
+        end.channels.finish(channel(0x41))
+        #expect(end.events() == [.closed(channel(0x41), .byUs, unread: [])])
+    }
+
     @Test("The peer ends a channel")
     func byPeer() throws {
         var end = try openEnd(enhanced: 1)

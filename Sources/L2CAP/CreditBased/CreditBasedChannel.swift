@@ -88,7 +88,7 @@ public struct CreditBasedChannel {
 
     /// An SDU was not taken for sending.
     public enum SendError: Error, Equatable, Sendable {
-        /// There is no such channel, or it is not open.
+        /// There is no such channel, or it is not open, or it finishes.
         case notOpen
         /// The SDU is longer than the peer's MTU, which is given.
         case exceedsMTU(Int)
@@ -116,6 +116,8 @@ public struct CreditBasedChannel {
     var outbound: OutboundFlow
     /// Whether our reconfiguration has not been answered yet.
     var isReconfiguring = false
+    /// Whether the channel ends as soon as all is sent.
+    var isFinishing = false
     private let sendCapacity: Int
 
     init(

@@ -89,7 +89,7 @@ extension CreditBasedChannels {
 
     /// When ``advance(to:)`` wants to be called, if at all.
     public var deadline: Instant? {
-        unanswered.lazy.map(\.deadline).min()
+        unanswered.lazy.map { $0.deadline }.min()
     }
 
     /// Ends the requests whose time is over.

@@ -6,87 +6,13 @@ import ByteCoding
 ///
 /// The owner hands in what comes from the link and what the app wants. After each call it takes what is to be sent, with
 /// ``nextCommand(at:identifiers:into:)`` until there is no more and with ``nextFrame(into:)`` for as long as the link has
-/// room, and what has happened, with ``nextEvent()``. SDUs are cut into K-frames only as they are taken, so what waits for
-/// the link is never more than the owner asked for.
+/// room, and what has happened, with ``nextEvent()``. A frame may bring about a command: the last one of a channel that
+/// finishes. SDUs are cut into K-frames only as they are taken, so what waits for the link is never more than the owner
+/// asked for.
 ///
-/// A channel is named by our own end of it. The name may be used again once the channel's last event,
-/// ``Event/failed(_:_:)`` or ``Event/closed(_:_:unread:)``, has been taken.
+/// A channel is named by our own end of it. Its last event is ``Event/failed(_:_:)`` or ``Event/closed(_:_:unread:)``;
+/// after that the name means nothing, and later another channel.
 public struct CreditBasedChannels {
-    /// What the owner is to know.
-    public enum Event: Equatable, Sendable {
-        /// A channel that we asked for is open.
-        case opened(ChannelIdentifier)
-        /// A channel that the peer asked for is open.
-        case accepted(ChannelIdentifier)
-        /// A channel that we asked for will not be opened.
-        case failed(ChannelIdentifier, ConnectionFailure)
-        /// An SDU can be read where none could before; read until there is none.
-        case received(ChannelIdentifier)
-        /// There is room for SDUs where one was refused for want of it.
-        case hasRoom(ChannelIdentifier)
-        /// Our reconfiguration was answered, or will not be.
-        case reconfigurationFinished(ChannelIdentifierList, ReconfigurationOutcome)
-        /// The peer receives other lengths from now on.
-        case peerReconfigured(ChannelIdentifier)
-        /// A channel that was open has ended. What had come and was not read is here.
-        case closed(ChannelIdentifier, CloseReason, unread: [[UInt8]])
-    }
-
-    /// Why a channel that we asked for was not opened.
-    public enum ConnectionFailure: Error, Equatable, Sendable {
-        case refused(CreditBasedConnectionResult)
-        /// The peer does not know the command, for example.
-        case rejected(CommandReject)
-        /// The response said that the channel was made, but with values out of range, or did not speak of it.
-        case invalidResponse
-        /// The peer gave an end that is another channel's; that one has ended too (Vol 3, Part A, 4.23 and 4.26).
-        case destinationAlreadyAllocated
-        case timedOut
-        case linkEnded
-        /// We gave the channel up before it was open.
-        case canceled
-    }
-
-    /// Why a channel that was open has ended.
-    public enum CloseReason: Equatable, Sendable {
-        case byUs
-        case byPeer
-        case violation(CreditBasedChannel.Violation)
-        case linkEnded
-    }
-
-    /// What came of our reconfiguration.
-    public enum ReconfigurationOutcome: Equatable, Sendable {
-        case answered(CreditBasedReconfigureResult)
-        case rejected(CommandReject)
-        case timedOut
-    }
-
-    /// A channel cannot be asked for.
-    public enum ConnectionError: Error, Equatable, Sendable {
-        case invalidSPSM(SPSM)
-        case invalidConfiguration
-        /// One request asks for 1 to 5 channels.
-        case invalidCount(Int)
-        /// The link would have more channels than its limit.
-        case tooManyChannels
-    }
-
-    /// A reconfiguration cannot be asked for (Vol 3, Part A, 4.27).
-    public enum ReconfigurationError: Error, Equatable, Sendable {
-        case notOpen(ChannelIdentifier)
-        case notEnhanced(ChannelIdentifier)
-        /// One request is for 1 to 5 channels, each named once.
-        case invalidChannels
-        /// MTU or MPS is out of range.
-        case invalidParameters
-        case reductionOfMTUNotAllowed
-        /// The MPS of several channels at once.
-        case reductionOfMPSNotAllowed
-        /// One of the channels has a reconfiguration that was not answered yet.
-        case pending
-    }
-
     /// How long a request waits after the peer has said that an answer takes time (ERTX timer, Vol 3, Part A, 6.2.2).
     public static let extendedResponseTimeout = Duration.seconds(60)
 
@@ -207,7 +133,9 @@ public struct CreditBasedChannels {
         _ unit: consuming [UInt8],
         on identifier: ChannelIdentifier
     ) throws(CreditBasedChannel.SendError) {
-        guard let index = index(of: identifier), channels[index].isOpen else { throw .notOpen }
+        guard let index = index(of: identifier), channels[index].isOpen, !channels[index].isFinishing else {
+            throw .notOpen
+        }
         try channels[index].outbound.append(unit)
     }
 
@@ -246,7 +174,7 @@ public struct CreditBasedChannels {
     /// Ends a channel at once: what is not sent is lost, what is not read comes with ``Event/closed(_:_:unread:)``. One
     /// that is not open yet is given up.
     ///
-    /// A channel that does not exist, or is ending already, is left alone.
+    /// A channel that does not exist, or has been ended before, is left alone.
     public mutating func disconnect(_ identifier: ChannelIdentifier) {
         guard let index = index(of: identifier) else { return }
         switch channels[index].phase {
@@ -258,6 +186,14 @@ public struct CreditBasedChannels {
         case .abandoned, .disconnecting:
             break
         }
+    }
+
+    /// Ends a channel once all that was queued is sent, however long the peer gives no credits; until then it receives.
+    public mutating func finish(_ identifier: ChannelIdentifier) {
+        guard let index = index(of: identifier), channels[index].isOpen, channels[index].unsentCount > 0 else {
+            return disconnect(identifier)
+        }
+        channels[index].isFinishing = true
     }
 
     /// Ends all channels because the link is gone; nothing is sent any more.
@@ -286,17 +222,6 @@ public struct CreditBasedChannels {
 
     // MARK: Frames
 
-    /// What came of a frame.
-    public enum FrameOutcome: Equatable, Sendable {
-        case taken
-        /// No channel has this name.
-        case unknownChannel
-        /// The channel is being made or ended; what comes on it then means nothing.
-        case dropped
-        /// The frame broke the rules; the channel ends.
-        case violation(CreditBasedChannel.Violation)
-    }
-
     /// Takes the payload of a K-frame.
     public mutating func receive(_ payload: RawSpan, on identifier: ChannelIdentifier) -> FrameOutcome {
         guard let index = index(of: identifier) else { return .unknownChannel }
@@ -320,7 +245,11 @@ public struct CreditBasedChannels {
             guard case .open(let remote) = channels[index].phase else { continue }
             guard channels[index].outbound.writeFrame(into: &buffer) else { continue }
             turn = index + 1
-            if channels[index].outbound.takeRoom() { events.append(.hasRoom(channels[index].identifier)) }
+            if channels[index].isFinishing {
+                if channels[index].unsentCount == 0 { close(index, .byUs) }
+            } else if channels[index].outbound.takeRoom() {
+                events.append(.hasRoom(channels[index].identifier))
+            }
             return remote
         }
         return nil
