@@ -87,12 +87,16 @@ private struct World {
     }
 
     mutating func run() throws {
-        while traffic.contains(where: { min($0.written[0], $0.written[1]) < scenario.volume }) { try step() }
         var steps = 0
+        while traffic.contains(where: { min($0.written[0], $0.written[1]) < scenario.volume }) {
+            try step()
+            steps += 1
+            try #require(steps < 200_000, "the channels stand still")
+        }
         while traffic.contains(where: { !$0.underway[0].isEmpty || !$0.underway[1].isEmpty }) {
             try finishStep()
             steps += 1
-            try #require(steps < 100_000, "the channels stand still")
+            try #require(steps < 300_000, "the channels stand still")
         }
         for end in 0...1 {
             let events = pair.ends[end].events()
