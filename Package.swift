@@ -171,7 +171,7 @@ let package = Package(
         ),
         .testTarget(
             name: "BLEToolTests",
-            dependencies: ["BLETool", "BluetoothTypes", "ATT", "GATT", "HCITransport"],
+            dependencies: ["BLETool", "BLE", "BluetoothTypes", "ATT", "GATT", "HCITransport", "VirtualController"],
             swiftSettings: strict
         ),
     ]

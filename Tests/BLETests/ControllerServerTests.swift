@@ -117,22 +117,45 @@ struct ControllerServerTests {
         await adapter.close()
     }
 
-    @Test("takes controllers off the air after their time")
-    func vanishes() async throws {
+    @Test("has controllers vanish, fail and fall silent after their times", arguments: ControllerServer.Mishap.allCases)
+    func mishaps(mishap: ControllerServer.Mishap) async throws {
         var configuration = ControllerServer.Configuration()
-        configuration.vanishesAfter = .milliseconds(1)
+        configuration.mishaps = [mishap: .milliseconds(1)]
         let served = try await Served(configuration)
+        var settings = Adapter.Configuration()
+        settings.commandTimeout = .milliseconds(200)
         // The host may or may not be up before that.
-        let adapter = try? await Adapter.open(served.unix)
-        var vanished: ControllerServer.Connection?
+        let adapter = try? await Adapter.open(served.unix, configuration: settings)
+        var befallen: ControllerServer.Connection?
         for await event in served.events {
-            if case .vanished(let connection) = event {
-                vanished = connection
+            if case .befell(let connection, mishap) = event {
+                befallen = connection
                 break
             }
         }
-        #expect(vanished?.number == 1)
+        #expect(befallen?.number == 1)
         await adapter?.close()
+        await served.server.close()
+    }
+
+    @Test("lets no advertisement through once the air has died")
+    func dies() async throws {
+        var configuration = ControllerServer.Configuration()
+        configuration.diesAfter = .milliseconds(500)
+        let served = try await Served(configuration)
+        let peripheral = try await Adapter.open(served.unix)
+        let central = try await Adapter.open(served.tcp)
+        let address = try await peripheral.information.identityAddress
+        for await event in served.events {
+            if case .airDied = event { break }
+        }
+        let advertising = try await peripheral.peripheral.startAdvertising(AdvertisementConfiguration())
+        await #expect(throws: BLEError.self) {
+            try await central.central.connect(to: address, timeout: .milliseconds(300))
+        }
+        await advertising.stop()
+        await central.close()
+        await peripheral.close()
         await served.server.close()
     }
 }

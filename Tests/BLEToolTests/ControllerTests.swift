@@ -2,25 +2,62 @@ import ArgumentParser
 import BLE
 import HCITransport
 import Testing
+import VirtualController
 
 @testable import BLETool
 
 @Suite("ble controller")
 struct ControllerTests {
     @Test("listens wherever it is told to, and serves the kind of controller that is asked for")
-    func arguments() throws {
+    func kind() throws {
         let command = try Controller.parse([
             "--listen", "unix:/tmp/hci", "--listen", "tcp:[::1]:0", "--acl-length", "27", "--acl-packets", "1",
-            "--vanish-after", "250ms", "--seed", "7", "--capture", "/tmp/captures", "--json",
+            "--distance", "2.5", "--no-pacing", "--seed", "7", "--capture", "/tmp/captures", "--json",
         ])
         #expect(command.listen == [.unix(path: "/tmp/hci"), .tcp(host: "::1", port: 0)])
-        #expect(command.capture == "/tmp/captures")
         #expect(command.json)
-        let configuration = command.kind.configuration
+        let configuration = command.configuration
         #expect(configuration.aclDataLength == 27)
         #expect(configuration.aclPacketCount == 1)
-        #expect(configuration.vanishesAfter == .milliseconds(250))
+        #expect(configuration.spacing == 2.5)
+        #expect(!configuration.pacesPackets)
         #expect(configuration.seed == 7)
+        #expect(configuration.captureFolder == "/tmp/captures")
+    }
+
+    @Test("has everything wrong that is asked for, and nothing else")
+    func faults() throws {
+        let untroubled = try Controller.parse([]).configuration
+        #expect(untroubled.conditions == .perfect)
+        #expect(untroubled.faults == .none)
+        #expect(untroubled.diesAfter == nil)
+        #expect(untroubled.mishaps.isEmpty)
+        #expect(untroubled.pacesPackets)
+
+        let troubled = try Controller.parse([
+            "--loss", "0.1", "--latency", "5ms", "--jitter", "2ms", "--dead-after", "9", "--completion-loss", "0.2",
+            "--completion-delay", "3ms", "--garbage", "0.3", "--truncation", "0.4", "--buffer-loss", "1",
+            "--silent-after", "1", "--hardware-error-after", "2", "--vanish-after", "250ms",
+        ]).configuration
+        #expect(
+            troubled.conditions
+                == RadioConditions(loss: 0.1, latency: .milliseconds(5), jitter: .milliseconds(2))
+        )
+        #expect(
+            troubled.faults
+                == ControllerFaults(
+                    completionLoss: 0.2,
+                    completionDelay: .milliseconds(3),
+                    garbage: 0.3,
+                    truncation: 0.4,
+                    bufferLoss: 1
+                )
+        )
+        #expect(troubled.diesAfter == .seconds(9))
+        #expect(
+            troubled.mishaps
+                == [.silent: .seconds(1), .hardwareError: .seconds(2), .vanished: .milliseconds(250)]
+        )
     }
 
     @Test(
@@ -29,8 +66,15 @@ struct ControllerTests {
             (["--listen", "nowhere"], "use unix:PATH or tcp:HOST:PORT"),
             (["--listen", "tcp:127.0.0.1"], "tcp: needs a host and a port from 0 to 65535"),
             (["--listen"], "Missing value for '--listen <address>'"),
-            (["--acl-length", "26"], "--acl-length is 27 to 251 octets"),
-            (["--acl-length", "252"], "--acl-length is 27 to 251 octets"),
+            (["--acl-length", "26"], "--acl-length is 27 to 65535 octets"),
+            (["--acl-length", "65536"], "'65536'"),
+            (["--distance", "-1"], "--distance"),
+            (["--distance=-1"], "--distance is 0 to 1000000 metres"),
+            (["--distance", "nan"], "--distance is 0 to 1000000 metres"),
+            (["--loss", "1.1"], "use a number from 0 to 1, as in 0.1"),
+            (["--garbage", "often"], "use a number from 0 to 1, as in 0.1"),
+            (["--buffer-loss", "1e-1"], "use a number from 0 to 1, as in 0.1"),
+            (["--jitter", "5 ms"], "use seconds, as in 10 or 2.5, or 500ms, 2min"),
             (["--acl-packets", "0"], "--acl-packets is 1 at least"),
             (["--vanish-after", "soon"], "use seconds, as in 10 or 2.5, or 500ms, 2min"),
             (["--seed=-1"], "--seed"),
@@ -80,8 +124,18 @@ struct ControllerTests {
                 #"{"event":"disconnected",\#(members),"reason":"the host was cut off: it reads nothing any more"}"#
             ),
             (
-                .happened(.vanished(connection)), "3: the controller has vanished", #"{"event":"vanished",\#(members)}"#
+                .happened(.befell(connection, .vanished)), "3: the controller has vanished",
+                #"{"event":"vanished",\#(members)}"#
             ),
+            (
+                .happened(.befell(connection, .silent)), "3: the controller has fallen silent",
+                #"{"event":"silent",\#(members)}"#
+            ),
+            (
+                .happened(.befell(connection, .hardwareError)), "3: the controller has had a hardware error",
+                #"{"event":"hardwareError",\#(members)}"#
+            ),
+            (.happened(.airDied), "the air has died: nothing comes through any more", #"{"event":"airDied"}"#),
             (
                 .happened(.refused(.unix(path: "/tmp/hci"))),
                 "a host at unix:/tmp/hci was turned away: there are 256 already",

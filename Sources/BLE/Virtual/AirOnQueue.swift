@@ -15,14 +15,15 @@ package final class AirOnQueue: @unchecked Sendable {
 
     private let air: Air
     private let timer: any DispatchSourceTimer
-    private var seeds: SeededGenerator?
-    private var controllers: [UInt32: AttachedController] = [:]
+    /// Makes the controllers' generators where what happens by chance is to be the same each time.
+    private var seeds: SeededRandom?
+    private var controllers: [Int: AttachedController] = [:]
 
     /// - Parameter seed: makes what happens by chance the same each time; nil for what the system makes up.
     package init(label: String, seed: UInt64? = nil) {
         queue = DispatchQueue(label: "swift-ble.air.\(label)", qos: .userInitiated)
-        seeds = seed.map(SeededGenerator.init(seed:))
-        air = Air(now: AirOnQueue.now)
+        seeds = seed.map(SeededRandom.init(seed:))
+        air = Air(now: AirOnQueue.now, seed: seed ?? UInt64.random(in: 0...UInt64.max))
         timer = DispatchSource.makeTimerSource(queue: queue)
         timer.setEventHandler { [unowned self] in run() }
         timer.schedule(deadline: .distantFuture)
@@ -35,6 +36,15 @@ package final class AirOnQueue: @unchecked Sendable {
 
     private static var now: Instant { Instant(nanoseconds: DispatchTime.now().uptimeNanoseconds) }
 
+    /// How well radio packets get through. Used on the queue only.
+    package var conditions: RadioConditions {
+        get { air.conditions }
+        set {
+            air.conditions = newValue
+            run()
+        }
+    }
+
     /// Makes a controller in this process; what is returned is its host's end of HCI, on the host's queue.
     package func makeController(for hostQueue: DispatchQueue) -> any Transport {
         let (hostEnd, controllerEnd) = PipeTransport.makePair(hostQueue, queue)
@@ -46,19 +56,19 @@ package final class AirOnQueue: @unchecked Sendable {
     /// queue.
     ///
     /// - Parameters:
-    ///   - configure: changes what kind of controller it is.
+    ///   - configure: changes what kind of controller it is; it is told the controller's number.
     ///   - onEnd: is told once why the transport has ended.
     @discardableResult
     package func attach(
         _ transport: any Transport,
-        configure: (inout VirtualController.Configuration) -> Void = { _ in },
+        configure: (_ number: Int, inout VirtualController.Configuration) -> Void = { _, _ in },
         onEnd: @escaping @Sendable (TransportError) -> Void = { _ in }
     ) -> AttachedController {
-        var number: UInt32 = 1
+        var number = 1
         while controllers[number] != nil { number += 1 }
         let address = DeviceAddress(AirOnQueue.addressBase + UInt64(number), isRandom: false)
         var configuration = VirtualController.Configuration(address: address)
-        configure(&configuration)
+        configure(number, &configuration)
         let controller = VirtualController(
             configuration: configuration,
             air: air,
@@ -93,6 +103,12 @@ package final class AirOnQueue: @unchecked Sendable {
         remove(attached)
     }
 
+    /// Does something with a controller that its host has not asked for. Called on the queue.
+    func disturb(_ attached: AttachedController, _ action: (VirtualController) -> Void) {
+        action(attached.controller)
+        run()
+    }
+
     private func remove(_ attached: AttachedController) {
         guard controllers[attached.number] === attached else { return }
         controllers[attached.number] = nil
@@ -102,7 +118,7 @@ package final class AirOnQueue: @unchecked Sendable {
 
     private func nextGenerator() -> any RandomNumberGenerator {
         guard let seed = seeds?.next() else { return SystemRandomNumberGenerator() }
-        return SeededGenerator(seed: seed)
+        return SeededRandom(seed: seed)
     }
 
     /// Does what is due, and sets the timer for what is next.
@@ -116,13 +132,13 @@ package final class AirOnQueue: @unchecked Sendable {
 /// A controller on an ``AirOnQueue``, and its end of the transport to its host; used on the air's queue only.
 package final class AttachedController: @unchecked Sendable {
     /// Which of the air's controllers it is, from 1 on; free again once it has gone.
-    package let number: UInt32
+    package let number: Int
     package let address: DeviceAddress
-    let controller: VirtualController
-    let transport: any Transport
+    fileprivate let controller: VirtualController
+    fileprivate let transport: any Transport
 
     fileprivate init(
-        number: UInt32,
+        number: Int,
         address: DeviceAddress,
         controller: VirtualController,
         transport: any Transport

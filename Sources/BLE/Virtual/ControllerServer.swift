@@ -5,20 +5,38 @@ import VirtualController
 
 /// Serves controllers to other processes: each connection is a new one, and all are on one air.
 package final class ControllerServer: @unchecked Sendable {
-    /// What kind of controllers they are.
+    /// What kind of controllers they are, and what is wrong with them and with the air.
     package struct Configuration: Sendable {
-        /// How many octets an ACL packet may have: 27 to 251.
+        /// How many octets an ACL packet may have, 27 at least; nil for the usual.
         package var aclDataLength: UInt16?
-        /// How many ACL packets a controller holds.
+        /// How many ACL packets a controller holds; nil for the usual.
         package var aclPacketCount: UInt8?
-        /// When a controller vanishes, since its host connected.
-        package var vanishesAfter: Duration?
+        /// Whether packets take the time that they would on a radio.
+        package var pacesPackets = true
+        /// How far it is from each controller to the next one, in metres.
+        package var spacing = 0.0
+        package var conditions = RadioConditions.perfect
+        package var faults = ControllerFaults.none
+        /// When the air dies, since the server was made.
+        package var diesAfter: Duration?
+        /// When something befalls each controller, since its host connected.
+        package var mishaps: [Mishap: Duration] = [:]
         /// The folder into which each controller's HCI traffic is recorded.
         package var captureFolder: String?
         /// Makes what happens by chance the same each time.
         package var seed: UInt64?
 
         package init() {}
+    }
+
+    /// What befalls a controller.
+    package enum Mishap: String, CaseIterable, Sendable {
+        /// It takes what its host sends and says nothing any more.
+        case silent
+        /// It tells its host of a hardware error, and has forgotten everything.
+        case hardwareError
+        /// It is gone, and its host's connection with it.
+        case vanished
     }
 
     /// One connection of a host, and the controller that it was given.
@@ -40,8 +58,10 @@ package final class ControllerServer: @unchecked Sendable {
     package enum Event: Sendable {
         case connected(Connection)
         case disconnected(Connection, TransportError)
-        /// The controller has vanished, as was configured.
-        case vanished(Connection)
+        /// Something has befallen the controller, as was configured.
+        case befell(Connection, Mishap)
+        /// The air has died, as was configured.
+        case airDied
         /// There are as many controllers as there may be; a host was turned away.
         case refused(ListeningAddress)
         /// The connection is not recorded.
@@ -63,6 +83,11 @@ package final class ControllerServer: @unchecked Sendable {
         self.configuration = configuration
         self.onEvent = onEvent
         air = AirOnQueue(label: "served", seed: configuration.seed)
+        air.queue.async { [air] in air.conditions = configuration.conditions }
+        perform(after: configuration.diesAfter) { server in
+            server.air.conditions.isDead = true
+            server.onEvent(.airDied)
+        }
     }
 
     /// Lets hosts connect.
@@ -100,23 +125,36 @@ package final class ControllerServer: @unchecked Sendable {
         let recording = record(transport, number)
         let attached = air.attach(
             (try? recording.get()) ?? transport,
-            configure: { configure(&$0) },
+            configure: { configure($0, &$1) },
             onEnd: { [weak self] in self?.disconnected(number, $0) }
         )
         let connection = Connection(number: number, address: attached.address, listener: listener)
         connections[number] = Served(connection: connection, controller: attached)
         onEvent(.connected(connection))
         if case .failure(let error) = recording { onEvent(.notRecorded(connection, error)) }
-        perform(after: configuration.vanishesAfter, on: number) { server, served in
-            server.connections[number] = nil
-            server.air.detach(served.controller)
-            server.onEvent(.vanished(served.connection))
+        air.disturb(attached) { $0.faults = configuration.faults }
+        for mishap in Mishap.allCases {
+            perform(after: configuration.mishaps[mishap]) { $0.suffer(mishap, number) }
         }
     }
 
-    private func configure(_ controller: inout VirtualController.Configuration) {
+    private func configure(_ place: Int, _ controller: inout VirtualController.Configuration) {
         if let length = configuration.aclDataLength { controller.aclDataLength = length }
         if let count = configuration.aclPacketCount { controller.aclPacketCount = count }
+        controller.pacesPackets = configuration.pacesPackets
+        controller.position = Position(x: Double(place - 1) * configuration.spacing, y: 0)
+    }
+
+    private func suffer(_ mishap: Mishap, _ number: Int) {
+        guard let served = connections[number] else { return }
+        switch mishap {
+        case .silent: air.disturb(served.controller) { $0.faults.isSilent = true }
+        case .hardwareError: air.disturb(served.controller) { $0.failWithHardwareError(code: 0) }
+        case .vanished:
+            connections[number] = nil
+            air.detach(served.controller)
+        }
+        onEvent(.befell(served.connection, mishap))
     }
 
     /// The transport with all that passes through it recorded, where that is wanted.
@@ -133,16 +171,10 @@ package final class ControllerServer: @unchecked Sendable {
         onEvent(.disconnected(served.connection, error))
     }
 
-    /// Does something with a connection some time after it was made, if it is still there.
-    private func perform(
-        after delay: Duration?,
-        on number: Int,
-        _ action: @escaping @Sendable (ControllerServer, Served) -> Void
-    ) {
+    private func perform(after delay: Duration?, _ action: @escaping @Sendable (ControllerServer) -> Void) {
         guard let delay else { return }
         air.queue.asyncAfter(deadline: .now() + .nanoseconds(Int(delay.wholeNanoseconds))) { [weak self] in
-            guard let self, let served = connections[number] else { return }
-            action(self, served)
+            if let self { action(self) }
         }
     }
 

@@ -25,7 +25,9 @@ struct Controller: AsyncParsableCommand {
     )
     var listen: [ListeningAddress] = []
 
-    @OptionGroup var kind: ControllerOptions
+    @OptionGroup(title: "Kind") var kind: ControllerOptions
+
+    @OptionGroup(title: "Faults") var faults: FaultOptions
 
     @Option(help: ArgumentHelp("Record each controller's HCI traffic into this folder (btsnoop).", valueName: "folder"))
     var capture: String?
@@ -33,14 +35,8 @@ struct Controller: AsyncParsableCommand {
     @Flag(help: "Print lines of JSON.")
     var json = false
 
-    func validate() throws {
-        try kind.validate()
-    }
-
     func run() async throws {
         if let capture { try File.makeFolder(capture) }
-        var configuration = kind.configuration
-        configuration.captureFolder = capture
         let (events, continuation) = AsyncStream<ControllerServer.Event>.makeStream(
             bufferingPolicy: .bufferingNewest(4096)
         )
@@ -58,41 +54,15 @@ struct Controller: AsyncParsableCommand {
         await uncancelled { await server.close() }
     }
 
-    private func tell(_ line: ControllerLine) throws {
-        if json { try Output.standard.json(line.json) } else { try Output.standard.line(line.text) }
-    }
-}
-
-/// What kind of controllers are served.
-struct ControllerOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("How many octets an ACL packet may have: 27 to 251.", valueName: "octets"))
-    var aclLength: UInt16?
-
-    @Option(help: ArgumentHelp("How many ACL packets a controller holds.", valueName: "count"))
-    var aclPackets: UInt8?
-
-    @Option(
-        help: ArgumentHelp("Controllers vanish so long after their host has connected.", valueName: "s"),
-        transform: { try Seconds(argument: $0) }
-    )
-    var vanishAfter: Seconds?
-
-    @Option(help: ArgumentHelp("Makes what happens by chance the same each time.", valueName: "number"))
-    var seed: UInt64?
-
-    func validate() throws {
-        if let aclLength, !(27...251).contains(aclLength) {
-            throw ValidationError("--acl-length is 27 to 251 octets")
-        }
-        if aclPackets == 0 { throw ValidationError("--acl-packets is 1 at least") }
-    }
-
     var configuration: ControllerServer.Configuration {
         var configuration = ControllerServer.Configuration()
-        configuration.aclDataLength = aclLength
-        configuration.aclPacketCount = aclPackets
-        configuration.vanishesAfter = vanishAfter?.duration
-        configuration.seed = seed
+        kind.apply(to: &configuration)
+        faults.apply(to: &configuration)
+        configuration.captureFolder = capture
         return configuration
+    }
+
+    private func tell(_ line: ControllerLine) throws {
+        if json { try Output.standard.json(line.json) } else { try Output.standard.line(line.text) }
     }
 }

@@ -13,7 +13,11 @@ enum ControllerLine {
         case .happened(.connected(let connection)):
             "\(connection.number): a host has connected to \(connection.listener); its controller is \(connection.address)"
         case .happened(.disconnected(let connection, let error)): "\(connection.number): \(error.ofHost)"
-        case .happened(.vanished(let connection)): "\(connection.number): the controller has vanished"
+        case .happened(.befell(let connection, .silent)): "\(connection.number): the controller has fallen silent"
+        case .happened(.befell(let connection, .hardwareError)):
+            "\(connection.number): the controller has had a hardware error"
+        case .happened(.befell(let connection, .vanished)): "\(connection.number): the controller has vanished"
+        case .happened(.airDied): "the air has died: nothing comes through any more"
         case .happened(.refused(let listener)):
             "a host at \(listener) was turned away: there are \(ControllerServer.connectionLimit) already"
         case .happened(.notRecorded(let connection, let error)): "\(connection.number): not recorded: \(error)"
@@ -26,7 +30,8 @@ enum ControllerLine {
         case .happened(.connected(let connection)): ControllerLine.json("connected", connection)
         case .happened(.disconnected(let connection, let error)):
             ControllerLine.json("disconnected", connection, reason: error.ofHost)
-        case .happened(.vanished(let connection)): ControllerLine.json("vanished", connection)
+        case .happened(.befell(let connection, let mishap)): ControllerLine.json(mishap.rawValue, connection)
+        case .happened(.airDied): ["event": "airDied"]
         case .happened(.refused(let listener)): ["event": "refused", "listener": .string("\(listener)")]
         case .happened(.notRecorded(let connection, let error)):
             ControllerLine.json("notRecorded", connection, reason: "\(error)")
