@@ -243,7 +243,11 @@ class Central(hosts.BumbleHost):
     """Scans and connects."""
 
     def __init__(
-        self, adapter: str, name: str = "Bumble central", address: str = "F0:0A:0B:0C:0D:0E", settings: dict | None = None
+        self,
+        adapter: str,
+        name: str = "Bumble central",
+        address: str = "F0:0A:0B:0C:0D:0E",
+        settings: dict | None = None,
     ):
         super().__init__(adapter, name, address, settings)
 

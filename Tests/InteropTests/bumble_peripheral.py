@@ -357,8 +357,8 @@ class Peripheral(hosts.BumbleHost):
 
 
 def fragments(data: bytes, length: int) -> list[tuple[int, bytes]]:
-    """The parts in which long data are set, each with its operation: 0x01 is the first, 0x00 one in the middle, 0x02 the
-    last, 0x03 all (Vol 4, Part E, 7.8.54)."""
+    """The parts in which long data are set, each with its operation: 0x01 is the first, 0x00 one in the middle, 0x02
+    the last, 0x03 all (Vol 4, Part E, 7.8.54)."""
     parts = [data[start : start + length] for start in range(0, len(data), length)]
     if len(parts) == 1:
         return [(3, data)]

@@ -245,7 +245,7 @@ async def scan_options(world: World):
 
 @test(
     "scan joins extended advertising data, as much as there can be",
-    presets=("DEFAULT", "LAIRD_BL654", "INTEL_BE200"),
+    presets=("DEFAULT", "LAIRD_BL654", "INTEL_BE200", "OURS"),
 )
 async def scan_extended(world: World):
     async with world.peripheral() as peripheral:

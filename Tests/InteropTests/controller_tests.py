@@ -2,14 +2,16 @@
 
 import asyncio
 import contextlib
+import dataclasses
 import random
 import signal
 from pathlib import Path
+from types import SimpleNamespace
 
 import bumble_peripheral as bumble
 from bumble_central import Central
-from controllers import connect_when_listening
-from harness import World, expect, test
+from controllers import PRESETS, connect_when_listening
+from harness import BumblePeer, ServedPeer, World, expect, stream_values, test
 from meeting import PERIPHERAL, converse, two_hosts
 
 GARBAGE = {
@@ -47,6 +49,12 @@ async def served(world: World, *arguments: str):
         outcome = await process.interrupt(signal.SIGTERM)
         outcome.succeeded()
         assert not outcome.errors.strip(), outcome.errors
+
+
+def at(world: World, adapter: str) -> World:
+    """The world whose controllers are at another adapter."""
+    port = int(adapter.rsplit(":", 1)[1])
+    return dataclasses.replace(world, controllers=SimpleNamespace(hci_port=port, preset=PRESETS["OURS"]))
 
 
 @test("clients of ble controller that send garbage, or vanish in the middle, harm nobody else", presets=("OURS",))
@@ -136,12 +144,106 @@ async def wrong_arguments(world: World):
         (("--acl-length", "26"), "acl-length"),
         (("--acl-packets", "0"), "acl-packets"),
         (("--vanish-after", "never"), "never"),
+        (("--loss", "2"), "from 0 to 1"),
+        (("--garbage", "some"), "some"),
+        (("--latency", "5 minutes"), "5 minutes"),
+        (("--distance=-1",), "distance"),
         (("--seed", "dice"), "dice"),
         (("--capture", "/nonexistent/captures"), "/nonexistent/captures"),
     ):
         arguments = arguments if "--listen" in arguments else ("--listen", "tcp:127.0.0.1:0", *arguments)
         outcome = await world.tool.run("controller", *arguments, capture=False, machine_readable=False, deadline=10)
         outcome.failed(*mentioned)
+
+
+@test("values arrive whole and in order over an air that loses, delays and spreads packets", presets=())
+async def lossy_air(world: World):
+    async with served(world, "--loss", "0.2", "--latency", "2ms", "--jitter", "3ms", "--seed", "1") as (adapter, _):
+        async with two_hosts(adapter) as (central, peripheral):
+            link = await central.connect(PERIPHERAL)
+            expect(await link.table(), await peripheral.table(), "table")
+            await converse(link, peripheral)
+            await link.disconnect()
+        async with ServedPeer(at(world, adapter)) as peer:
+            arguments = ("subscribe", peer.address, bumble.NOTIFY, "--count", "200")
+            async with world.tool.start(*arguments, adapter=adapter) as process:
+                await peer.subscribed()
+                values = stream_values(200)
+                await peer.send(bumble.NOTIFY, values)
+                outcome = (await process.ended(30)).succeeded()
+            expect([bytes.fromhex(event["value"]) for event in outcome.events], values, "notifications")
+
+
+@test("the smallest buffers that controllers may have carry all", presets=())
+async def small_buffers(world: World):
+    async with (
+        served(world, "--acl-length", "27", "--acl-packets", "1", "--no-pacing") as (adapter, _),
+        two_hosts(adapter) as (central, peripheral),
+    ):
+        link = await central.connect(PERIPHERAL)
+        await converse(link, peripheral, 1000)
+
+
+@test("links over an air that dies end when their supervision timeouts run out", presets=())
+async def dead_air(world: World):
+    async with (
+        served(world, "--dead-after", "2s") as (adapter, process),
+        two_hosts(adapter) as (central, peripheral),
+    ):
+        link = await central.connect(PERIPHERAL)
+        await peripheral.connections.get()
+        await process.event("airDied")
+        expect(await link.disconnected, 0x08, "the central's reason")
+        expect(await peripheral.disconnections.get(), 0x08, "the peripheral's reason")
+
+
+@test("controllers that are far from each other do not hear each other", presets=())
+async def distance(world: World):
+    signals = []
+    for metres, audible in (("1", True), ("30", True), ("100000", False)):
+        async with served(world, "--distance", metres) as (adapter, _):
+            async with BumblePeer(at(world, adapter)) as peer:
+                outcome = (await world.tool.run("scan", "--duration", "0.5", adapter=adapter)).succeeded()
+                assert bool(outcome.events) == audible, f"{len(outcome.events)} events at {metres} m"
+                signals += [event["rssi"] for event in outcome.events if event["address"] == peer.address][:1]
+    assert signals[0] > signals[1], f"signals of {signals[0]} dBm at 1 m and {signals[1]} dBm at 30 m"
+
+
+@test("ble scan and ble serve go on after hardware errors of their controllers", presets=())
+async def hardware_errors(world: World):
+    async with (
+        served(world, "--hardware-error-after", "1s") as (adapter, process),
+        ServedPeer(at(world, adapter)) as peer,
+        world.tool.start("scan", "--duplicates", "--duration", "20", adapter=adapter) as scan,
+    ):
+        await scan.event("advertisement", address=peer.address)
+        for _ in range(2):
+            await process.event("hardwareError")
+        scan.consumed = len(scan.events)
+        await scan.event("advertisement", address=peer.address)
+        async with asyncio.timeout(10):
+            while "resetting" not in scan.errors:
+                await asyncio.sleep(0.01)
+        await scan.interrupt()
+
+
+@test("ble ends, and does not crash, whatever its controller does", presets=(), deadline=120)
+async def faulty_controllers(world: World):
+    for arguments in (
+        ("--garbage", "0.3"), ("--truncation", "0.1"), ("--completion-loss", "0.1"), ("--completion-delay", "20ms"),
+        ("--buffer-loss", "0.2"), ("--silent-after", "300ms"), ("--vanish-after", "300ms"),
+        ("--garbage", "0.2", "--truncation", "0.2", "--completion-loss", "0.05", "--buffer-loss", "0.05"),
+    ):  # fmt: skip
+        async with served(world, *arguments, "--seed", "5") as (adapter, _):
+            outcomes = await asyncio.gather(
+                *(
+                    world.tool.run(*command, adapter=adapter, capture=False, timeout=1, deadline=60)
+                    for command in (("info",), ("scan", "--duration", "0.5"), ("explore", "F0:DE:AD:00:00:01"))
+                )
+            )
+            for outcome in outcomes:
+                assert outcome.status >= 0, f"{outcome.command} on {arguments}: signal {-outcome.status}"
+                assert "crashed" not in outcome.errors, outcome.errors[:200]
 
 
 @test("ble controller vanishes when it is asked to", presets=())

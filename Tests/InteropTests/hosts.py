@@ -27,8 +27,8 @@ gatt_server.IncludedServiceDeclaration = IncludedServiceDeclaration
 
 
 class Device(Device):
-    """Bumble's peripheral answers for a bond of legacy pairing with the key that its central gave it; it is to be the key
-    that it gave its central (Vol 3, Part H, 2.4.4.2)."""
+    """Bumble's peripheral answers for a bond of legacy pairing with the key that its central gave it; it is to be the
+    key that it gave its central (Vol 3, Part H, 2.4.4.2)."""
 
     async def get_long_term_key(self, connection_handle: int, rand: bytes, ediv: int) -> bytes | None:
         connection = self.lookup_connection(connection_handle)

@@ -21,6 +21,7 @@ import central_tests  # noqa: F401, I001  (tests register themselves)
 import server_tests  # noqa: F401
 import recovery_tests  # noqa: F401
 import input_tests  # noqa: F401
+import bumble_tests  # noqa: F401
 import controller_tests  # noqa: F401
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -99,6 +100,7 @@ class Runner:
             if isinstance(caught, TimeoutError):
                 words = f"not done within {test.deadline} s" if limit.expired() else "what was waited for did not come"
                 error = AssertionError(words).with_traceback(caught.__traceback__)
+                error.__cause__ = caught.__context__
         controllers = world.controllers if world is not None else None
         return error, isinstance(controllers, Rootcanal) and controllers.has_crashed
 
@@ -133,9 +135,14 @@ def describe(error: BaseException, verbose: bool) -> list[str]:
     if verbose:
         return "".join(traceback.format_exception(error)).splitlines()
     kind = "" if isinstance(error, AssertionError) else f"{type(error).__name__}: "
-    places = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.endswith("_tests.py")]
+    places = [frame for frame in frames(error) if frame.filename.endswith("_tests.py")]
     where = f" ({Path(places[-1].filename).name}:{places[-1].lineno})" if places else ""
     return f"{kind}{error}{where}".splitlines() or [kind]
+
+
+def frames(error: BaseException | None) -> list[traceback.FrameSummary]:
+    """Where an error came from, and the errors that it was caused by."""
+    return [] if error is None else [*traceback.extract_tb(error.__traceback__), *frames(error.__cause__)]
 
 
 def chosen_tests(options) -> list:
