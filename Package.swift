@@ -165,6 +165,17 @@ let package = Package(
             swiftSettings: engine
         ),
         .testTarget(
+            name: "CoreBluetoothTests",
+            dependencies: ["CoreBluetooth", "GATT", "ATT", "BluetoothTypes"],
+            swiftSettings: engine
+        ),
+        // The same apps' source again, as Swift 5 compiles it.
+        .testTarget(
+            name: "CoreBluetoothSwift5Tests",
+            dependencies: ["CoreBluetooth"],
+            swiftSettings: strict + [.swiftLanguageMode(.v5)]
+        ),
+        .testTarget(
             name: "ReplayTests",
             dependencies: ["Capture", "HCI", "L2CAP", "ATT", "ByteCoding", "BluetoothTypes"],
             swiftSettings: engine

@@ -13,14 +13,10 @@ open class CBL2CAPChannel: NSObject, @unchecked Sendable {
     public let outputStream: OutputStream!
     public let psm: CBL2CAPPSM
 
-    init(peer: CBPeer, psm: CBL2CAPPSM, inputStream: InputStream, outputStream: OutputStream) {
+    init(peer: CBPeer, psm: CBL2CAPPSM, streams: ChannelStreams) {
         self.peer = peer
         self.psm = psm
-        self.inputStream = inputStream
-        self.outputStream = outputStream
-    }
-
-    convenience init(peer: CBPeer, psm: CBL2CAPPSM, engine: any ChannelEngine) {
-        self.init(peer: peer, psm: psm, inputStream: InputStream(data: Data()), outputStream: OutputStream.toMemory())
+        inputStream = streams.input
+        outputStream = streams.output
     }
 }

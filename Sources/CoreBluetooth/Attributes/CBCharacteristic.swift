@@ -8,7 +8,10 @@ open class CBCharacteristic: CBAttribute, @unchecked Sendable {
         weak var service: CBService?
         var properties: CBCharacteristicProperties
         var permissions: CBAttributePermissions = []
+        /// What was read of a remote characteristic; what a local one is declared with, nil where the app answers.
         var value: Data?
+        /// What an app keeps in a published characteristic that it answers for itself.
+        var keptValue: Data?
         var descriptors: [CBDescriptor]?
         var isNotifying = false
         var subscribedCentrals: [CBCentral] = []
@@ -71,13 +74,13 @@ open class CBCharacteristic: CBAttribute, @unchecked Sendable {
 /// Once it is published only ``value`` can be changed, where it is the app's own.
 open class CBMutableCharacteristic: CBCharacteristic, @unchecked Sendable {
     public init(
-        type UUID: CBUUID,
+        type uuid: CBUUID,
         properties: CBCharacteristicProperties,
         value: Data?,
         permissions: CBAttributePermissions
     ) {
         super.init(
-            uuid: UUID,
+            uuid: uuid,
             content: Content(properties: properties, permissions: permissions, value: value),
             discovered: nil
         )
@@ -98,8 +101,13 @@ open class CBMutableCharacteristic: CBCharacteristic, @unchecked Sendable {
     }
 
     open override var value: Data? {
-        get { super.value }
-        set { change(evenIf: .answeredByApp) { $0.value = newValue } }
+        get { content.withLock { $0.keptValue ?? $0.value } }
+        set {
+            change(evenIf: .answeredByApp) { content in
+                if content.publication == .none { content.value = newValue }
+                content.keptValue = newValue
+            }
+        }
     }
 
     open override var descriptors: [CBDescriptor]? {
@@ -118,6 +126,9 @@ open class CBMutableCharacteristic: CBCharacteristic, @unchecked Sendable {
         }
         if !isChanged { Misuse.report("\(self) is published and cannot be changed") }
     }
+
+    /// The value with which the host answers; nil where the app does.
+    var cachedValue: Data? { content.withLock { $0.value } }
 
     func setPublished(_ isPublished: Bool) {
         content.withLock { content in

@@ -55,20 +55,20 @@ open class CBDescriptor: CBAttribute, @unchecked Sendable {
 ///
 /// The other descriptors that characteristics need are made by the host.
 open class CBMutableDescriptor: CBDescriptor, @unchecked Sendable {
-    /// - Precondition: `UUID` is 2901 and `value` a `String`, or 2904 and `Data`.
-    public init(type UUID: CBUUID, value: Any?) {
-        switch UUID.value {
+    /// - Precondition: `uuid` is 2901 and `value` a `String`, or 2904 and `Data`.
+    public init(type uuid: CBUUID, value: Any?) {
+        switch uuid.value {
         case .characteristicUserDescription where value is String: break
         case .characteristicPresentationFormat where value is Data: break
         case .characteristicUserDescription: Misuse.raise("The value of a User Description must be a string")
         case .characteristicPresentationFormat: Misuse.raise("The value of a Presentation Format must be data")
         default:
             Misuse.raise(
-                "Descriptor \(UUID.uuidString) cannot be made by apps: only User Description (2901) and Presentation Format "
+                "Descriptor \(uuid.uuidString) cannot be made by apps: only User Description (2901) and Presentation Format "
                     + "(2904) can"
             )
         }
-        super.init(uuid: UUID, handle: nil, characteristic: nil, value: value)
+        super.init(uuid: uuid, handle: nil, characteristic: nil, value: value)
     }
 
     /// The value as it is published.

@@ -44,8 +44,8 @@ open class CBService: CBAttribute, @unchecked Sendable {
 ///
 /// Once it has been given to the manager it cannot be changed: changes are dropped, and a line on standard error says so.
 open class CBMutableService: CBService, @unchecked Sendable {
-    public init(type UUID: CBUUID, primary isPrimary: Bool) {
-        super.init(uuid: UUID, isPrimary: isPrimary, range: nil, peripheral: nil)
+    public init(type uuid: CBUUID, primary isPrimary: Bool) {
+        super.init(uuid: uuid, isPrimary: isPrimary, range: nil, peripheral: nil)
     }
 
     /// Services that are published before this one.

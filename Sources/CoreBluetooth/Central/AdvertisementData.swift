@@ -1,3 +1,6 @@
+// swift-format-ignore-file: AlwaysUseLowerCamelCase
+// The constants have the names that Apple gave them.
+
 import BluetoothTypes
 import ByteCoding
 import Foundation

@@ -13,12 +13,12 @@ public protocol CBCentralManagerDelegate: NSObjectProtocol {
 
     /// A peripheral was heard. An app that wants to connect to it keeps it.
     ///
-    /// - Parameter RSSI: in dBm; 127 where it is not known.
+    /// - Parameter rssi: in dBm; 127 where it is not known.
     func centralManager(
         _ central: CBCentralManager,
         didDiscover peripheral: CBPeripheral,
         advertisementData: [String: Any],
-        rssi RSSI: NSNumber
+        rssi: NSNumber
     )
 
     func centralManager(_ central: CBCentralManager, didConnect peripheral: CBPeripheral)
@@ -63,7 +63,7 @@ extension CBCentralManagerDelegate {
         _ central: CBCentralManager,
         didDiscover peripheral: CBPeripheral,
         advertisementData: [String: Any],
-        rssi RSSI: NSNumber
+        rssi: NSNumber
     ) {}
 
     public func centralManager(_ central: CBCentralManager, didConnect peripheral: CBPeripheral) {}

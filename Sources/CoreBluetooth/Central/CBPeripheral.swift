@@ -255,13 +255,13 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
     }
 
     /// Opens an L2CAP channel to a service of the peripheral; see ``CBPeripheralDelegate/peripheral(_:didOpen:error:)``.
-    open func openL2CAPChannel(_ PSM: CBL2CAPPSM) {
+    open func openL2CAPChannel(_ psm: CBL2CAPPSM) {
         guard acceptsCommands() else { return }
         engine?.openChannel(
-            PSM,
+            psm,
             to: identifier,
             answer { peripheral, result in
-                let channel = (try? result.get()).map { CBL2CAPChannel(peer: peripheral, psm: PSM, engine: $0) }
+                let channel = (try? result.get()).map { CBL2CAPChannel(peer: peripheral, psm: psm, streams: $0) }
                 let error = peripheral.take(result) { _, _ in }
                 peripheral.tell { $0.peripheral(peripheral, didOpen: channel, error: error) }
             }

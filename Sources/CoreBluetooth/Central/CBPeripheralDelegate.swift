@@ -13,8 +13,8 @@ public protocol CBPeripheralDelegate: NSObjectProtocol {
     /// Never called; see ``peripheral(_:didReadRSSI:error:)``.
     func peripheralDidUpdateRSSI(_ peripheral: CBPeripheral, error: (any Error)?)
 
-    /// - Parameter RSSI: in dBm; 127 where it is not known.
-    func peripheral(_ peripheral: CBPeripheral, didReadRSSI RSSI: NSNumber, error: (any Error)?)
+    /// - Parameter rssi: in dBm; 127 where it is not known.
+    func peripheral(_ peripheral: CBPeripheral, didReadRSSI rssi: NSNumber, error: (any Error)?)
 
     func peripheral(_ peripheral: CBPeripheral, didDiscoverServices error: (any Error)?)
 
@@ -72,7 +72,7 @@ extension CBPeripheralDelegate {
 
     public func peripheralDidUpdateRSSI(_ peripheral: CBPeripheral, error: (any Error)?) {}
 
-    public func peripheral(_ peripheral: CBPeripheral, didReadRSSI RSSI: NSNumber, error: (any Error)?) {}
+    public func peripheral(_ peripheral: CBPeripheral, didReadRSSI rssi: NSNumber, error: (any Error)?) {}
 
     public func peripheral(_ peripheral: CBPeripheral, didDiscoverServices error: (any Error)?) {}
 

@@ -105,7 +105,7 @@ protocol CentralEngine: AnyObject, Sendable {
     func openChannel(
         _ psm: CBL2CAPPSM,
         to peripheral: UUID,
-        _ completion: @escaping Completion<any ChannelEngine>
+        _ completion: @escaping Completion<ChannelStreams>
     )
 }
 

@@ -49,7 +49,7 @@ enum PeripheralEvent: Sendable {
     case configured(RemoteCentral, AttributeHandle, ClientConfiguration)
     case mtuChanged(RemoteCentral)
     case disconnected(UUID)
-    case channelOpened(RemoteCentral, CBL2CAPPSM, Result<any ChannelEngine, EngineError>)
+    case channelOpened(RemoteCentral, CBL2CAPPSM, Result<ChannelStreams, EngineError>)
 }
 
 /// A central that is connected to this host.

@@ -1,3 +1,6 @@
+// swift-format-ignore-file: AlwaysUseLowerCamelCase
+// The constants have the names that Apple gave them.
+
 import Foundation
 
 /// The domain of ``CBATTError``.
@@ -10,6 +13,12 @@ public struct CBATTError: _BridgedStoredNSError {
     public init(_nsError error: NSError) {
         precondition(error.domain == CBATTErrorDomain)
         _nsError = error
+    }
+
+    /// By domain and code; the hash of Foundation's own error never returns on Linux.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(_nsError.domain)
+        hasher.combine(_nsError.code)
     }
 
     public static var errorDomain: String { CBATTErrorDomain }

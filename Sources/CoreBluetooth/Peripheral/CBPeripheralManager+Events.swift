@@ -25,7 +25,7 @@ extension CBPeripheralManager {
         case .disconnected(let identifier): disconnected(identifier)
         case .channelOpened(let remote, let psm, let result):
             let peer = central(remote)
-            let channel = (try? result.get()).map { CBL2CAPChannel(peer: peer, psm: psm, engine: $0) }
+            let channel = (try? result.get()).map { CBL2CAPChannel(peer: peer, psm: psm, streams: $0) }
             delegate?.peripheralManager(self, didOpen: channel, error: result.error)
         }
     }

@@ -232,11 +232,11 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
     }
 
     /// Listens no more; channels that are open stay so.
-    open func unpublishL2CAPChannel(_ PSM: CBL2CAPPSM) {
+    open func unpublishL2CAPChannel(_ psm: CBL2CAPPSM) {
         guard acceptsCommands() else { return }
-        engine?.unpublishChannel(PSM) { [weak self] result in
+        engine?.unpublishChannel(psm) { [weak self] result in
             self?.onQueue { manager in
-                manager.delegate?.peripheralManager(manager, didUnpublishL2CAPChannel: PSM, error: result.error)
+                manager.delegate?.peripheralManager(manager, didUnpublishL2CAPChannel: psm, error: result.error)
             }
         }
     }

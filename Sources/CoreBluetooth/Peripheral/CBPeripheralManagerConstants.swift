@@ -1,3 +1,6 @@
+// swift-format-ignore-file: AlwaysUseLowerCamelCase
+// The constants have the names that Apple gave them.
+
 import Foundation
 
 /// An `NSNumber`, a Boolean: whether the user is told when Bluetooth is off. There is nobody to be told here.

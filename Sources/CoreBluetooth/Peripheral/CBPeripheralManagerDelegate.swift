@@ -41,13 +41,13 @@ public protocol CBPeripheralManagerDelegate: NSObjectProtocol {
 
     func peripheralManager(
         _ peripheral: CBPeripheralManager,
-        didPublishL2CAPChannel PSM: CBL2CAPPSM,
+        didPublishL2CAPChannel psm: CBL2CAPPSM,
         error: (any Error)?
     )
 
     func peripheralManager(
         _ peripheral: CBPeripheralManager,
-        didUnpublishL2CAPChannel PSM: CBL2CAPPSM,
+        didUnpublishL2CAPChannel psm: CBL2CAPPSM,
         error: (any Error)?
     )
 
@@ -94,13 +94,13 @@ extension CBPeripheralManagerDelegate {
 
     public func peripheralManager(
         _ peripheral: CBPeripheralManager,
-        didPublishL2CAPChannel PSM: CBL2CAPPSM,
+        didPublishL2CAPChannel psm: CBL2CAPPSM,
         error: (any Error)?
     ) {}
 
     public func peripheralManager(
         _ peripheral: CBPeripheralManager,
-        didUnpublishL2CAPChannel PSM: CBL2CAPPSM,
+        didUnpublishL2CAPChannel psm: CBL2CAPPSM,
         error: (any Error)?
     ) {}
 

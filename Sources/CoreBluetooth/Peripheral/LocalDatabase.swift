@@ -74,7 +74,8 @@ extension CBMutableService {
     /// Whether a characteristic has a value, which the host answers with, and yet could be written or notified.
     var hasCachedValueThatChanges: Bool {
         (characteristics ?? []).contains { characteristic in
-            guard let characteristic = characteristic as? CBMutableCharacteristic, characteristic.value != nil else {
+            guard let characteristic = characteristic as? CBMutableCharacteristic, characteristic.cachedValue != nil
+            else {
                 return false
             }
             let readOnly: CBCharacteristicProperties = [.read, .broadcast, .extendedProperties]
@@ -123,7 +124,7 @@ extension CBMutableCharacteristic {
             uuid: uuid.value,
             properties: sent,
             permissions: AttributePermissions(permissions),
-            value: value.map { .stored(Array($0)) } ?? .handled,
+            value: cachedValue.map { .stored(Array($0)) } ?? .handled,
             descriptors: descriptors
         )
     }

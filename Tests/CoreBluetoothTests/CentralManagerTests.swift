@@ -1,0 +1,342 @@
+import BluetoothTypes
+import Foundation
+import Testing
+
+@testable import CoreBluetooth
+
+@Suite("A central manager")
+struct CentralManagerTests {
+    @Test("The state is unknown until the one callback, which never comes within init")
+    func firstState() {
+        let queue = DispatchQueue(label: "held")
+        queue.suspend()
+        let recorder = CentralFixture.Recorder()
+        let engine = ScriptedCentralEngine()
+        let manager = CBCentralManager(delegate: recorder, queue: queue, engine: engine)
+        engine.say(.stateChanged(.poweredOn))
+        #expect(manager.state == .unknown)
+        #expect(recorder.told.isEmpty)
+        queue.resume()
+        manager.deliveryQueue.sync {}
+        #expect(manager.state == .poweredOn)
+        engine.say(.stateChanged(.poweredOn))
+        manager.deliveryQueue.sync {}
+        #expect(recorder.told == ["state poweredOn"])
+    }
+
+    @Test("Restoring comes first, with peripherals and scan")
+    func restoring() throws {
+        let fixture = CentralFixture(state: nil)
+        let identifier = UUID()
+        fixture.engine.say(
+            .restored(
+                RestoredCentral(
+                    peripherals: [KnownPeripheral(identifier: identifier, name: nil)],
+                    scan: ScanRequest(services: ["180D"], allowsDuplicates: true)
+                )
+            )
+        )
+        fixture.say(.stateChanged(.poweredOn))
+        #expect(fixture.takeTold() == ["restore", "state poweredOn"])
+        let restored = fixture.recorder.restored
+        let peripherals = try #require(restored[CBCentralManagerRestoredStatePeripheralsKey] as? [CBPeripheral])
+        #expect(peripherals.map(\.identifier) == [identifier])
+        #expect(
+            restored[CBCentralManagerRestoredStateScanServicesKey] as? [CBUUID] == [CBUUID(string: "180D")]
+        )
+        let options = try #require(restored[CBCentralManagerRestoredStateScanOptionsKey] as? [String: Any])
+        #expect(options[CBCentralManagerScanOptionAllowDuplicatesKey] as? Bool == true)
+    }
+
+    @Test("The delegate is not kept alive, and the host ends with the manager")
+    func lifetime() {
+        let engine = ScriptedCentralEngine()
+        var recorder: CentralFixture.Recorder? = CentralFixture.Recorder()
+        var manager: CBCentralManager? = CBCentralManager(delegate: recorder, queue: nil, engine: engine)
+        weak let weakRecorder = recorder
+        weak let weakManager = manager
+        recorder = nil
+        #expect(weakRecorder == nil)
+        #expect(manager?.delegate == nil)
+        manager = nil
+        #expect(weakManager == nil)
+        #expect(engine.takeCalls() == [.stop])
+    }
+
+    @Test(
+        "Commands below poweredOn are dropped without a callback",
+        arguments: [CBManagerState.unknown, .resetting, .unsupported, .unauthorized, .poweredOff]
+    )
+    func commandsBelowPoweredOn(state: CBManagerState) {
+        let fixture = CentralFixture(state: state)
+        let peripheral = fixture.makePeripheral()
+        fixture.manager.scanForPeripherals(withServices: nil)
+        fixture.manager.stopScan()
+        fixture.manager.connect(peripheral)
+        fixture.manager.cancelPeripheralConnection(peripheral)
+        fixture.manager.registerForConnectionEvents()
+        #expect(!fixture.manager.isScanning)
+        #expect(peripheral.state == .disconnected)
+        #expect(fixture.takeCalls().isEmpty)
+        #expect(fixture.takeTold().isEmpty)
+    }
+
+    @Test("A scan is on at once; another one takes its place")
+    func scanning() {
+        let fixture = CentralFixture()
+        fixture.manager.scanForPeripherals(withServices: nil, options: nil)
+        #expect(fixture.manager.isScanning)
+        fixture.manager.scanForPeripherals(
+            withServices: [CBUUID(string: "180D")],
+            options: [
+                CBCentralManagerScanOptionAllowDuplicatesKey: true,
+                CBCentralManagerScanOptionSolicitedServiceUUIDsKey: [CBUUID(string: "180F")],
+            ]
+        )
+        #expect(
+            fixture.takeCalls() == [
+                .scan(ScanRequest()),
+                .scan(ScanRequest(services: ["180D"], solicitedServices: ["180F"], allowsDuplicates: true)),
+            ]
+        )
+        fixture.manager.stopScan()
+        #expect(!fixture.manager.isScanning)
+        #expect(fixture.takeCalls() == [.stopScan])
+    }
+
+    private func discovery(_ identifier: UUID, name: String? = nil, rssi: Int? = -40) -> CentralEvent {
+        .discovered(
+            Discovery(
+                identifier: identifier,
+                name: name,
+                advertisingData: AdvertisingData(),
+                isConnectable: true,
+                rssi: rssi,
+                time: 1
+            )
+        )
+    }
+
+    @Test("A peripheral that the app keeps stays one object; nothing is delivered after the scan")
+    func discovering() {
+        let fixture = CentralFixture()
+        let peripheral = fixture.makePeripheral()
+        let identifier = peripheral.identifier
+        fixture.say(discovery(identifier))
+        #expect(fixture.takeTold().isEmpty)
+        fixture.manager.scanForPeripherals(withServices: nil)
+        fixture.say(discovery(identifier))
+        fixture.say(discovery(identifier, name: "Polar H10", rssi: nil))
+        #expect(fixture.takeTold() == ["discovered -40", "name Polar H10", "discovered 127"])
+        #expect(peripheral.name == "Polar H10")
+        #expect(fixture.manager.retrievePeripherals(withIdentifiers: [identifier]).first === peripheral)
+        fixture.manager.stopScan()
+        fixture.say(discovery(identifier))
+        #expect(fixture.takeTold().isEmpty)
+    }
+
+    @Test("Only known peripherals are retrieved, and connected ones by service")
+    func retrieving() {
+        let fixture = CentralFixture()
+        let peripheral = fixture.makePeripheral()
+        #expect(fixture.manager.retrievePeripherals(withIdentifiers: [UUID()]).isEmpty)
+        #expect(
+            fixture.manager.retrieveConnectedPeripherals(withServices: [CBUUID(string: "1800")]).first === peripheral
+        )
+        #expect(fixture.manager.retrieveConnectedPeripherals(withServices: [CBUUID(string: "180D")]).isEmpty)
+        #expect(peripheral.state == .disconnected)
+    }
+
+    @Test("Managers have objects of their own, and take no other's")
+    func independence() {
+        let first = CentralFixture()
+        let second = CentralFixture()
+        let peripheral = first.makePeripheral()
+        second.engine.known = first.engine.known
+        let other = second.manager.retrievePeripherals(withIdentifiers: [peripheral.identifier])[0]
+        #expect(other !== peripheral)
+        #expect(other.identifier == peripheral.identifier)
+        second.manager.connect(peripheral)
+        #expect(second.takeCalls().isEmpty)
+        #expect(peripheral.state == .disconnected)
+    }
+
+    // MARK: Connections
+
+    @Test("Connecting is a state at once, and ends as the host says")
+    func connecting() {
+        let fixture = CentralFixture()
+        let peripheral = fixture.makePeripheral()
+        fixture.manager.connect(
+            peripheral,
+            options: [
+                CBConnectPeripheralOptionStartDelayKey: NSNumber(value: 2),
+                CBConnectPeripheralOptionEnableAutoReconnect: true,
+            ]
+        )
+        #expect(peripheral.state == .connecting)
+        #expect(
+            fixture.takeCalls() == [
+                .connect(peripheral.identifier, ConnectionRequest(delay: .seconds(2), reconnects: true))
+            ]
+        )
+        fixture.say(.connectionFailed(peripheral.identifier, .core(.connectionFailed)))
+        #expect(peripheral.state == .disconnected)
+        #expect((fixture.recorder.errors.first as? CBError)?.code == .connectionFailed)
+        fixture.manager.connect(peripheral)
+        fixture.say(.connected(peripheral.identifier, mtu: 185))
+        #expect(peripheral.state == .connected)
+        #expect(fixture.takeTold() == ["failed", "connected"])
+    }
+
+    @Test("A connected peripheral is connected again with another callback")
+    func connectingTwice() {
+        let fixture = CentralFixture()
+        let peripheral = fixture.connectedPeripheral()
+        fixture.manager.connect(peripheral)
+        #expect(fixture.takeTold() == ["connected"])
+        #expect(fixture.takeCalls().isEmpty)
+    }
+
+    @Test("A pending connection is taken back without an error, and what was made meanwhile is not delivered")
+    func cancelling() {
+        let fixture = CentralFixture()
+        let peripheral = fixture.makePeripheral()
+        fixture.manager.cancelPeripheralConnection(peripheral)
+        #expect(fixture.takeCalls().isEmpty)
+        fixture.manager.connect(peripheral)
+        fixture.manager.cancelPeripheralConnection(peripheral)
+        fixture.manager.cancelPeripheralConnection(peripheral)
+        #expect(peripheral.state == .disconnecting)
+        #expect(
+            fixture.takeCalls() == [
+                .connect(peripheral.identifier, ConnectionRequest()), .cancel(peripheral.identifier),
+            ]
+        )
+        fixture.say(.connected(peripheral.identifier, mtu: 23))
+        fixture.say(.disconnected(peripheral.identifier, Disconnection(error: nil, time: 1)))
+        #expect(fixture.takeTold() == ["disconnected disconnected false"])
+        #expect(fixture.recorder.errors.isEmpty)
+    }
+
+    @Test("A connection that is wanted while another still ends is made after it")
+    func reconnecting() {
+        let fixture = CentralFixture()
+        let peripheral = fixture.connectedPeripheral()
+        fixture.manager.cancelPeripheralConnection(peripheral)
+        fixture.manager.connect(peripheral)
+        #expect(fixture.takeCalls() == [.cancel(peripheral.identifier)])
+        fixture.say(.disconnected(peripheral.identifier, Disconnection(error: nil, time: 1)))
+        #expect(fixture.takeCalls() == [.connect(peripheral.identifier, ConnectionRequest())])
+        #expect(peripheral.state == .connecting)
+        fixture.say(.connected(peripheral.identifier, mtu: 23))
+        #expect(fixture.takeTold() == ["disconnected connecting false", "connected"])
+    }
+
+    @Test("A connection that the host makes again is said to be, and comes back")
+    func automaticReconnection() {
+        let fixture = CentralFixture()
+        let peripheral = fixture.connectedPeripheral()
+        fixture.say(
+            .disconnected(
+                peripheral.identifier,
+                Disconnection(error: .core(.connectionTimeout), isReconnecting: true, time: 1)
+            )
+        )
+        fixture.say(.connected(peripheral.identifier, mtu: 23))
+        #expect(fixture.takeTold() == ["disconnected connecting true", "connected"])
+        #expect((fixture.recorder.errors.first as? CBError)?.code == .connectionTimeout)
+    }
+
+    /// Has only the older form of the callback.
+    private final class OldDelegate: NSObject, CBCentralManagerDelegate {
+        var errors: [(any Error)?] = []
+        func centralManagerDidUpdateState(_ central: CBCentralManager) {}
+        func centralManager(
+            _ central: CBCentralManager,
+            didDisconnectPeripheral peripheral: CBPeripheral,
+            error: (any Error)?
+        ) {
+            errors.append(error)
+        }
+    }
+
+    @Test("A delegate with the older form of the disconnection is called in it")
+    func oldDisconnection() {
+        let fixture = CentralFixture()
+        let peripheral = fixture.connectedPeripheral()
+        let delegate = OldDelegate()
+        fixture.manager.delegate = delegate
+        fixture.say(
+            .disconnected(peripheral.identifier, Disconnection(error: .core(.peripheralDisconnected), time: 1))
+        )
+        #expect(delegate.errors.count == 1)
+        #expect((delegate.errors.first as? CBError)?.code == .peripheralDisconnected)
+    }
+
+    @Test("A peripheral that nobody keeps is let go, and its connection with it", arguments: [true, false])
+    func release(isConnected: Bool) {
+        let fixture = CentralFixture()
+        let identifier: UUID
+        do {
+            let peripheral = isConnected ? fixture.connectedPeripheral() : fixture.makePeripheral()
+            identifier = peripheral.identifier
+            if !isConnected { fixture.manager.connect(peripheral) }
+            _ = fixture.takeCalls()
+        }
+        #expect(fixture.takeCalls() == [.release(identifier)])
+    }
+
+    @Test("Connection events are asked for and delivered")
+    func connectionEvents() {
+        let fixture = CentralFixture()
+        let identifier = UUID()
+        fixture.manager.registerForConnectionEvents(options: [
+            .serviceUUIDs: [CBUUID(string: "180D")], .peripheralUUIDs: [identifier],
+        ])
+        fixture.manager.registerForConnectionEvents()
+        #expect(
+            fixture.takeCalls() == [
+                .connectionEvents(ConnectionEventFilter(services: ["180D"], peripherals: [identifier])),
+                .connectionEvents(nil),
+            ]
+        )
+        fixture.say(.connectionEvent(KnownPeripheral(identifier: identifier, name: nil), .peerConnected))
+        #expect(fixture.takeTold() == ["event peerConnected"])
+    }
+
+    // MARK: Power
+
+    @Test("Switched off: the scan and connections are gone, peripherals stay", arguments: [CBManagerState.poweredOff])
+    func poweredOff(state: CBManagerState) {
+        let fixture = CentralFixture()
+        let peripheral = fixture.connectedPeripheral()
+        _ = fixture.discover(peripheral)
+        fixture.manager.scanForPeripherals(withServices: nil)
+        _ = fixture.takeCalls()
+        fixture.say(.stateChanged(state))
+        #expect(!fixture.manager.isScanning)
+        #expect(peripheral.state == .disconnected)
+        #expect(peripheral.services == nil)
+        #expect(fixture.takeTold() == ["state poweredOff"])
+        fixture.say(.stateChanged(.poweredOn))
+        fixture.manager.connect(peripheral)
+        #expect(peripheral.state == .connecting)
+    }
+
+    @Test(
+        "Below poweredOff peripherals are no longer valid and are found anew",
+        arguments: [CBManagerState.resetting, .unsupported, .unauthorized, .unknown]
+    )
+    func belowPoweredOff(state: CBManagerState) {
+        let fixture = CentralFixture()
+        let peripheral = fixture.connectedPeripheral()
+        fixture.say(.stateChanged(state))
+        fixture.say(.stateChanged(.poweredOn))
+        _ = fixture.takeCalls()
+        fixture.manager.connect(peripheral)
+        #expect(fixture.takeCalls().isEmpty)
+        #expect(peripheral.state == .disconnected)
+        #expect(fixture.manager.retrievePeripherals(withIdentifiers: [peripheral.identifier]).first !== peripheral)
+    }
+}

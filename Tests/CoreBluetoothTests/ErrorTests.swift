@@ -1,0 +1,61 @@
+import ATT
+import Foundation
+import Testing
+
+@testable import CoreBluetooth
+
+@Suite("Errors as apps are given them")
+struct ErrorTests {
+    static let described: [(EngineError, String)] = [
+        (.core(.unknown), "Unknown error."),
+        (.core(.invalidParameters), "One or more parameters were invalid."),
+        (.core(.notConnected), "The specified device is not connected."),
+        (.core(.connectionTimeout), "The connection has timed out unexpectedly."),
+        (.core(.peripheralDisconnected), "The specified device has disconnected from us."),
+        (.core(.uuidNotAllowed), "The specified UUID is not allowed for this operation."),
+        (.core(.alreadyAdvertising), "Advertising has already started."),
+        (.core(.connectionFailed), "The connection has failed unexpectedly."),
+        (.core(.peerRemovedPairingInformation), "Peer removed pairing information"),
+        (
+            .core(.encryptionTimedOut),
+            "Failed to encrypt the connection, the connection has timed out unexpectedly."
+        ),
+        (.attribute(.readNotPermitted), "Reading is not permitted."),
+        (.attribute(.writeNotPermitted), "Writing is not permitted."),
+        (.attribute(.insufficientAuthentication), "Authentication is insufficient."),
+        (.attribute(.requestNotSupported), "The request is not supported."),
+        (.attribute(.invalidAttributeValueLength), "The value's length is invalid."),
+        (.attribute(.insufficientEncryption), "Encryption is insufficient."),
+        (.attribute(ErrorCode(rawValue: 0x80)), "Unknown ATT error."),
+    ]
+
+    @Test("They have Apple's descriptions", arguments: described)
+    func description(error: EngineError, expected: String) {
+        #expect(error.error.localizedDescription == expected)
+        #expect((error.error as NSError).localizedDescription == expected)
+        switch error {
+        case .core(let code): #expect((error.error as? CBError)?.code == code)
+        case .attribute(let code): #expect((error.error as? CBATTError)?.code.rawValue == Int(code.rawValue))
+        }
+    }
+
+    static let reasons: [(UInt8, CBError.Code?)] = [
+        (0x16, nil), (0x08, .connectionTimeout), (0x13, .peripheralDisconnected), (0x14, .peripheralDisconnected),
+        (0x15, .peripheralDisconnected), (0x3E, .connectionFailed), (0x06, .peerRemovedPairingInformation),
+        (0x09, .connectionLimitReached), (0x3D, .connectionFailed),
+    ]
+
+    @Test("The controller's reasons for a link's end become error codes", arguments: reasons)
+    func reason(controllerError: UInt8, expected: CBError.Code?) {
+        #expect(CBError.Code(controllerError: controllerError) == expected)
+    }
+
+    @Test("Errors without a description of their own still have one")
+    func plain() {
+        #expect(CBError(.connectionTimeout).userInfo.isEmpty)
+        #expect(!CBError(.connectionTimeout).localizedDescription.isEmpty)
+        #expect(CBError(.notConnected) == CBError(.notConnected))
+        #expect(CBError(.notConnected) != CBError(.unknown))
+        #expect(Set([CBError(.notConnected), CBError(.notConnected)]).count == 1)
+    }
+}

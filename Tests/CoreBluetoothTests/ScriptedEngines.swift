@@ -1,0 +1,267 @@
+import ATT
+import BluetoothTypes
+import Foundation
+
+@testable import CoreBluetooth
+@testable import GATT
+
+/// A central's host that notes what it is asked and says what the test wants.
+final class ScriptedCentralEngine: CentralEngine {
+    enum Call: Equatable {
+        case stop
+        case scan(ScanRequest)
+        case stopScan
+        case connect(UUID, ConnectionRequest)
+        case cancel(UUID)
+        case release(UUID)
+        case connectionEvents(ConnectionEventFilter?)
+        case discoverServices([BluetoothUUID]?)
+        case discoverIncludedServices(HandleRange)
+        case discoverCharacteristics(HandleRange)
+        case discoverDescriptors(HandleRange)
+        case read(AttributeHandle)
+        case write([UInt8], AttributeHandle)
+        case writeWithoutResponse([UInt8], AttributeHandle)
+        case configure(ClientConfiguration, AttributeHandle)
+        case readRSSI
+        case openChannel(CBL2CAPPSM)
+    }
+
+    private struct State {
+        var deliver: (@Sendable (CentralEvent) -> Void)?
+        var calls: [Call] = []
+        var known: [KnownPeripheral] = []
+        /// Answers that the test gives, by the call they are for, oldest first.
+        var answers: [(Call, Any)] = []
+    }
+
+    private let state = Guarded(State())
+
+    /// What was asked since the last look.
+    func takeCalls() -> [Call] {
+        state.withLock { state in
+            defer { state.calls = [] }
+            return state.calls
+        }
+    }
+
+    func say(_ event: CentralEvent) {
+        state.withLock { $0.deliver }?(event)
+    }
+
+    /// Answers the oldest unanswered call that is `call`.
+    func answer<Value>(_ call: Call, _ result: Result<Value, EngineError>) {
+        let completion = state.withLock { state -> Any? in
+            guard let index = state.answers.firstIndex(where: { $0.0 == call }) else { return nil }
+            return state.answers.remove(at: index).1
+        }
+        (completion as! Completion<Value>)(result)
+    }
+
+    var known: [KnownPeripheral] {
+        get { state.withLock { $0.known } }
+        set { state.withLock { $0.known = newValue } }
+    }
+
+    private func note(_ call: Call) {
+        state.withLock { $0.calls.append(call) }
+    }
+
+    private func note<Value>(_ call: Call, _ completion: @escaping Completion<Value>) {
+        state.withLock {
+            $0.calls.append(call)
+            $0.answers.append((call, completion))
+        }
+    }
+
+    func start(_ deliver: @escaping @Sendable (CentralEvent) -> Void) { state.withLock { $0.deliver = deliver } }
+    func stop() { note(.stop) }
+    func scan(_ request: ScanRequest) { note(.scan(request)) }
+    func stopScan() { note(.stopScan) }
+    func connect(_ peripheral: UUID, _ request: ConnectionRequest) { note(.connect(peripheral, request)) }
+    func cancelConnection(_ peripheral: UUID) { note(.cancel(peripheral)) }
+    func release(_ peripheral: UUID) { note(.release(peripheral)) }
+    func registerForConnectionEvents(_ filter: ConnectionEventFilter?) { note(.connectionEvents(filter)) }
+
+    func knownPeripherals(_ identifiers: [UUID]) -> [KnownPeripheral] {
+        known.filter { identifiers.contains($0.identifier) }
+    }
+
+    func connectedPeripherals(withServices services: [BluetoothUUID]) -> [KnownPeripheral] {
+        services.contains(.genericAccessService) ? known : []
+    }
+
+    func discoverServices(
+        _ types: [BluetoothUUID]?,
+        of peripheral: UUID,
+        _ completion: @escaping Completion<[DiscoveredService]>
+    ) {
+        note(.discoverServices(types), completion)
+    }
+
+    func discoverIncludedServices(
+        in range: HandleRange,
+        of peripheral: UUID,
+        _ completion: @escaping Completion<[IncludedService]>
+    ) {
+        note(.discoverIncludedServices(range), completion)
+    }
+
+    func discoverCharacteristics(
+        in range: HandleRange,
+        of peripheral: UUID,
+        _ completion: @escaping Completion<[DiscoveredCharacteristic]>
+    ) {
+        note(.discoverCharacteristics(range), completion)
+    }
+
+    func discoverDescriptors(
+        in range: HandleRange,
+        of peripheral: UUID,
+        _ completion: @escaping Completion<[DiscoveredDescriptor]>
+    ) {
+        note(.discoverDescriptors(range), completion)
+    }
+
+    func read(_ handle: AttributeHandle, of peripheral: UUID, _ completion: @escaping Completion<[UInt8]>) {
+        note(.read(handle), completion)
+    }
+
+    func write(
+        _ value: [UInt8],
+        to handle: AttributeHandle,
+        of peripheral: UUID,
+        _ completion: @escaping Completion<Void>
+    ) {
+        note(.write(value, handle), completion)
+    }
+
+    func writeWithoutResponse(
+        _ value: [UInt8],
+        to handle: AttributeHandle,
+        of peripheral: UUID,
+        _ completion: @escaping Completion<Void>
+    ) {
+        note(.writeWithoutResponse(value, handle), completion)
+    }
+
+    func setConfiguration(
+        _ configuration: ClientConfiguration,
+        of characteristic: DiscoveredCharacteristic,
+        on peripheral: UUID,
+        _ completion: @escaping Completion<Void>
+    ) {
+        note(.configure(configuration, characteristic.valueHandle), completion)
+    }
+
+    func readRSSI(of peripheral: UUID, _ completion: @escaping Completion<Int?>) { note(.readRSSI, completion) }
+
+    func openChannel(
+        _ psm: CBL2CAPPSM,
+        to peripheral: UUID,
+        _ completion: @escaping Completion<ChannelStreams>
+    ) {
+        note(.openChannel(psm), completion)
+    }
+}
+
+/// A peripheral's host that notes what it is asked and says what the test wants.
+final class ScriptedPeripheralEngine: PeripheralEngine {
+    enum Call: Equatable {
+        case stop
+        case startAdvertising(AdvertisementPayload)
+        case stopAdvertising
+        case publish(ServiceDefinition)
+        case remove(AttributeHandle)
+        case answer(UInt64, UUID, Result<[UInt8], ATT.ErrorCode>)
+        case update([UInt8], AttributeHandle, [UUID])
+        case latency(CBPeripheralManagerConnectionLatency, UUID)
+        case publishChannel(Bool)
+        case unpublishChannel(CBL2CAPPSM)
+    }
+
+    private struct State {
+        var deliver: (@Sendable (PeripheralEvent) -> Void)?
+        var calls: [Call] = []
+        var answers: [(Call, Any)] = []
+    }
+
+    private let state = Guarded(State())
+
+    func takeCalls() -> [Call] {
+        state.withLock { state in
+            defer { state.calls = [] }
+            return state.calls
+        }
+    }
+
+    func say(_ event: PeripheralEvent) {
+        state.withLock { $0.deliver }?(event)
+    }
+
+    func answer<Value>(_ call: Call, _ result: Result<Value, EngineError>) {
+        let completion = state.withLock { state -> Any? in
+            guard let index = state.answers.firstIndex(where: { $0.0 == call }) else { return nil }
+            return state.answers.remove(at: index).1
+        }
+        (completion as! Completion<Value>)(result)
+    }
+
+    private func note(_ call: Call) {
+        state.withLock { $0.calls.append(call) }
+    }
+
+    private func note<Value>(_ call: Call, _ completion: @escaping Completion<Value>) {
+        state.withLock {
+            $0.calls.append(call)
+            $0.answers.append((call, completion))
+        }
+    }
+
+    func start(_ deliver: @escaping @Sendable (PeripheralEvent) -> Void) { state.withLock { $0.deliver = deliver } }
+    func stop() { note(.stop) }
+
+    func startAdvertising(_ payload: AdvertisementPayload, _ completion: @escaping Completion<Void>) {
+        note(.startAdvertising(payload), completion)
+    }
+
+    func stopAdvertising() { note(.stopAdvertising) }
+
+    func publish(_ service: ServiceDefinition, _ completion: @escaping Completion<PublishedService>) {
+        note(.publish(service), completion)
+    }
+
+    func removeService(at handle: AttributeHandle) { note(.remove(handle)) }
+
+    func answer(_ access: UInt64, of central: UUID, _ result: Result<[UInt8], ATT.ErrorCode>) {
+        note(.answer(access, central, result))
+    }
+
+    func update(
+        _ value: [UInt8],
+        of handle: AttributeHandle,
+        to centrals: [UUID],
+        _ completion: @escaping Completion<Void>
+    ) {
+        note(.update(value, handle, centrals), completion)
+    }
+
+    func setLatency(_ latency: CBPeripheralManagerConnectionLatency, of central: UUID) {
+        note(.latency(latency, central))
+    }
+
+    func publishChannel(requiresEncryption: Bool, _ completion: @escaping Completion<CBL2CAPPSM>) {
+        note(.publishChannel(requiresEncryption), completion)
+    }
+
+    func unpublishChannel(_ psm: CBL2CAPPSM, _ completion: @escaping Completion<Void>) {
+        note(.unpublishChannel(psm), completion)
+    }
+}
+
+/// A service as the database lays it out: its declaration at `handle`, each value two above the declaration before it.
+func published(_ definition: ServiceDefinition, at handle: UInt16) throws -> PublishedService {
+    var definition = definition
+    definition.handle = AttributeHandle(handle)
+    return try GATT.Server().publish([definition])[0]
+}
