@@ -232,6 +232,10 @@ struct PeripheralTests {
             sent += 1
         }
         #expect(sent == CBPeripheral.writeLimit)
+        // An app that does not look loses nothing by it.
+        peripheral.writeValue(Data([1]), for: location, type: .withoutResponse)
+        fixture.answer(.writeWithoutResponse([1], 0x0015), Result<Void, EngineError>.success(()))
+        #expect(fixture.takeTold().isEmpty)
         for _ in 0..<sent {
             fixture.answer(.writeWithoutResponse([0], 0x0015), Result<Void, EngineError>.success(()))
         }

@@ -40,7 +40,10 @@ extension CBPeripheral {
                 "\(data.count) octets are more than one write without response carries (\(limit)): nothing was written"
             )
         }
-        content.withLock { $0.writesInFlight += 1 }
+        content.withLock { content in
+            content.writesInFlight += 1
+            if content.writesInFlight >= CBPeripheral.writeLimit { content.owesReadiness = true }
+        }
         engine?.writeWithoutResponse(
             Array(data),
             to: characteristic.valueHandle,

@@ -29,7 +29,7 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
         var nextConnection: ConnectionRequest?
         var database = RemoteDatabase()
         var writesInFlight = 0
-        /// Whether the app was told that there is no room, and is to be told when there is.
+        /// Whether there was no room, and the app is to be told when there is again.
         var owesReadiness = false
     }
 
@@ -73,12 +73,7 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
 
     /// Whether a write without response would not have to wait.
     open var canSendWriteWithoutResponse: Bool {
-        content.withLock { content in
-            guard content.state == .connected else { return false }
-            if content.writesInFlight < CBPeripheral.writeLimit { return true }
-            content.owesReadiness = true
-            return false
-        }
+        content.withLock { $0.state == .connected && $0.writesInFlight < CBPeripheral.writeLimit }
     }
 
     /// Always false: Apple's notification service is not offered.
