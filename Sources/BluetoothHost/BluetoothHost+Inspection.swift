@@ -56,10 +56,10 @@ extension BluetoothHost {
             return "\(links.count) links by handle, \(linksByIdentifier.count) by identifier"
         }
         var held = 0
-        var timersAccountedFor = 4 + connector.attempts.count
+        var timersAccountedFor = 8 + strayHandles.count + connector.attempts.count
         for link in links.values {
             held += link.outbound.packetsInController
-            timersAccountedFor += 3
+            timersAccountedFor += 3 + link.parameterWaiters.count + link.phyWaiters.count
             if link.deadline != nil, link.timer == nil { return "a link's deadline has no timer" }
             if !link.roomWaiters.isEmpty, link.outbound.isDrained { return "a call waits for room that there is" }
             if !link.drainWaiters.isEmpty, link.outbound.isDrained { return "a call waits for what has been sent" }

@@ -26,8 +26,9 @@ extension BluetoothHost {
     private func receiveACL(_ packet: RawSpan) {
         do throws(PacketDecodingError) {
             let packet = try ACLPacket(decoding: packet)
-            // Data for a link that has just ended may still be under way.
-            guard let link = links[packet.header.connectionHandle] else { return }
+            guard let link = links[packet.header.connectionHandle] else {
+                return receivedStray(packet.header.connectionHandle)
+            }
             receive(
                 packet.payload,
                 on: link,
@@ -41,6 +42,7 @@ extension BluetoothHost {
     /// Hands what waits to the controller, as far as it has room.
     func sendPending() {
         guard let transport else { return }
+        defer { watchForStall() }
         acl.drain(
             send: { packet in
                 metrics.packetsSent.increment()

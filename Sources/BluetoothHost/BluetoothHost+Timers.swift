@@ -17,13 +17,6 @@ extension BluetoothHost {
         Task(executorPreference: loop.taskExecutor) { await body(self) }
     }
 
-    /// Waits without holding the loop.
-    func sleep(_ duration: Duration) async {
-        await withCheckedContinuation { continuation in
-            _ = schedule(after: duration) { continuation.resume() }
-        }
-    }
-
     /// Sets the alarm for the next timer, unless it goes off by then anyway.
     private func armAlarm() {
         guard let due = timers.nextDue else { return }

@@ -22,6 +22,8 @@ package actor BluetoothHost {
         package var commandTimeout = Duration.seconds(4)
         /// How long a scan may be silent before it is restarted; nil for ever.
         package var scanSilenceTimeout: Duration? = .seconds(90)
+        /// How often an advertisement is started anew, for it may have ended unnoticed; nil for never.
+        package var advertisingRefreshInterval: Duration? = .seconds(90)
         /// The host's random static address; nil for the controller's public address, or a new random one where the
         /// controller has none.
         package var identityAddress: DeviceAddress?
@@ -65,6 +67,8 @@ package actor BluetoothHost {
     var commandTimer: TimerQueue.Token?
     var acl = ACLScheduler()
     var recoveryDelay = Duration.milliseconds(100)
+    /// Ends the pause between two attempts to bring the controller up again.
+    var recoveryPause: (() -> Void)?
     var lastPowerOn: Instant?
 
     // Loop.
@@ -79,6 +83,11 @@ package actor BluetoothHost {
     var linksByIdentifier: OrderedDictionary<LinkIdentifier, Link> = [:]
     /// Why links that are gone have ended, for those who ask late; bounded.
     var endedLinks = GenerationalTable<LinkIdentifier, DisconnectionReason>(limit: 256)
+    /// When links ended, by their handles: a controller may still hand up data that were under way.
+    var endedHandles = GenerationalTable<ConnectionHandle, Instant>(limit: 64)
+    /// Handles that data came for though there is no such link.
+    var strayHandles: Set<ConnectionHandle> = []
+    var stallTimer: TimerQueue.Token?
     var nextIdentifier: UInt64 = 0
 
     // GAP.

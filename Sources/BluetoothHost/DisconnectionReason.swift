@@ -8,6 +8,8 @@ public enum DisconnectionReason: Error, Hashable, Sendable {
     case controllerReset(String)
     /// The peer left a request of the Attribute Protocol unanswered for 30 seconds (Vol 3, Part F, 3.3.3).
     case attributeTransactionTimeout
+    /// The controller took packets for the link and neither sent them nor ended the link.
+    case transmissionStalled
     /// The adapter was closed.
     case adapterClosed
 
@@ -23,6 +25,7 @@ extension DisconnectionReason: CustomStringConvertible {
         case .controller(let error): "\(error)"
         case .controllerReset(let cause): "controller reset: \(cause)"
         case .attributeTransactionTimeout: "the peer did not answer an attribute request within 30 seconds"
+        case .transmissionStalled: "the controller sent nothing any more"
         case .adapterClosed: "the adapter was closed"
         }
     }

@@ -102,7 +102,7 @@ struct LinkTests {
         #expect(read.all.isEmpty)
         fixture.controller.forgetCommands()
         fixture.loop.run(for: .seconds(2))
-        #expect(throws: HostError.client(.bearerClosed)) { try read.all.first?.get() }
+        #expect(throws: HostError.disconnected(.attributeTransactionTimeout)) { try read.all.first?.get() }
         #expect(fixture.controller.opcodes == [Disconnect.opcode])
         let end = fixture.start { await host.disconnection(of: link) }
         fixture.controller.emit {

@@ -11,6 +11,8 @@ final class OutboundQueue {
     fileprivate var isFrontStarted = false
     /// Packets that the controller holds for this link.
     fileprivate(set) var packetsInController = 0
+    /// Packets that the controller has sent for this link so far.
+    fileprivate(set) var completedCount = 0
     fileprivate var isReady = false
     fileprivate var isClosed = false
 
@@ -108,6 +110,7 @@ struct ACLScheduler {
     mutating func complete(_ count: Int, on queue: OutboundQueue) {
         let completed = min(count, queue.packetsInController)
         queue.packetsInController -= completed
+        queue.completedCount += completed
         credits += completed
     }
 

@@ -32,6 +32,7 @@ extension BluetoothHost {
         }
         endAllLinks(.adapterClosed)
         abortCommands()
+        goOnRecovering()
         timers.cancelAll()
         closeTransport()
         emit(.closed)
@@ -43,11 +44,7 @@ extension BluetoothHost {
     /// Ends every link as its peer should see it end, which takes a connection event or two; not waited for longer than a
     /// second.
     private func disconnectAll() async {
-        for link in links.values where !link.isDisconnecting {
-            link.isDisconnecting = true
-            link.ownReason = .adapterClosed
-            sendAndForget(Disconnect(connectionHandle: link.handle, reason: .remoteUserTerminatedConnection))
-        }
+        for link in links.values { giveUp(link, .adapterClosed) }
         let deadline = loop.now + .seconds(1)
         for identifier in Array(linksByIdentifier.keys) {
             await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
@@ -76,10 +73,17 @@ extension BluetoothHost {
         scanner.forgetController()
         advertiser.forgetController()
         connector.forgetController()
+        strayHandles = []
+        endedHandles.removeAll()
         if isTransportLost { closeTransport() }
         emit(HostEvent.resetting(reason: reason))
         if let lastPowerOn, loop.now - lastPowerOn > .seconds(30) { recoveryDelay = .milliseconds(100) }
-        spawn { await $0.recover() }
+        let hasJustComeUp = lastPowerOn.map { loop.now - $0 < .seconds(1) } ?? false
+        spawn { host in
+            // What fails at once each time is not tried as often as the processor can.
+            if hasJustComeUp { await host.pauseRecovery() }
+            await host.recover()
+        }
     }
 
     /// Tries until the controller is up again, each time after twice as long a pause, up to 30 seconds.
@@ -94,10 +98,26 @@ extension BluetoothHost {
             } catch {
                 logger.warning("the controller is not up yet: \(error); trying again in \(recoveryDelay)")
                 closeTransport()
-                await sleep(recoveryDelay)
+                guard power == .recovering else { return }
+                await pauseRecovery()
                 recoveryDelay = min(recoveryDelay * 2, .seconds(30))
             }
         }
+    }
+
+    /// Waits before the next attempt, or until the host is closed.
+    private func pauseRecovery() async {
+        let timer = schedule(after: recoveryDelay) { [weak self] in self?.assumeIsolated { $0.goOnRecovering() } }
+        await withCheckedContinuation { continuation in
+            recoveryPause = { continuation.resume() }
+        }
+        timers.cancel(timer)
+    }
+
+    private func goOnRecovering() {
+        let pause = recoveryPause
+        recoveryPause = nil
+        pause?()
     }
 
     private func becomePoweredOn() {

@@ -14,6 +14,8 @@ struct Advertiser {
         /// Configured, but not on.
         case off
         case on
+        /// On, as far as is known; to be turned off and on again.
+        case stale
         /// The controller has no room for it beside its connections; it is tried again when one ends.
         case blocked
         /// To be taken from the controller.
@@ -32,6 +34,11 @@ struct Advertiser {
 
     var entries: [Entry] = []
     var reconciliation = Reconciliation()
+    /// How often the controller has ended an advertisement by itself.
+    var endCount = 0
+    var refreshTimer: TimerQueue.Token?
+    /// Whether a timer is set to try again what has failed.
+    var isRetryDue = false
 
     /// The lowest advertising handle that is free.
     var freeHandle: UInt8? {

@@ -75,7 +75,7 @@ extension BluetoothHost {
                 if entry.phase == .ending {
                     if power == .on { await withdraw(entry) }
                     finish(identifier, .success(()), isGone: true)
-                } else if power == .on, entry.phase == .new || entry.phase == .off {
+                } else if power == .on, [.new, .off, .stale].contains(entry.phase) {
                     await advance(entry)
                 }
             }
@@ -85,8 +85,14 @@ extension BluetoothHost {
     private func advance(_ entry: Advertiser.Entry) async {
         do throws(CommandFailure) {
             if entry.phase == .new { try await configure(entry) }
+            if entry.phase == .stale { try await setEnabled(false, entry) }
+            let endCount = advertiser.endCount
             try await setEnabled(true, entry)
-            setPhase(.on, of: entry.identifier)
+            // A connection may be told of before the command's completion is.
+            let isStillOn = advertiser.endCount == endCount
+            setPhase(isStillOn ? .on : .off, of: entry.identifier)
+            if !isStillOn { reconcileAdvertising() }
+            refreshAdvertisingLater()
             finish(entry.identifier, .success(()), isGone: false)
         } catch {
             guard power == .on else { return }
@@ -96,7 +102,43 @@ extension BluetoothHost {
                 setPhase(.blocked, of: entry.identifier)
                 finish(entry.identifier, .success(()), isGone: false)
             } else {
-                finish(entry.identifier, .failure(.command(error)), isGone: true)
+                fail(entry, error)
+            }
+        }
+    }
+
+    /// Starts advertisements anew from time to time: where the event of a connection was lost, the controller has stopped and
+    /// nobody would ever hear of this host again.
+    private func refreshAdvertisingLater() {
+        guard let interval = configuration.advertisingRefreshInterval else { return }
+        timers.cancel(advertiser.refreshTimer)
+        advertiser.refreshTimer = schedule(after: interval) { [weak self] in
+            self?.assumeIsolated { $0.refreshAdvertising() }
+        }
+    }
+
+    private func refreshAdvertising() {
+        advertiser.refreshTimer = nil
+        guard power == .on else { return }
+        for index in advertiser.entries.indices where advertiser.entries[index].phase == .on {
+            advertiser.entries[index].phase = .stale
+        }
+        reconcileAdvertising()
+    }
+
+    /// An advertisement that cannot be started has failed; one that has been on is tried again in a while.
+    private func fail(_ entry: Advertiser.Entry, _ failure: CommandFailure) {
+        guard let index = advertiser.index(of: entry.identifier), advertiser.entries[index].observers.isEmpty else {
+            return finish(entry.identifier, .failure(.command(failure)), isGone: true)
+        }
+        logger.warning("an advertisement is off: \(failure); trying again")
+        advertiser.entries[index].phase = .new
+        guard !advertiser.isRetryDue else { return }
+        advertiser.isRetryDue = true
+        _ = schedule(after: .seconds(1)) { [weak self] in
+            self?.assumeIsolated { host in
+                host.advertiser.isRetryDue = false
+                host.reconcileAdvertising()
             }
         }
     }
@@ -257,13 +299,15 @@ extension BluetoothHost {
     /// Legacy advertising ends with the connection that it leads to (Vol 4, Part E, 7.8.9).
     func advertisingEndedByConnection() {
         guard information?.usesExtendedCommands == false else { return }
-        for index in advertiser.entries.indices where advertiser.entries[index].phase == .on {
+        advertiser.endCount += 1
+        for index in advertiser.entries.indices where [.on, .stale].contains(advertiser.entries[index].phase) {
             if advertiser.entries[index].configuration.isConnectable { advertiser.entries[index].phase = .off }
         }
         reconcileAdvertising()
     }
 
     func advertisingSetTerminated(_ event: LEAdvertisingSetTerminated) {
+        advertiser.endCount += 1
         for index in advertiser.entries.indices
         where advertiser.entries[index].handle == event.advertisingHandle && advertiser.entries[index].phase == .on {
             advertiser.entries[index].phase = .off

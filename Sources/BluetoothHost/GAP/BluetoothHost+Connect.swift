@@ -79,6 +79,7 @@ extension BluetoothHost {
                     // The connection has just been made or has failed: its event says which.
                     logger.debug("\(error)")
                 }
+                expectEndOfInitiating()
             case .idle:
                 reconcileScan()
                 guard let wanted else { continue }
@@ -88,8 +89,30 @@ extension BluetoothHost {
                 } catch {
                     guard power == .on else { continue }
                     connector.state = .idle
+                    if case .status(.connectionAlreadyExists, _) = error, !hasLink(toAnyOf: wanted.addresses) {
+                        controllerFailed("it has a connection that it did not tell of", isTransportLost: false)
+                        continue
+                    }
                     failAttempts(for: wanted.addresses, .command(error))
                 }
+            }
+        }
+    }
+
+    private func hasLink(toAnyOf addresses: Set<DeviceAddress>) -> Bool {
+        links.values.contains { addresses.contains($0.peer) }
+    }
+
+    /// A cancelled initiation ends with an event at once; where that is lost, the controller initiates nothing all the same.
+    private func expectEndOfInitiating() {
+        guard connector.state == .cancelling else { return }
+        let generation = generation
+        _ = schedule(after: .seconds(2)) { [weak self] in
+            self?.assumeIsolated { host in
+                guard host.generation == generation, host.connector.state == .cancelling else { return }
+                host.connector.state = .idle
+                host.reconcileConnections()
+                host.reconcileScan()
             }
         }
     }
@@ -177,9 +200,7 @@ extension BluetoothHost {
                 timers.cancel(attempt.timer)
                 attempt.completion(.success(link.identifier))
             }
-            if attempts.isEmpty {
-                sendAndForget(Disconnect(connectionHandle: link.handle, reason: .remoteUserTerminatedConnection))
-            }
+            if attempts.isEmpty { giveUp(link, .controller(.connectionTerminatedByLocalHost)) }
             reconcileConnections()
             reconcileScan()
         case .peripheral:
@@ -203,6 +224,7 @@ extension BluetoothHost {
         guard let link = linksByIdentifier[identifier] else { return }
         if !link.isDisconnecting {
             link.isDisconnecting = true
+            expectDisconnection(of: link)
             do throws(CommandFailure) {
                 try await perform(Disconnect(connectionHandle: link.handle, reason: reason))
             } catch {
@@ -217,6 +239,7 @@ extension BluetoothHost {
 
     func disconnected(_ event: DisconnectionComplete) {
         guard event.status == .success else { return }
+        guard links[event.connectionHandle] != nil else { return endedUnknown(event.connectionHandle) }
         endLink(event.connectionHandle, .controller(event.reason))
     }
 }

@@ -64,7 +64,7 @@ extension BluetoothHost {
         let link = try link(identifier)
         guard parameters.isValid else { throw .invalidArgument("connection parameters out of range") }
         try await withCheckedContinuation { (continuation: CheckedContinuation<Result<Void, HostError>, Never>) in
-            link.parameterWaiters.append { continuation.resume(returning: $0) }
+            wait(in: \.parameterWaiters, of: link) { continuation.resume(returning: $0) }
             requestParameters(parameters, of: link)
         }.get()
     }
@@ -79,10 +79,10 @@ extension BluetoothHost {
                 maxLatency: parameters.latency,
                 supervisionTimeout: parameters.timeout
             )
-            send(command) { [weak link] result in
-                guard case .failure(let failure) = result, let waiters = link?.parameterWaiters else { return }
-                link?.parameterWaiters = []
-                for waiter in waiters { waiter(.failure(.command(failure))) }
+            let identifier = link.identifier
+            send(command) { [weak self] result in
+                guard case .failure(let failure) = result else { return }
+                self?.assumeIsolated { $0.resume(\.parameterWaiters, of: identifier, .failure(.command(failure))) }
             }
         case .peripheral:
             let request = ConnectionParameterUpdateRequest(
@@ -99,9 +99,49 @@ extension BluetoothHost {
                 sendPending()
             } catch {
                 pool.giveBack(buffer)
-                link.parameterWaiters.popLast()?(.failure(.invalidArgument("\(error)")))
+                guard let waiter = link.parameterWaiters.popLast() else { return }
+                timers.cancel(waiter.timer)
+                waiter.completion(.failure(.invalidArgument("\(error)")))
             }
         }
+    }
+
+    /// Keeps a call waiting for a procedure of the Link Layer, though no longer than the procedure may take
+    /// (Vol 6, Part B, 5.2).
+    private func wait(
+        in waiters: ReferenceWritableKeyPath<Link, [ProcedureWaiter]>,
+        of link: Link,
+        completion: @escaping (Result<Void, HostError>) -> Void
+    ) {
+        let waiter = ProcedureWaiter(completion: completion)
+        waiter.timer = schedule(after: .seconds(40)) { [weak link, weak waiter] in
+            guard let link, let waiter else { return }
+            link[keyPath: waiters].removeAll { $0 === waiter }
+            waiter.completion(.failure(.timedOut))
+        }
+        link[keyPath: waiters].append(waiter)
+    }
+
+    /// Tells the calls that wait for a procedure what has become of it.
+    func resume(
+        _ waiters: ReferenceWritableKeyPath<Link, [ProcedureWaiter]>,
+        of link: Link,
+        _ result: Result<Void, HostError>
+    ) {
+        let all = link[keyPath: waiters]
+        link[keyPath: waiters] = []
+        for waiter in all {
+            timers.cancel(waiter.timer)
+            waiter.completion(result)
+        }
+    }
+
+    private func resume(
+        _ waiters: ReferenceWritableKeyPath<Link, [ProcedureWaiter]>,
+        of identifier: LinkIdentifier,
+        _ result: Result<Void, HostError>
+    ) {
+        if let link = linksByIdentifier[identifier] { resume(waiters, of: link, result) }
     }
 
     /// Asks for other PHYs; the link goes on with what both sides can do.
@@ -111,11 +151,11 @@ extension BluetoothHost {
             throw .notSupported("this controller has only the 1M PHY")
         }
         try await withCheckedContinuation { (continuation: CheckedContinuation<Result<Void, HostError>, Never>) in
-            link.phyWaiters.append { continuation.resume(returning: $0) }
-            send(LESetPHY(connectionHandle: link.handle, txPHYs: transmit, rxPHYs: receive)) { [weak link] result in
-                guard case .failure(let failure) = result, let waiters = link?.phyWaiters else { return }
-                link?.phyWaiters = []
-                for waiter in waiters { waiter(.failure(.command(failure))) }
+            wait(in: \.phyWaiters, of: link) { continuation.resume(returning: $0) }
+            let command = LESetPHY(connectionHandle: link.handle, txPHYs: transmit, rxPHYs: receive)
+            send(command) { [weak self] result in
+                guard case .failure(let failure) = result else { return }
+                self?.assumeIsolated { $0.resume(\.phyWaiters, of: identifier, .failure(.command(failure))) }
             }
         }.get()
     }

@@ -73,15 +73,16 @@ extension BluetoothHost {
         metrics.links.record(links.count)
         logger.info("disconnected from \(link.peer): \(reason)")
         acl.close(link.outbound)
+        endedHandles[handle] = loop.now
         timers.cancel(link.timer)
+        timers.cancel(link.disconnectionTimer)
         link.client.close()
         while !link.roomWaiters.isEmpty { link.hasRoomAgain() }
         link.resumeDrainWaiters()
         for indication in link.indications { indication.completion(.failure(.disconnected(reason))) }
         link.indications.removeAll()
-        for waiter in link.parameterWaiters + link.phyWaiters { waiter(.failure(.disconnected(reason))) }
-        link.parameterWaiters = []
-        link.phyWaiters = []
+        resume(\.parameterWaiters, of: link, .failure(.disconnected(reason)))
+        resume(\.phyWaiters, of: link, .failure(.disconnected(reason)))
         if link.role == .peripheral { emit(.disconnected(link.identifier, reason)) }
         for observer in link.endObservers { observer(reason) }
         link.endObservers = []
@@ -153,9 +154,8 @@ extension BluetoothHost {
 
     private func finishParameterUpdate(of link: Link, _ response: ConnectionParameterUpdateResponse?) {
         guard response != .accepted else { return }  // Its event is to come.
-        let waiters = link.parameterWaiters
-        link.parameterWaiters = []
-        for waiter in waiters { waiter(.failure(.notSupported("the central refuses these connection parameters"))) }
+        let refusal = HostError.notSupported("the central refuses these connection parameters")
+        resume(\.parameterWaiters, of: link, .failure(refusal))
     }
 
     // MARK: Time
@@ -185,10 +185,8 @@ extension BluetoothHost {
             finishParameterUpdate(of: link, response)
         }
         if link.bearer.advance(to: now) {
-            link.ownReason = .attributeTransactionTimeout
             link.client.close()
-            link.isDisconnecting = true
-            sendAndForget(Disconnect(connectionHandle: link.handle, reason: .remoteUserTerminatedConnection))
+            giveUp(link, .attributeTransactionTimeout)
         }
         armTimer(of: link)
     }
@@ -204,14 +202,8 @@ extension BluetoothHost {
                 supervisionTimeout: event.supervisionTimeout
             )
         }
-        let waiters = link.parameterWaiters
-        link.parameterWaiters = []
-        for waiter in waiters {
-            waiter(
-                event.status == .success
-                    ? .success(()) : .failure(.command(.status(event.status, LEConnectionUpdate.opcode)))
-            )
-        }
+        let failure = HostError.command(.status(event.status, LEConnectionUpdate.opcode))
+        resume(\.parameterWaiters, of: link, event.status == .success ? .success(()) : .failure(failure))
     }
 
     /// The peer asks for other parameters through the link layer: they are granted where they are valid.
@@ -249,11 +241,8 @@ extension BluetoothHost {
             link.transmitPHY = event.txPHY
             link.receivePHY = event.rxPHY
         }
-        let waiters = link.phyWaiters
-        link.phyWaiters = []
-        for waiter in waiters {
-            waiter(event.status == .success ? .success(()) : .failure(.command(.status(event.status, LESetPHY.opcode))))
-        }
+        let failure = HostError.command(.status(event.status, LESetPHY.opcode))
+        resume(\.phyWaiters, of: link, event.status == .success ? .success(()) : .failure(failure))
     }
 
     func encryptionChanged(_ handle: ConnectionHandle, isOn: Bool) {

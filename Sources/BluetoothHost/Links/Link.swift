@@ -61,6 +61,16 @@ struct NewConnection {
     }
 }
 
+/// A call that waits for a procedure of the Link Layer.
+final class ProcedureWaiter {
+    let completion: (Result<Void, HostError>) -> Void
+    var timer: TimerQueue.Token?
+
+    init(completion: @escaping (Result<Void, HostError>) -> Void) {
+        self.completion = completion
+    }
+}
+
 /// One connection: the state of its channels, and who waits for what on it. Owned by the host, used on its loop.
 final class Link {
     /// An indication that waits to be sent, or for its confirmation.
@@ -92,6 +102,8 @@ final class Link {
     var timer: TimerQueue.Token?
     var timerDue: Instant?
     var isDisconnecting = false
+    /// Goes off when the controller has not ended the link in time.
+    var disconnectionTimer: TimerQueue.Token?
     /// Why the host itself ends the link, where the controller's reason would not say.
     var ownReason: DisconnectionReason?
     var endObservers: [(DisconnectionReason) -> Void] = []
@@ -100,8 +112,11 @@ final class Link {
     var indications = Deque<Indication>()
     var isIndicationSent = false
     var subscribers: [AttributeHandle: OrderedDictionary<UInt64, @Sendable (HandleValue) -> Void>] = [:]
-    var parameterWaiters: [(Result<Void, HostError>) -> Void] = []
-    var phyWaiters: [(Result<Void, HostError>) -> Void] = []
+    var parameterWaiters: [ProcedureWaiter] = []
+    var phyWaiters: [ProcedureWaiter] = []
+    /// How long the controller has held packets and given none back, in looks of the host at it.
+    var stalledLooks = 0
+    var completedAtLastLook = 0
 
     init(_ identifier: LinkIdentifier, _ connection: NewConnection, session: ServerSession, offeredMTU: UInt16) {
         self.identifier = identifier

@@ -1,0 +1,91 @@
+import BluetoothTypes
+import HCI
+
+/// Where host and controller disagree about a link, or the controller does nothing about it any more.
+///
+/// A controller's events may be lost on the way, and controllers have defects. A link that is not as the controller says
+/// would stay so for ever; so what it owes is waited for no longer than the Link Layer may take.
+extension BluetoothHost {
+    private static let margin = Duration.seconds(2)
+    private static let lookInterval = Duration.seconds(4)
+
+    /// Ends a link for a reason of the host's own.
+    func giveUp(_ link: Link, _ reason: DisconnectionReason) {
+        guard !link.isDisconnecting else { return }
+        link.isDisconnecting = true
+        link.ownReason = reason
+        sendAndForget(Disconnect(connectionHandle: link.handle, reason: .remoteUserTerminatedConnection))
+        expectDisconnection(of: link)
+    }
+
+    /// Sees to it that a link which is to end does: its peer's answer is not awaited for longer than the supervision timeout
+    /// (Vol 6, Part B, 5.1.6).
+    func expectDisconnection(of link: Link) {
+        timers.cancel(link.disconnectionTimer)
+        let timeout = link.parameters.supervisionTimeout + configuration.commandTimeout + BluetoothHost.margin
+        let (identifier, peer) = (link.identifier, link.peer)
+        link.disconnectionTimer = schedule(after: timeout) { [weak self] in
+            self?.assumeIsolated { host in
+                guard host.linksByIdentifier[identifier] != nil else { return }
+                host.controllerFailed("it did not end the link to \(peer)", isTransportLost: false)
+            }
+        }
+    }
+
+    // MARK: Packets that stay in the controller
+
+    /// Looks now and then whether the controller sends what it was given, while it has something.
+    func watchForStall() {
+        guard stallTimer == nil, links.values.contains(where: { $0.outbound.packetsInController > 0 }) else { return }
+        stallTimer = schedule(after: BluetoothHost.lookInterval) { [weak self] in
+            self?.assumeIsolated { $0.lookForStall() }
+        }
+    }
+
+    /// A packet that the peer does not acknowledge ends the link by the supervision timeout, of 32 seconds at the most; so a
+    /// link on which nothing is completed for longer, and which does not end, is one that the controller has forgotten.
+    private func lookForStall() {
+        stallTimer = nil
+        for link in links.values {
+            if link.outbound.packetsInController == 0 || link.outbound.completedCount != link.completedAtLastLook {
+                link.completedAtLastLook = link.outbound.completedCount
+                link.stalledLooks = 0
+                continue
+            }
+            link.stalledLooks += 1
+            let stalledFor = BluetoothHost.lookInterval * (link.stalledLooks - 1)
+            if stalledFor > .seconds(32) + BluetoothHost.margin { giveUp(link, .transmissionStalled) }
+        }
+        watchForStall()
+    }
+
+    // MARK: Links that only the controller knows
+
+    private func hasJustEnded(_ handle: ConnectionHandle) -> Bool {
+        endedHandles[handle].map { loop.now - $0 < .seconds(2) } ?? false
+    }
+
+    /// A link has ended that the host does not know: it has just been ended, or its Connection Complete event was lost.
+    func endedUnknown(_ handle: ConnectionHandle) {
+        guard power == .on, !hasJustEnded(handle) else { return }
+        controllerFailed("it ended a link \(handle) that it did not tell of", isTransportLost: false)
+    }
+
+    /// Data came for a link that the host does not know: it has just ended, or its Connection Complete event comes a little
+    /// later, as over USB it can, or never.
+    func receivedStray(_ handle: ConnectionHandle) {
+        guard power == .on, strayHandles.count < 16, !strayHandles.contains(handle) else { return }
+        guard !hasJustEnded(handle) else { return }
+        strayHandles.insert(handle)
+        let generation = generation
+        _ = schedule(after: .seconds(1)) { [weak self] in
+            self?.assumeIsolated { host in
+                host.strayHandles.remove(handle)
+                guard host.generation == generation, host.links[handle] == nil, !host.hasJustEnded(handle) else {
+                    return
+                }
+                host.controllerFailed("it has a link \(handle) that it did not tell of", isTransportLost: false)
+            }
+        }
+    }
+}

@@ -1,0 +1,224 @@
+import BluetoothHost
+import BluetoothTypes
+import HCI
+import Testing
+
+@Suite("Where host and controller disagree")
+struct SupervisionTests {
+    private let peer = DeviceAddress(0xC0FF_EE00_0001, isRandom: true)
+
+    private func link(_ fixture: HostFixture) throws -> LinkIdentifier {
+        let host = fixture.host
+        return try #require(try fixture.run { await host.linkIdentifiers() }.first)
+    }
+
+    private func wasReset(_ fixture: HostFixture, because reason: String) -> Bool {
+        fixture.events.all.contains { $0.hasPrefix("resetting: " + reason) } && fixture.events.all.last == "poweredOn"
+    }
+
+    @Test("A controller that does not end a link within its supervision timeout is reset")
+    func linkThatDoesNotEnd() throws {
+        let fixture = HostFixture()
+        try fixture.bringUp()
+        fixture.connect()
+        let (host, link) = (fixture.host, try link(fixture))
+        let end = fixture.start { await host.disconnect(link) }
+        fixture.loop.run(for: .seconds(4))
+        #expect(end.all.isEmpty)
+        fixture.loop.run(for: .seconds(8))
+        #expect(!end.all.isEmpty)
+        #expect(wasReset(fixture, because: "it did not end the link"))
+    }
+
+    @Test("A link whose packets the controller keeps is given up after the longest supervision timeout")
+    func stalledLink() throws {
+        let fixture = HostFixture()
+        try fixture.bringUp()
+        fixture.connect()
+        let (host, link) = (fixture.host, try link(fixture))
+        #expect(fixture.exchange([0x0A, 0x03, 0x00]).count == 1)
+        fixture.controller.forgetCommands()
+        fixture.loop.run(for: .seconds(33))
+        #expect(fixture.controller.opcodes.isEmpty)
+        fixture.loop.run(for: .seconds(12))
+        #expect(fixture.controller.opcodes == [Disconnect.opcode])
+        let end = fixture.start { await host.disconnection(of: link) }
+        fixture.controller.emit {
+            DisconnectionComplete(connectionHandle: 0x0040, reason: .connectionTerminatedByLocalHost)
+                .encodePacket(into: &$0)
+        }
+        fixture.loop.run(for: .milliseconds(1))
+        #expect(try end.all.first?.get() == .transmissionStalled)
+    }
+
+    @Test("Data of a link that was never told of show that an event was lost")
+    func strayData() throws {
+        let fixture = HostFixture()
+        try fixture.bringUp()
+        fixture.controller.emit(HostFixture.acl([0x0A, 0x03, 0x00], on: 0x0042))
+        fixture.loop.run(for: .milliseconds(900))
+        #expect(fixture.events.all == ["poweredOn"])
+        fixture.loop.run(for: .seconds(1))
+        #expect(wasReset(fixture, because: "it has a link 0x0042"))
+    }
+
+    @Test(
+        "Data that come before their Connection Complete event, or just after the link's end, are no sign of anything"
+    )
+    func dataOutOfOrder() throws {
+        let fixture = HostFixture()
+        try fixture.bringUp()
+        fixture.controller.emit(HostFixture.acl([0x0A, 0x03, 0x00], on: 0x0040))
+        fixture.connect()
+        fixture.loop.run(for: .seconds(2))
+        fixture.controller.emit {
+            DisconnectionComplete(connectionHandle: 0x0040, reason: .connectionTimeout).encodePacket(into: &$0)
+        }
+        fixture.controller.emit(HostFixture.acl([0x0A, 0x03, 0x00], on: 0x0040))
+        fixture.loop.run(for: .seconds(2))
+        #expect(fixture.events.all == ["poweredOn"])
+    }
+
+    @Test("The end of a link that was never told of shows that an event was lost")
+    func endOfAnUnknownLink() throws {
+        let fixture = HostFixture()
+        try fixture.bringUp()
+        fixture.controller.emit {
+            DisconnectionComplete(connectionHandle: 0x0042, reason: .connectionTimeout).encodePacket(into: &$0)
+        }
+        fixture.loop.run(for: .seconds(1))
+        #expect(wasReset(fixture, because: "it ended a link 0x0042"))
+    }
+
+    @Test("A connection that exists though it was not told of resets the controller; the attempt goes on")
+    func unknownConnection() throws {
+        let fixture = HostFixture()
+        try fixture.bringUp()
+        let (host, peer) = (fixture.host, peer)
+        fixture.controller.override = {
+            $0.opcode == LECreateConnection.opcode
+                ? ScriptedController.status($0.opcode, .connectionAlreadyExists) : nil
+        }
+        let attempt = fixture.start {
+            try await host.connect(toAnyOf: [peer], parameters: ConnectionParameters(), timeout: nil)
+        }
+        fixture.loop.run(for: .seconds(10))
+        let resets = fixture.events.all.count { $0.hasPrefix("resetting: it has a connection") }
+        #expect((3...10).contains(resets), "each after a longer pause: \(resets)")
+        fixture.controller.override = { _ in nil }
+        fixture.loop.run(for: .seconds(30))
+        #expect(fixture.events.all.last == "poweredOn")
+        fixture.connect(role: .central)
+        #expect(throws: Never.self) { try attempt.all.first?.get() }
+        #expect(attempt.all.count == 1)
+    }
+
+    @Test("A cancelled initiation whose event is lost keeps nobody from connecting for longer than two seconds")
+    func lostEndOfInitiating() throws {
+        let fixture = HostFixture()
+        try fixture.bringUp()
+        let (host, peer) = (fixture.host, peer)
+        #expect(throws: HostError.timedOut) {
+            try fixture.run {
+                _ = try await host.connect(toAnyOf: [peer], parameters: .init(), timeout: .seconds(1))
+            }
+        }
+        fixture.controller.forgetCommands()
+        _ = fixture.start { try await host.connect(toAnyOf: [peer], parameters: .init(), timeout: nil) }
+        #expect(fixture.controller.opcodes.isEmpty)
+        fixture.loop.run(for: .seconds(2))
+        #expect(fixture.controller.opcodes.last == LECreateConnection.opcode)
+    }
+
+    @Test("A connection update whose event does not come fails after forty seconds")
+    func lostConnectionUpdate() throws {
+        let fixture = HostFixture()
+        try fixture.bringUp()
+        let (host, peer) = (fixture.host, peer)
+        _ = fixture.start { try await host.connect(toAnyOf: [peer], parameters: .init(), timeout: nil) }
+        fixture.connect(role: .central)
+        let link = try link(fixture)
+        // The MTU is exchanged and the packet of it was sent, so that nothing else is waited for.
+        _ = fixture.exchange([0x03, 0x17, 0x00])
+        fixture.controller.emit([0x04, 0x13, 0x05, 0x01, 0x40, 0x00, 0x01, 0x00])
+        let update = fixture.start { try await host.updateParameters(ConnectionParameters(), of: link) }
+        fixture.loop.run(for: .seconds(39))
+        #expect(update.all.isEmpty)
+        fixture.loop.run(for: .seconds(2))
+        #expect(throws: HostError.timedOut) { try update.all.first?.get() }
+    }
+
+    @Test("A host that is closed while its controller does not come up ends its attempts")
+    func closedWhileRecovering() throws {
+        let fixture = HostFixture()
+        try fixture.bringUp()
+        fixture.opener.failuresLeft.store(100, ordering: .sequentiallyConsistent)
+        fixture.controller.vanish()
+        fixture.loop.run(for: .seconds(10))
+        let host = fixture.host
+        let inspection = try fixture.run(limit: .seconds(1)) {
+            await host.close()
+            return await host.inspect()
+        }
+        #expect(inspection.isEmpty, "\(inspection)")
+        let attempts = fixture.opener.count.load(ordering: .sequentiallyConsistent)
+        fixture.loop.run(for: .seconds(100))
+        #expect(fixture.opener.count.load(ordering: .sequentiallyConsistent) == attempts)
+    }
+}
+
+@Suite("Advertising that must not end unnoticed")
+struct AdvertisingSupervisionTests {
+    private func advertise(_ fixture: HostFixture) throws {
+        try fixture.bringUp()
+        let host = fixture.host
+        try fixture.run { _ = try await host.startAdvertising(AdvertisementConfiguration()) }
+    }
+
+    private func enables(_ fixture: HostFixture) -> [Bool] {
+        fixture.controller.commands.compactMap { $0.decode(LESetAdvertisingEnable.self)?.advertisingEnable }
+    }
+
+    @Test("It is started again where the connection that ended it is told of before it was confirmed to be on")
+    func connectionBeforeConfirmation() throws {
+        let fixture = HostFixture()
+        try fixture.bringUp()
+        fixture.controller.override = { $0.opcode == LESetAdvertisingEnable.opcode ? .silence : nil }
+        let host = fixture.host
+        let started = fixture.start { _ = try await host.startAdvertising(AdvertisementConfiguration()) }
+        fixture.controller.override = { _ in nil }
+        fixture.connect()
+        fixture.controller.emit([0x04, 0x0E, 0x04, 0x01, 0x0A, 0x20, 0x00])
+        fixture.loop.run(for: .milliseconds(1))
+        #expect(started.all.count == 1)
+        #expect(enables(fixture) == [true, true])
+    }
+
+    @Test("It is started anew every ninety seconds, until it is stopped")
+    func refresh() throws {
+        let fixture = HostFixture()
+        try advertise(fixture)
+        fixture.controller.forgetCommands()
+        fixture.loop.run(for: .seconds(89))
+        #expect(fixture.controller.opcodes.isEmpty)
+        fixture.loop.run(for: .seconds(92))
+        #expect(enables(fixture) == [false, true, false, true])
+        #expect(fixture.controller.opcodes.count == 4)
+    }
+
+    @Test("What was on and cannot be started again is tried again, not forgotten")
+    func retry() throws {
+        let fixture = HostFixture()
+        try advertise(fixture)
+        fixture.controller.override = {
+            $0.opcode == LESetAdvertisingParameters.opcode
+                ? ScriptedController.complete(LESetAdvertisingParameters.self, .failure(.hardwareFailure)) : nil
+        }
+        fixture.controller.emit([0x04, 0x10, 0x01, 0x42])
+        fixture.loop.run(for: .seconds(3))
+        fixture.controller.override = { _ in nil }
+        fixture.controller.forgetCommands()
+        fixture.loop.run(for: .seconds(2))
+        #expect(enables(fixture) == [true])
+    }
+}
