@@ -82,7 +82,9 @@ public struct Peripheral: Sendable {
         }
     }
 
-    /// Notifies the clients that want it, each as soon as there is room for the packet.
+    /// Notifies the clients that want it, each as soon as there is room for the packet, and waits for all of them.
+    ///
+    /// A client that goes away meanwhile is no error, and keeps the others from nothing.
     ///
     /// - Parameter clients: nil for all that have subscribed.
     public func notify(
@@ -90,13 +92,14 @@ public struct Peripheral: Sendable {
         of handle: AttributeHandle,
         to clients: [ClientID]? = nil
     ) async throws(BLEError) {
-        let subscribers = await host.subscribers(of: handle, .notification)
-        for client in subscribers where clients?.contains(client) ?? true {
-            try await translating { () throws(HostError) in try await host.notify(value, of: handle, to: client) }
+        try await send(to: clients, of: await host.subscribers(of: handle, .notification)) {
+            [host] client async throws(HostError) in try await host.notify(value, of: handle, to: client)
         }
     }
 
-    /// Indicates to the clients that want it, one after the other, and waits for each to confirm.
+    /// Indicates to the clients that want it, and waits for each to confirm.
+    ///
+    /// A client that goes away meanwhile is no error, and keeps the others from nothing.
     ///
     /// - Parameter clients: nil for all that have subscribed.
     public func indicate(
@@ -104,9 +107,41 @@ public struct Peripheral: Sendable {
         of handle: AttributeHandle,
         to clients: [ClientID]? = nil
     ) async throws(BLEError) {
-        let subscribers = await host.subscribers(of: handle, .indication)
-        for client in subscribers where clients?.contains(client) ?? true {
-            try await translating { () throws(HostError) in try await host.indicate(value, of: handle, to: client) }
+        try await send(to: clients, of: await host.subscribers(of: handle, .indication)) {
+            [host] client async throws(HostError) in try await host.indicate(value, of: handle, to: client)
+        }
+    }
+
+    /// Sends to all wanted subscribers at once, so that a slow one holds no other up.
+    private func send(
+        to clients: [ClientID]?,
+        of subscribers: [ClientID],
+        _ send: @escaping @Sendable (ClientID) async throws(HostError) -> Void
+    ) async throws(BLEError) {
+        let receivers = subscribers.filter { clients?.contains($0) ?? true }
+        var failure: HostError?
+        if receivers.count == 1 {
+            failure = await Peripheral.failure(of: receivers[0], send)
+        } else if !receivers.isEmpty {
+            failure = await withTaskGroup(of: HostError?.self) { group in
+                for receiver in receivers { group.addTask { await Peripheral.failure(of: receiver, send) } }
+                return await group.reduce(nil) { $0 ?? $1 }
+            }
+        }
+        if let failure { throw BLEError(failure) }
+    }
+
+    private static func failure(
+        of client: ClientID,
+        _ send: @Sendable (ClientID) async throws(HostError) -> Void
+    ) async -> HostError? {
+        do throws(HostError) {
+            try await send(client)
+            return nil
+        } catch .disconnected {
+            return nil
+        } catch {
+            return error
         }
     }
 
