@@ -161,7 +161,9 @@ let package = Package(
         ),
         .testTarget(
             name: "SimulationTests",
-            dependencies: ["BluetoothTesting", "BLE", "BluetoothHost", "VirtualController"],
+            dependencies: [
+                "BluetoothTesting", "BLE", "BluetoothHost", .product(name: "Logging", package: "swift-log"),
+            ],
             swiftSettings: engine
         ),
         .testTarget(

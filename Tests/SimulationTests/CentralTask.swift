@@ -69,7 +69,7 @@ struct CentralTask: Sendable {
             }
         }
         if dice.chance(0.9) {
-            _ = await ledger.operation("\(station.name) disconnects from \(target.name)", within: .seconds(45)) {
+            _ = await ledger.operation("\(station.name) disconnects from \(target.name)", within: .seconds(60)) {
                 await peer.disconnect()
             }
         }

@@ -32,7 +32,7 @@ struct SimulationTests {
 
     private func writeCaptures(of seed: UInt64) {
         let directory = Self.environment["SIMULATION_CAPTURES"] ?? ".build/simulation"
-        let outcome = Simulation.run(seed: seed, recordsCaptures: true)
+        let outcome = Simulation.run(seed: seed, recordsCaptures: true, isVerbose: true)
         do {
             try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
             for capture in outcome.captures {
