@@ -63,6 +63,9 @@ let package = Package(
             swiftSettings: engine
         ),
 
+        // What outlives a process.
+        .target(name: "KeyStore", swiftSettings: engine),
+
         // The engine.
         .target(
             name: "BluetoothHost",
@@ -98,7 +101,9 @@ let package = Package(
         ),
         .target(
             name: "CoreBluetooth",
-            dependencies: ["ByteCoding", "BluetoothTypes", "ATT", "GATT"],
+            dependencies: [
+                "BLE", "BluetoothHost", "KeyStore", "ByteCoding", "BluetoothTypes", "ATT", "GATT", "HCITransport",
+            ],
             swiftSettings: engine
         ),
         .executableTarget(
@@ -141,6 +146,7 @@ let package = Package(
             dependencies: ["VirtualController", "HCI", "ByteCoding", "BluetoothTypes"],
             swiftSettings: engine
         ),
+        .testTarget(name: "KeyStoreTests", dependencies: ["KeyStore"], swiftSettings: engine),
         .testTarget(
             name: "BluetoothHostTests",
             dependencies: [
@@ -152,6 +158,14 @@ let package = Package(
         .testTarget(
             name: "BLETests",
             dependencies: ["BLE", "BluetoothHost", "VirtualController"],
+            swiftSettings: engine
+        ),
+        .testTarget(
+            name: "CoreBluetoothTests",
+            dependencies: [
+                "CoreBluetooth", "BluetoothTesting", "BLE", "BluetoothHost", "KeyStore", "BluetoothTypes", "ATT",
+                "GATT",
+            ],
             swiftSettings: engine
         ),
         .testTarget(

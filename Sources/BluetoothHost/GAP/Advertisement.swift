@@ -53,6 +53,9 @@ public struct ScanOptions: Sendable, Hashable {
     public var interval: Duration
     /// How long the radio listens in each interval.
     public var window: Duration
+    /// Whether the controller may leave out what it has reported once. Controllers do that by the address alone: what an
+    /// advertiser changes is then not heard.
+    package var filtersInController = true
 
     public init(
         serviceUUIDs: [BluetoothUUID] = [],

@@ -27,7 +27,7 @@ extension BluetoothHost {
         }.get()
     }
 
-    private func begin(
+    func begin(
         _ identifier: UInt64,
         _ addresses: Set<DeviceAddress>,
         _ parameters: ConnectionParameters,
@@ -50,7 +50,7 @@ extension BluetoothHost {
         reconcileConnections()
     }
 
-    private func giveUp(_ identifier: UInt64, _ error: HostError) {
+    func giveUp(_ identifier: UInt64, _ error: HostError) {
         guard let attempt = connector.takeAttempt(identifier) else { return }
         timers.cancel(attempt.timer)
         attempt.completion(.failure(error))

@@ -33,7 +33,8 @@ struct Scanner {
             parameters.isActive = parameters.isActive || options.isActive
             parameters.interval = min(parameters.interval, interval)
             parameters.window = max(parameters.window, max(options.window.inUnits(of: .microseconds(625)), 4))
-            parameters.filtersDuplicates = parameters.filtersDuplicates && !options.reportsDuplicates
+            parameters.filtersDuplicates =
+                parameters.filtersDuplicates && options.filtersInController && !options.reportsDuplicates
         }
         parameters.window = min(parameters.window, parameters.interval)
         return parameters

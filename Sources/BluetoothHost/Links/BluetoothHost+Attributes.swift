@@ -255,14 +255,7 @@ extension BluetoothHost {
         }
         switch result {
         case .success(let output): return output
-        case .failure(.bearerClosed):
-            // The bearer ends before its link, when a transaction has taken too long.
-            if let link = linksByIdentifier[identifier] {
-                throw .disconnected(link.ownReason ?? .attributeTransactionTimeout)
-            }
-            throw .disconnected(endedLinks[identifier] ?? .adapterClosed)
-        case .failure(.cancelled): throw .cancelled
-        case .failure(let error): throw .client(error)
+        case .failure(let error): throw hostError(error, on: identifier)
         }
     }
 

@@ -43,9 +43,7 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
         queue: DispatchQueue?,
         options: [String: Any]? = nil
     ) {
-        engine = EngineFactory.makeCentralEngine(
-            restoreIdentifier: options?[CBCentralManagerOptionRestoreIdentifierKey] as? String
-        )
+        engine = EngineFactory.makeCentralEngine(options)
         content = Guarded(Content(delegate: delegate))
         super.init(deliveringOn: queue)
         start()

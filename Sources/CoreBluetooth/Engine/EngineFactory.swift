@@ -1,14 +1,18 @@
 /// Makes what the managers that apps create work with.
 enum EngineFactory {
-    /// The host for a central manager; nil where this process has none, which managers show as `unsupported`.
-    ///
-    /// - Parameter restoreIdentifier: names what an earlier process may have left; nil where nothing is to be restored.
-    static func makeCentralEngine(restoreIdentifier: String?) -> (any CentralEngine)? {
-        nil
+    /// The host for a central manager that was made with these options.
+    static func makeCentralEngine(_ options: [String: Any]?) -> (any CentralEngine)? {
+        HostCentral(
+            HostRegistry.host(on: options?[CBCentralManagerOptionAdapterKey] as? String, for: .central),
+            restoreIdentifier: options?[CBCentralManagerOptionRestoreIdentifierKey] as? String
+        )
     }
 
-    /// The host for a peripheral manager; as ``makeCentralEngine(restoreIdentifier:)``.
-    static func makePeripheralEngine(restoreIdentifier: String?) -> (any PeripheralEngine)? {
-        nil
+    /// The host for a peripheral manager that was made with these options.
+    static func makePeripheralEngine(_ options: [String: Any]?) -> (any PeripheralEngine)? {
+        HostPeripheral(
+            HostRegistry.host(on: options?[CBPeripheralManagerOptionAdapterKey] as? String, for: .peripheral),
+            restoreIdentifier: options?[CBPeripheralManagerOptionRestoreIdentifierKey] as? String
+        )
     }
 }

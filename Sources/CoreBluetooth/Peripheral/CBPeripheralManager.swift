@@ -52,9 +52,7 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
         queue: DispatchQueue?,
         options: [String: Any]? = nil
     ) {
-        engine = EngineFactory.makePeripheralEngine(
-            restoreIdentifier: options?[CBPeripheralManagerOptionRestoreIdentifierKey] as? String
-        )
+        engine = EngineFactory.makePeripheralEngine(options)
         content = Guarded(Content(delegate: delegate))
         super.init(deliveringOn: queue)
         start()

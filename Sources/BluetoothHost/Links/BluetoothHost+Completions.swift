@@ -1,0 +1,94 @@
+import BluetoothTypes
+import GATT
+
+/// Names one attempt to connect.
+package struct ConnectionAttemptIdentifier: Hashable, Sendable {
+    let value: UInt64
+}
+
+/// A link to a peripheral, and whether it is about to end.
+package struct CentralLink: Hashable, Sendable {
+    package let identifier: LinkIdentifier
+    package let isEnding: Bool
+}
+
+// What a face asks for whose own calls return at once: outcomes are told by closures, on the loop, in the order in which they
+// happen.
+extension BluetoothHost {
+    /// Whether the controller is up.
+    package var isPoweredOn: Bool { power == .on }
+
+    /// Runs `action` after `delay`, on the loop.
+    package func run(after delay: Duration, _ action: @escaping @Sendable () -> Void) {
+        _ = schedule(after: delay, action)
+    }
+
+    /// The link to a peripheral, where there is one.
+    package func centralLink(to address: DeviceAddress) -> CentralLink? {
+        links.values.first { $0.role == .central && $0.peer == address }
+            .map { CentralLink(identifier: $0.identifier, isEnding: $0.isDisconnecting) }
+    }
+
+    /// Begins to connect to a peripheral that is not connected, however long it takes. The attempt outlives a recovery of the
+    /// controller.
+    package func beginConnecting(
+        to address: DeviceAddress,
+        parameters: ConnectionParameters = ConnectionParameters(),
+        completion: @escaping @Sendable (Result<LinkIdentifier, HostError>) -> Void
+    ) -> ConnectionAttemptIdentifier {
+        let identifier = makeIdentifier()
+        if power == .closed {
+            completion(.failure(.closed))
+        } else {
+            begin(identifier, [address], parameters, nil, completion: completion)
+        }
+        return ConnectionAttemptIdentifier(value: identifier)
+    }
+
+    /// Gives an attempt up, which then fails with ``HostError/cancelled``; nothing happens where it is over.
+    package func cancelConnecting(_ attempt: ConnectionAttemptIdentifier) {
+        giveUp(attempt.value, .cancelled)
+    }
+
+    /// Calls `observer` once, when a link is gone; at once where it is already.
+    package func observeEnd(
+        of identifier: LinkIdentifier,
+        _ observer: @escaping @Sendable (DisconnectionReason) -> Void
+    ) {
+        guard let link = linksByIdentifier[identifier] else {
+            return observer(endedLinks[identifier] ?? .adapterClosed)
+        }
+        link.endObservers.append(observer)
+    }
+
+    /// Queues a client's procedure.
+    package func begin<P: ClientProcedure>(
+        _ procedure: P,
+        on identifier: LinkIdentifier,
+        completion: @escaping @Sendable (Result<P.Output, HostError>) -> Void
+    ) {
+        guard let link = linksByIdentifier[identifier] else {
+            return completion(.failure(.disconnected(endedLinks[identifier] ?? .adapterClosed)))
+        }
+        link.client.perform(procedure) { [weak self] result in
+            guard let self else { return }
+            assumeIsolated { host in completion(result.mapError { host.hostError($0, on: identifier) }) }
+        }
+        pumpClient(of: link)
+        sendPending()
+    }
+
+    /// What a procedure's failure is to the host's callers.
+    func hostError(_ error: ClientError, on identifier: LinkIdentifier) -> HostError {
+        switch error {
+        case .bearerClosed:
+            // The bearer ends before its link, when a transaction has taken too long.
+            .disconnected(
+                linksByIdentifier[identifier].map { $0.ownReason ?? .attributeTransactionTimeout }
+                    ?? endedLinks[identifier] ?? .adapterClosed
+            )
+        case .cancelled: .cancelled
+        default: .client(error)
+        }
+    }
+}

@@ -1,0 +1,34 @@
+import BluetoothHost
+import GATT
+
+extension EngineError {
+    /// What the host's failures are to apps.
+    init(_ error: HostError) {
+        self =
+            switch error {
+            case .client(.attribute(let code, _, _)): .attribute(code)
+            case .client(.cancelled), .cancelled: .core(.operationCancelled)
+            case .client(.invalidArgument), .invalidArgument: .core(.invalidParameters)
+            case .client(.bearerClosed), .notReady, .closed: .core(.notConnected)
+            case .client(.malformedResponse), .client(.handlesOutOfOrder), .client(.valueMismatch): .core(.unknown)
+            case .disconnected(let reason): EngineError(reason) ?? .core(.notConnected)
+            case .command(.status(let code, _)):
+                .core(CBError.Code(controllerError: code.rawValue) ?? .operationCancelled)
+            case .timedOut: .core(.connectionTimeout)
+            case .notSupported: .core(.operationNotSupported)
+            case .command, .transport: .core(.unknown)
+            }
+    }
+
+    /// Why a link has ended; nil where this host ended it because it was asked to.
+    init?(_ reason: DisconnectionReason) {
+        switch reason {
+        case .controller(let error):
+            guard let code = CBError.Code(controllerError: error.rawValue) else { return nil }
+            self = .core(code)
+        case .controllerReset: self = .core(.connectionFailed)
+        case .attributeTransactionTimeout: self = .core(.connectionTimeout)
+        case .adapterClosed: return nil
+        }
+    }
+}

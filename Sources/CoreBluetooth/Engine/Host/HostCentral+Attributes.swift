@@ -1,0 +1,232 @@
+import ATT
+import BluetoothHost
+import BluetoothTypes
+import Foundation
+import GATT
+
+// GATT on connected peripherals: each call queues procedures on the link, which the host carries out one after the other.
+extension HostCentral {
+    // MARK: Discovery
+
+    func discoverServices(
+        _ types: [BluetoothUUID]?,
+        of peripheral: UUID,
+        _ completion: @escaping Completion<[DiscoveredService]>
+    ) {
+        let remembering: Completion<[DiscoveredService]> = { [shared] result in
+            if case .success(let services) = result {
+                shared.open?.peers.discovered(services.map(\.uuid), of: peripheral)
+            }
+            completion(result)
+        }
+        guard let types else { return perform(DiscoverServices(), of: peripheral, remembering) }
+        let gathered = Gathered(types.count, remembering)
+        for type in types {
+            perform(DiscoverServicesByUUID(uuid: type), of: peripheral) { gathered.add($0) }
+        }
+        if types.isEmpty { completion(.success([])) }
+    }
+
+    func discoverIncludedServices(
+        in range: HandleRange,
+        of peripheral: UUID,
+        _ completion: @escaping Completion<[IncludedService]>
+    ) {
+        perform(FindIncludedServices(range: range), of: peripheral, completion)
+    }
+
+    func discoverCharacteristics(
+        in range: HandleRange,
+        of peripheral: UUID,
+        _ completion: @escaping Completion<[DiscoveredCharacteristic]>
+    ) {
+        perform(DiscoverCharacteristics(range: range), of: peripheral, completion)
+    }
+
+    func discoverDescriptors(
+        in range: HandleRange,
+        of peripheral: UUID,
+        _ completion: @escaping Completion<[DiscoveredDescriptor]>
+    ) {
+        perform(DiscoverDescriptors(range: range), of: peripheral, completion)
+    }
+
+    // MARK: Values
+
+    func read(_ handle: AttributeHandle, of peripheral: UUID, _ completion: @escaping Completion<[UInt8]>) {
+        perform(ReadLongValue(handle: handle), of: peripheral, completion)
+    }
+
+    func write(
+        _ value: [UInt8],
+        to handle: AttributeHandle,
+        of peripheral: UUID,
+        _ completion: @escaping Completion<Void>
+    ) {
+        perform(WriteWholeValue(handle: handle, value: value), of: peripheral, completion)
+    }
+
+    func writeWithoutResponse(
+        _ value: [UInt8],
+        to handle: AttributeHandle,
+        of peripheral: UUID,
+        _ completion: @escaping Completion<Void>
+    ) {
+        onLink(of: peripheral, completion) { host, link in
+            self.connections[peripheral]?.commands.add(on: host) { host in
+                do throws(HostError) {
+                    try await host.writeWithoutResponse(value, to: handle, on: link)
+                    completion(.success(()))
+                } catch {
+                    self.answer(.failure(error), completion)
+                }
+            }
+        }
+    }
+
+    // MARK: Notifications and indications
+
+    func setConfiguration(
+        _ configuration: ClientConfiguration,
+        of characteristic: DiscoveredCharacteristic,
+        on peripheral: UUID,
+        _ completion: @escaping Completion<Void>
+    ) {
+        onLink(of: peripheral, completion) { host, link in
+            guard let descriptors = characteristic.descriptorRange else {
+                return completion(.failure(.attribute(.attributeNotFound)))
+            }
+            let handle = characteristic.valueHandle
+            if configuration.isEmpty {
+                self.unsubscribe(from: handle, descriptors, of: peripheral, host, link, completion)
+            } else {
+                self.subscribe(configuration, to: handle, descriptors, of: peripheral, host, link, completion)
+            }
+        }
+    }
+
+    private func subscribe(
+        _ configuration: ClientConfiguration,
+        to handle: AttributeHandle,
+        _ descriptors: HandleRange,
+        of peripheral: UUID,
+        _ host: isolated BluetoothHost,
+        _ link: LinkIdentifier,
+        _ completion: @escaping Completion<Void>
+    ) {
+        // From here on: the first value may come with the response.
+        let isNew = connections[peripheral]?.subscribers[handle] == nil
+        if isNew {
+            connections[peripheral]?.subscribers[handle] = try? host.addSubscriber(of: handle, on: link) {
+                [weak self] in self?.say(.valueReceived(peripheral, handle, $0.value))
+            }
+        }
+        open?.links.subscribe(self, to: handle, descriptors: descriptors, on: link)
+        host.begin(SetClientConfiguration(configuration, inDescriptors: descriptors), on: link) { result in
+            if case .failure = result, isNew { self.forgetSubscription(to: handle, of: peripheral, link) }
+            self.answer(result, completion)
+        }
+    }
+
+    private func unsubscribe(
+        from handle: AttributeHandle,
+        _ descriptors: HandleRange,
+        of peripheral: UUID,
+        _ host: isolated BluetoothHost,
+        _ link: LinkIdentifier,
+        _ completion: @escaping Completion<Void>
+    ) {
+        if open?.links.isShared(handle, on: link, besides: self) == true {
+            forgetSubscription(to: handle, of: peripheral, link)
+            return completion(.success(()))
+        }
+        host.begin(SetClientConfiguration([], inDescriptors: descriptors), on: link) { result in
+            if case .success = result { self.forgetSubscription(to: handle, of: peripheral, link) }
+            self.answer(result, completion)
+        }
+    }
+
+    private func forgetSubscription(to handle: AttributeHandle, of peripheral: UUID, _ link: LinkIdentifier) {
+        _ = open?.links.unsubscribe(self, from: handle, on: link)
+        guard let subscriber = connections[peripheral]?.subscribers.removeValue(forKey: handle) else { return }
+        open?.host.assumeIsolated { $0.removeSubscriber(subscriber, of: handle, on: link) }
+    }
+
+    // MARK: The link
+
+    func readRSSI(of peripheral: UUID, _ completion: @escaping Completion<Int?>) {
+        onLink(of: peripheral, completion) { host, link in
+            host.spawn { host in
+                do throws(HostError) {
+                    completion(.success(try await host.readRSSI(of: link)))
+                } catch {
+                    self.answer(.failure(error), completion)
+                }
+            }
+        }
+    }
+
+    // MARK: On a link
+
+    private func perform<P: ClientProcedure>(
+        _ procedure: P,
+        of peripheral: UUID,
+        _ completion: @escaping Completion<P.Output>
+    ) {
+        onLink(of: peripheral, completion) { host, link in
+            host.begin(procedure, on: link) { self.answer($0, completion) }
+        }
+    }
+
+    /// Runs `body` with the link of a connected peripheral.
+    private func onLink<Value>(
+        of peripheral: UUID,
+        _ completion: @escaping Completion<Value>,
+        _ body: @escaping @Sendable (isolated BluetoothHost, LinkIdentifier) -> Void
+    ) {
+        shared.post { host, _ in
+            guard case .connected(let link)? = self.connections[peripheral]?.phase else {
+                return completion(.failure(.core(.notConnected)))
+            }
+            body(host, link)
+        }
+    }
+
+    /// Answers the app. That a link is gone is said by its own event, which comes first.
+    private func answer<Value: Sendable>(
+        _ result: Result<Value, HostError>,
+        _ completion: @escaping Completion<Value>
+    ) {
+        let answer = result.mapError(EngineError.init)
+        if case .failure(.disconnected) = result {
+            shared.post { _, _ in completion(answer) }
+        } else {
+            completion(answer)
+        }
+    }
+}
+
+/// What several procedures of one call have found, in their order; used on the loop only.
+private final class Gathered<Element: Sendable>: @unchecked Sendable {
+    private var results: [Result<[Element], EngineError>] = []
+    private let count: Int
+    private let completion: Completion<[Element]>
+
+    init(_ count: Int, _ completion: @escaping Completion<[Element]>) {
+        self.count = count
+        self.completion = completion
+    }
+
+    func add(_ result: Result<[Element], EngineError>) {
+        results.append(result)
+        guard results.count == count else { return }
+        var all: [Element] = []
+        for result in results {
+            switch result {
+            case .success(let elements): all += elements
+            case .failure: return completion(result)
+            }
+        }
+        completion(.success(all))
+    }
+}

@@ -1,0 +1,390 @@
+import ATT
+import BluetoothHost
+import BluetoothTypes
+import Foundation
+import GATT
+
+/// The engine of a central manager on a host of this process.
+///
+/// Calls are posted to the host's loop; but for what is constant, everything here is used on the loop only.
+final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
+    /// A connection that the app wants, from the call to its end.
+    struct Connection {
+        enum Phase {
+            /// For the time that the app wants to be waited.
+            case delayed
+            /// For the link's former life to end.
+            case waiting
+            case connecting(ConnectionAttemptIdentifier?)
+            case connected(LinkIdentifier)
+            /// The app wants its end.
+            case ending(LinkIdentifier)
+        }
+
+        var request: ConnectionRequest
+        var phase: Phase
+        /// Tells a connection from an earlier one to the same peripheral.
+        let number: UInt64
+        /// How often it could not be established.
+        var failures = 0
+        /// What the host calls the subscriptions, by the value's handle.
+        var subscribers: [AttributeHandle: UInt64] = [:]
+        /// Writes without response that wait for room.
+        let commands = Outbox()
+    }
+
+    /// How often a link is tried again that could not be established, though the peer was heard.
+    static let retryLimit = 3
+
+    let shared: SharedHost
+    private let restoreIdentifier: String?
+    private let listener = Guarded<(@Sendable (CentralEvent) -> Void)?>(nil)
+
+    var connections: [UUID: Connection] = [:]
+    private(set) var open: OpenHost?
+    private var observers: [UInt64] = []
+    private var scanIdentifier: ScanIdentifier?
+    private var scanRequest: ScanRequest?
+    private var lastNumber: UInt64 = 0
+    private var eventFilter: ConnectionEventFilter?
+    /// Those whose connections have failed, until the app tries again: what it cancels of them is still to be answered.
+    private var failed: Set<UUID> = []
+
+    init(_ shared: SharedHost, restoreIdentifier: String? = nil) {
+        self.shared = shared
+        self.restoreIdentifier = restoreIdentifier
+    }
+
+    // MARK: Life
+
+    func start(_ deliver: @escaping @Sendable (CentralEvent) -> Void) {
+        listener.withLock { $0 = deliver }
+        shared.join(self)
+    }
+
+    func stop() {
+        listener.withLock { $0 = nil }
+        shared.leave(self) { host, open in
+            open.links.remove(self)
+            for observer in self.observers { host.removeObserver(observer) }
+            self.endScan(on: host)
+            for peripheral in self.connections.keys { self.end(peripheral, isAnswered: false, on: host, open) }
+            if let identifier = self.restoreIdentifier {
+                open.restoration.set(nil as Restoration.Central?, for: identifier)
+            }
+            self.open = nil
+        }
+    }
+
+    func begin(with open: OpenHost, on host: isolated BluetoothHost) {
+        self.open = open
+        open.links.add(self)
+        observers = [
+            host.observe { [weak self] event in self?.hostEvent(event) },
+            host.observeServer { [weak self] event in
+                if case .mtuChanged(let link, let mtu) = event { self?.mtuChanged(link, mtu) }
+            },
+        ]
+        if let identifier = restoreIdentifier, let record = open.restoration.central(identifier) {
+            say(
+                .restored(
+                    RestoredCentral(
+                        peripherals: open.peers.known(record.peripherals),
+                        scan: record.scan?.request
+                    )
+                )
+            )
+        }
+        say(.stateChanged(host.isPoweredOn ? .poweredOn : .resetting))
+    }
+
+    func fail(_ failure: OpeningFailure) {
+        say(.stateChanged(failure.state))
+    }
+
+    func say(_ event: CentralEvent) {
+        listener.withLock { $0 }?(event)
+    }
+
+    private func hostEvent(_ event: HostEvent) {
+        switch event {
+        case .poweredOn: say(.stateChanged(.poweredOn))
+        case .resetting:
+            // All links are gone; what else was asked for goes with the state.
+            open?.host.assumeIsolated { host in
+                endScan(on: host)
+                if let open {
+                    for peripheral in connections.keys { end(peripheral, isAnswered: false, on: host, open) }
+                }
+            }
+            failed.removeAll()
+            say(.stateChanged(.resetting))
+        case .closed: say(.stateChanged(.unsupported))
+        case .scanRestarted: break
+        }
+    }
+
+    /// Keeps what the manager does for the process after this one.
+    private func keepRestoration() {
+        guard let restoreIdentifier, let open else { return }
+        open.restoration.set(
+            Restoration.Central(
+                peripherals: connections.keys.sorted { $0.uuidString < $1.uuidString },
+                scan: scanRequest.map(Restoration.Scan.init)
+            ),
+            for: restoreIdentifier
+        )
+    }
+
+    // MARK: Scanning
+
+    func scan(_ request: ScanRequest) {
+        shared.post { host, open in
+            self.endScan(on: host)
+            self.scanRequest = request
+            var options = ScanOptions(reportsDuplicates: request.allowsDuplicates)
+            options.filtersInController = false
+            let filter = ScanFilter(request)
+            self.scanIdentifier = host.startScan(options) { [weak self] event in
+                if case .advertisement(let advertisement) = event { self?.heard(advertisement, filter, open) }
+            }
+            self.keepRestoration()
+        }
+    }
+
+    func stopScan() {
+        shared.post { host, _ in
+            self.endScan(on: host)
+            self.keepRestoration()
+        }
+    }
+
+    private func endScan(on host: isolated BluetoothHost) {
+        if let scanIdentifier { host.stopScan(scanIdentifier) }
+        scanIdentifier = nil
+        scanRequest = nil
+    }
+
+    private func heard(_ advertisement: Advertisement, _ filter: ScanFilter, _ open: OpenHost) {
+        let data = advertisement.data
+        guard filter.matches(data) else { return }
+        let known = open.peers.heard(advertisement.address, name: data.localName, services: data.serviceUUIDs)
+        say(
+            .discovered(
+                Discovery(
+                    identifier: known.identifier,
+                    name: known.name,
+                    advertisingData: data,
+                    isConnectable: advertisement.isConnectable,
+                    rssi: advertisement.rssi,
+                    time: open.wallClock()
+                )
+            )
+        )
+    }
+
+    // MARK: Connections
+
+    func connect(_ peripheral: UUID, _ request: ConnectionRequest) {
+        shared.post { host, open in self.connect(peripheral, request, on: host, open) }
+    }
+
+    private func connect(
+        _ peripheral: UUID,
+        _ request: ConnectionRequest,
+        on host: isolated BluetoothHost,
+        _ open: OpenHost
+    ) {
+        failed.remove(peripheral)
+        if connections[peripheral] != nil {
+            connections[peripheral]?.request = request
+            if case .connected(let link)? = connections[peripheral]?.phase { sayConnected(peripheral, link, on: host) }
+            return
+        }
+        guard open.peers.address(of: peripheral) != nil else {
+            return connectionFailed(peripheral, .core(.unkownDevice))
+        }
+        lastNumber += 1
+        let number = lastNumber
+        connections[peripheral] = Connection(request: request, phase: .delayed, number: number)
+        keepRestoration()
+        if request.delay > .zero {
+            host.run(after: request.delay) { [weak self] in self?.proceed(peripheral, number) }
+        } else {
+            proceed(peripheral, number)
+        }
+    }
+
+    /// Takes the next step towards a link, where the connection is still wanted. Called on the loop.
+    private func proceed(_ peripheral: UUID, _ number: UInt64) {
+        guard let open, connections[peripheral]?.number == number else { return }
+        open.host.assumeIsolated { host in
+            guard let address = open.peers.address(of: peripheral) else { return }
+            guard let link = host.centralLink(to: address) else {
+                connections[peripheral]?.phase = .connecting(nil)
+                let attempt = host.beginConnecting(to: address) { [weak self] result in
+                    self?.attemptEnded(peripheral, number, result)
+                }
+                if case .connecting? = connections[peripheral]?.phase {
+                    connections[peripheral]?.phase = .connecting(attempt)
+                }
+                return
+            }
+            guard link.isEnding || open.links.isEnding(link.identifier) else {
+                return connected(peripheral, number, link.identifier, on: host, open)
+            }
+            connections[peripheral]?.phase = .waiting
+            host.observeEnd(of: link.identifier) { [weak self] _ in self?.proceed(peripheral, number) }
+        }
+    }
+
+    private func attemptEnded(_ peripheral: UUID, _ number: UInt64, _ result: Result<LinkIdentifier, HostError>) {
+        guard let open, let connection = connections[peripheral], connection.number == number,
+            case .connecting = connection.phase
+        else { return }
+        switch result {
+        case .success(let link):
+            open.host.assumeIsolated { connected(peripheral, number, link, on: $0, open) }
+        case .failure(.disconnected(.controller(.connectionFailedToBeEstablished)))
+        where connection.failures < HostCentral.retryLimit:
+            connections[peripheral]?.failures += 1
+            proceed(peripheral, number)
+        case .failure(let error):
+            connections[peripheral] = nil
+            keepRestoration()
+            connectionFailed(peripheral, EngineError(error))
+        }
+    }
+
+    private func connectionFailed(_ peripheral: UUID, _ error: EngineError) {
+        failed.insert(peripheral)
+        say(.connectionFailed(peripheral, error))
+    }
+
+    private func connected(
+        _ peripheral: UUID,
+        _ number: UInt64,
+        _ link: LinkIdentifier,
+        on host: isolated BluetoothHost,
+        _ open: OpenHost
+    ) {
+        connections[peripheral]?.phase = .connected(link)
+        connections[peripheral]?.failures = 0
+        // Before whatever follows from the link's being shared: it ends for all in the order in which they came.
+        host.observeEnd(of: link) { [weak self] reason in self?.linkEnded(peripheral, number, link, reason) }
+        sayConnected(peripheral, link, on: host)
+        open.links.join(link, to: peripheral, self, on: host)
+    }
+
+    private func sayConnected(_ peripheral: UUID, _ link: LinkIdentifier, on host: isolated BluetoothHost) {
+        guard let mtu = try? host.information(on: link).mtu else { return }
+        say(.connected(peripheral, mtu: mtu))
+    }
+
+    private func linkEnded(_ peripheral: UUID, _ number: UInt64, _ link: LinkIdentifier, _ reason: DisconnectionReason)
+    {
+        guard let open, let connection = connections[peripheral], connection.number == number else { return }
+        let time = open.wallClock()
+        switch connection.phase {
+        case .connected(link) where connection.request.reconnects && !reason.isEndOfController:
+            connections[peripheral]?.subscribers = [:]
+            say(.disconnected(peripheral, Disconnection(error: EngineError(reason), isReconnecting: true, time: time)))
+            proceed(peripheral, number)
+        case .connected(link):
+            connections[peripheral] = nil
+            keepRestoration()
+            say(.disconnected(peripheral, Disconnection(error: EngineError(reason), time: time)))
+        case .ending(link):
+            connections[peripheral] = nil
+            keepRestoration()
+            say(.disconnected(peripheral, Disconnection(error: nil, time: time)))
+        case .connected, .ending, .delayed, .waiting, .connecting: break
+        }
+    }
+
+    func cancelConnection(_ peripheral: UUID) {
+        shared.post { host, open in self.end(peripheral, isAnswered: true, on: host, open) }
+    }
+
+    func release(_ peripheral: UUID) {
+        shared.post { host, open in self.end(peripheral, isAnswered: false, on: host, open) }
+    }
+
+    /// Ends a connection, whatever its phase.
+    ///
+    /// - Parameter isAnswered: whether the app is told when it has ended.
+    private func end(_ peripheral: UUID, isAnswered: Bool, on host: isolated BluetoothHost, _ open: OpenHost) {
+        defer { keepRestoration() }
+        let hadFailed = failed.remove(peripheral) != nil
+        guard let connection = connections[peripheral] else {
+            if hadFailed, isAnswered { sayCancelled(peripheral, open) }
+            return
+        }
+        switch connection.phase {
+        case .delayed, .waiting, .connecting(nil):
+            connections[peripheral] = nil
+            if isAnswered { sayCancelled(peripheral, open) }
+        case .connecting(let attempt?):
+            connections[peripheral] = nil
+            host.cancelConnecting(attempt)
+            if isAnswered { sayCancelled(peripheral, open) }
+        case .connected(let link):
+            for (handle, subscriber) in connection.subscribers {
+                host.removeSubscriber(subscriber, of: handle, on: link)
+            }
+            let isEnding = open.links.leave(link, self, on: host)
+            if isEnding, isAnswered {
+                connections[peripheral]?.phase = .ending(link)
+                connections[peripheral]?.subscribers = [:]
+            } else {
+                connections[peripheral] = nil
+                if isAnswered { sayCancelled(peripheral, open) }
+            }
+        case .ending:
+            if !isAnswered { connections[peripheral] = nil }
+        }
+    }
+
+    private func sayCancelled(_ peripheral: UUID, _ open: OpenHost) {
+        say(.disconnected(peripheral, Disconnection(error: nil, time: open.wallClock())))
+    }
+
+    private func mtuChanged(_ link: LinkIdentifier, _ mtu: Int) {
+        for (peripheral, connection) in connections {
+            if case .connected(link) = connection.phase { say(.mtuChanged(peripheral, mtu)) }
+        }
+    }
+
+    // MARK: What the host knows
+
+    func knownPeripherals(_ identifiers: [UUID]) -> [KnownPeripheral] {
+        shared.open?.peers.known(identifiers) ?? []
+    }
+
+    func connectedPeripherals(withServices services: [BluetoothUUID]) -> [KnownPeripheral] {
+        shared.open?.peers.connected(withServices: services) ?? []
+    }
+
+    func registerForConnectionEvents(_ filter: ConnectionEventFilter?) {
+        shared.post { _, _ in self.eventFilter = filter }
+    }
+
+    /// Something on this host is connected to a peripheral, or is no more. Called on the loop.
+    func connectionEvent(_ event: CBConnectionEvent, _ peripheral: UUID) {
+        guard let open, let filter = eventFilter, let known = open.peers.known([peripheral]).first else { return }
+        let isWanted =
+            filter == ConnectionEventFilter() || filter.peripherals.contains(peripheral)
+            || open.peers.has(peripheral, anyOf: filter.services)
+        if isWanted { say(.connectionEvent(known, event)) }
+    }
+}
+
+extension DisconnectionReason {
+    /// Whether no connection can follow, since the controller itself is gone.
+    fileprivate var isEndOfController: Bool {
+        switch self {
+        case .controllerReset, .adapterClosed: true
+        case .controller, .attributeTransactionTimeout: false
+        }
+    }
+}

@@ -1,0 +1,309 @@
+import ATT
+import BluetoothHost
+import BluetoothTypes
+import Foundation
+import GATT
+
+/// The engine of a peripheral manager on a host of this process.
+///
+/// Calls are posted to the host's loop; but for what is constant, everything here is used on the loop only.
+final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
+    /// A central that has a link to this host.
+    private struct Client {
+        let central: UUID
+        /// Notifications that wait for room, and indications that wait for the confirmation of those before.
+        let notifications = Outbox()
+        let indications = Outbox()
+    }
+
+    let shared: SharedHost
+    private let restoreIdentifier: String?
+    private let listener = Guarded<(@Sendable (PeripheralEvent) -> Void)?>(nil)
+
+    private var open: OpenHost?
+    private var observers: [UInt64] = []
+    private var clients: [LinkIdentifier: Client] = [:]
+    private var links: [UUID: LinkIdentifier] = [:]
+    /// The services that are published, in their order.
+    private var services: [PublishedService] = []
+    private var values: Set<AttributeHandle> = []
+    private var advertisement: AdvertisementIdentifier?
+    /// Starts and ends of advertising.
+    private let advertising = Outbox()
+
+    init(_ shared: SharedHost, restoreIdentifier: String? = nil) {
+        self.shared = shared
+        self.restoreIdentifier = restoreIdentifier
+    }
+
+    // MARK: Life
+
+    func start(_ deliver: @escaping @Sendable (PeripheralEvent) -> Void) {
+        listener.withLock { $0 = deliver }
+        shared.join(self)
+    }
+
+    func stop() {
+        listener.withLock { $0 = nil }
+        shared.leave(self) { host, open in
+            for observer in self.observers { host.removeObserver(observer) }
+            self.endAdvertising(on: host)
+            // The last first: a service may be included by those after it.
+            for service in self.services.reversed() { host.removeService(at: service.handle) }
+            self.services = []
+            self.values = []
+            self.open = nil
+        }
+    }
+
+    func begin(with open: OpenHost, on host: isolated BluetoothHost) {
+        self.open = open
+        observers = [
+            host.observe { [weak self] event in self?.hostEvent(event) },
+            host.observeServer { [weak self] event in self?.serverEvent(event) },
+        ]
+        for link in host.linkIdentifiers() where (try? host.information(on: link).isCentral) == false {
+            _ = remote(on: link, host)
+        }
+        if let identifier = restoreIdentifier, let record = open.restoration.advertisement(identifier) {
+            say(
+                .restored(
+                    RestoredPeripheral(
+                        localName: record.localName,
+                        services: record.services.compactMap { BluetoothUUID($0) }
+                    )
+                )
+            )
+        }
+        say(.stateChanged(host.isPoweredOn ? .poweredOn : .resetting))
+    }
+
+    func fail(_ failure: OpeningFailure) {
+        say(.stateChanged(failure.state))
+    }
+
+    private func say(_ event: PeripheralEvent) {
+        listener.withLock { $0 }?(event)
+    }
+
+    private func hostEvent(_ event: HostEvent) {
+        switch event {
+        case .poweredOn: say(.stateChanged(.poweredOn))
+        case .resetting:
+            open?.host.assumeIsolated { endAdvertising(on: $0) }
+            say(.stateChanged(.resetting))
+        case .closed: say(.stateChanged(.unsupported))
+        case .scanRestarted: break
+        }
+    }
+
+    // MARK: Centrals
+
+    private func serverEvent(_ event: ServerRoleEvent) {
+        open?.host.assumeIsolated { host in
+            switch event {
+            case .connected(let link, _): _ = remote(on: link, host)
+            case .mtuChanged(let link, _):
+                guard clients[link] != nil, let central = remote(on: link, host) else { return }
+                say(.mtuChanged(central))
+            case .access(let link, .configured(let handle, _, let configuration)):
+                guard values.contains(handle), let central = remote(on: link, host) else { return }
+                say(.configured(central, handle, configuration))
+            case .access, .disconnected: break
+            }
+        }
+    }
+
+    /// The central at the other end of a link.
+    private func remote(on link: LinkIdentifier, _ host: isolated BluetoothHost) -> RemoteCentral? {
+        guard let open, let information = try? host.information(on: link) else { return nil }
+        let central: UUID
+        if let client = clients[link] {
+            central = client.central
+        } else {
+            central = open.peers.identifier(of: information.peer)
+            clients[link] = Client(central: central)
+            links[central] = link
+            host.observeEnd(of: link) { [weak self] _ in self?.linkEnded(link) }
+        }
+        return RemoteCentral(identifier: central, mtu: information.mtu)
+    }
+
+    private func linkEnded(_ link: LinkIdentifier) {
+        guard let client = clients.removeValue(forKey: link) else { return }
+        if links[client.central] == link { links[client.central] = nil }
+        say(.disconnected(client.central))
+    }
+
+    func setLatency(_ latency: CBPeripheralManagerConnectionLatency, of central: UUID) {
+        shared.post { host, _ in
+            guard let link = self.links[central] else { return }
+            host.spawn { host in
+                do throws(HostError) {
+                    try await host.updateParameters(latency.parameters, of: link)
+                } catch {
+                    // Best effort: the central decides.
+                }
+            }
+        }
+    }
+
+    // MARK: Services
+
+    func publish(_ service: ServiceDefinition, _ completion: @escaping Completion<PublishedService>) {
+        shared.post { host, _ in
+            do throws(DatabaseError) {
+                let published = try host.publish([service]) { [weak self] link, request in
+                    self?.accessed(on: link, request)
+                }
+                guard let service = published.first else { return completion(.failure(.core(.unknown))) }
+                self.services.append(service)
+                self.values.formUnion(service.characteristics.map(\.valueHandle))
+                completion(.success(service))
+            } catch {
+                completion(.failure(EngineError(error)))
+            }
+        }
+    }
+
+    func removeService(at handle: AttributeHandle) {
+        shared.post { host, _ in
+            guard let index = self.services.firstIndex(where: { $0.handle == handle }) else { return }
+            let service = self.services.remove(at: index)
+            self.values.subtract(service.characteristics.map(\.valueHandle))
+            host.removeService(at: handle)
+        }
+    }
+
+    private func accessed(on link: LinkIdentifier, _ request: AccessRequest) {
+        open?.host.assumeIsolated { host in
+            if let central = remote(on: link, host) { say(.access(central, request)) }
+        }
+    }
+
+    func answer(_ access: UInt64, of central: UUID, _ result: Result<[UInt8], ATT.ErrorCode>) {
+        shared.post { host, _ in
+            if let link = self.links[central] { host.answer(access, on: link, with: result) }
+        }
+    }
+
+    // MARK: Values
+
+    func update(
+        _ value: [UInt8],
+        of handle: AttributeHandle,
+        to centrals: [UUID],
+        _ completion: @escaping Completion<Void>
+    ) {
+        shared.post { host, _ in
+            let wanting = Set(host.subscribers(of: handle, .notification))
+            let targets = centrals.compactMap { self.links[$0] }
+            let update = Update(targets.count, completion)
+            for link in targets {
+                guard let client = self.clients[link] else {
+                    update.hasLeft()
+                    continue
+                }
+                let isNotified = wanting.contains(link)
+                let outbox = isNotified ? client.notifications : client.indications
+                outbox.add(on: host) { host in
+                    do throws(HostError) {
+                        if isNotified {
+                            try await host.notify(value, of: handle, to: link)
+                        } else {
+                            try await host.indicate(value, of: handle, to: link)
+                        }
+                    } catch {
+                        // The central is gone, and with it what it wanted.
+                    }
+                    update.hasLeft()
+                }
+            }
+        }
+    }
+
+    // MARK: Advertising
+
+    func startAdvertising(_ payload: AdvertisementPayload, _ completion: @escaping Completion<Void>) {
+        let configuration = AdvertisementConfiguration(
+            advertisingData: payload.advertisingData,
+            scanResponseData: payload.scanResponseData
+        )
+        shared.post { host, open in
+            self.endAdvertising(on: host)
+            if let identifier = self.restoreIdentifier {
+                let record = Restoration.Advertisement(
+                    localName: payload.localName,
+                    services: payload.services.map { "\($0)" }
+                )
+                open.restoration.set(record, for: identifier)
+            }
+            self.advertising.add(on: host) { host in
+                do throws(HostError) {
+                    self.advertisement = try await host.startAdvertising(configuration)
+                    completion(.success(()))
+                } catch {
+                    completion(.failure(EngineError(error)))
+                }
+            }
+        }
+    }
+
+    func stopAdvertising() {
+        shared.post { host, _ in self.endAdvertising(on: host) }
+    }
+
+    private func endAdvertising(on host: isolated BluetoothHost) {
+        if let identifier = restoreIdentifier {
+            open?.restoration.set(nil as Restoration.Advertisement?, for: identifier)
+        }
+        advertising.add(on: host) { host in
+            guard let advertisement = self.advertisement else { return }
+            self.advertisement = nil
+            await host.stopAdvertising(advertisement)
+        }
+    }
+}
+
+/// One value on its way to several centrals; used on the loop only.
+private final class Update: @unchecked Sendable {
+    private var remaining: Int
+    private let completion: Completion<Void>
+
+    init(_ count: Int, _ completion: @escaping Completion<Void>) {
+        remaining = count
+        self.completion = completion
+        if count == 0 { completion(.success(())) }
+    }
+
+    func hasLeft() {
+        remaining -= 1
+        if remaining == 0 { completion(.success(())) }
+    }
+}
+
+extension EngineError {
+    fileprivate init(_ error: DatabaseError) {
+        self =
+            switch error {
+            case .handlesExhausted: .core(.outOfSpace)
+            case .handleNotFree, .valueTooLong, .noSuchInclude: .core(.invalidParameters)
+            }
+    }
+}
+
+extension CBPeripheralManagerConnectionLatency {
+    /// What a central is asked for: answers within a frame of a screen, soon, or when it suits the battery.
+    fileprivate var parameters: ConnectionParameters {
+        switch self {
+        case .low: ConnectionParameters(interval: .milliseconds(15)...(.milliseconds(30)))
+        case .medium: ConnectionParameters(interval: .milliseconds(60)...(.milliseconds(90)))
+        case .high:
+            ConnectionParameters(
+                interval: .milliseconds(180)...(.milliseconds(240)),
+                latency: 2,
+                supervisionTimeout: .seconds(6)
+            )
+        }
+    }
+}

@@ -1,0 +1,109 @@
+import BLE
+import Foundation
+import Glibc
+import HCITransport
+import KeyStore
+
+/// The hosts of this process: one for each adapter, whatever managers use it.
+enum HostRegistry {
+    enum Role: Hashable, Sendable {
+        case central
+        case peripheral
+    }
+
+    private struct Key: Hashable {
+        let adapter: AdapterSpecification
+        /// Which kind of manager has it, of a virtual adapter.
+        let role: Role?
+    }
+
+    private static let hosts = Guarded<[Key: SharedHost]>([:])
+
+    /// The host on an adapter, open or not.
+    ///
+    /// - Parameter adapter: its name; nil for what the environment names, or the first there is.
+    static func host(on adapter: String?, for role: Role) -> SharedHost {
+        let specification: AdapterSpecification
+        do throws(TransportError) {
+            specification = try self.specification(adapter)
+        } catch {
+            let failure = OpeningFailure(error)
+            return SharedHost { .failure(failure) }
+        }
+        let isVirtual = if case .virtual = specification { true } else { false }
+        return hosts.withLock { hosts in
+            let key = Key(adapter: specification, role: isVirtual ? role : nil)
+            if let host = hosts[key] { return host }
+            let host = SharedHost { await open(specification, isVirtual: isVirtual) }
+            hosts[key] = host
+            return host
+        }
+    }
+
+    private static func specification(_ adapter: String?) throws(TransportError) -> AdapterSpecification {
+        guard let adapter, !adapter.isEmpty else { return try .default() }
+        do throws(AdapterSpecificationError) {
+            return try AdapterSpecification(parsing: adapter)
+        } catch {
+            throw .invalidSpecification(error)
+        }
+    }
+
+    private static func open(
+        _ specification: AdapterSpecification,
+        isVirtual: Bool
+    ) async -> Result<OpenHost, OpeningFailure> {
+        do throws(BLEError) {
+            var configuration = Adapter.Configuration()
+            configuration.deviceName = machineName
+            let adapter = try await Adapter.open(specification, configuration: configuration)
+            let identity = try await adapter.information.publicAddress.map { "\($0)" } ?? "\(specification)"
+            let store: KeyStore
+            if isVirtual {
+                // A controller that is made anew in each process is another one each time.
+                store = .inMemory()
+            } else {
+                store = await .open(adapter: identity, in: StateDirectory.resolve(), warn: Misuse.note)
+            }
+            return .success(OpenHost(adapter.host, store: store, close: { await adapter.close() }))
+        } catch {
+            return .failure(OpeningFailure(error))
+        }
+    }
+
+    /// What the machine is called, as far as a Device Name carries it (Vol 3, Part C, 12.1).
+    private static var machineName: String {
+        var name = [CChar](repeating: 0, count: 249)
+        guard gethostname(&name, name.count - 1) == 0, name[0] != 0 else { return "swift-ble" }
+        return String(decoding: name.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
+    }
+}
+
+/// Why an adapter could not be opened: what managers show, and what the user should do.
+struct OpeningFailure: Error, Sendable {
+    let state: CBManagerState
+    let text: String
+
+    private init(state: CBManagerState, text: String) {
+        self.state = state
+        self.text = text
+    }
+
+    init(_ error: TransportError) {
+        let state: CBManagerState =
+            switch error {
+            case .permissionDenied: .unauthorized
+            case .blockedByRFKill, .adapterDown: .poweredOff
+            default: .unsupported
+            }
+        self.init(state: state, text: "\(error)")
+    }
+
+    init(_ error: BLEError) {
+        if case .adapter(let error) = error {
+            self.init(error)
+        } else {
+            self.init(state: .unsupported, text: "\(error)")
+        }
+    }
+}

@@ -1,0 +1,153 @@
+import ATT
+import BluetoothHost
+import BluetoothTypes
+import Foundation
+import GATT
+
+/// The links to peripherals that the central managers of a host share: a link lives as long as one of them uses it. Used on
+/// the loop only.
+final class SharedLinks: @unchecked Sendable {
+    private struct Shared {
+        let peripheral: UUID
+        var users: [HostCentral] = []
+        var isEnding = false
+        /// Who has subscribed to what.
+        var subscriptions: [AttributeHandle: Subscription] = [:]
+    }
+
+    private struct Subscription {
+        let descriptors: HandleRange
+        var users: [HostCentral] = []
+    }
+
+    private var links: [LinkIdentifier: Shared] = [:]
+    /// The engines of the host's central managers, for what concerns them all.
+    private var centrals: [HostCentral] = []
+    private let peers: PeerDirectory
+
+    init(peers: PeerDirectory) {
+        self.peers = peers
+    }
+
+    func add(_ central: HostCentral) {
+        centrals.append(central)
+    }
+
+    func remove(_ central: HostCentral) {
+        centrals.removeAll { $0 === central }
+    }
+
+    // MARK: Use
+
+    /// Whether a link is to be ended since nobody uses it any more.
+    func isEnding(_ link: LinkIdentifier) -> Bool { links[link]?.isEnding ?? false }
+
+    func join(_ link: LinkIdentifier, to peripheral: UUID, _ user: HostCentral, on host: isolated BluetoothHost) {
+        if links[link] == nil {
+            links[link] = Shared(peripheral: peripheral)
+            peers.setConnected(true, peripheral)
+            host.observeEnd(of: link) { [weak self] _ in self?.ended(link) }
+            for central in centrals { central.connectionEvent(.peerConnected, peripheral) }
+            host.spawn { await self.prepare(link, peripheral, on: $0) }
+        }
+        links[link]?.users.append(user)
+    }
+
+    /// Lets a link go; the last one that does ends it, once what was written on it has been sent.
+    ///
+    /// - Returns: whether the link ends.
+    func leave(_ link: LinkIdentifier, _ user: HostCentral, on host: isolated BluetoothHost) -> Bool {
+        guard var shared = links[link] else { return false }
+        shared.users.removeAll { $0 === user }
+        shared.isEnding = shared.users.isEmpty
+        links[link] = shared
+        if shared.isEnding {
+            host.spawn { host in
+                await host.flush(link)
+                await host.disconnect(link)
+            }
+        } else {
+            for (handle, subscription) in shared.subscriptions where subscription.users.contains(where: { $0 === user })
+            {
+                guard unsubscribe(user, from: handle, on: link) else { continue }
+                host.begin(SetClientConfiguration([], inDescriptors: subscription.descriptors), on: link) { _ in }
+            }
+        }
+        return shared.isEnding
+    }
+
+    private func ended(_ link: LinkIdentifier) {
+        guard let shared = links.removeValue(forKey: link) else { return }
+        peers.setConnected(false, shared.peripheral)
+        for central in centrals { central.connectionEvent(.peerDisconnected, shared.peripheral) }
+    }
+
+    // MARK: Subscriptions
+
+    func subscribe(
+        _ user: HostCentral,
+        to handle: AttributeHandle,
+        descriptors: HandleRange,
+        on link: LinkIdentifier
+    ) {
+        var subscription = links[link]?.subscriptions[handle] ?? Subscription(descriptors: descriptors)
+        if !subscription.users.contains(where: { $0 === user }) { subscription.users.append(user) }
+        links[link]?.subscriptions[handle] = subscription
+    }
+
+    /// - Returns: whether nobody is subscribed any more.
+    func unsubscribe(_ user: HostCentral, from handle: AttributeHandle, on link: LinkIdentifier) -> Bool {
+        guard var subscription = links[link]?.subscriptions[handle] else { return true }
+        subscription.users.removeAll { $0 === user }
+        links[link]?.subscriptions[handle] = subscription.users.isEmpty ? nil : subscription
+        return subscription.users.isEmpty
+    }
+
+    /// Whether another than `user` is subscribed.
+    func isShared(_ handle: AttributeHandle, on link: LinkIdentifier, besides user: HostCentral) -> Bool {
+        links[link]?.subscriptions[handle]?.users.contains { $0 !== user } ?? false
+    }
+
+    // MARK: What is done on each new link
+
+    /// Reads the Device Name and asks to be told of changed services, behind what apps ask for.
+    private func prepare(_ link: LinkIdentifier, _ peripheral: UUID, on host: isolated BluetoothHost) async {
+        if let name = await readDeviceName(link, on: host), peers.read(deviceName: name, of: peripheral) {
+            for user in links[link]?.users ?? [] { user.say(.nameChanged(peripheral, name)) }
+        }
+        guard
+            let service = try? await host.perform(DiscoverServicesByUUID(uuid: .genericAttributeService), on: link)
+                .first,
+            let characteristic = try? await host.perform(
+                DiscoverCharacteristics(
+                    range: HandleRange(start: service.handle, end: service.endHandle),
+                    uuid: .serviceChanged
+                ),
+                on: link
+            ).first, let descriptors = characteristic.descriptorRange,
+            (try? host.addSubscriber(of: characteristic.valueHandle, on: link) { [weak self] value in
+                self?.servicesChanged(value.value, of: peripheral, on: link)
+            }) != nil
+        else { return }
+        _ = try? await host.perform(SetClientConfiguration(.indication, inDescriptors: descriptors), on: link)
+    }
+
+    private func readDeviceName(_ link: LinkIdentifier, on host: isolated BluetoothHost) async -> String? {
+        guard let found = try? await host.perform(ReadUsingUUID(uuid: .deviceName), on: link).first else { return nil }
+        // The response may have had no room for all of it.
+        let value = (try? await host.perform(ReadLongValue(handle: found.handle), on: link)) ?? found.value
+        let name = String(decoding: value.prefix { $0 != 0 }, as: UTF8.self)
+        return name.isEmpty ? nil : name
+    }
+
+    /// Takes the value of Service Changed: the first and the last handle that are concerned (Vol 3, Part G, 7.1).
+    private func servicesChanged(_ value: [UInt8], of peripheral: UUID, on link: LinkIdentifier) {
+        guard value.count == 4 else { return }
+        let range = HandleRange(
+            start: AttributeHandle(UInt16(value[0]) | UInt16(value[1]) << 8),
+            end: AttributeHandle(UInt16(value[2]) | UInt16(value[3]) << 8)
+        )
+        guard range.isValid else { return }
+        for user in links[link]?.users ?? [] { user.say(.servicesChanged(peripheral, range)) }
+    }
+}

@@ -1,0 +1,12 @@
+// What Core Bluetooth on Linux has beyond Apple's: which adapter a manager uses.
+
+/// An option of ``CBCentralManager``: the adapter to use, a `String` such as `hci0`, `tcp:127.0.0.1:6402` or `virtual:lab`.
+///
+/// Without it the environment's `BLE_ADAPTER` names the adapter, and without that it is hci0. Managers of one process that
+/// use the same adapter share one host, which is opened with the first of them and closed after the last. Only of a virtual
+/// adapter each kind of manager has a controller of its own, both on the same air: so a process that has both ends of an app,
+/// a test say, can let them talk to each other.
+public let CBCentralManagerOptionAdapterKey = "swift-ble.adapter"
+
+/// An option of ``CBPeripheralManager``: the adapter to use; see ``CBCentralManagerOptionAdapterKey``.
+public let CBPeripheralManagerOptionAdapterKey = "swift-ble.adapter"

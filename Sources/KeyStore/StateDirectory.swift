@@ -1,0 +1,18 @@
+import Foundation
+
+/// Where hosts keep what outlives them.
+package enum StateDirectory {
+    /// The directory that the environment names: `$BLE_STATE_DIR`, else `$STATE_DIRECTORY`, which systemd sets, else
+    /// `$XDG_STATE_HOME/swift-ble`, else `~/.local/state/swift-ble`; nil where there is no home either.
+    package static func resolve(
+        environment: [String: String] = ProcessInfo.processInfo.environment
+    ) -> String? {
+        if let path = environment["BLE_STATE_DIR"], !path.isEmpty { return path }
+        // A unit with several state directories names them all, with colons between.
+        if let path = environment["STATE_DIRECTORY"]?.split(separator: ":").first { return String(path) }
+        // A relative path is to be ignored (XDG Base Directory Specification).
+        if let path = environment["XDG_STATE_HOME"], path.hasPrefix("/") { return path + "/swift-ble" }
+        if let home = environment["HOME"], home.hasPrefix("/") { return home + "/.local/state/swift-ble" }
+        return nil
+    }
+}
