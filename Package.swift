@@ -106,6 +106,7 @@ let package = Package(
             ],
             swiftSettings: engine
         ),
+        .target(name: "Examples", dependencies: ["CoreBluetooth"], swiftSettings: strict),
         .executableTarget(
             name: "BLETool",
             dependencies: [

@@ -1,0 +1,176 @@
+import CoreBluetooth
+import Foundation
+
+class PeripheralManager: NSObject, TerminalApp {
+    // MARK: - Properties
+    var manager: CBPeripheralManager!
+
+    var brightnessCharacteristic: CBMutableCharacteristic!
+    var subscribedCentralToBrightness: CBCentral?
+
+    weak var delegate: PeripheralViewControllerDelegate?
+    let terminal: any Terminal
+
+    var isSubscribedToBrightness: Bool {
+        return subscribedCentralToBrightness != nil
+    }
+
+    var deviceBroadcast: String {
+        return "Peripheral Device"
+    }
+
+    var deviceName: Data? {
+        return Device.current.name.data(using: .utf8)
+    }
+
+    var isAdvertising: Bool {
+        return manager.isAdvertising
+    }
+
+    // MARK: - Initializer
+    init(terminal: any Terminal, options: [String: Any]) {
+        self.terminal = terminal
+        super.init()
+
+        var options = options
+        options[CBPeripheralManagerOptionShowPowerAlertKey] = true
+        self.manager = CBPeripheralManager(delegate: self, queue: nil, options: options)
+    }
+
+    // MARK: - Methods
+    func stopAdvertising() {
+        manager.stopAdvertising()
+    }
+
+    func updateBrightnessCharacteristic(with value: Float) {
+        if isSubscribedToBrightness {
+            manager.updateValue(
+                Data(from: value),
+                for: brightnessCharacteristic!,
+                onSubscribedCentrals: [subscribedCentralToBrightness!]
+            )
+        }
+    }
+}
+
+// MARK: -
+extension PeripheralManager: CBPeripheralManagerDelegate {
+    // MARK: - PeripheralManagerDelegate
+    func peripheralManagerDidUpdateState(_ peripheral: CBPeripheralManager) {
+        switch peripheral.state {
+        case .poweredOff:
+            print("PeripheralManagerState: poweredOff")
+        case .poweredOn:
+            print("PeripheralManagerState: poweredOn")
+
+            manager.add(Services.getDeviceInformationService())
+
+            let service = Services.getDeviceBrightnessService()
+            brightnessCharacteristic = service.characteristics!.first as? CBMutableCharacteristic
+            manager.add(service)
+
+            manager.startAdvertising([
+                CBAdvertisementDataLocalNameKey: deviceBroadcast,
+                CBAdvertisementDataServiceUUIDsKey: [CBUUID.init(string: DEVICE_UUID)],
+            ])
+
+            delegate?.updateDeviceName(deviceBroadcast)
+            delegate?.updateDeviceUUID(DEVICE_UUID)
+        case .resetting:
+            print("PeripheralManagerState: resetting")
+        case .unauthorized:
+            print("PeripheralManagerState: unauthorized")
+        case .unknown:
+            print("PeripheralManagerState: unknown")
+        case .unsupported:
+            print("PeripheralManagerState: unsupported")
+
+            let title = NSLocalizedString(
+                "PeripheralManagerState.unsupported.Title",
+                value: "Unsupported",
+                comment: ""
+            )
+            let message = NSLocalizedString(
+                "PeripheralManagerState.unsupported.Message",
+                value: "Your device does not support Bluetooth.",
+                comment: ""
+            )
+
+            delegate?.showMessage(title: title, message: message)
+        }
+    }
+
+    func peripheralManager(_ peripheral: CBPeripheralManager, didAdd service: CBService, error: Error?) {
+        if let error = error {
+            print("Error publishing service: \(error.localizedDescription)")
+        }
+
+        print("Added service \(service.uuid)")
+    }
+
+    func peripheralManagerDidStartAdvertising(_ peripheral: CBPeripheralManager, error: Error?) {
+        if let error = error {
+            print("Error advertising: \(error.localizedDescription)")
+        }
+
+        delegate?.updateStatus(.advertising)
+    }
+
+    func peripheralManager(_ peripheral: CBPeripheralManager, didReceiveRead request: CBATTRequest) {
+        print("Received read request \(request.characteristic.getUserDescription())")
+
+        // The device name characteristic was sent automatically because it was defined on CBMutableCharacteristic init
+
+        if request.characteristic.uuid.uuidString == DEVICE_BRIGHTNESS_VALUE_CHARACTERISTIC_UUID {
+            request.value = delegate?.getBrightness()
+
+            manager.respond(to: request, withResult: .success)
+        }
+    }
+
+    func peripheralManager(_ peripheral: CBPeripheralManager, didReceiveWrite requests: [CBATTRequest]) {
+        for request in requests {
+            print("Received write request \(request.characteristic.getUserDescription())")
+
+            if request.characteristic.uuid.uuidString == DEVICE_INFORMATION_MESSAGE_CHARACTERISTIC_UUID {
+                if let data = request.value, let message = String(data: data, encoding: .utf8) {
+                    delegate?.updateMessage(message)
+
+                    manager.respond(to: request, withResult: .success)
+                } else {
+                    manager.respond(to: request, withResult: .unlikelyError)
+                }
+            }
+        }
+    }
+
+    func peripheralManager(
+        _ peripheral: CBPeripheralManager,
+        central: CBCentral,
+        didSubscribeTo characteristic: CBCharacteristic
+    ) {
+        print("Central subscribed to characteristic \(characteristic.getUserDescription())")
+
+        if characteristic.uuid.uuidString == DEVICE_BRIGHTNESS_VALUE_CHARACTERISTIC_UUID {
+            subscribedCentralToBrightness = central
+
+            manager.updateValue(
+                delegate!.getBrightness(),
+                for: brightnessCharacteristic,
+                onSubscribedCentrals: [subscribedCentralToBrightness!]
+            )
+        }
+    }
+
+    func peripheralManager(
+        _ peripheral: CBPeripheralManager,
+        central: CBCentral,
+        didUnsubscribeFrom characteristic: CBCharacteristic
+    ) {
+        print("Central unsubscribed to characteristic \(characteristic.getUserDescription())")
+
+        if characteristic.uuid.uuidString == DEVICE_BRIGHTNESS_VALUE_CHARACTERISTIC_UUID {
+            subscribedCentralToBrightness = nil
+        }
+    }
+}

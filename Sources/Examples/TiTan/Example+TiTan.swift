@@ -1,0 +1,50 @@
+import Foundation
+
+extension Example {
+    /// A tablet and a phone that read, write and notify, also what only trusted devices may have.
+    static let tiTan = Example(
+        name: "titan",
+        summary: "a tablet's value is read, written and followed; another one asks for encryption",
+        peripheral: Part(
+            expected: [
+                "peripheralManagerDidUpdateState 5",
+                "Add service succeeded",
+                "Start advertising succeeded",
+                "Subscribed to \(kCharacteristicUUID)",
+                "Read request",
+                "Write request",
+                "Unsubscribed from \(kCharacteristicUUID)",
+            ],
+            open: { TiTanPeripheralViewController(terminal: $0, options: $1) }
+        ),
+        central: Part(
+            expected: [
+                "peripheralManagerDidUpdateState 5",
+                "Device TiTan, RSSI",
+                "Connected",
+                "Characteristic \(kCharacteristicUUID)",
+                "Characteristic \(kEncryptedCharacteristicUUID)",
+                "Notify \(kCharacteristicUUID) true",
+                // Trusted or not, there is an outcome.
+                "Notify \(kEncryptedCharacteristicUUID) ",
+                "Value TiTan dice hola",
+                "Did write value",
+                "Value Hola, TiTan",
+            ],
+            open: { TiTanCentralViewController(terminal: $0, options: $1) }
+        )
+    )
+}
+
+extension TiTanPeripheralViewController: Screen {
+    func userReads(_ line: String) {}
+}
+
+extension TiTanCentralViewController: Screen {
+    /// Chooses the device, reads what it has to say, and answers.
+    func userReads(_ line: String) {
+        if line.hasPrefix("Device TiTan,") { didSelectRow(named: "TiTan") }
+        if line.hasPrefix("Notify \(kEncryptedCharacteristicUUID)") { readValue() }
+        if line == "Value TiTan dice hola" { writeValue("Hola, TiTan") }
+    }
+}
