@@ -181,11 +181,6 @@ let package = Package(
             ],
             swiftSettings: engine
         ),
-        .testTarget(
-            name: "CoreBluetoothTests",
-            dependencies: ["CoreBluetooth", "GATT", "ATT", "BluetoothTypes"],
-            swiftSettings: engine
-        ),
         // The same apps' source again, as Swift 5 compiles it.
         .testTarget(
             name: "CoreBluetoothSwift5Tests",

@@ -27,7 +27,7 @@ extension EngineError {
             guard let code = CBError.Code(controllerError: error.rawValue) else { return nil }
             self = .core(code)
         case .controllerReset: self = .core(.connectionFailed)
-        case .attributeTransactionTimeout: self = .core(.connectionTimeout)
+        case .attributeTransactionTimeout, .transmissionStalled: self = .core(.connectionTimeout)
         case .adapterClosed: return nil
         }
     }

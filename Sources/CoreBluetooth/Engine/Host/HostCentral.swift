@@ -384,7 +384,7 @@ extension DisconnectionReason {
     fileprivate var isEndOfController: Bool {
         switch self {
         case .controllerReset, .adapterClosed: true
-        case .controller, .attributeTransactionTimeout: false
+        case .controller, .attributeTransactionTimeout, .transmissionStalled: false
         }
     }
 }

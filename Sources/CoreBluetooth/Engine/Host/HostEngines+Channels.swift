@@ -7,7 +7,7 @@ extension HostCentral {
     func openChannel(
         _ psm: CBL2CAPPSM,
         to peripheral: UUID,
-        _ completion: @escaping Completion<any ChannelEngine>
+        _ completion: @escaping Completion<ChannelStreams>
     ) {
         shared.post { _, _ in completion(.failure(channelsUnavailable)) }
     }
