@@ -175,6 +175,24 @@ struct ConnectTests {
         )
     }
 
+    @Test("A peer that has connected by itself is connected to, before or while it is asked for")
+    func connectedByPeer() throws {
+        let fixture = HostFixture()
+        try fixture.bringUp()
+        let host = fixture.host
+        let waiting = fixture.start {
+            try await host.connect(toAnyOf: [address], parameters: ConnectionParameters(), timeout: nil)
+        }
+        fixture.controller.forgetCommands()
+        fixture.connect(role: .peripheral, peer: address)
+        #expect(waiting.all.count == 1 && fixture.controller.opcodes.contains(LECreateConnectionCancel.opcode))
+        fixture.controller.forgetCommands()
+        let again = try fixture.run {
+            try await host.connect(toAnyOf: [address], parameters: ConnectionParameters(), timeout: nil)
+        }
+        #expect(try waiting.all.first?.get() == again && fixture.controller.commands.isEmpty)
+    }
+
     @Test("A refused command is the attempt's error")
     func refused() throws {
         let fixture = HostFixture()

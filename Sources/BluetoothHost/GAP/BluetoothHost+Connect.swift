@@ -5,8 +5,9 @@ import L2CAP
 extension BluetoothHost {
     /// Connects to whichever of `addresses` is met first; waits as long as it takes where there is no timeout.
     ///
-    /// An address that is connected already, by this host as the central, gives that link. Cancelling the task ends the
-    /// attempt. Attempts outlive a recovery of the controller.
+    /// An address that is connected already gives that link, whichever side made it: there is one link between two devices,
+    /// and attributes go both ways over it. Cancelling the task ends the attempt. Attempts outlive a recovery of the
+    /// controller.
     package func connect(
         toAnyOf addresses: Set<DeviceAddress>,
         parameters: ConnectionParameters,
@@ -16,7 +17,7 @@ extension BluetoothHost {
         guard power != .off else { throw .notReady }
         guard !addresses.isEmpty else { throw .invalidArgument("no address to connect to") }
         guard parameters.isValid else { throw .invalidArgument("connection parameters out of range") }
-        for link in links.values where link.role == .central && addresses.contains(link.peer) { return link.identifier }
+        if let link = links.values.first(where: { addresses.contains($0.peer) }) { return link.identifier }
         let identifier = makeIdentifier()
         return try await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
@@ -192,20 +193,20 @@ extension BluetoothHost {
             endLink(connection.handle, .controllerReset("it gave connection handle \(connection.handle) twice"))
         }
         let link = addLink(connection)
+        let attempts = connector.takeAttempts(for: link.peer)
+        for attempt in attempts {
+            timers.cancel(attempt.timer)
+            attempt.completion(.success(link.identifier))
+        }
         switch link.role {
         case .central:
             connector.state = .idle
-            let attempts = connector.takeAttempts(for: link.peer)
-            for attempt in attempts {
-                timers.cancel(attempt.timer)
-                attempt.completion(.success(link.identifier))
-            }
             if attempts.isEmpty { giveUp(link, .controller(.connectionTerminatedByLocalHost)) }
-            reconcileConnections()
-            reconcileScan()
         case .peripheral:
             advertisingEndedByConnection()
         }
+        reconcileConnections()
+        reconcileScan()
     }
 
     /// Waits until a link is gone and says why.
