@@ -20,11 +20,22 @@ public final class Device: @unchecked Sendable {
     private unowned let world: World
     private let configuration: VirtualController.Configuration
     private var random: SeededGenerator
-    private var controller: VirtualController?
+    private(set) var controller: VirtualController?
     private var transport: DeviceTransport?
     private var recorded: MemoryCapture?
-    /// The adapters that were opened on it.
-    private(set) var adapters: [Adapter] = []
+    /// What is wrong with its controller, as hosts see it; it stays so over ``vanish()`` and ``comeBack()``.
+    public var faults = ControllerFaults.none {
+        didSet { controller?.faults = faults }
+    }
+    /// Where it is, in metres. Signals weaken with the distance.
+    public var position: Position {
+        didSet {
+            controller?.position = position
+            world.airHasChanged()
+        }
+    }
+    /// The adapters that were opened on it, oldest first.
+    public private(set) var adapters: [Adapter] = []
 
     init(
         name: String,
@@ -37,6 +48,7 @@ public final class Device: @unchecked Sendable {
         self.world = world
         self.configuration = configuration
         self.random = random
+        position = configuration.position
         recorded = isRecorded ? MemoryCapture() : nil
         makeController()
     }
@@ -103,6 +115,29 @@ public final class Device: @unchecked Sendable {
         makeController()
     }
 
+    /// The controller fails, comes back as if it had been reset and says so by a Hardware Error event: hosts lose all links
+    /// and set it up again.
+    public func failWithHardwareError(code: UInt8 = 0) {
+        controller?.failWithHardwareError(code: code)
+        world.airHasChanged()
+    }
+
+    /// Moves in a straight line, at an even speed, ten steps a second.
+    ///
+    /// - Throws: `CancellationError` where the task is cancelled; the device stays where it is then.
+    public func move(to destination: Position, over duration: Duration) async throws {
+        let start = position
+        let steps = max(1, Int(duration / .milliseconds(100)))
+        for step in 1...steps {
+            try await world.sleep(for: duration / steps)
+            let part = Double(step) / Double(steps)
+            position = Position(
+                x: start.x + (destination.x - start.x) * part,
+                y: start.y + (destination.y - start.y) * part
+            )
+        }
+    }
+
     /// Takes the controller away for good, and lets the adapters go.
     func end() {
         vanish()
@@ -113,6 +148,9 @@ public final class Device: @unchecked Sendable {
         controller = VirtualController(configuration: configuration, air: world.air, random: random.split()) {
             [weak self] packet in self?.emit(packet)
         }
+        controller?.faults = faults
+        controller?.position = position
+        world.applyConditions(to: self)
     }
 
     // MARK: The way of a packet

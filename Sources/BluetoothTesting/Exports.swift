@@ -1,2 +1,3 @@
 @_exported import struct VirtualController.ControllerFaults
+@_exported import struct VirtualController.Position
 @_exported import struct VirtualController.RadioConditions

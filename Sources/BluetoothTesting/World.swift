@@ -38,6 +38,7 @@ public final class World: @unchecked Sendable {
     private var alarm: (any Alarm)?
     private var alarmDue: Instant?
     private(set) var peripherals: [ScriptedPeripheral] = []
+    private var pairConditions: [(one: Device, other: Device, conditions: RadioConditions)] = []
 
     /// - Parameters:
     ///   - seed: decides all that is random.
@@ -48,7 +49,7 @@ public final class World: @unchecked Sendable {
         start = loop.now
         sleepers = Sleepers(loop: loop)
         random = SeededGenerator(seed: seed)
-        air = Air(now: start)
+        air = Air(now: start, seed: random.next())
     }
 
     // MARK: Time
@@ -91,13 +92,16 @@ public final class World: @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - name: what captures and errors call it.
+    ///   - position: where it is at first, in metres.
     ///   - configure: changes what kind of controller it is.
     public func device(
         _ name: String,
+        at position: Position = .origin,
         configure: (inout ControllerConfiguration) -> Void = { _ in }
     ) -> Device {
         var configuration = ControllerConfiguration(
-            address: DeviceAddress(0x5357_0000_0001 + UInt64(devices.count), isRandom: false)
+            address: DeviceAddress(0x5357_0000_0001 + UInt64(devices.count), isRandom: false),
+            position: position
         )
         configure(&configuration)
         let device = Device(
@@ -115,16 +119,18 @@ public final class World: @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - name: the advertised name.
+    ///   - position: where it is at first, in metres.
     ///   - services: what it serves; their UUIDs are advertised as far as they fit.
     ///   - interval: how often it advertises.
     public func peripheral(
         _ name: String,
+        at position: Position = .origin,
         services: [ScriptedService],
         advertisingInterval interval: Duration = .milliseconds(100),
         configure: (inout ControllerConfiguration) -> Void = { _ in }
     ) async throws(BLEError) -> ScriptedPeripheral {
         let peripheral = try await ScriptedPeripheral(
-            device: device(name, configure: configure),
+            device: device(name, at: position, configure: configure),
             world: self,
             services: services,
             interval: interval
@@ -139,6 +145,34 @@ public final class World: @unchecked Sendable {
     }
 
     // MARK: The air
+
+    /// How well packets get from any device to any other.
+    public var conditions: RadioConditions {
+        get { air.conditions }
+        set {
+            air.conditions = newValue
+            airHasChanged()
+        }
+    }
+
+    /// Sets how well packets get through between two devices; nil: as everywhere.
+    public func setConditions(_ conditions: RadioConditions?, between one: Device, and other: Device) {
+        pairConditions.removeAll { ($0.one === one && $0.other === other) || ($0.one === other && $0.other === one) }
+        if let conditions { pairConditions.append((one, other, conditions)) }
+        if let first = one.controller, let second = other.controller {
+            air.setConditions(conditions, between: first, and: second)
+        }
+        airHasChanged()
+    }
+
+    /// A device has a new controller, of which the air does not know yet how well it is heard.
+    func applyConditions(to device: Device) {
+        for pair in pairConditions where pair.one === device || pair.other === device {
+            if let first = pair.one.controller, let second = pair.other.controller {
+                air.setConditions(pair.conditions, between: first, and: second)
+            }
+        }
+    }
 
     /// Brings the air to the loop's time.
     func catchUp() {

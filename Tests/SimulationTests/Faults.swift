@@ -5,11 +5,12 @@ struct Faults: Sendable {
     let world: World
     let stations: [Station]
     let dice: Dice
+    let log: @Sendable (String) -> Void
 
     /// Lets things go wrong, one after the other, until the task is cancelled.
     func run() async {
         while !Task.isCancelled {
-            try? await world.sleep(for: .milliseconds(dice.number(in: 100...3000)))
+            try? await world.sleep(for: .milliseconds(dice.number(in: 20...1000)))
             guard !Task.isCancelled, let station = dice.pick(stations) else { return }
             await befall(station)
         }
@@ -17,16 +18,39 @@ struct Faults: Sendable {
 
     private func befall(_ station: Station) async {
         let duration = Duration.milliseconds(dice.number(in: 1...6000))
-        switch dice.number(in: 0...0) {
-        default:
-            station.device.vanish()
+        let device = station.device
+        let kind = dice.number(in: 0...7)
+        log("\(world.elapsed): fault \(kind) of \(device.name) for \(duration)")
+        switch kind {
+        case 0:
+            device.vanish()
             try? await world.sleep(for: duration)
-            station.device.comeBack()
+            device.comeBack()
+        case 1: device.failWithHardwareError(code: UInt8(dice.number(in: 0...255)))
+        case 2: await afflict(device, for: duration) { $0.isSilent = true }
+        case 3: await afflict(device, for: duration) { $0.completionLoss = 0.3 }
+        case 4: await afflict(device, for: duration) { $0.completionDelay = .milliseconds(300) }
+        case 5: await afflict(device, for: duration) { $0.garbage = 0.3 }
+        case 6: await afflict(device, for: duration) { $0.truncation = 0.1 }
+        default: await afflict(device, for: duration) { $0.bufferLoss = 0.3 }
         }
+    }
+
+    private func afflict(
+        _ device: Device,
+        for duration: Duration,
+        _ change: (inout ControllerFaults) -> Void
+    ) async {
+        change(&device.faults)
+        try? await world.sleep(for: duration)
+        device.faults = .none
     }
 
     /// Ends all that is wrong.
     func heal() {
-        for station in stations { station.device.comeBack() }
+        for station in stations {
+            station.device.faults = .none
+            station.device.comeBack()
+        }
     }
 }
