@@ -35,10 +35,8 @@ public final class VirtualController {
     /// Links by their places; a link's connection handle is its place and ``firstHandle``.
     var links: [LinkPlace?]
     static let firstHandle: UInt16 = 0x0040
-    /// ACL packets of the host that have not been acknowledged by their peers.
+    /// How many of the buffers for the host's ACL packets are taken.
     var packetsHeld = 0
-    /// Buffers that a fault keeps for ever.
-    var buffersLost = 0
     /// Counts resets, so that what was planned before one is let be.
     private(set) var generation: UInt64 = 0
 
@@ -108,7 +106,6 @@ public final class VirtualController {
         for place in links { place?.end.abandon() }
         links = Array(repeating: nil, count: configuration.maximumLinks)
         packetsHeld = 0
-        buffersLost = 0
         host.reset()
     }
 

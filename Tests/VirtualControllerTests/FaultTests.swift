@@ -52,7 +52,7 @@ struct FaultTests {
         #expect(whole > 50 && others > 100)
     }
 
-    @Test("Buffers that are never given back run out")
+    @Test("Buffers that are not given back run out, and are free again when their link has ended")
     func lostBuffers() {
         let link = LinkWorld(configure: { $0.aclPacketCount = 3 })
         link.central.faults.bufferLoss = 1
@@ -62,6 +62,9 @@ struct FaultTests {
         }
         #expect(link.received(1).count == 3 && link.completed(0) == 0)
         #expect(link.told(0).last == [0x04, 0x1A, 0x01, 0x01])
+        link.world.send(Disconnect(connectionHandle: 0x0040), to: 0)
+        link.run(.seconds(1))
+        #expect(link.central.packetsHeld == 0)
     }
 
     @Test("A hardware error is told, and leaves the controller as after a reset")

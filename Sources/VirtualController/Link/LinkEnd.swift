@@ -25,7 +25,7 @@ final class LinkEnd {
     private var data: Deque<OutgoingPacket> = []
     private var inFlight: DataPhysicalChannelPDU?
     private var isDelivered = false
-    /// How many ACL packets of the host wait or are in flight.
+    /// How many buffers the host's ACL packets take: those that wait, are in flight, or were lost by a fault.
     private var packetsHeld = 0
     private(set) var terminationReason: ErrorCode?
 
@@ -183,11 +183,18 @@ final class LinkEnd {
         isDelivered = false
         switch pdu.body {
         case .data(_, _, endsPacket: true):
-            packetsHeld -= 1
-            controller.giveBackBuffer(on: handle)
+            giveBackBuffer()
         case .control(.terminate): end(.connectionTerminatedByLocalHost)
         case .data, .control: break
         }
+    }
+
+    /// A packet of the host has arrived: its buffer is free, unless a fault keeps it until the link ends.
+    private func giveBackBuffer() {
+        if controller.faults.bufferLoss > 0, air.random.happens(controller.faults.bufferLoss) { return }
+        packetsHeld -= 1
+        controller.packetsHeld -= 1
+        controller.tellCompleted(1, on: handle)
     }
 
     // MARK: Hearing

@@ -29,22 +29,12 @@ extension VirtualController {
             return
         }
         host.statistics.aclPacketsFromHost += 1
-        guard packetsHeld + buffersLost < Int(configuration.aclPacketCount) else {
+        guard packetsHeld < Int(configuration.aclPacketCount) else {
             host.statistics.packetsBeyondCredit += 1
             return tell(DataBufferOverflow(linkType: .acl))
         }
         packetsHeld += 1
         end.send([UInt8](copying: packet.payload), isStart: packet.header.packetBoundaryFlag != .continuing)
-    }
-
-    /// A packet of the host has arrived at the peer: its buffer is free.
-    func giveBackBuffer(on handle: ConnectionHandle) {
-        packetsHeld -= 1
-        if faults.bufferLoss > 0, air.random.happens(faults.bufferLoss) {
-            buffersLost += 1
-        } else {
-            tellCompleted(1, on: handle)
-        }
     }
 
     /// Hands the host what one packet of the link has brought.

@@ -35,7 +35,7 @@ public struct ControllerFaults: Hashable, Sendable {
     public var garbage: Double
     /// How likely it is that an event's parameters are cut short; its header says so, so that packets stay apart.
     public var truncation: Double
-    /// How likely it is that the buffer of an ACL packet is never given back.
+    /// How likely it is that the buffer of an ACL packet is not given back as long as its link lasts.
     public var bufferLoss: Double
 
     public init(
