@@ -97,7 +97,7 @@ async def use_encrypted(link: Link, connection, peripheral: bumble.Peripheral):
 
 @contextlib.asynccontextmanager
 async def bonded_hosts(world: World):
-    """Two hosts that have paired and are connected anew: the central, the peripheral, and each one's end of the link."""
+    """Two hosts that have paired and are connected anew: central, peripheral, and each one's end of the link."""
     async with two_hosts(world.adapter) as (central, peripheral):
         pairing.make_ready(pairing.METHODS[0], central, peripheral)
         link = await central.connect(PERIPHERAL)
@@ -294,7 +294,11 @@ async def private_addresses(world: World):
             address = (await queue.get()).address
             expect(address, identity, "what the central sees")
             expect(address.address_type, identity.address_type, "its type")
-        link = Link(await central.device.connect(Address(PERIPHERAL), own_address_type=OwnAddressType.RESOLVABLE_OR_RANDOM))
+        link = Link(
+            await central.device.connect(
+                Address(PERIPHERAL), own_address_type=OwnAddressType.RESOLVABLE_OR_RANDOM
+            )
+        )
         peer = link.connection.peer_resolvable_address
         assert peer is not None and peer.is_resolvable, f"the central is told of {peer}"
         await link.connection.encrypt()
