@@ -97,8 +97,8 @@ extension BluetoothHost {
         case .hardwareError(let event):
             controllerFailed("hardware error \(event.hardwareCode)", isTransportLost: false)
         case .dataBufferOverflow:
-            metrics.malformed.increment()
-            logger.warning("the controller's buffers have overflowed")
+            // It was given no more than it said it holds, so it has lost count of its buffers.
+            controllerFailed("its buffers have overflowed", isTransportLost: false)
         case .leReadRemoteFeaturesComplete(let event): remoteFeaturesRead(event)
         case .readRemoteVersionInformationComplete, .encryptionKeyRefreshComplete, .leReadLocalP256PublicKeyComplete,
             .leGenerateDHKeyComplete, .leDirectedAdvertisingReport, .lePeriodicAdvertisingSyncEstablished,

@@ -113,6 +113,29 @@ struct SupervisionTests {
         #expect(attempt.all.count == 1)
     }
 
+    @Test("A controller whose buffers overflow, though it was given no more than it holds, is reset")
+    func overflow() throws {
+        let fixture = HostFixture()
+        try fixture.bringUp()
+        fixture.controller.emit([0x04, 0x1A, 0x01, 0x01])
+        fixture.loop.run(for: .seconds(1))
+        #expect(wasReset(fixture, because: "its buffers have overflowed"))
+    }
+
+    @Test("Connecting to a peer that is connected already gives that link, whoever made it")
+    func existingLink() throws {
+        let fixture = HostFixture()
+        try fixture.bringUp()
+        fixture.connect(role: .peripheral, peer: peer)
+        let (host, link, peer) = (fixture.host, try link(fixture), peer)
+        fixture.controller.forgetCommands()
+        let connected = try fixture.run {
+            try await host.connect(toAnyOf: [peer], parameters: .init(), timeout: .seconds(1))
+        }
+        #expect(connected == link)
+        #expect(fixture.controller.opcodes.isEmpty)
+    }
+
     @Test("A cancelled initiation whose event is lost keeps nobody from connecting for longer than two seconds")
     func lostEndOfInitiating() throws {
         let fixture = HostFixture()

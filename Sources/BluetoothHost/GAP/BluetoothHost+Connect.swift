@@ -17,7 +17,7 @@ extension BluetoothHost {
         guard power != .off else { throw .notReady }
         guard !addresses.isEmpty else { throw .invalidArgument("no address to connect to") }
         guard parameters.isValid else { throw .invalidArgument("connection parameters out of range") }
-        if let link = links.values.first(where: { addresses.contains($0.peer) }) { return link.identifier }
+        for link in links.values where !link.isDisconnecting && addresses.contains(link.peer) { return link.identifier }
         let identifier = makeIdentifier()
         return try await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
@@ -90,8 +90,8 @@ extension BluetoothHost {
                 } catch {
                     guard power == .on else { continue }
                     connector.state = .idle
-                    if case .status(.connectionAlreadyExists, _) = error, !hasLink(toAnyOf: wanted.addresses) {
-                        controllerFailed("it has a connection that it did not tell of", isTransportLost: false)
+                    if case .status(.connectionAlreadyExists, _) = error {
+                        resolveExistingConnection(to: wanted.addresses)
                         continue
                     }
                     failAttempts(for: wanted.addresses, .command(error))
@@ -100,8 +100,24 @@ extension BluetoothHost {
         }
     }
 
-    private func hasLink(toAnyOf addresses: Set<DeviceAddress>) -> Bool {
-        links.values.contains { addresses.contains($0.peer) }
+    /// Two devices have one link at the most (Vol 6, Part B, 4.5): that one serves, or has to end first.
+    private func resolveExistingConnection(to addresses: Set<DeviceAddress>) {
+        guard let link = links.values.first(where: { addresses.contains($0.peer) }) else {
+            return controllerFailed("it has a connection that it did not tell of", isTransportLost: false)
+        }
+        if link.isDisconnecting {
+            link.endObservers.append { [weak self] _ in self?.assumeIsolated { $0.reconcileConnections() } }
+        } else {
+            fulfilAttempts(with: link)
+            reconcileConnections()
+        }
+    }
+
+    private func fulfilAttempts(with link: Link) {
+        for attempt in connector.takeAttempts(for: link.peer) {
+            timers.cancel(attempt.timer)
+            attempt.completion(.success(link.identifier))
+        }
     }
 
     /// A cancelled initiation ends with an event at once; where that is lost, the controller initiates nothing all the same.

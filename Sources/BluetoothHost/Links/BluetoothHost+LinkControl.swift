@@ -101,7 +101,12 @@ extension BluetoothHost {
                 pool.giveBack(buffer)
                 guard let waiter = link.parameterWaiters.popLast() else { return }
                 timers.cancel(waiter.timer)
-                waiter.completion(.failure(.invalidArgument("\(error)")))
+                waiter.completion(
+                    .failure(
+                        error == .requestPending
+                            ? .notSupported("another update of the parameters is under way") : .invalidArgument("\(error)")
+                    )
+                )
             }
         }
     }
