@@ -19,7 +19,7 @@ struct Faults: Sendable {
     private func befall(_ station: Station) async {
         let duration = Duration.milliseconds(dice.number(in: 1...6000))
         let device = station.device
-        let kind = dice.number(in: 0...7)
+        let kind = dice.number(in: 0...10)
         log("\(world.elapsed): fault \(kind) of \(device.name) for \(duration)")
         switch kind {
         case 0:
@@ -32,7 +32,20 @@ struct Faults: Sendable {
         case 4: await afflict(device, for: duration) { $0.completionDelay = .milliseconds(300) }
         case 5: await afflict(device, for: duration) { $0.garbage = 0.3 }
         case 6: await afflict(device, for: duration) { $0.truncation = 0.1 }
-        default: await afflict(device, for: duration) { $0.bufferLoss = 0.3 }
+        case 7: await afflict(device, for: duration) { $0.bufferLoss = 0.3 }
+        case 8:
+            world.conditions = RadioConditions(loss: 0.4, latency: .milliseconds(20), jitter: .milliseconds(50))
+            try? await world.sleep(for: duration)
+            world.conditions = .perfect
+        case 9:
+            let other = dice.pick(stations.filter { $0.index != station.index }) ?? station
+            world.setConditions(RadioConditions(isDead: true), between: device, and: other.device)
+            try? await world.sleep(for: duration)
+            world.setConditions(nil, between: device, and: other.device)
+        default:
+            device.position = Position(x: 100_000, y: 0)
+            try? await world.sleep(for: duration)
+            device.position = .origin
         }
     }
 
@@ -48,9 +61,12 @@ struct Faults: Sendable {
 
     /// Ends all that is wrong.
     func heal() {
+        world.conditions = .perfect
         for station in stations {
             station.device.faults = .none
+            station.device.position = .origin
             station.device.comeBack()
+            for other in stations { world.setConditions(nil, between: station.device, and: other.device) }
         }
     }
 }

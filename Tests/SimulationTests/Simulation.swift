@@ -83,7 +83,7 @@ final class Simulation: @unchecked Sendable {
     // MARK: Acts
 
     private func bringUp() async throws {
-        let count = dice.number(in: 2...4)
+        let count = dice.chance(0.2) ? 4 : dice.number(in: 2...3)
         for index in 0..<count {
             let packetCount = UInt8(dice.number(in: 1...8))
             let packetLength = UInt16(dice.number(in: 27...251))
