@@ -107,7 +107,7 @@ final class Simulation: @unchecked Sendable {
             )
             stations.append(station)
             try await station.publish(world, random: world.makeGenerator())
-            try await station.advertise(every: .milliseconds(dice.number(in: 20...300)))
+            try await station.advertise(every: .milliseconds(dice.number(in: 100...1000)))
         }
     }
 

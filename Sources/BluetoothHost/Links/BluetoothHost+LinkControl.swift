@@ -104,7 +104,8 @@ extension BluetoothHost {
                 waiter.completion(
                     .failure(
                         error == .requestPending
-                            ? .notSupported("another update of the parameters is under way") : .invalidArgument("\(error)")
+                            ? .notSupported("another update of the parameters is under way")
+                            : .invalidArgument("\(error)")
                     )
                 )
             }
