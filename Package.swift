@@ -162,14 +162,6 @@ let package = Package(
             swiftSettings: engine
         ),
         .testTarget(
-            name: "CoreBluetoothTests",
-            dependencies: [
-                "CoreBluetooth", "BluetoothTesting", "BLE", "BluetoothHost", "KeyStore", "BluetoothTypes", "ATT",
-                "GATT",
-            ],
-            swiftSettings: engine
-        ),
-        .testTarget(
             name: "BluetoothTestingTests",
             dependencies: ["BluetoothTesting", "BLE"],
             swiftSettings: engine
@@ -178,6 +170,14 @@ let package = Package(
             name: "SimulationTests",
             dependencies: [
                 "BluetoothTesting", "BLE", "BluetoothHost", .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: engine
+        ),
+        .testTarget(
+            name: "CoreBluetoothTests",
+            dependencies: [
+                "CoreBluetooth", "BluetoothTesting", "BLE", "BluetoothHost", "KeyStore", "HCITransport", "GATT", "ATT",
+                "BluetoothTypes",
             ],
             swiftSettings: engine
         ),

@@ -1,3 +1,6 @@
+// Named as the options beside them are.
+// swift-format-ignore-file: AlwaysUseLowerCamelCase
+
 // What Core Bluetooth on Linux has beyond Apple's: which adapter a manager uses.
 
 /// An option of ``CBCentralManager``: the adapter to use, a `String` such as `hci0`, `tcp:127.0.0.1:6402` or `virtual:lab`.

@@ -1,0 +1,352 @@
+import ATT
+import BLE
+import BluetoothHost
+import BluetoothTesting
+import BluetoothTypes
+import Foundation
+import GATT
+import Testing
+
+@testable import CoreBluetooth
+
+@Suite("GATT between two hosts")
+struct AttributeEngineTests {
+    // MARK: Discovery
+
+    @Test("Services are found all, by type, and not where there are none")
+    func services() throws {
+        try World.run(seed: 31) { world in
+            let pair = try await LampAndPhone(world)
+            _ = try await pair.lamp.publish(ServiceDefinition(uuid: "FFD0"))
+            let peripheral = await pair.connect()
+            let all = try await pair.phone.services(nil, of: peripheral)
+            #expect(all.map(\.uuid) == [.genericAccessService, .genericAttributeService, Lamp.service, "FFD0"])
+            let some = try await pair.phone.services(["FFD0", "AAAA", Lamp.service], of: peripheral)
+            #expect(some.map(\.uuid) == ["FFD0", Lamp.service])
+            #expect(try await pair.phone.services(["AAAA"], of: peripheral).isEmpty)
+        }
+    }
+
+    @Test("Included services and descriptors are found where they are")
+    func includesAndDescriptors() throws {
+        try World.run(seed: 32) { world in
+            let pair = try await LampAndPhone(world)
+            let battery = try await pair.lamp.publish(ServiceDefinition(uuid: "180F", isPrimary: false))
+            _ = try await pair.lamp.publish(ServiceDefinition(uuid: "FFD0", includes: [.handle(battery.handle)]))
+            let peripheral = await pair.connect()
+            let service = try #require(try await pair.phone.services(["FFD0"], of: peripheral).first)
+            let range = HandleRange(start: service.handle, end: service.endHandle)
+            let engine = pair.phone.engine
+            let included = try await outcome { engine.discoverIncludedServices(in: range, of: peripheral, $0) }.get()
+            #expect(included.map(\.uuid) == ["180F"])
+            #expect(included.map(\.handle) == [battery.handle])
+            let characteristics = try await pair.characteristics(of: peripheral)
+            #expect(characteristics.map(\.uuid) == [Lamp.brightness, Lamp.text, Lamp.version, Lamp.level])
+            let descriptors = try #require(characteristics[0].descriptorRange)
+            let found = try await outcome { engine.discoverDescriptors(in: descriptors, of: peripheral, $0) }.get()
+            #expect(found.map(\.uuid) == [.clientCharacteristicConfiguration])
+            #expect(characteristics[1].descriptorRange == nil)
+        }
+    }
+
+    // MARK: Values
+
+    @Test("A value that the host keeps is read with no word to the app; one without permission is refused")
+    func staticValue() throws {
+        try World.run(seed: 33) { world in
+            let pair = try await LampAndPhone(world)
+            let peripheral = await pair.connect()
+            #expect(await pair.phone.read(pair.handle(2), of: peripheral) == .success(Array("1.0".utf8)))
+            let refused = await pair.phone.write([1], to: pair.handle(2), of: peripheral)
+            #expect(refused.failure == .attribute(.writeNotPermitted))
+            #expect(pair.lamp.events.waiting.allSatisfy { if case .access = $0 { false } else { true } })
+        }
+    }
+
+    @Test(
+        "A long value is read part by part, each part asked of the app with its offset",
+        arguments: [0, 1, 515, 516, 512]
+    )
+    func longRead(length: Int) throws {
+        try World.run(seed: 34) { world in
+            let pair = try await LampAndPhone(world)
+            let peripheral = await pair.connect()
+            let value = (0..<min(length, 512)).map { UInt8(truncatingIfNeeded: $0) }
+            async let read = pair.phone.read(pair.handle(0), of: peripheral)
+            let (central, request) = await pair.lamp.access()
+            #expect(central.mtu == 517)
+            #expect(request.kind == .read(pair.handle(0), offset: 0))
+            pair.lamp.engine.answer(request.identifier, of: central.identifier, .success(value))
+            // Further answers are let go.
+            pair.lamp.engine.answer(request.identifier, of: central.identifier, .success([1]))
+            #expect(await read == .success(value))
+        }
+    }
+
+    @Test("Over the smallest MTU a value of 100 octets takes five reads, and the app's error ends them")
+    func readInParts() throws {
+        try World.run(seed: 35) { world in
+            let pair = try await LampAndPhone(world)
+            let peripheral = await pair.connect()
+            let value = [UInt8](repeating: 7, count: 600)
+            async let read = pair.phone.read(pair.handle(0), of: peripheral)
+            let (central, first) = await pair.lamp.access()
+            pair.lamp.engine.answer(first.identifier, of: central.identifier, .success(value))
+            // 516 octets came; values end at 512.
+            #expect(await read == .success(Array(value.prefix(512))))
+            async let refused = pair.phone.read(pair.handle(0), of: peripheral)
+            let (_, second) = await pair.lamp.access()
+            pair.lamp.engine.answer(second.identifier, of: central.identifier, .failure(ATT.ErrorCode(rawValue: 0x80)))
+            #expect(await refused == .failure(.attribute(ATT.ErrorCode(rawValue: 0x80))))
+        }
+    }
+
+    @Test("A write is one access; a long one comes as one array of its parts, all or nothing")
+    func writes() throws {
+        try World.run(seed: 36) { world in
+            let pair = try await LampAndPhone(world)
+            let peripheral = await pair.connect()
+            async let short = pair.phone.write([1, 2], to: pair.handle(1), of: peripheral)
+            let (central, request) = await pair.lamp.access()
+            #expect(
+                request.kind
+                    == .write(AttributeWrite(handle: pair.handle(1), offset: 0, value: [1, 2]), isCommand: false)
+            )
+            pair.lamp.engine.answer(request.identifier, of: central.identifier, .success([]))
+            #expect(await short.failure == nil)
+            async let refused = pair.phone.write([3], to: pair.handle(1), of: peripheral)
+            let (_, second) = await pair.lamp.access()
+            pair.lamp.engine.answer(second.identifier, of: central.identifier, .failure(.invalidAttributeValueLength))
+            #expect(await refused.failure == .attribute(.invalidAttributeValueLength))
+        }
+    }
+
+    @Test("A value longer than the MTU is prepared and executed: one access with all parts")
+    func longWrite() throws {
+        try World.run(seed: 37) { world in
+            let lampDevice = try await EngineDevice("lamp", in: world)
+            let lamp = await lampDevice.peripheral()
+            let published = try await lamp.publish(Lamp.definition)
+            try await lamp.advertise("lamp", [Lamp.service])
+            let device = world.device("phone")
+            let adapter = try await device.openAdapter { $0.mtu = 64 }
+            let phoneDevice = EngineDevice(device: device, adapter: adapter, in: world, store: .inMemory())
+            let phone = await phoneDevice.central()
+            let peripheral = await phone.find().identifier
+            await phone.connect(peripheral)
+            let value = (0..<300).map { UInt8(truncatingIfNeeded: $0) }
+            let handle = published.characteristics[1].valueHandle
+            async let written = phone.write(value, to: handle, of: peripheral)
+            let (central, request) = await lamp.access()
+            #expect(central.mtu == 64)
+            guard case .execute(let parts) = request.kind else {
+                Issue.record("\(request.kind)")
+                return
+            }
+            #expect(AttributeWrite.joined(parts) == [AttributeWrite(handle: handle, offset: 0, value: value)])
+            lamp.engine.answer(request.identifier, of: central.identifier, .success([]))
+            #expect(await written.failure == nil)
+            // And what is longer than one response is read in parts.
+            async let read = phone.read(handle, of: peripheral)
+            for offset in [0, 63, 126, 189, 252] {
+                let (_, part) = await lamp.access()
+                #expect(part.kind == .read(handle, offset: offset))
+                lamp.engine.answer(part.identifier, of: central.identifier, .success(Array(value[offset...])))
+            }
+            #expect(await read == .success(value))
+        }
+    }
+
+    @Test("Writes without response arrive all and in order, and each is told when there is room for the next")
+    func commands() throws {
+        try World.run(seed: 38) { world in
+            let pair = try await LampAndPhone(world)
+            let peripheral = await pair.connect()
+            let sent = Mailroom<Int>()
+            for number in 0..<200 {
+                pair.phone.engine.writeWithoutResponse(
+                    [UInt8(number)],
+                    to: pair.handle(0),
+                    of: peripheral
+                ) { result in
+                    if case .success = result { sent.post(number) }
+                }
+            }
+            for number in 0..<200 {
+                let (_, request) = await pair.lamp.access()
+                let write = AttributeWrite(handle: pair.handle(0), offset: 0, value: [UInt8(number)])
+                #expect(request.kind == .write(write, isCommand: true))
+            }
+            #expect(sent.waiting == Array(0..<200))
+        }
+    }
+
+    @Test("Requests are answered in the order in which they were made")
+    func order() throws {
+        try World.run(seed: 39) { world in
+            let pair = try await LampAndPhone(world)
+            let peripheral = await pair.connect()
+            let answers = Mailroom<Int>()
+            for number in 0..<20 {
+                pair.phone.engine.read(pair.handle(2), of: peripheral) { _ in answers.post(number) }
+            }
+            for number in 0..<20 { #expect(await answers.next { $0 } == number) }
+        }
+    }
+
+    @Test("A request that the app leaves unanswered ends the link after 30 seconds; a late answer is let go")
+    func unanswered() throws {
+        try World.run(seed: 40) { world in
+            let pair = try await LampAndPhone(world)
+            let peripheral = await pair.connect()
+            let start = world.elapsed
+            pair.phone.engine.read(pair.handle(0), of: peripheral) { _ in }
+            let (central, request) = await pair.lamp.access()
+            let disconnection = await pair.phone.disconnected(peripheral)
+            #expect(disconnection.error == .core(.connectionTimeout))
+            #expect(world.elapsed - start >= .seconds(30))
+            await pair.lamp.events.next { if case .disconnected(central.identifier) = $0 { () } else { nil } }
+            pair.lamp.engine.answer(request.identifier, of: central.identifier, .success([]))
+        }
+    }
+
+    // MARK: Notifications
+
+    @Test("Notifications come in their order, from the moment of the subscription to its end")
+    func notifications() throws {
+        try World.run(seed: 41) { world in
+            let pair = try await LampAndPhone(world)
+            let peripheral = await pair.connect()
+            let brightness = try await pair.characteristics(of: peripheral)[0]
+            #expect(await pair.phone.configure(.notification, of: brightness, on: peripheral).failure == nil)
+            let (central, handle, configuration) = await pair.lamp.configured()
+            #expect(handle == brightness.valueHandle && configuration == .notification)
+            for number in 0..<100 {
+                pair.lamp.engine.update([UInt8(number)], of: handle, to: [central.identifier]) { _ in }
+            }
+            for number in 0..<100 { #expect(await pair.phone.value(of: handle) == [UInt8(number)]) }
+            #expect(await pair.phone.configure([], of: brightness, on: peripheral).failure == nil)
+            #expect(await pair.lamp.configured().2 == [])
+            pair.lamp.engine.update([1], of: handle, to: [central.identifier]) { _ in }
+            try await world.sleep(for: .seconds(5))
+            #expect(pair.phone.events.waiting.allSatisfy { if case .valueReceived = $0 { false } else { true } })
+        }
+    }
+
+    @Test("What is written right after a subscription is sent after it")
+    func subscriptionFirst() throws {
+        try World.run(seed: 42) { world in
+            let pair = try await LampAndPhone(world)
+            let peripheral = await pair.connect()
+            let characteristics = try await pair.characteristics(of: peripheral)
+            pair.lamp.events.removeAll()
+            pair.phone.engine.setConfiguration(.notification, of: characteristics[0], on: peripheral) { _ in }
+            pair.phone.engine.write([1], to: pair.handle(1), of: peripheral) { _ in }
+            _ = await pair.lamp.access()
+            #expect(pair.lamp.events.waiting.contains { if case .configured = $0 { true } else { false } })
+        }
+    }
+
+    @Test("Indications are confirmed one after the other; a value longer than the MTU is cut")
+    func indications() throws {
+        try World.run(seed: 43) { world in
+            let pair = try await LampAndPhone(world)
+            let peripheral = await pair.connect()
+            let level = try await pair.characteristics(of: peripheral)[3]
+            #expect(await pair.phone.configure(.indication, of: level, on: peripheral).failure == nil)
+            let (central, handle, configuration) = await pair.lamp.configured()
+            #expect(configuration == .indication)
+            let values = (1...3).map { [UInt8](repeating: $0, count: 600) }
+            for value in values { pair.lamp.engine.update(value, of: handle, to: [central.identifier]) { _ in } }
+            for value in values { #expect(await pair.phone.value(of: handle) == Array(value.prefix(514))) }
+        }
+    }
+
+    @Test("What has no Client Characteristic Configuration cannot be subscribed to")
+    func withoutDescriptor() throws {
+        try World.run(seed: 44) { world in
+            let pair = try await LampAndPhone(world)
+            let peripheral = await pair.connect()
+            let text = try await pair.characteristics(of: peripheral)[1]
+            let result = await pair.phone.configure(.notification, of: text, on: peripheral)
+            #expect(result.failure == .attribute(.attributeNotFound))
+        }
+    }
+
+    @Test("Two managers subscribe to one value: it is notified until both have had enough")
+    func sharedSubscription() throws {
+        try World.run(seed: 45) { world in
+            let pair = try await LampAndPhone(world)
+            let other = await pair.phoneDevice.central()
+            let peripheral = await pair.connect()
+            other.engine.connect(peripheral, ConnectionRequest())
+            await other.connected(peripheral)
+            let brightness = try await pair.characteristics(of: peripheral)[0]
+            for phone in [pair.phone, other] {
+                #expect(await phone.configure(.notification, of: brightness, on: peripheral).failure == nil)
+            }
+            let (central, handle, _) = await pair.lamp.configured()
+            #expect(await pair.phone.configure([], of: brightness, on: peripheral).failure == nil)
+            pair.lamp.engine.update([9], of: handle, to: [central.identifier]) { _ in }
+            #expect(await other.value(of: handle) == [9])
+            #expect(pair.phone.events.waiting.allSatisfy { if case .valueReceived = $0 { false } else { true } })
+            other.engine.cancelConnection(peripheral)
+            #expect(await pair.lamp.configured().2 == [])
+        }
+    }
+
+    // MARK: The rest
+
+    @Test("Services that change are told with their handles")
+    func servicesChanged() throws {
+        try World.run(seed: 46) { world in
+            let pair = try await LampAndPhone(world)
+            let peripheral = await pair.connect()
+            try await world.sleep(for: .seconds(3))
+            let added = try await pair.lamp.publish(ServiceDefinition(uuid: "FFD0"))
+            let range = await pair.phone.events.next {
+                if case .servicesChanged(peripheral, let range) = $0 { range } else { nil }
+            }
+            #expect(range == HandleRange(start: added.handle, end: added.endHandle))
+            pair.lamp.engine.removeService(at: added.handle)
+            let again = await pair.phone.events.next {
+                if case .servicesChanged(peripheral, let range) = $0 { range } else { nil }
+            }
+            #expect(again == range)
+        }
+    }
+
+    @Test("The signal's strength is read while connected, and only then")
+    func rssi() throws {
+        try World.run(seed: 47) { world in
+            let pair = try await LampAndPhone(world)
+            let peripheral = await pair.connect()
+            let engine = pair.phone.engine
+            let rssi = try await outcome { engine.readRSSI(of: peripheral, $0) }.get()
+            #expect(rssi != nil)
+            engine.cancelConnection(peripheral)
+            _ = await pair.phone.disconnected(peripheral)
+            #expect(await outcome { engine.readRSSI(of: peripheral, $0) } == .failure(.core(.notConnected)))
+        }
+    }
+
+    @Test("Channels are refused as long as the host has none")
+    func channels() throws {
+        try World.run(seed: 48) { world in
+            let pair = try await LampAndPhone(world)
+            let peripheral = await pair.connect()
+            let (phone, lamp) = (pair.phone.engine, pair.lamp.engine)
+            #expect(
+                await outcome { phone.openChannel(0x80, to: peripheral, $0) }.failure == .core(.operationNotSupported)
+            )
+            let published = await outcome { lamp.publishChannel(requiresEncryption: false, $0) }
+            #expect(published == .failure(.core(.operationNotSupported)))
+        }
+    }
+}
+
+extension Result {
+    var failure: Failure? {
+        if case .failure(let error) = self { error } else { nil }
+    }
+}

@@ -1,0 +1,267 @@
+import BLE
+import BluetoothHost
+import BluetoothTesting
+import BluetoothTypes
+import Foundation
+import Testing
+
+@testable import CoreBluetooth
+
+@Suite("Connecting on a host")
+struct ConnectingEngineTests {
+    @Test("A connection is told with its MTU, which then grows, and the Device Name is read by itself")
+    func connection() throws {
+        try World.run(seed: 11) { world in
+            let pair = try await LampAndPhone(world)
+            let peripheral = await pair.phone.find().identifier
+            pair.phone.engine.connect(peripheral, ConnectionRequest())
+            await pair.phone.connected(peripheral)
+            let mtu = await pair.phone.events.next {
+                if case .mtuChanged(peripheral, let mtu) = $0 { mtu } else { nil }
+            }
+            #expect(mtu == 517)
+            #expect(
+                pair.phone.engine.connectedPeripherals(withServices: [Lamp.service]).map(\.identifier) == [peripheral]
+            )
+            #expect(pair.phone.engine.connectedPeripherals(withServices: ["AAAA"]).isEmpty)
+            // Its Device Name is as it advertises: another one is told.
+            try await world.sleep(for: .seconds(3))
+            let names = pair.phone.events.waiting.filter { if case .nameChanged = $0 { true } else { false } }
+            #expect(names.isEmpty)
+        }
+    }
+
+    @Test("A Device Name that is another than the advertised one is told, and kept")
+    func name() throws {
+        try World.run(seed: 12) { world in
+            let pair = try await LampAndPhone(world)
+            pair.lamp.engine.stopAdvertising()
+            try await pair.lamp.advertise("hall", [Lamp.service])
+            let peripheral = await pair.phone.find().identifier
+            pair.phone.engine.connect(peripheral, ConnectionRequest())
+            let name = await pair.phone.events.next {
+                if case .nameChanged(peripheral, let name) = $0 { name } else { nil }
+            }
+            #expect(name == "lamp")
+            #expect(pair.phone.engine.knownPeripherals([peripheral]).map(\.name) == ["lamp"])
+            pair.phone.engine.cancelConnection(peripheral)
+            #expect(await pair.phone.disconnected(peripheral).error == nil)
+            #expect(await pair.phone.find().name == "lamp")
+        }
+    }
+
+    @Test("Connecting never times out, and several peripherals are waited for at once")
+    func pending() throws {
+        try World.run(seed: 13, limit: .seconds(20_000)) { world in
+            let pair = try await LampAndPhone(world)
+            let other = try await EngineDevice("other", in: world)
+            let peripheral = await pair.phone.find().identifier
+            let absent = pair.phoneDevice.open.peers.identifier(of: other.device.address)
+            pair.lamp.engine.stopAdvertising()
+            try await world.sleep(for: .seconds(1))
+            pair.phone.engine.connect(peripheral, ConnectionRequest())
+            pair.phone.engine.connect(absent, ConnectionRequest())
+            try await world.sleep(for: .seconds(7200))
+            #expect(pair.phone.events.waiting.isEmpty)
+            try await other.peripheral().advertise("other", [])
+            await pair.phone.connected(absent)
+            try await pair.lamp.advertise("lamp", [])
+            await pair.phone.connected(peripheral)
+        }
+    }
+
+    @Test("A pending connection is cancelled: one disconnection without an error, and the peripheral stays alone")
+    func cancelPending() throws {
+        try World.run(seed: 14) { world in
+            let pair = try await LampAndPhone(world)
+            let peripheral = await pair.phone.find().identifier
+            pair.lamp.engine.stopAdvertising()
+            try await world.sleep(for: .seconds(1))
+            pair.phone.engine.connect(peripheral, ConnectionRequest())
+            pair.phone.engine.cancelConnection(peripheral)
+            pair.phone.engine.cancelConnection(peripheral)
+            #expect(await pair.phone.disconnected(peripheral).error == nil)
+            try await pair.lamp.advertise("lamp", [])
+            try await world.sleep(for: .seconds(10))
+            #expect(pair.phone.events.waiting.isEmpty)
+            #expect(await pair.phoneDevice.adapter.host.linkIdentifiers().isEmpty)
+        }
+    }
+
+    @Test("A connection with a delay begins after it")
+    func delay() throws {
+        try World.run(seed: 15) { world in
+            let pair = try await LampAndPhone(world)
+            let peripheral = await pair.phone.find().identifier
+            let start = world.elapsed
+            pair.phone.engine.connect(peripheral, ConnectionRequest(delay: .seconds(5)))
+            await pair.phone.connected(peripheral)
+            #expect(world.elapsed - start >= .seconds(5))
+            #expect(world.elapsed - start < .seconds(8))
+        }
+    }
+
+    @Test("A peripheral that is not known cannot be connected to; cancelling that is answered")
+    func unknown() throws {
+        try World.run(seed: 16) { world in
+            let pair = try await LampAndPhone(world)
+            let nobody = UUID()
+            pair.phone.engine.connect(nobody, ConnectionRequest())
+            pair.phone.engine.cancelConnection(nobody)
+            let error = await pair.phone.events.next {
+                if case .connectionFailed(nobody, let error) = $0 { error } else { nil }
+            }
+            #expect(error == .core(.unkownDevice))
+            #expect(await pair.phone.disconnected(nobody).error == nil)
+            #expect(pair.phone.engine.knownPeripherals([nobody]).isEmpty)
+        }
+    }
+
+    @Test("Connecting again to what is connected is answered again")
+    func again() throws {
+        try World.run(seed: 17) { world in
+            let pair = try await LampAndPhone(world)
+            let peripheral = await pair.connect()
+            pair.phone.engine.connect(peripheral, ConnectionRequest())
+            let mtu = await pair.phone.events.next { if case .connected(peripheral, let mtu) = $0 { mtu } else { nil } }
+            #expect(mtu == 517)
+        }
+    }
+
+    @Test("What was cancelled is connected to again once its link has ended")
+    func reconnectAtOnce() throws {
+        try World.run(seed: 18) { world in
+            let pair = try await LampAndPhone(world)
+            let peripheral = await pair.connect()
+            pair.phone.engine.release(peripheral)
+            pair.phone.engine.connect(peripheral, ConnectionRequest())
+            await pair.phone.connected(peripheral)
+            try await world.sleep(for: .seconds(10))
+            #expect(pair.phone.events.waiting.allSatisfy { if case .disconnected = $0 { false } else { true } })
+            #expect(await pair.phoneDevice.adapter.host.linkIdentifiers().count == 1)
+        }
+    }
+
+    @Test("Two managers share a link, which ends with the last of them")
+    func sharing() throws {
+        try World.run(seed: 19) { world in
+            let pair = try await LampAndPhone(world)
+            let other = await pair.phoneDevice.central()
+            let peripheral = await pair.connect()
+            other.engine.connect(peripheral, ConnectionRequest())
+            await other.connected(peripheral)
+            #expect(await pair.phoneDevice.adapter.host.linkIdentifiers().count == 1)
+            pair.phone.engine.cancelConnection(peripheral)
+            #expect(await pair.phone.disconnected(peripheral).error == nil)
+            try await world.sleep(for: .seconds(10))
+            #expect(await pair.phoneDevice.adapter.host.linkIdentifiers().count == 1)
+            #expect(try await other.services(nil, of: peripheral).contains { $0.uuid == Lamp.service })
+            let refused = await pair.phone.read(pair.handle(2), of: peripheral)
+            #expect(refused == .failure(.core(.notConnected)))
+            other.engine.stop()
+            try await world.sleep(for: .seconds(10))
+            #expect(await pair.phoneDevice.adapter.host.linkIdentifiers().isEmpty)
+            #expect(pair.phone.engine.connectedPeripherals(withServices: [Lamp.service]).isEmpty)
+        }
+    }
+
+    // MARK: Ends
+
+    @Test("A peer that vanishes is a connection timeout, and what waits for it is answered after that")
+    func timeout() throws {
+        try World.run(seed: 20) { world in
+            let pair = try await LampAndPhone(world)
+            let peripheral = await pair.connect()
+            let (engine, events) = (pair.phone.engine, pair.phone.events)
+            pair.lampDevice.device.vanish()
+            let isAfterEnd = await withCheckedContinuation { continuation in
+                engine.read(pair.handle(2), of: peripheral) { result in
+                    #expect(result == .failure(.core(.connectionTimeout)))
+                    let isAfterEnd = events.waiting.contains { if case .disconnected = $0 { true } else { false } }
+                    continuation.resume(returning: isAfterEnd)
+                }
+            }
+            #expect(isAfterEnd)
+            let disconnection = await pair.phone.disconnected(peripheral)
+            #expect(disconnection.error == .core(.connectionTimeout))
+            #expect(!disconnection.isReconnecting)
+            #expect(disconnection.time > 600_000_000)
+        }
+    }
+
+    @Test("A peer that hangs up is told so")
+    func remoteEnd() throws {
+        try World.run(seed: 21) { world in
+            let pair = try await LampAndPhone(world)
+            let peripheral = await pair.connect()
+            let host = pair.lampDevice.adapter.host
+            for link in await host.linkIdentifiers() { await host.disconnect(link) }
+            #expect(await pair.phone.disconnected(peripheral).error == .core(.peripheralDisconnected))
+        }
+    }
+
+    @Test("A connection that is to be made again is, for as long as the app wants it")
+    func reconnecting() throws {
+        try World.run(seed: 22) { world in
+            let pair = try await LampAndPhone(world)
+            let peripheral = await pair.connect(ConnectionRequest(reconnects: true))
+            for _ in 1...3 {
+                let host = pair.lampDevice.adapter.host
+                for link in await host.linkIdentifiers() { await host.disconnect(link) }
+                let disconnection = await pair.phone.disconnected(peripheral)
+                #expect(disconnection.error == .core(.peripheralDisconnected))
+                #expect(disconnection.isReconnecting)
+                await pair.phone.connected(peripheral)
+            }
+            pair.phone.engine.cancelConnection(peripheral)
+            let last = await pair.phone.disconnected(peripheral)
+            #expect(last.error == nil && !last.isReconnecting)
+            pair.phone.events.removeAll()
+            try await world.sleep(for: .seconds(10))
+            #expect(pair.phone.events.waiting.isEmpty)
+        }
+    }
+
+    @Test("A controller that fails: disconnections, resetting, powered on again; nothing is gone on with by itself")
+    func resetting() throws {
+        try World.run(seed: 23) { world in
+            let pair = try await LampAndPhone(world)
+            let peripheral = await pair.connect(ConnectionRequest(reconnects: true))
+            pair.phone.engine.scan(ScanRequest())
+            _ = await pair.phone.discovery()
+            pair.phoneDevice.device.vanish()
+            #expect(await pair.phone.disconnected(peripheral).error == .core(.connectionFailed))
+            await pair.phone.events.next { if case .stateChanged(.resetting) = $0 { () } else { nil } }
+            pair.phone.events.removeAll()
+            pair.phoneDevice.device.comeBack()
+            await pair.phone.events.next { if case .stateChanged(.poweredOn) = $0 { () } else { nil } }
+            try await world.sleep(for: .seconds(10))
+            #expect(pair.phone.events.waiting.isEmpty)
+            await pair.phone.connect(peripheral)
+        }
+    }
+
+    @Test("Connection events tell what others connect to, by identifier and by service")
+    func connectionEvents() throws {
+        try World.run(seed: 24) { world in
+            let pair = try await LampAndPhone(world)
+            let watcher = await pair.phoneDevice.central()
+            let stranger = await pair.phoneDevice.central()
+            watcher.engine.registerForConnectionEvents(ConnectionEventFilter(services: [Lamp.service]))
+            stranger.engine.registerForConnectionEvents(
+                ConnectionEventFilter(services: ["AAAA"], peripherals: [UUID()])
+            )
+            let peripheral = await pair.connect()
+            pair.phone.engine.cancelConnection(peripheral)
+            _ = await pair.phone.disconnected(peripheral)
+            for expected in [CBConnectionEvent.peerConnected, .peerDisconnected] {
+                let (known, event) = await watcher.events.next {
+                    if case .connectionEvent(let known, let event) = $0 { (known, event) } else { nil }
+                }
+                #expect(known.identifier == peripheral)
+                #expect(event == expected)
+            }
+            #expect(stranger.events.waiting.isEmpty)
+        }
+    }
+}

@@ -1,0 +1,302 @@
+import ATT
+import BLE
+import BluetoothHost
+import BluetoothTesting
+import BluetoothTypes
+import Foundation
+import GATT
+import KeyStore
+import Synchronization
+
+@testable import CoreBluetooth
+
+/// What an engine has said, in its order, and who waits for what of it. In a world, all of it is in the world's thread.
+final class Mailroom<Event: Sendable>: Sendable {
+    private struct State {
+        var events: [Event] = []
+        var waiters: [@Sendable (Event) -> Bool] = []
+    }
+
+    private let state = Mutex(State())
+
+    /// What nobody has waited for yet.
+    var waiting: [Event] { state.withLock { $0.events } }
+
+    func post(_ event: Event) {
+        let waiters = state.withLock { state in
+            defer { state.waiters = [] }
+            return state.waiters
+        }
+        for (index, waiter) in waiters.enumerated() where waiter(event) {
+            state.withLock { $0.waiters += waiters[(index + 1)...] }
+            return
+        }
+        state.withLock { state in
+            state.waiters = waiters + state.waiters
+            state.events.append(event)
+        }
+    }
+
+    /// Takes the first event of a kind, waiting for it where it has not come; those before it stay.
+    @discardableResult
+    func next<Value: Sendable>(_ match: @escaping @Sendable (Event) -> Value?) async -> Value {
+        await withCheckedContinuation { continuation in
+            let found = state.withLock { state -> Value? in
+                for (index, event) in state.events.enumerated() {
+                    if let value = match(event) {
+                        state.events.remove(at: index)
+                        return value
+                    }
+                }
+                state.waiters.append { event in
+                    guard let value = match(event) else { return false }
+                    continuation.resume(returning: value)
+                    return true
+                }
+                return nil
+            }
+            if let found { continuation.resume(returning: found) }
+        }
+    }
+
+    func removeAll() {
+        state.withLock { $0.events = [] }
+    }
+}
+
+/// A device of a world as managers share it.
+struct EngineDevice {
+    let device: Device
+    let adapter: Adapter
+    let shared: SharedHost
+    let open: OpenHost
+
+    /// - Parameter store: where identifiers are kept.
+    init(_ name: String, in world: World, store: KeyStore = .inMemory()) async throws {
+        let device = world.device(name)
+        let adapter = try await device.openAdapter()
+        self.init(device: device, adapter: adapter, in: world, store: store)
+    }
+
+    init(device: Device, adapter: Adapter, in world: World, store: KeyStore) {
+        self.device = device
+        self.adapter = adapter
+        let random = Mutex(world.makeGenerator())
+        open = OpenHost(
+            adapter.host,
+            store: store,
+            makeIdentifier: {
+                var octets = [UInt8](repeating: 0, count: 16)
+                random.withLock { random in
+                    for index in octets.indices { octets[index] = UInt8(truncatingIfNeeded: random.next()) }
+                }
+                return octets.withUnsafeBytes { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)) }
+            },
+            wallClock: { 600_000_000 + world.elapsed / .seconds(1) }
+        )
+        shared = SharedHost(open)
+    }
+
+    /// An engine of a central manager, powered on.
+    func central(restoreIdentifier: String? = nil) async -> TestCentral {
+        let central = TestCentral(HostCentral(shared, restoreIdentifier: restoreIdentifier))
+        await central.events.next { if case .stateChanged(.poweredOn) = $0 { true } else { nil } }
+        return central
+    }
+
+    /// An engine of a peripheral manager, powered on.
+    func peripheral(restoreIdentifier: String? = nil) async -> TestPeripheral {
+        let peripheral = TestPeripheral(HostPeripheral(shared, restoreIdentifier: restoreIdentifier))
+        await peripheral.events.next { if case .stateChanged(.poweredOn) = $0 { true } else { nil } }
+        return peripheral
+    }
+}
+
+/// Waits for what becomes of one call.
+func outcome<Value: Sendable>(
+    _ call: (@escaping Completion<Value>) -> Void
+) async -> Result<Value, EngineError> {
+    await withCheckedContinuation { continuation in call { continuation.resume(returning: $0) } }
+}
+
+struct TestCentral {
+    let engine: HostCentral
+    let events = Mailroom<CentralEvent>()
+
+    init(_ engine: HostCentral) {
+        self.engine = engine
+        engine.start { [events] in events.post($0) }
+    }
+
+    /// Scans until something is found.
+    func find(_ services: [BluetoothUUID] = []) async -> Discovery {
+        engine.scan(ScanRequest(services: services))
+        let discovery = await discovery()
+        engine.stopScan()
+        return discovery
+    }
+
+    func discovery() async -> Discovery {
+        await events.next { if case .discovered(let discovery) = $0 { discovery } else { nil } }
+    }
+
+    /// Connects and waits for the link and its MTU.
+    func connect(_ peripheral: UUID, _ request: ConnectionRequest = ConnectionRequest()) async {
+        engine.connect(peripheral, request)
+        await connected(peripheral)
+        _ = await events.next { if case .mtuChanged(peripheral, let mtu) = $0 { mtu } else { nil } }
+    }
+
+    func connected(_ peripheral: UUID) async {
+        await events.next { if case .connected(peripheral, _) = $0 { () } else { nil } }
+    }
+
+    func disconnected(_ peripheral: UUID) async -> Disconnection {
+        await events.next { if case .disconnected(peripheral, let disconnection) = $0 { disconnection } else { nil } }
+    }
+
+    func value(of handle: AttributeHandle) async -> [UInt8] {
+        await events.next { if case .valueReceived(_, handle, let value) = $0 { value } else { nil } }
+    }
+
+    func services(_ types: [BluetoothUUID]?, of peripheral: UUID) async throws -> [DiscoveredService] {
+        try await outcome { engine.discoverServices(types, of: peripheral, $0) }.get()
+    }
+
+    func characteristics(of service: DiscoveredService, on peripheral: UUID) async throws -> [DiscoveredCharacteristic]
+    {
+        let range = HandleRange(start: service.handle, end: service.endHandle)
+        return try await outcome { engine.discoverCharacteristics(in: range, of: peripheral, $0) }.get()
+    }
+
+    /// The characteristics of the first service of a type.
+    func characteristics(of type: BluetoothUUID, on peripheral: UUID) async throws -> [DiscoveredCharacteristic] {
+        guard let service = try await services([type], of: peripheral).first else { return [] }
+        return try await characteristics(of: service, on: peripheral)
+    }
+
+    func read(_ handle: AttributeHandle, of peripheral: UUID) async -> Result<[UInt8], EngineError> {
+        await outcome { engine.read(handle, of: peripheral, $0) }
+    }
+
+    func write(
+        _ value: [UInt8],
+        to handle: AttributeHandle,
+        of peripheral: UUID
+    ) async -> Result<Void, EngineError> {
+        await outcome { engine.write(value, to: handle, of: peripheral, $0) }
+    }
+
+    func configure(
+        _ configuration: ClientConfiguration,
+        of characteristic: DiscoveredCharacteristic,
+        on peripheral: UUID
+    ) async -> Result<Void, EngineError> {
+        await outcome { engine.setConfiguration(configuration, of: characteristic, on: peripheral, $0) }
+    }
+}
+
+struct TestPeripheral {
+    let engine: HostPeripheral
+    let events = Mailroom<CoreBluetooth.PeripheralEvent>()
+
+    init(_ engine: HostPeripheral) {
+        self.engine = engine
+        engine.start { [events] in events.post($0) }
+    }
+
+    func publish(_ service: ServiceDefinition) async throws -> PublishedService {
+        try await outcome { engine.publish(service, $0) }.get()
+    }
+
+    func advertise(_ name: String, _ services: [BluetoothUUID]) async throws {
+        let payload = AdvertisementPayload(localName: name, services: services)
+        try await outcome { engine.startAdvertising(payload, $0) }.get()
+    }
+
+    func access() async -> (RemoteCentral, AccessRequest) {
+        await events.next { if case .access(let central, let request) = $0 { (central, request) } else { nil } }
+    }
+
+    func configured() async -> (RemoteCentral, AttributeHandle, ClientConfiguration) {
+        await events.next { event in
+            if case .configured(let central, let handle, let configuration) = event {
+                (central, handle, configuration)
+            } else {
+                nil
+            }
+        }
+    }
+}
+
+/// The services that tests use.
+enum Lamp {
+    static let service: BluetoothUUID = "FFE0"
+    static let brightness: BluetoothUUID = "FFE1"
+    static let text: BluetoothUUID = "FFE2"
+    static let version: BluetoothUUID = "FFE3"
+    static let level: BluetoothUUID = "FFE4"
+
+    /// Two values that the app answers for, one that the host keeps, and one that is indicated.
+    static let definition = ServiceDefinition(
+        uuid: service,
+        characteristics: [
+            CharacteristicDefinition(
+                uuid: brightness,
+                properties: [.read, .write, .notify, .writeWithoutResponse],
+                permissions: [.read, .write],
+                value: .handled
+            ),
+            CharacteristicDefinition(
+                uuid: text,
+                properties: [.read, .write],
+                permissions: [.read, .write],
+                value: .handled
+            ),
+            CharacteristicDefinition(
+                uuid: version,
+                properties: [.read],
+                permissions: [.read],
+                value: .stored(Array("1.0".utf8))
+            ),
+            CharacteristicDefinition(
+                uuid: level,
+                properties: [.indicate],
+                permissions: [.read],
+                value: .handled
+            ),
+        ]
+    )
+}
+
+/// A lamp and a phone on one air, the lamp advertising.
+struct LampAndPhone {
+    let lampDevice: EngineDevice
+    let phoneDevice: EngineDevice
+    let lamp: TestPeripheral
+    let phone: TestCentral
+    let published: PublishedService
+
+    init(_ world: World) async throws {
+        lampDevice = try await EngineDevice("lamp", in: world)
+        phoneDevice = try await EngineDevice("phone", in: world)
+        lamp = await lampDevice.peripheral()
+        published = try await lamp.publish(Lamp.definition)
+        try await lamp.advertise("lamp", [Lamp.service])
+        phone = await phoneDevice.central()
+    }
+
+    func handle(_ index: Int) -> AttributeHandle { published.characteristics[index].valueHandle }
+
+    /// Connects the phone to the lamp.
+    func connect(_ request: ConnectionRequest = ConnectionRequest()) async -> UUID {
+        let peripheral = await phone.find([Lamp.service]).identifier
+        await phone.connect(peripheral, request)
+        return peripheral
+    }
+
+    /// The lamp's characteristics as the phone finds them.
+    func characteristics(of peripheral: UUID) async throws -> [DiscoveredCharacteristic] {
+        try await phone.characteristics(of: Lamp.service, on: peripheral)
+    }
+}

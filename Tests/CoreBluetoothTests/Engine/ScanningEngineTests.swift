@@ -1,0 +1,129 @@
+import BLE
+import BluetoothHost
+import BluetoothTesting
+import BluetoothTypes
+import Testing
+
+@testable import CoreBluetooth
+
+@Suite("Scanning on a host")
+struct ScanningEngineTests {
+    @Test("A device is discovered once a scan, again for its scan response, and again when a scan begins anew")
+    func discoveries() throws {
+        try World.run(seed: 1) { world in
+            let pair = try await LampAndPhone(world)
+            let phone = pair.phone
+            phone.engine.scan(ScanRequest())
+            try await world.sleep(for: .seconds(20))
+            let discoveries = phone.events.waiting.discoveries
+            // The advertisement holds all: its scan response is empty and changes nothing.
+            #expect(discoveries.count == 1)
+            #expect(discoveries.first?.name == "lamp")
+            #expect(discoveries.first?.advertisingData.localName == "lamp")
+            #expect(discoveries.first?.advertisingData.serviceUUIDs == [Lamp.service])
+            #expect(discoveries.first?.isConnectable == true)
+            #expect(discoveries.first?.rssi != nil)
+            phone.events.removeAll()
+            phone.engine.scan(ScanRequest())
+            #expect(await phone.discovery().identifier == discoveries.first?.identifier)
+        }
+    }
+
+    @Test("A name in the scan response makes a second discovery, of both together")
+    func scanResponse() throws {
+        try World.run(seed: 2) { world in
+            let pair = try await LampAndPhone(world)
+            let services: [BluetoothUUID] = ["0001FFE0-0000-1000-8000-00805F9B34FA"]
+            pair.lamp.engine.stopAdvertising()
+            try await pair.lamp.advertise("a lamp in the hall", services)
+            pair.phone.engine.scan(ScanRequest())
+            try await world.sleep(for: .seconds(20))
+            let discoveries = pair.phone.events.waiting.discoveries
+            #expect(discoveries.map(\.advertisingData.localName) == [nil, "a lamp in the hall"])
+            #expect(discoveries.map(\.advertisingData.serviceUUIDs) == [services, services])
+            #expect(discoveries.map(\.name) == [nil, "a lamp in the hall"])
+        }
+    }
+
+    @Test("What an advertiser changes makes a discovery; a filter is asked again")
+    func changes() throws {
+        try World.run(seed: 3) { world in
+            let pair = try await LampAndPhone(world)
+            pair.phone.engine.scan(ScanRequest(services: ["AAAA"]))
+            try await world.sleep(for: .seconds(5))
+            #expect(pair.phone.events.waiting.isEmpty)
+            pair.lamp.engine.stopAdvertising()
+            try await pair.lamp.advertise("lamp", ["AAAA"])
+            #expect(await pair.phone.discovery().advertisingData.serviceUUIDs == ["AAAA"])
+            pair.lamp.engine.stopAdvertising()
+            try await pair.lamp.advertise("lamp 2", ["AAAA"])
+            #expect(await pair.phone.discovery().name == "lamp 2")
+        }
+    }
+
+    @Test("With duplicates allowed each packet is a discovery")
+    func duplicates() throws {
+        try World.run(seed: 4) { world in
+            let pair = try await LampAndPhone(world)
+            pair.phone.engine.scan(ScanRequest(allowsDuplicates: true))
+            try await world.sleep(for: .seconds(10))
+            let discoveries = pair.phone.events.waiting.discoveries
+            #expect(discoveries.count > 50)
+            #expect(Set(discoveries.map(\.identifier)).count == 1)
+            #expect(zip(discoveries, discoveries.dropFirst()).allSatisfy { $0.time <= $1.time })
+            pair.phone.engine.stopScan()
+            try await world.sleep(for: .seconds(1))
+            pair.phone.events.removeAll()
+            try await world.sleep(for: .seconds(10))
+            #expect(pair.phone.events.waiting.isEmpty)
+        }
+    }
+
+    @Test(
+        "A filter finds a service in any list, and one that is solicited",
+        arguments: [
+            ([.serviceUUIDs(["180D"], isComplete: false)], ["180D"], [], true),
+            ([.serviceUUIDs(["180D"], isComplete: true)], ["0000180D-0000-1000-8000-00805F9B34FB"], [], true),
+            ([.serviceUUIDs(["0001180D"], isComplete: false)], ["0001180D"], [], true),
+            (
+                [.serviceUUIDs(["E20A39F4-73F5-4BC4-A12F-17D1AD07A961"], isComplete: false)],
+                ["180D", "E20A39F4-73F5-4BC4-A12F-17D1AD07A961"], [], true
+            ),
+            ([.serviceUUIDs(["180D"], isComplete: true)], ["180F"], [], false),
+            ([.serviceUUIDs(["180D"], isComplete: true)], [], ["180D"], false),
+            ([.solicitedServiceUUIDs(["180D"])], [], ["180D"], true),
+            ([.solicitedServiceUUIDs(["180D"])], ["180D"], [], false),
+            ([.solicitedServiceUUIDs(["180D"])], ["180F"], ["180D"], true),
+            ([], [], [], true),
+        ] as [([AdvertisingData.Structure], [BluetoothUUID], [BluetoothUUID], Bool)]
+    )
+    func filter(
+        structures: [AdvertisingData.Structure],
+        services: [BluetoothUUID],
+        solicited: [BluetoothUUID],
+        isFound: Bool
+    ) {
+        let filter = ScanFilter(ScanRequest(services: services, solicitedServices: solicited))
+        #expect(filter.matches(AdvertisingData(structures)) == isFound)
+    }
+
+    @Test("Two managers scan independently, and know a device by the same identifier")
+    func twoManagers() throws {
+        try World.run(seed: 5) { world in
+            let pair = try await LampAndPhone(world)
+            let other = await pair.phoneDevice.central()
+            pair.phone.engine.scan(ScanRequest(services: ["AAAA"]))
+            let found = await other.find([Lamp.service])
+            #expect(pair.phone.events.waiting.isEmpty)
+            pair.phone.engine.scan(ScanRequest())
+            #expect(await pair.phone.discovery().identifier == found.identifier)
+            #expect(pair.phone.engine.knownPeripherals([found.identifier]).map(\.name) == ["lamp"])
+        }
+    }
+}
+
+extension [CentralEvent] {
+    var discoveries: [Discovery] {
+        compactMap { if case .discovered(let discovery) = $0 { discovery } else { nil } }
+    }
+}

@@ -1,0 +1,170 @@
+import BLE
+import BluetoothHost
+import BluetoothTesting
+import BluetoothTypes
+import Foundation
+import GATT
+import Testing
+
+@testable import CoreBluetooth
+
+@Suite("Serving on a host")
+struct ServingEngineTests {
+    @Test("Values wait for room; each is told when it has left, and none is lost or overtaken")
+    func room() throws {
+        try World.run(seed: 61) { world in
+            let pair = try await LampAndPhone(world)
+            let peripheral = await pair.connect()
+            let brightness = try await pair.characteristics(of: peripheral)[0]
+            _ = await pair.phone.configure(.notification, of: brightness, on: peripheral)
+            let (central, handle, _) = await pair.lamp.configured()
+            let left = Mailroom<Int>()
+            for number in 0..<300 {
+                let value = [UInt8(truncatingIfNeeded: number), UInt8(number >> 8)]
+                pair.lamp.engine.update(value, of: handle, to: [central.identifier]) { _ in left.post(number) }
+            }
+            try await world.sleep(for: .milliseconds(1))
+            #expect(left.waiting.count < 300)
+            for number in 0..<300 {
+                #expect(await pair.phone.value(of: handle) == [UInt8(truncatingIfNeeded: number), UInt8(number >> 8)])
+            }
+            #expect(left.waiting == Array(0..<300))
+        }
+    }
+
+    @Test("An update for a central that is gone, or for none, is done at once")
+    func nobody() throws {
+        try World.run(seed: 62) { world in
+            let pair = try await LampAndPhone(world)
+            let engine = pair.lamp.engine
+            #expect(await outcome { engine.update([1], of: pair.handle(0), to: [], $0) }.failure == nil)
+            #expect(await outcome { engine.update([1], of: pair.handle(0), to: [UUID()], $0) }.failure == nil)
+        }
+    }
+
+    @Test("A central that goes is told, and one that comes back has the same identifier")
+    func centrals() throws {
+        try World.run(seed: 63) { world in
+            let pair = try await LampAndPhone(world)
+            var identifiers: Set<UUID> = []
+            for _ in 1...2 {
+                let peripheral = await pair.connect()
+                let brightness = try await pair.characteristics(of: peripheral)[0]
+                _ = await pair.phone.configure(.notification, of: brightness, on: peripheral)
+                let central = await pair.lamp.configured().0.identifier
+                identifiers.insert(central)
+                pair.phone.engine.cancelConnection(peripheral)
+                await pair.lamp.events.next { if case .disconnected(central) = $0 { () } else { nil } }
+                _ = await pair.phone.disconnected(peripheral)
+            }
+            #expect(identifiers.count == 1)
+        }
+    }
+
+    @Test("Two managers on one host hear of their own values only")
+    func twoManagers() throws {
+        try World.run(seed: 64) { world in
+            let pair = try await LampAndPhone(world)
+            let other = await pair.lampDevice.peripheral()
+            var definition = Lamp.definition
+            definition.uuid = "FFD0"
+            let published = try await other.publish(definition)
+            let peripheral = await pair.connect()
+            let mine = try await pair.phone.characteristics(of: "FFD0", on: peripheral)[0]
+            _ = await pair.phone.configure(.notification, of: mine, on: peripheral)
+            #expect(await other.configured().1 == published.characteristics[0].valueHandle)
+            async let read = pair.phone.read(mine.valueHandle, of: peripheral)
+            let (central, request) = await other.access()
+            other.engine.answer(request.identifier, of: central.identifier, .success([5]))
+            #expect(await read == .success([5]))
+            let strangers = pair.lamp.events.waiting.filter { event in
+                switch event {
+                case .access, .configured: true
+                default: false
+                }
+            }
+            #expect(strangers.isEmpty)
+            other.engine.stop()
+            try await world.sleep(for: .seconds(3))
+            #expect(try await pair.phone.services(["FFD0"], of: peripheral).isEmpty)
+            #expect(try await pair.phone.services([Lamp.service], of: peripheral).count == 1)
+        }
+    }
+
+    @Test("A service that includes what is not there, or a value that is too long, is refused")
+    func refusals() throws {
+        try World.run(seed: 65) { world in
+            let pair = try await LampAndPhone(world)
+            let engine = pair.lamp.engine
+            let dangling = ServiceDefinition(uuid: "FFD0", includes: [.handle(0x0F00)])
+            #expect(await outcome { engine.publish(dangling, $0) }.failure == .core(.invalidParameters))
+            let long = CharacteristicDefinition(
+                uuid: "FFD1",
+                properties: [.read],
+                permissions: [.read],
+                value: .stored([UInt8](repeating: 0, count: 513))
+            )
+            let service = ServiceDefinition(uuid: "FFD0", characteristics: [long])
+            #expect(await outcome { engine.publish(service, $0) }.failure == .core(.invalidParameters))
+        }
+    }
+
+    @Test("Advertising goes on while a central is connected, and ends when it is stopped")
+    func advertising() throws {
+        try World.run(seed: 66) { world in
+            let pair = try await LampAndPhone(world)
+            let scanner = try await EngineDevice("scanner", in: world)
+            let watcher = await scanner.central()
+            _ = await pair.connect()
+            #expect(await watcher.find([Lamp.service]).name == "lamp")
+            pair.lamp.engine.stopAdvertising()
+            try await world.sleep(for: .seconds(1))
+            watcher.events.removeAll()
+            watcher.engine.scan(ScanRequest())
+            try await world.sleep(for: .seconds(10))
+            #expect(watcher.events.waiting.isEmpty)
+        }
+    }
+
+    @Test("A failing controller ends advertising; services stay until they are taken away")
+    func resetting() throws {
+        try World.run(seed: 67) { world in
+            let pair = try await LampAndPhone(world)
+            pair.lampDevice.device.vanish()
+            await pair.lamp.events.next { if case .stateChanged(.resetting) = $0 { () } else { nil } }
+            pair.lampDevice.device.comeBack()
+            await pair.lamp.events.next { if case .stateChanged(.poweredOn) = $0 { () } else { nil } }
+            pair.phone.engine.scan(ScanRequest())
+            try await world.sleep(for: .seconds(10))
+            #expect(pair.phone.events.waiting.isEmpty)
+            try await pair.lamp.advertise("lamp", [Lamp.service])
+            let peripheral = await pair.phone.discovery().identifier
+            await pair.phone.connect(peripheral)
+            #expect(try await pair.phone.services([Lamp.service], of: peripheral).count == 1)
+        }
+    }
+
+    @Test(
+        "The desired latency is asked of the central",
+        arguments: [
+            (CBPeripheralManagerConnectionLatency.low, Duration.milliseconds(15)...(.milliseconds(30))),
+            (.medium, .milliseconds(60)...(.milliseconds(90))),
+            (.high, .milliseconds(180)...(.milliseconds(240))),
+        ]
+    )
+    func latency(latency: CBPeripheralManagerConnectionLatency, interval: ClosedRange<Duration>) throws {
+        try World.run(seed: 68) { world in
+            let pair = try await LampAndPhone(world)
+            let peripheral = await pair.connect()
+            async let read = pair.phone.read(pair.handle(0), of: peripheral)
+            let (central, request) = await pair.lamp.access()
+            pair.lamp.engine.setLatency(latency, of: central.identifier)
+            try await world.sleep(for: .seconds(3))
+            pair.lamp.engine.answer(request.identifier, of: central.identifier, .success([]))
+            _ = await read
+            let host = pair.lampDevice.adapter.host
+            let link = try #require(await host.linkIdentifiers().first)
+            #expect(interval.contains(try await host.information(on: link).parameters.interval))
+        }
+    }
+}

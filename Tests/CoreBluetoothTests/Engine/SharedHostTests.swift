@@ -1,0 +1,219 @@
+import BLE
+import BluetoothHost
+import BluetoothTesting
+import BluetoothTypes
+import Foundation
+import HCITransport
+import KeyStore
+import Testing
+
+@testable import CoreBluetooth
+
+@Suite("A host that managers share")
+struct SharedHostTests {
+    /// A host on a virtual adapter that says when it is opened and closed.
+    private func makeHost(_ air: String, _ steps: Mailroom<String>) -> SharedHost {
+        SharedHost {
+            do throws(BLEError) {
+                let adapter = try await Adapter.open(.virtual(name: air))
+                steps.post("opened")
+                let close: @Sendable () async -> Void = {
+                    await adapter.close()
+                    steps.post("closed")
+                }
+                return .success(OpenHost(adapter.host, store: .inMemory(), close: close))
+            } catch {
+                return .failure(OpeningFailure(error))
+            }
+        }
+    }
+
+    @Test("It is opened with the first manager, closed after the last, and opened again with the next")
+    func life() async throws {
+        let steps = Mailroom<String>()
+        let shared = makeHost("life", steps)
+        for _ in 1...3 {
+            let central = TestCentral(HostCentral(shared))
+            let peripheral = TestPeripheral(HostPeripheral(shared))
+            await central.events.next { if case .stateChanged(.poweredOn) = $0 { () } else { nil } }
+            await peripheral.events.next { if case .stateChanged(.poweredOn) = $0 { () } else { nil } }
+            central.engine.stop()
+            try await peripheral.advertise("lamp", [])
+            #expect(steps.waiting == ["opened"])
+            peripheral.engine.stop()
+            // The next begins while this one still ends.
+            let last = TestCentral(HostCentral(shared))
+            await last.events.next { if case .stateChanged(.poweredOn) = $0 { () } else { nil } }
+            #expect(steps.waiting == ["opened", "closed", "opened"])
+            last.engine.stop()
+            for step in ["opened", "closed", "opened", "closed"] { #expect(await steps.next { $0 } == step) }
+        }
+    }
+
+    @Test("A manager that goes while the host is being opened leaves nothing behind")
+    func goneBeforeOpen() async {
+        let steps = Mailroom<String>()
+        let central = TestCentral(HostCentral(makeHost("gone", steps)))
+        central.engine.scan(ScanRequest())
+        central.engine.stop()
+        for step in ["opened", "closed"] { #expect(await steps.next { $0 } == step) }
+        #expect(central.events.waiting.isEmpty)
+    }
+
+    @Test(
+        "What cannot be opened is shown as a state",
+        arguments: [
+            (TransportError.permissionDenied("hci0"), CBManagerState.unauthorized),
+            (.blockedByRFKill(index: 0), .poweredOff),
+            (.adapterDown(index: 0), .poweredOff),
+            (.noAdapter, .unsupported),
+            (.bluetoothUnavailable, .unsupported),
+            (.adapterBusy(index: 0), .unsupported),
+        ]
+    )
+    func failures(error: TransportError, state: CBManagerState) async {
+        let failure = OpeningFailure(BLEError.adapter(error))
+        #expect(failure.text == "\(error)")
+        let shared = SharedHost { .failure(failure) }
+        for _ in 1...2 {
+            let central = TestCentral(HostCentral(shared))
+            let shown = await central.events.next { if case .stateChanged(let state) = $0 { state } else { nil } }
+            #expect(shown == state)
+            central.engine.stop()
+        }
+    }
+
+    @Test("A virtual adapter has a controller for each kind of manager, others one for both")
+    func registry() {
+        let central = HostRegistry.host(on: "virtual:registry", for: .central)
+        #expect(HostRegistry.host(on: "virtual:registry", for: .central) === central)
+        #expect(HostRegistry.host(on: "virtual:registry", for: .peripheral) !== central)
+        #expect(HostRegistry.host(on: "virtual:registry 2", for: .central) !== central)
+        let adapter = HostRegistry.host(on: "hci7", for: .central)
+        #expect(HostRegistry.host(on: "hci:7", for: .peripheral) === adapter)
+    }
+}
+
+@Suite("Peers by identifier")
+struct PeerDirectoryTests {
+    private let lasting = DeviceAddress(0x0011_2233_4455, isRandom: false)
+    private let fixed = DeviceAddress(0xC011_2233_4455, isRandom: true)
+    private let resolvable = DeviceAddress(0x4011_2233_4455, isRandom: true)
+
+    private func open(_ directory: String) async -> KeyStore {
+        await KeyStore.open(adapter: "A", in: directory, writeDelay: .seconds(3600)) { Issue.record("\($0)") }
+    }
+
+    @Test("Those with a public or static address keep identifier and name over restarts; private ones do not")
+    func restart() async throws {
+        let path = FileManager.default.temporaryDirectory.path + "/peers-\(UUID().uuidString)"
+        let store = await open(path)
+        let first = PeerDirectory(store: store) { UUID() }
+        let identifiers = [lasting, fixed, resolvable].map(first.identifier)
+        #expect(Set(identifiers).count == 3)
+        #expect([lasting, fixed, resolvable].map(first.identifier) == identifiers)
+        #expect(first.read(deviceName: "lamp", of: identifiers[0]))
+        #expect(!first.read(deviceName: "lamp", of: identifiers[0]))
+        await store.flush()
+
+        let second = PeerDirectory(store: await open(path)) { UUID() }
+        #expect(second.known(identifiers).map(\.name) == ["lamp", nil])
+        #expect(second.identifier(of: lasting) == identifiers[0])
+        #expect(second.identifier(of: fixed) == identifiers[1])
+        #expect(second.identifier(of: resolvable) != identifiers[2])
+        #expect(second.address(of: identifiers[1]) == fixed)
+        // The same number as a public and as a random address is two devices.
+        #expect(second.identifier(of: DeviceAddress(fixed.value, isRandom: false)) != identifiers[1])
+    }
+
+    @Test("Those that were not met for longest are forgotten, but none that is connected, and no other kind for them")
+    func bounds() {
+        let directory = PeerDirectory(store: .inMemory(), limit: 64) { UUID() }
+        let kept = directory.identifier(of: lasting)
+        let connected = directory.identifier(of: resolvable)
+        directory.setConnected(true, connected)
+        var crowd: [UUID] = []
+        for number in 0..<1000 {
+            crowd.append(directory.identifier(of: DeviceAddress(0x4100_0000_0000 + UInt64(number), isRandom: true)))
+        }
+        let known = directory.known([kept, connected] + crowd).map(\.identifier)
+        #expect(known.count <= 65)
+        #expect(known.prefix(2) == [kept, connected])
+        #expect(known.last == crowd.last)
+    }
+
+    @Test("A record that makes no sense is left out")
+    func damagedRecords() async throws {
+        let path = FileManager.default.temporaryDirectory.path + "/peers-\(UUID().uuidString)"
+        let file = StateFile(directory: path, name: "A.json")
+        let identifier = UUID()
+        let records = [
+            #"{"address":"00:11:22:33:44:55","isRandom":false,"identifier":"\#(identifier)"}"#,
+            #"{"address":"00:11:22:33:44:55","isRandom":false,"identifier":"\#(UUID())"}"#,
+            #"{"address":"00:11:22:33:44:56","isRandom":false,"identifier":"\#(identifier)"}"#,
+            #"{"address":"nonsense","isRandom":false,"identifier":"\#(UUID())"}"#,
+            #"{"address":"40:11:22:33:44:55","isRandom":true,"identifier":"\#(UUID())"}"#,
+        ]
+        try file.replace(with: Data(#"{"format":1,"peripherals":[\#(records.joined(separator: ","))]}"#.utf8))
+        let directory = PeerDirectory(store: await open(path)) { UUID() }
+        #expect(directory.identifier(of: lasting) == identifier)
+        #expect(directory.address(of: identifier) == lasting)
+    }
+}
+
+@Suite("What a restore identifier brings back")
+struct RestorationTests {
+    @Test("A central manager's scan and peripherals, once, and only where there was something")
+    func central() throws {
+        try World.run(seed: 81) { world in
+            let pair = try await LampAndPhone(world)
+            let first = await pair.phoneDevice.central(restoreIdentifier: "app")
+            #expect(first.events.waiting.isEmpty)
+            let peripheral = await first.find([Lamp.service]).identifier
+            await first.connect(peripheral)
+            first.engine.scan(ScanRequest(services: [Lamp.service], allowsDuplicates: true))
+            try await world.sleep(for: .seconds(1))
+
+            // As a process finds it that begins where this one was killed.
+            let second = HostCentral(pair.phoneDevice.shared, restoreIdentifier: "app")
+            let events = Mailroom<CentralEvent>()
+            second.start { events.post($0) }
+            try await world.sleep(for: .seconds(1))
+            guard case .restored(let restored)? = events.waiting.first else {
+                Issue.record("\(events.waiting)")
+                return
+            }
+            #expect(restored.peripherals.map(\.identifier) == [peripheral])
+            #expect(restored.scan == ScanRequest(services: [Lamp.service], allowsDuplicates: true))
+            guard case .stateChanged(.poweredOn)? = events.waiting.dropFirst().first else {
+                Issue.record("\(events.waiting)")
+                return
+            }
+            // Who leaves in good order leaves nothing.
+            first.engine.stop()
+            second.stop()
+            try await world.sleep(for: .seconds(10))
+            let third = await pair.phoneDevice.central(restoreIdentifier: "app")
+            #expect(third.events.waiting.isEmpty)
+        }
+    }
+
+    @Test("A peripheral manager's advertisement")
+    func peripheral() throws {
+        try World.run(seed: 82) { world in
+            let device = try await EngineDevice("lamp", in: world)
+            let first = await device.peripheral(restoreIdentifier: "app")
+            #expect(first.events.waiting.isEmpty)
+            try await first.advertise("lamp", [Lamp.service])
+            let second = await device.peripheral(restoreIdentifier: "app")
+            guard case .restored(let restored)? = second.events.waiting.first else {
+                Issue.record("\(second.events.waiting)")
+                return
+            }
+            #expect(restored == RestoredPeripheral(localName: "lamp", services: [Lamp.service]))
+            first.engine.stopAdvertising()
+            try await world.sleep(for: .seconds(1))
+            #expect(await device.peripheral(restoreIdentifier: "app").events.waiting.isEmpty)
+        }
+    }
+}
