@@ -122,6 +122,21 @@ struct SupervisionTests {
         #expect(wasReset(fixture, because: "its buffers have overflowed"))
     }
 
+    @Test("A recovery in which the address cannot be read leaves the host its address")
+    func keptAddress() throws {
+        let fixture = HostFixture()
+        try fixture.bringUp()
+        let host = fixture.host
+        let before = try fixture.run { try await host.controllerInformation().identityAddress }
+        fixture.controller.override = {
+            $0.opcode == ReadBDADDR.opcode ? .packets([[0x04, 0x0E, 0x05, 0x01, 0x09, 0x10, 0x00, 0x55]]) : nil
+        }
+        fixture.controller.emit([0x04, 0x10, 0x01, 0x42])
+        fixture.loop.run(for: .seconds(2))
+        #expect(fixture.events.all.last == "poweredOn")
+        #expect(try fixture.run { try await host.controllerInformation().identityAddress } == before)
+    }
+
     @Test("Connecting to a peer that is connected already gives that link, whoever made it")
     func existingLink() throws {
         let fixture = HostFixture()

@@ -20,7 +20,10 @@ extension BluetoothHost {
         let lmpFeatures = try await perform(ReadLocalSupportedFeatures()).lmpFeatures
         let features = try await perform(LEReadLocalSupportedFeatures()).leFeatures
         let address = try await optional(ReadBDADDR(), in: commands)?.bdADDR
-        let publicAddress = address.flatMap { $0.value == 0 || $0.value == 0xFFFF_FFFF_FFFF ? nil : $0 }
+        // An answer that cannot be read this time does not change who the host is.
+        let publicAddress =
+            address.flatMap { $0.value == 0 || $0.value == 0xFFFF_FFFF_FFFF ? nil : $0 }
+            ?? self.information?.publicAddress
 
         var information = ControllerInformation(
             publicAddress: publicAddress,
