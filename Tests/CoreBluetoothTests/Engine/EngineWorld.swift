@@ -10,7 +10,7 @@ import Synchronization
 
 @testable import CoreBluetooth
 
-/// What an engine has said, in its order, and who waits for what of it. In a world, all of it is in the world's thread.
+/// What an engine has said, in its order, and who waits for what of it.
 final class Mailroom<Event: Sendable>: Sendable {
     private struct State {
         var events: [Event] = []
@@ -23,17 +23,12 @@ final class Mailroom<Event: Sendable>: Sendable {
     var waiting: [Event] { state.withLock { $0.events } }
 
     func post(_ event: Event) {
-        let waiters = state.withLock { state in
-            defer { state.waiters = [] }
-            return state.waiters
-        }
-        for (index, waiter) in waiters.enumerated() where waiter(event) {
-            state.withLock { $0.waiters += waiters[(index + 1)...] }
-            return
-        }
         state.withLock { state in
-            state.waiters = waiters + state.waiters
-            state.events.append(event)
+            if let index = state.waiters.firstIndex(where: { $0(event) }) {
+                state.waiters.remove(at: index)
+            } else {
+                state.events.append(event)
+            }
         }
     }
 
