@@ -181,6 +181,26 @@ struct AttributeEngineTests {
         }
     }
 
+    @Test("What was written without response before a connection is cancelled still arrives")
+    func commandsBeforeTheEnd() throws {
+        try World.run(seed: 49) { world in
+            let pair = try await LampAndPhone(world)
+            let peripheral = await pair.connect()
+            for number in 0..<100 {
+                pair.phone.engine.writeWithoutResponse([UInt8(number)], to: pair.handle(0), of: peripheral) { _ in }
+            }
+            pair.phone.engine.cancelConnection(peripheral)
+            #expect(await pair.phone.disconnected(peripheral).error == nil)
+            let written = pair.lamp.events.waiting.compactMap { event -> UInt8? in
+                guard case .access(_, let request) = event, case .write(let write, true) = request.kind else {
+                    return nil
+                }
+                return write.value.first
+            }
+            #expect(written == Array(0..<100))
+        }
+    }
+
     @Test("Requests are answered in the order in which they were made")
     func order() throws {
         try World.run(seed: 39) { world in

@@ -55,6 +55,11 @@ final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
         self.restoreIdentifier = restoreIdentifier
     }
 
+    /// The peripherals that the app wants to be connected, in the order in which it said so.
+    private var peripheralsInOrder: [UUID] {
+        connections.sorted { $0.value.number < $1.value.number }.map(\.key)
+    }
+
     // MARK: Life
 
     func start(_ deliver: @escaping @Sendable (CentralEvent) -> Void) {
@@ -68,7 +73,7 @@ final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
             open.links.remove(self)
             for observer in self.observers { host.removeObserver(observer) }
             self.endScan(on: host)
-            for peripheral in self.connections.keys { self.end(peripheral, isAnswered: false, on: host, open) }
+            for peripheral in self.peripheralsInOrder { self.end(peripheral, isAnswered: false, on: host, open) }
             if let identifier = self.restoreIdentifier {
                 open.restoration.set(nil as Restoration.Central?, for: identifier)
             }
@@ -114,7 +119,7 @@ final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
             open?.host.assumeIsolated { host in
                 endScan(on: host)
                 if let open {
-                    for peripheral in connections.keys { end(peripheral, isAnswered: false, on: host, open) }
+                    for peripheral in peripheralsInOrder { end(peripheral, isAnswered: false, on: host, open) }
                 }
             }
             failed.removeAll()
@@ -332,7 +337,7 @@ final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
             for (handle, subscriber) in connection.subscribers {
                 host.removeSubscriber(subscriber, of: handle, on: link)
             }
-            let isEnding = open.links.leave(link, self, on: host)
+            let isEnding = open.links.leave(link, self, behind: connection.commands, on: host)
             if isEnding, isAnswered {
                 connections[peripheral]?.phase = .ending(link)
                 connections[peripheral]?.subscribers = [:]
@@ -350,8 +355,8 @@ final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
     }
 
     private func mtuChanged(_ link: LinkIdentifier, _ mtu: Int) {
-        for (peripheral, connection) in connections {
-            if case .connected(link) = connection.phase { say(.mtuChanged(peripheral, mtu)) }
+        for peripheral in peripheralsInOrder {
+            if case .connected(link)? = connections[peripheral]?.phase { say(.mtuChanged(peripheral, mtu)) }
         }
     }
 

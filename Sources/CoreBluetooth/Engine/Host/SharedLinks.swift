@@ -55,21 +55,26 @@ final class SharedLinks: @unchecked Sendable {
 
     /// Lets a link go; the last one that does ends it, once what was written on it has been sent.
     ///
+    /// - Parameter commands: the user's writes that wait for room.
     /// - Returns: whether the link ends.
-    func leave(_ link: LinkIdentifier, _ user: HostCentral, on host: isolated BluetoothHost) -> Bool {
+    func leave(
+        _ link: LinkIdentifier,
+        _ user: HostCentral,
+        behind commands: Outbox,
+        on host: isolated BluetoothHost
+    ) -> Bool {
         guard var shared = links[link] else { return false }
         shared.users.removeAll { $0 === user }
         shared.isEnding = shared.users.isEmpty
         links[link] = shared
         if shared.isEnding {
-            host.spawn { host in
+            commands.add(on: host) { host in
                 await host.flush(link)
                 await host.disconnect(link)
             }
         } else {
-            for (handle, subscription) in shared.subscriptions where subscription.users.contains(where: { $0 === user })
-            {
-                guard unsubscribe(user, from: handle, on: link) else { continue }
+            for (handle, subscription) in shared.subscriptions.sorted(by: { $0.key < $1.key })
+            where subscription.users.contains(where: { $0 === user }) && unsubscribe(user, from: handle, on: link) {
                 host.begin(SetClientConfiguration([], inDescriptors: subscription.descriptors), on: link) { _ in }
             }
         }
@@ -110,7 +115,8 @@ final class SharedLinks: @unchecked Sendable {
 
     // MARK: What is done on each new link
 
-    /// Reads the Device Name and asks to be told of changed services, behind what apps ask for.
+    /// Reads the Device Name and asks to be told of changed services, one request at a time: what apps ask for waits for one
+    /// of them at most.
     private func prepare(_ link: LinkIdentifier, _ peripheral: UUID, on host: isolated BluetoothHost) async {
         if let name = await readDeviceName(link, on: host), peers.read(deviceName: name, of: peripheral) {
             for user in links[link]?.users ?? [] { user.say(.nameChanged(peripheral, name)) }
