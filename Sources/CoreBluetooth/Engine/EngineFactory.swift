@@ -3,7 +3,11 @@ enum EngineFactory {
     /// The host for a central manager that was made with these options.
     static func makeCentralEngine(_ options: [String: Any]?) -> (any CentralEngine)? {
         HostCentral(
-            HostRegistry.host(on: options?[CBCentralManagerOptionAdapterKey] as? String, for: .central),
+            HostRegistry.host(
+                on: options?[CBCentralManagerOptionAdapterKey] as? String,
+                for: .central,
+                capturePath: options?[CBCentralManagerOptionCaptureKey] as? String
+            ),
             restoreIdentifier: options?[CBCentralManagerOptionRestoreIdentifierKey] as? String
         )
     }
@@ -11,7 +15,11 @@ enum EngineFactory {
     /// The host for a peripheral manager that was made with these options.
     static func makePeripheralEngine(_ options: [String: Any]?) -> (any PeripheralEngine)? {
         HostPeripheral(
-            HostRegistry.host(on: options?[CBPeripheralManagerOptionAdapterKey] as? String, for: .peripheral),
+            HostRegistry.host(
+                on: options?[CBPeripheralManagerOptionAdapterKey] as? String,
+                for: .peripheral,
+                capturePath: options?[CBPeripheralManagerOptionCaptureKey] as? String
+            ),
             restoreIdentifier: options?[CBPeripheralManagerOptionRestoreIdentifierKey] as? String
         )
     }

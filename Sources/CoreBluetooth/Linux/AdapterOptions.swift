@@ -1,7 +1,7 @@
 // Named as the options beside them are.
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
 
-// What Core Bluetooth on Linux has beyond Apple's: which adapter a manager uses.
+// What Core Bluetooth on Linux has beyond Apple's: which adapter a manager uses, and what is recorded.
 
 /// An option of ``CBCentralManager``: the adapter to use, a `String` such as `hci0`, `tcp:127.0.0.1:6402` or `virtual:lab`.
 ///
@@ -13,3 +13,10 @@ public let CBCentralManagerOptionAdapterKey = "swift-ble.adapter"
 
 /// An option of ``CBPeripheralManager``: the adapter to use; see ``CBCentralManagerOptionAdapterKey``.
 public let CBPeripheralManagerOptionAdapterKey = "swift-ble.adapter"
+
+/// An option of ``CBCentralManager``: the path of a file in which all HCI packets of its adapter are recorded (btsnoop). Of
+/// managers that share an adapter, the first one's counts.
+public let CBCentralManagerOptionCaptureKey = "swift-ble.capture"
+
+/// An option of ``CBPeripheralManager``: where HCI packets are recorded; see ``CBCentralManagerOptionCaptureKey``.
+public let CBPeripheralManagerOptionCaptureKey = "swift-ble.capture"

@@ -5,7 +5,7 @@ import HCITransport
 import KeyStore
 
 /// The hosts of this process: one for each adapter, whatever managers use it.
-enum HostRegistry {
+package enum HostRegistry {
     enum Role: Hashable, Sendable {
         case central
         case peripheral
@@ -21,8 +21,10 @@ enum HostRegistry {
 
     /// The host on an adapter, open or not.
     ///
-    /// - Parameter adapter: its name; nil for what the environment names, or the first there is.
-    static func host(on adapter: String?, for role: Role) -> SharedHost {
+    /// - Parameters:
+    ///   - adapter: its name; nil for what the environment names, or the first there is.
+    ///   - capturePath: where its HCI packets are recorded; what the first manager says counts.
+    static func host(on adapter: String?, for role: Role, capturePath: String? = nil) -> SharedHost {
         let specification: AdapterSpecification
         do throws(TransportError) {
             specification = try self.specification(adapter)
@@ -34,10 +36,19 @@ enum HostRegistry {
         return hosts.withLock { hosts in
             let key = Key(adapter: specification, role: isVirtual ? role : nil)
             if let host = hosts[key] { return host }
-            let host = SharedHost { await open(specification, isVirtual: isVirtual) }
+            let host = SharedHost { await open(specification, isVirtual: isVirtual, capturePath: capturePath) }
             hosts[key] = host
             return host
         }
+    }
+
+    /// Returns when each host that a manager uses is open, and each that none uses any more is closed.
+    ///
+    /// - Returns: whether all could be opened; why not was said on standard error.
+    package static func settle() async -> Bool {
+        var isOpen = true
+        for host in hosts.withLock({ Array($0.values) }) where await !host.settle() { isOpen = false }
+        return isOpen
     }
 
     private static func specification(_ adapter: String?) throws(TransportError) -> AdapterSpecification {
@@ -51,11 +62,13 @@ enum HostRegistry {
 
     private static func open(
         _ specification: AdapterSpecification,
-        isVirtual: Bool
+        isVirtual: Bool,
+        capturePath: String?
     ) async -> Result<OpenHost, OpeningFailure> {
         do throws(BLEError) {
             var configuration = Adapter.Configuration()
             configuration.deviceName = machineName
+            configuration.capturePath = capturePath
             let adapter = try await Adapter.open(specification, configuration: configuration)
             let identity = try await adapter.information.publicAddress.map { "\($0)" } ?? "\(specification)"
             let store: KeyStore

@@ -92,6 +92,12 @@ final class SharedHost: Sendable {
         }
     }
 
+    /// Waits for what is going on, the host's opening or its closing; whether it has not failed.
+    func settle() async -> Bool {
+        await state.withLock { $0.change }?.value
+        return state.withLock { state in if case .failed = state.phase { false } else { true } }
+    }
+
     private func opened(_ result: Result<OpenHost, OpeningFailure>) {
         let told = state.withLock { state -> [any HostMember] in
             guard case .opening(let actions) = state.phase else { return [] }
