@@ -110,7 +110,7 @@ let package = Package(
         .executableTarget(
             name: "BLETool",
             dependencies: [
-                "BLE", "BluetoothTypes", "ATT", "GATT", "HCI", "HCITransport",
+                "BLE", "CoreBluetooth", "Examples", "BluetoothTypes", "ATT", "GATT", "HCI", "HCITransport",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -193,8 +193,18 @@ let package = Package(
             swiftSettings: engine
         ),
         .testTarget(
+            name: "ExamplesTests",
+            dependencies: [
+                "Examples", "CoreBluetooth", "BLE", "BluetoothHost", "BluetoothTypes", "ByteCoding", "ATT", "GATT",
+            ],
+            swiftSettings: engine
+        ),
+        .testTarget(
             name: "BLEToolTests",
-            dependencies: ["BLETool", "BLE", "BluetoothTypes", "ATT", "GATT", "HCITransport", "VirtualController"],
+            dependencies: [
+                "BLETool", "BLE", "Examples", "BluetoothTypes", "ATT", "GATT", "HCITransport", "VirtualController",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
             swiftSettings: strict
         ),
     ]

@@ -32,8 +32,13 @@ public final class Performance: Terminal, @unchecked Sendable {
     }
 
     /// Opens the screen.
-    public func begin() {
-        DispatchQueue.main.async { [self] in screen = part.open(self, options) }
+    public func begin() async {
+        await withCheckedContinuation { opened in
+            DispatchQueue.main.async { [self] in
+                screen = part.open(self, options)
+                opened.resume()
+            }
+        }
     }
 
     /// Leaves the screen and lets the app go.

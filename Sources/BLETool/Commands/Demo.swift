@@ -1,205 +1,211 @@
 import ArgumentParser
 import BLE
+import CoreBluetooth
+import Examples
 import Glibc
 
-/// A peripheral and a central in one process, on two controllers in software.
+/// An example, with both ends in one process on two controllers in software, or with one end against a real peer.
 struct Demo: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "demo",
-        abstract: "Let a peripheral and a central talk, without any hardware."
-    )
-
-    @Option(help: ArgumentHelp("Write the central's HCI traffic to this file (btsnoop).", valueName: "file"))
-    var capture: String?
-
-    @Flag(name: .shortAndLong, help: "Log on standard error; twice for debugging, thrice for all.")
-    var verbose: Int
-
-    func run() async throws {
-        let path = capture ?? "\(environment("TMPDIR") ?? "/tmp")/ble-demo-\(getpid()).btsnoop"
-        let conversation = Conversation()
-        try conversation.header()
-        let isDone: Void? = try await within(.seconds(15)) { try await converse(conversation, capturePath: path) }
-        if isDone == nil { throw BLEError.timedOut("the demo") }
-        try Output.standard.line("\nAll of the central's HCI traffic is in \(path)")
+    /// Which ends of the example run here.
+    enum Roles: String, ExpressibleByArgument, CaseIterable {
+        case peripheral
+        case central
+        case both
     }
 
-    private func converse(_ conversation: Conversation, capturePath: String) async throws {
-        var configuration = Adapter.Configuration()
-        configuration.logger = OutputOptions.logger(verbosity: verbose)
-        configuration.deviceName = "Heart"
-        let specification = AdapterSpecification.virtual(name: "demo")
-        let sensor = try await Adapter.open(specification, configuration: configuration)
-        configuration.capturePath = capturePath
-        configuration.deviceName = "Gateway"
-        let gateway = try await Adapter.open(specification, configuration: configuration)
+    static let configuration = CommandConfiguration(
+        commandName: "demo",
+        abstract: "Let two apps for phones talk, without any hardware.",
+        discussion: """
+            Both ends of an example meet on two controllers in this process. With --role, one end runs on the controller \
+            that --adapter names until it has seen all that it waits for, or until it is stopped; the other end is \
+            elsewhere: on a phone, or another `ble demo`. The examples:
 
-        let heart = try await HeartRatePeripheral(adapter: sensor, conversation: conversation)
-        try await HeartRateCentral(adapter: gateway, conversation: conversation).meet()
-        await heart.stop()
-        await gateway.close()
-        await sensor.close()
+            \(Example.all.map { "  \($0.name): \($0.summary)." }.joined(separator: "\n"))
+            """
+    )
+
+    @Argument(help: "Which example.")
+    var name = Example.all[0].name
+
+    @Option(help: "Which end runs here: peripheral, central or both.")
+    var role = Roles.both
+
+    @OptionGroup var controller: AdapterOptions
+
+    @Option(help: ArgumentHelp("Write the HCI traffic to this file (btsnoop).", valueName: "file"))
+    var capture: String?
+
+    @Option(help: ArgumentHelp("The file whose text texttransfer sends, or - for standard input.", valueName: "file"))
+    var text: String?
+
+    @Flag(help: "List the examples.")
+    var list = false
+
+    @Flag(help: "Print lines of JSON.")
+    var json = false
+
+    private var example: Example? { Example.all.first { $0.name == name } }
+
+    func validate() throws {
+        if example == nil {
+            let names = Example.all.map(\.name).joined(separator: ", ")
+            throw ValidationError("there is no example \"\(name)\"; the examples are \(names)")
+        }
+        if role == .both, controller.adapter != nil {
+            throw ValidationError("--adapter goes with --role central or --role peripheral")
+        }
+        if text != nil, name != "texttransfer" || role == .central {
+            throw ValidationError("--text goes with an example that sends one: texttransfer")
+        }
+    }
+
+    func run() async throws {
+        if list { return try printList() }
+        let path = capture ?? "\(environment("TMPDIR") ?? "/tmp")/ble-demo-\(getpid()).btsnoop"
+        let ends = try performances(capturePath: path)
+        let conversation = Conversation(hasColumns: ends.count > 1, asJSON: json)
+        try conversation.header()
+        for end in ends { await end.performance.begin() }
+        let isOpen = await HostRegistry.settle()
+        let isDone: Void? = try await within(role == .both ? Demo.patience : nil) {
+            if isOpen { try await converse(ends, conversation) }
+        }
+        await uncancelled {
+            for end in ends { await end.performance.end() }
+            _ = await HostRegistry.settle()
+        }
+        try Task.checkCancellation()
+        if !isOpen { throw DemoError.noController }
+        for end in ends {
+            if let missing = end.performance.missing.first { throw DemoError.notSeen(end.role, missing, Demo.patience) }
+        }
+        if isDone == nil { throw BLEError.timedOut("the demo") }
+        try conversation.footer(capturePath: path)
+    }
+
+    /// How long both ends may take together: many times what they need.
+    private static let patience = Duration.seconds(15)
+
+    private func printList() throws {
+        for example in Example.all {
+            if json {
+                try Output.standard.json(["name": .string(example.name), "summary": .string(example.summary)])
+            } else {
+                try Output.standard.line("\(example.name.padded(to: 14))\(example.summary)")
+            }
+        }
+    }
+
+    // MARK: The ends
+
+    private struct End: Sendable {
+        let role: Example.Role
+        let performance: Performance
+    }
+
+    private func performances(capturePath: String) throws -> [End] {
+        let text = try text.map { try String(decoding: File.read($0), as: UTF8.self) }
+        guard let example = text.map({ Example.textTransfer(sending: $0) }) ?? example else { return [] }
+        return switch role {
+        case .both:
+            Example.Role.allCases.map { end(example, $0, capturePath: $0 == .central ? capturePath : nil) }
+        case .peripheral: [end(example, .peripheral, capturePath: capturePath)]
+        case .central: [end(example, .central, capturePath: capturePath)]
+        }
+    }
+
+    /// An end on the adapter that is named, or else on the one that its role has on the demo's own air.
+    private func end(_ example: Example, _ role: Example.Role, capturePath: String?) -> End {
+        var options: [String: Any] = [:]
+        if self.role == .both {
+            options[CBCentralManagerOptionAdapterKey] = "\(AdapterSpecification.virtual(name: "demo"))"
+        } else if let adapter = controller.adapter {
+            options[CBCentralManagerOptionAdapterKey] = "\(adapter)"
+        }
+        options[CBCentralManagerOptionCaptureKey] = capturePath
+        return End(role: role, performance: Performance(example, role, options: options))
+    }
+
+    /// Shows what each end shows until it has shown all that was expected of it, and lets it go then.
+    private func converse(_ ends: [End], _ conversation: Conversation) async throws {
+        try await withThrowingTaskGroup { group in
+            for end in ends {
+                group.addTask {
+                    for await line in end.performance.lines { try conversation.show(line, end.role) }
+                    await end.performance.end()
+                }
+            }
+            try await group.waitForAll()
+        }
+    }
+}
+
+/// Something that was expected of an example did not happen.
+private enum DemoError: Error, CustomStringConvertible {
+    /// Why was said where it was opened.
+    case noController
+    case notSeen(Example.Role, String, Duration)
+
+    var description: String {
+        switch self {
+        case .noController: "the demo has no controller"
+        case .notSeen(let role, let line, let patience):
+            "the \(role) has not shown \"\(line)\" within \(Seconds(patience))"
+        }
     }
 }
 
 /// What both sides say, each in its column, with the time since the start.
 private struct Conversation: Sendable {
+    let hasColumns: Bool
+    let asJSON: Bool
     private let start = ContinuousClock.now
-    private static let width = 44
+    private let width = BLETool.Terminal.isPresent ? BLETool.Terminal.size.width : nil
+
+    private static let stampWidth = 10
+    private static let greatestColumnWidth = 44
+
+    init(hasColumns: Bool, asJSON: Bool) {
+        self.hasColumns = hasColumns
+        self.asJSON = asJSON
+    }
 
     func header() throws {
-        try Output.standard.line("    time  " + column("peripheral") + "central")
-        try Output.standard.line(
-            "   -----  " + column(String(repeating: "-", count: 40)) + String(repeating: "-", count: 40)
-        )
+        guard hasColumns, !asJSON else { return }
+        let rule = String(repeating: "-", count: columnWidth - 2)
+        try Output.standard.line("    time  " + "peripheral".padded(to: columnWidth) + "central")
+        try Output.standard.line("   -----  " + rule.padded(to: columnWidth) + rule)
     }
 
-    func peripheral(_ text: String) throws {
-        try Output.standard.line("\(stamp)  \(text)")
+    func show(_ line: String, _ role: Example.Role) throws {
+        if asJSON {
+            return try Output.standard.json([
+                "event": "shown", "role": .string(role.rawValue), "text": .string(line),
+                "time": .decimal(Double(microsecondsSinceEpoch()) / 1e6),
+            ])
+        }
+        let indent = hasColumns && role == .central ? columnWidth : 0
+        let text = terminalSafe(line)
+        let fitted = width.map { text.fitted(to: $0 - Self.stampWidth - indent) } ?? text
+        try Output.standard.line("\(stamp)  " + String(repeating: " ", count: indent) + fitted)
     }
 
-    func central(_ text: String) throws {
-        try Output.standard.line("\(stamp)  " + column("") + text)
+    func footer(capturePath: String) throws {
+        if asJSON { return try Output.standard.json(["event": "done", "capture": .string(capturePath)]) }
+        try Output.standard.line("\nThe \(hasColumns ? "central's " : "")HCI traffic is in \(capturePath)")
     }
 
-    private func column(_ text: String) -> String {
-        text + String(repeating: " ", count: max(1, Self.width - text.count))
+    /// Half of what a terminal has beside the time.
+    private var columnWidth: Int {
+        min(Self.greatestColumnWidth, width.map { max(20, ($0 - Self.stampWidth) / 2) } ?? .max)
     }
 
     /// Seconds and milliseconds.
     private var stamp: String {
-        let milliseconds = (ContinuousClock.now - start) / .milliseconds(1)
-        let whole = Int(milliseconds)
-        let fraction = String(whole % 1000)
-        let text = "\(whole / 1000).\(String(repeating: "0", count: 3 - fraction.count))\(fraction)"
+        let milliseconds = Int((ContinuousClock.now - start) / .milliseconds(1))
+        let fraction = String(1000 + milliseconds % 1000).dropFirst()
+        let text = "\(milliseconds / 1000).\(fraction)"
         return String(repeating: " ", count: max(0, 8 - text.count)) + text
-    }
-}
-
-/// A heart rate sensor with a body location and a control point.
-private struct HeartRatePeripheral {
-    private let adapter: Adapter
-    private let advertisement: AdvertisingSet
-    private let events: Task<Void, any Error>
-
-    init(adapter: Adapter, conversation: Conversation) async throws {
-        self.adapter = adapter
-        let published = try await adapter.peripheral.publish([
-            ServiceDefinition(
-                uuid: "180D",
-                characteristics: [
-                    CharacteristicDefinition(
-                        uuid: "2A37",
-                        properties: .notify,
-                        permissions: [],
-                        value: .stored([0x00, 60])
-                    ),
-                    CharacteristicDefinition(
-                        uuid: "2A38",
-                        properties: .read,
-                        permissions: .read,
-                        value: .stored([0x01])
-                    ),
-                    CharacteristicDefinition(
-                        uuid: "2A39",
-                        properties: .write,
-                        permissions: .write,
-                        value: .stored([0x00], maximumLength: 1)
-                    ),
-                ]
-            )
-        ])
-        let measurement = published[0].characteristics[0].valueHandle
-        let serverEvents = await adapter.peripheral.events()
-        events = Task {
-            for await event in serverEvents {
-                switch event {
-                case .connected(_, let address): try conversation.peripheral("connected to \(address)")
-                case .disconnected(_, let reason): try conversation.peripheral("disconnected: \(reason)")
-                case .mtuChanged(_, let mtu): try conversation.peripheral("MTU is \(mtu)")
-                case .read(_, let handle, _): try conversation.peripheral("value \(handle) was read")
-                case .written(_, let handle, _, let value, _):
-                    try conversation.peripheral("value \(handle) was written: \(value.hexadecimal)")
-                case .unsubscribed: try conversation.peripheral("nobody listens any more")
-                case .subscribed:
-                    try conversation.peripheral("somebody listens; five beats follow")
-                    for rate in [UInt8(61), 64, 67, 65, 62] {
-                        try await adapter.peripheral.notify([0x00, rate], of: measurement)
-                    }
-                }
-            }
-        }
-        let data = AdvertisingData([
-            .flags([.generalDiscoverable, .brEdrNotSupported]), .serviceUUIDs(["180D"], isComplete: true),
-        ])
-        advertisement = try await adapter.peripheral.startAdvertising(
-            AdvertisementConfiguration(
-                advertisingData: data,
-                scanResponseData: AdvertisingData([.completeLocalName("Heart")])
-            )
-        )
-        try conversation.peripheral("advertising Heart Rate as \(try await adapter.information.identityAddress)")
-    }
-
-    func stop() async {
-        await advertisement.stop()
-        events.cancel()
-    }
-}
-
-/// A gateway that finds the sensor and uses all it has.
-private struct HeartRateCentral {
-    let adapter: Adapter
-    let conversation: Conversation
-
-    func meet() async throws {
-        let address = try await find()
-        let sensor = try await adapter.central.connect(to: address, timeout: .seconds(5))
-        try conversation.central("connected")
-        let services = try await sensor.discoverAll()
-        try conversation.central("discovered \(services.count) services, MTU \(await sensor.mtu)")
-        for service in services {
-            try conversation.central("  \(service.uuid.name ?? "\(service.uuid)")")
-            for characteristic in service.characteristics {
-                try conversation.central("    \(characteristic.uuid.name ?? "\(characteristic.uuid)")")
-            }
-        }
-        let location = try characteristic("2A38", in: services)
-        try conversation.central("body sensor location: \(try await sensor.read(location.valueHandle).hexadecimal)")
-        try await sensor.write([0x01], to: try characteristic("2A39", in: services).valueHandle)
-        try conversation.central("energy expended was reset")
-        try await listen(sensor, try characteristic("2A37", in: services))
-        await sensor.disconnect()
-        try conversation.central("disconnected")
-    }
-
-    private func find() async throws -> DeviceAddress {
-        try conversation.central("scanning for Heart Rate")
-        for try await advertisement in adapter.central.scan(ScanOptions(serviceUUIDs: ["180D"], name: "Heart")) {
-            try conversation.central(
-                "found \(advertisement.localName ?? "?") at \(advertisement.address), \(advertisement.rssi ?? 0) dBm"
-            )
-            return advertisement.address
-        }
-        throw BLEError.notFound("no advertisement of the sensor")
-    }
-
-    private func listen(_ sensor: RemotePeripheral, _ measurement: RemoteCharacteristic) async throws {
-        let beats = try await sensor.subscribe(to: measurement)
-        var count = 0
-        for try await beat in beats {
-            try conversation.central("heart rate \(beat.value.last ?? 0)")
-            count += 1
-            if count == 5 { break }
-        }
-        guard count == 5 else { throw BLEError.notFound("the sensor's five notifications") }
-        await beats.cancel()
-    }
-
-    private func characteristic(_ uuid: BluetoothUUID, in services: [RemoteService]) throws -> RemoteCharacteristic {
-        guard let found = services.flatMap(\.characteristics).first(where: { $0.uuid == uuid }) else {
-            throw BLEError.notFound("characteristic \(uuid)")
-        }
-        return found
     }
 }

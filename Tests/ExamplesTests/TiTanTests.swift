@@ -1,0 +1,59 @@
+import CoreBluetooth
+import Testing
+
+@testable import Examples
+
+@Suite("TiTan")
+struct TiTanTests {
+    @Test("Characteristics with cached values that are not read-only end the app, and it is said why")
+    func cachedValue() async throws {
+        let result = try #require(
+            await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+                let tablet = Performance(
+                    Part(expected: ["Start advertising succeeded"]) {
+                        TiTanPeripheralViewController(terminal: $0, options: $1)
+                    },
+                    options: [CBPeripheralManagerOptionAdapterKey: "virtual:titan"]
+                )
+                await tablet.begin()
+                _ = await tablet.allLines
+                await MainActor.run {
+                    (tablet.screen as? TiTanPeripheralViewController)?.addCharacteristicWithCachedValue()
+                }
+            }
+        )
+        let words = String(decoding: result.standardErrorContent, as: UTF8.self)
+        #expect(
+            words.contains("NSInternalInconsistencyException: Characteristics with cached values must be read-only")
+        )
+    }
+
+    @Test("A device is listed by its name, once, with the strength of its signal", .timeLimit(.minutes(1)))
+    func list() async throws {
+        let (_, lines) = try await Stage(.tiTan).perform { end in
+            let phone = try #require(end.screen as? TiTanCentralViewController)
+            #expect(phone.scannedDevices.count == 1)
+            #expect(phone.scannedDevices.allSatisfy { (-127...20).contains($0.rssi.intValue) })
+        }
+        #expect(lines.filter { $0.hasPrefix("Device TiTan, RSSI ") }.count == 1)
+    }
+
+    @Test("What is written is read again, and told to those who have subscribed", .timeLimit(.minutes(1)))
+    func values() async throws {
+        let (tablet, phone) = try await Stage(.tiTan).perform()
+        #expect(phone.filter { $0.hasPrefix("Value ") } == ["Value TiTan dice hola", "Value Hola, TiTan"])
+        #expect(phone.contains("Notify \(kCharacteristicUUID) true"))
+        #expect(tablet.filter { $0 == "Write request" }.count == 1)
+    }
+
+    @Test("Who is not trusted gets no encrypted notifications, and is told so", .timeLimit(.minutes(1)))
+    func encryption() async throws {
+        let (tablet, phone) = try await Stage(.tiTan).perform()
+        let outcome = phone.first { $0.hasPrefix("Notify \(kEncryptedCharacteristicUUID)") }
+        let isSubscribed = tablet.contains("Subscribed to \(kEncryptedCharacteristicUUID)")
+        #expect(isSubscribed == (outcome == "Notify \(kEncryptedCharacteristicUUID) true"))
+        if !isSubscribed {
+            #expect(outcome?.hasSuffix("with error Authentication is insufficient.") == true)
+        }
+    }
+}
