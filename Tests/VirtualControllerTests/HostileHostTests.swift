@@ -23,7 +23,7 @@ struct HostileHostTests {
     @Test("Every command is answered once, whatever its parameters are", arguments: 0..<8)
     func randomParameters(_ seed: UInt64) {
         let world = World(count: 3, seed: seed)
-        var random = SeededRandom(seed: seed)
+        var random = SeededGenerator(seed: seed)
         for _ in 0..<4000 {
             let index = Int(random.next(upTo: 2))
             let opcode = Self.opcodes[Int(random.next(upTo: UInt64(Self.opcodes.count - 1)))]
@@ -77,7 +77,7 @@ struct HostileHostTests {
         ]
         let world = World(count: 3, seed: seed)
         world.air.conditions = RadioConditions(loss: 0.1, latency: .milliseconds(2), jitter: .milliseconds(9))
-        var random = SeededRandom(seed: seed)
+        var random = SeededGenerator(seed: seed)
         for _ in 0..<3000 {
             let command = extended[Int(random.next(upTo: UInt64(extended.count - 1)))]
             let status = world.status(of: command, to: Int(random.next(upTo: 2)))

@@ -16,13 +16,13 @@ package final class AirOnQueue: @unchecked Sendable {
     private let air: Air
     private let timer: any DispatchSourceTimer
     /// Makes the controllers' generators where what happens by chance is to be the same each time.
-    private var seeds: SeededRandom?
+    private var seeds: SeededGenerator?
     private var controllers: [Int: AttachedController] = [:]
 
     /// - Parameter seed: makes what happens by chance the same each time; nil for what the system makes up.
     package init(label: String, seed: UInt64? = nil) {
         queue = DispatchQueue(label: "swift-ble.air.\(label)", qos: .userInitiated)
-        seeds = seed.map(SeededRandom.init(seed:))
+        seeds = seed.map(SeededGenerator.init(seed:))
         air = Air(now: AirOnQueue.now, seed: seed ?? UInt64.random(in: 0...UInt64.max))
         timer = DispatchSource.makeTimerSource(queue: queue)
         timer.setEventHandler { [unowned self] in run() }
@@ -118,7 +118,7 @@ package final class AirOnQueue: @unchecked Sendable {
 
     private func nextGenerator() -> any RandomNumberGenerator {
         guard let seed = seeds?.next() else { return SystemRandomNumberGenerator() }
-        return SeededRandom(seed: seed)
+        return SeededGenerator(seed: seed)
     }
 
     /// Does what is due, and sets the timer for what is next.

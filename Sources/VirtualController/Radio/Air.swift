@@ -44,7 +44,7 @@ public final class Air {
     /// Those that listen for advertisements: they scan, initiate or look for a periodic train.
     private(set) var listeners: [VirtualController] = []
     private var pairConditions: [Pair: RadioConditions] = [:]
-    var random: SeededRandom
+    var random: SeededGenerator
 
     /// How well packets get through where ``setConditions(_:between:and:)`` says nothing else.
     public var conditions = RadioConditions.perfect {
@@ -56,7 +56,7 @@ public final class Air {
     ///   - seed: of all that happens by chance on the air: lost packets, jitter, advertising delays, faults.
     public init(now: Instant = Instant(nanoseconds: 0), seed: UInt64 = 0) {
         self.now = now
-        random = SeededRandom(seed: seed)
+        random = SeededGenerator(seed: seed)
     }
 
     // MARK: Time

@@ -1,15 +1,22 @@
-/// Chance from a seed (SplitMix64): the same numbers on every machine, and no secret.
-public struct SeededRandom: RandomNumberGenerator, Sendable {
+/// Random numbers that a seed decides: the same in each run, on each machine.
+///
+/// SplitMix64 (Steele, Lea and Flood, 2014). Not for keys.
+public struct SeededGenerator: RandomNumberGenerator, Sendable {
     private var state: UInt64
 
     public init(seed: UInt64) { state = seed }
 
     public mutating func next() -> UInt64 {
         state &+= 0x9E37_79B9_7F4A_7C15
-        var value = state
-        value = (value ^ value >> 30) &* 0xBF58_476D_1CE4_E5B9
-        value = (value ^ value >> 27) &* 0x94D0_49BB_1331_11EB
-        return value ^ value >> 31
+        var mixed = state
+        mixed = (mixed ^ mixed >> 30) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ mixed >> 27) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ mixed >> 31
+    }
+
+    /// A generator of its own for one part of a world, so that what one part draws changes nothing for the others.
+    public mutating func split() -> SeededGenerator {
+        SeededGenerator(seed: next())
     }
 
     /// Whether something happens whose probability is given, 0 to 1. Costs no number where it is certain.
