@@ -66,8 +66,13 @@ class Peer:
     async def write(self, uuid: str, value: bytes):
         await self.link.write(self.value(uuid), value)
 
-    def subscription(self, uuid: str):
-        return self.link.subscription(self.value(uuid), self.configuration(uuid))
+    @contextlib.asynccontextmanager
+    async def subscription(self, uuid: str):
+        """A queue of notifications. It ends with the link: the examples end when nobody is subscribed any more, and a
+        request for that might find no answer."""
+        async with self.link.subscription(self.value(uuid), self.configuration(uuid)) as queue:
+            yield queue
+            await self.link.disconnect()
 
 
 @contextlib.asynccontextmanager
@@ -90,10 +95,7 @@ async def meeting(world: World, example: str, service: str, *options: str, mtu: 
                 ]
                 handles[characteristic.uuid] = (characteristic.handle, *configuration)
         yield Peer(link, services, handles), process
-        # The example ends when nobody is subscribed any more, and its link with it.
         outcome = (await process.ended(20)).succeeded()
-        async with asyncio.timeout(10):
-            await link.disconnected
         expect(outcome.events[-1]["event"], "done", "the last event")
 
 
