@@ -84,7 +84,7 @@ let package = Package(
         .target(
             name: "BLE",
             dependencies: [
-                "BluetoothHost", "BluetoothTypes", "ATT", "GATT", "HCI", "HCITransport", "VirtualController",
+                "BluetoothHost", "BluetoothTypes", "ATT", "GATT", "HCI", "HCITransport", "L2CAP", "VirtualController",
                 .product(name: "CryptoExtras", package: "swift-crypto"),
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),
@@ -158,7 +158,7 @@ let package = Package(
         ),
         .testTarget(
             name: "BLETests",
-            dependencies: ["BLE", "BluetoothHost", "VirtualController"],
+            dependencies: ["BLE", "BluetoothHost", "BluetoothTesting", "L2CAP", "VirtualController"],
             swiftSettings: engine
         ),
         .testTarget(

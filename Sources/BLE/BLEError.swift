@@ -1,4 +1,5 @@
 import ATT
+import BluetoothHost
 import HCI
 
 /// Why something could not be done; the description says in one line what to do about it.
@@ -22,6 +23,8 @@ public enum BLEError: Error, Hashable, Sendable {
     case malformedResponse(String)
     /// A service or characteristic that is not there.
     case notFound(String)
+    /// An L2CAP channel could not be opened or used, or has ended.
+    case channel(ChannelError)
     /// The controller or the characteristic cannot do it.
     case notSupported(String)
     case invalidArgument(String)
@@ -40,6 +43,7 @@ extension BLEError: CustomStringConvertible {
         case .attribute(let error, let handle): "the peer answered: \(error) (attribute \(handle))"
         case .malformedResponse(let what): what
         case .notFound(let what): "not found: \(what)"
+        case .channel(let error): "\(error)"
         case .notSupported(let what): "not supported: \(what)"
         case .invalidArgument(let what): what
         }
@@ -61,6 +65,7 @@ extension BLEError {
             case .client(.attribute(let code, let handle, _)): .attribute(code, handle: handle)
             case .client(.cancelled): .cancelled
             case .client(let error): .malformedResponse("\(error)")
+            case .channel(let error): .channel(error)
             case .notSupported(let what): .notSupported(what)
             case .invalidArgument(let what): .invalidArgument(what)
             }

@@ -22,6 +22,8 @@ package struct HostInspection: Hashable, Sendable {
     package var transactions = 0
     /// Calls that wait for something of a link.
     package var waiters = 0
+    /// L2CAP channels, those that are being made or ended included.
+    package var channels = 0
 
     /// Whether nothing is held that a closed host may not hold.
     package var isEmpty: Bool { self == HostInspection() }
@@ -44,6 +46,7 @@ extension BluetoothHost {
             inspection.packetsInController += link.outbound.packetsInController
             inspection.frames += link.outbound.frameCount
             inspection.transactions += (link.bearer.awaitedRequest == nil ? 0 : 1) + link.indications.count
+            inspection.channels += link.channels.count
             inspection.waiters += link.roomWaiters.count + link.drainWaiters.count
             inspection.waiters += link.parameterWaiters.count + link.phyWaiters.count
         }
@@ -94,6 +97,7 @@ extension BluetoothHost {
             if link.isIndicationSent { lines.append("\(link.peer)'s confirmation of an indication") }
             if !link.roomWaiters.isEmpty { lines.append("room for packets to \(link.peer)") }
             if !link.drainWaiters.isEmpty { lines.append("packets to \(link.peer) to be sent") }
+            if link.channels.deadline != nil { lines.append("\(link.peer)'s answer to a request for channels") }
             if !link.parameterWaiters.isEmpty { lines.append("connection parameters of the link to \(link.peer)") }
             if !link.phyWaiters.isEmpty { lines.append("PHYs of the link to \(link.peer)") }
             if link.isDisconnecting { lines.append("the link to \(link.peer) to end") }

@@ -43,16 +43,28 @@ extension BluetoothHost {
     func sendPending() {
         guard let transport else { return }
         defer { watchForStall() }
-        acl.drain(
-            send: { packet in
-                metrics.packetsSent.increment()
-                transport.send(packet)
-            },
-            finish: { buffer, queue in
-                pool.giveBack(buffer)
-                if queue.frameCount < configuration.outboundFrameLimit { links[queue.handle]?.hasRoomAgain() }
+        var refillable: [ConnectionHandle] = []
+        repeat {
+            refillable.removeAll()
+            acl.drain(
+                send: { packet in
+                    metrics.packetsSent.increment()
+                    transport.send(packet)
+                },
+                finish: { buffer, queue in
+                    pool.giveBack(buffer)
+                    guard let link = links[queue.handle] else { return }
+                    if queue.fixedChannelFrameCount < configuration.outboundFrameLimit { link.hasRoomAgain() }
+                    if link.channelsAwaitRoom, queue.channelFrameCount < configuration.channelFrameLimit {
+                        link.channelsAwaitRoom = false
+                        refillable.append(queue.handle)
+                    }
+                }
+            )
+            for handle in refillable {
+                if let link = links[handle] { pumpChannels(of: link) }
             }
-        )
+        } while !refillable.isEmpty
     }
 
     private func receiveEvent(_ packet: RawSpan) {

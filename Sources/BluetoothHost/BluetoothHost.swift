@@ -4,6 +4,7 @@ import ByteCoding
 import GATT
 import HCI
 import HCITransport
+import L2CAP
 import Logging
 import OrderedCollections
 
@@ -33,6 +34,8 @@ package actor BluetoothHost {
         package var appearance = Appearance(rawValue: 0)
         /// How many frames may wait on a link before those who write more are asked to wait.
         package var outboundFrameLimit = 16
+        /// How many K-frames of channels may wait on a link beside those; the rest waits in its channels.
+        package var channelFrameLimit = 8
         /// AES-CMAC for the Database Hash.
         package var cmac: (@Sendable (_ key: [UInt8], _ message: [UInt8]) -> [UInt8])?
 
@@ -98,6 +101,10 @@ package actor BluetoothHost {
     // GATT.
     let server: GATT.Server
     var accessHandlers: [AttributeHandle: AccessHandler] = [:]
+
+    // L2CAP channels.
+    var channelServices = SPSMRegistry()
+    var channelAcceptors: [SPSM: ChannelAcceptor] = [:]
 
     // Observers.
     var hostObservers: OrderedDictionary<UInt64, @Sendable (HostEvent) -> Void> = [:]

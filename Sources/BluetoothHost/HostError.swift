@@ -22,6 +22,8 @@ public enum HostError: Error, Equatable, Sendable {
     case disconnected(DisconnectionReason)
     /// The GATT client's procedure failed.
     case client(ClientError)
+    /// An L2CAP channel could not be opened or used.
+    case channel(ChannelError)
     /// The controller cannot do it.
     case notSupported(String)
     /// An argument is outside what the specification allows.
@@ -39,6 +41,7 @@ extension HostError: CustomStringConvertible {
         case .cancelled: "cancelled"
         case .disconnected(let reason): "disconnected: \(reason)"
         case .client(let error): "\(error)"
+        case .channel(let error): "\(error)"
         case .notSupported(let what): "not supported: \(what)"
         case .invalidArgument(let what): "invalid argument: \(what)"
         }

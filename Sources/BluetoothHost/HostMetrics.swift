@@ -8,6 +8,10 @@ struct HostMetrics: Sendable {
     let malformed = Counter(label: "swift_ble_malformed_packets_total")
     /// Frames for channels that nobody has.
     let unknownChannelFrames = Counter(label: "swift_ble_l2cap_unknown_channel_frames_total")
+    /// Frames for channels that were being made or ended.
+    let droppedChannelFrames = Counter(label: "swift_ble_l2cap_dropped_channel_frames_total")
+    /// Signalling commands that were let go because too many answers waited to be sent.
+    let overloadedCommands = Counter(label: "swift_ble_l2cap_overloaded_commands_total")
     let recoveries = Counter(label: "swift_ble_controller_recoveries_total")
     let commandFailures = Counter(label: "swift_ble_hci_command_failures_total")
     let links = Gauge(label: "swift_ble_links")

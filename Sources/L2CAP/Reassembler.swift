@@ -38,12 +38,14 @@ public struct Reassembler {
         case discarding(remaining: Int)
     }
 
+    /// What ``maximumPayloadLength`` is where nothing else is said.
+    public static let defaultMaximumPayloadLength = 4096
     /// The longest payload that is put together, in octets.
     public let maximumPayloadLength: Int
     private var state = State.idle
     private var collected: [UInt8] = []
 
-    public init(maximumPayloadLength: Int = 4096) {
+    public init(maximumPayloadLength: Int = Reassembler.defaultMaximumPayloadLength) {
         self.maximumPayloadLength = maximumPayloadLength
     }
 

@@ -5,8 +5,15 @@ import HCI
 
 /// Frames on their way to one link.
 final class OutboundQueue {
+    fileprivate struct Frame {
+        var buffer: PacketBuffer
+        let isChannelFrame: Bool
+    }
+
     let handle: ConnectionHandle
-    fileprivate var frames = Deque<PacketBuffer>()
+    fileprivate var frames = Deque<Frame>()
+    /// How many of the frames are K-frames of credit-based channels.
+    fileprivate(set) var channelFrameCount = 0
     /// Whether the frame at the front has had a fragment sent.
     fileprivate var isFrontStarted = false
     /// Packets that the controller holds for this link.
@@ -22,6 +29,9 @@ final class OutboundQueue {
 
     /// Frames not yet handed to the controller whole.
     var frameCount: Int { frames.count }
+
+    /// Those of the fixed channels: each kind has its own share of the queue, so that neither keeps the other out.
+    var fixedChannelFrameCount: Int { frames.count - channelFrameCount }
 
     /// Whether nothing waits here or in the controller.
     var isDrained: Bool { frames.isEmpty && packetsInController == 0 }
@@ -50,9 +60,10 @@ struct ACLScheduler {
     }
 
     /// Appends a frame with its L2CAP header to a link's queue.
-    mutating func enqueue(_ frame: consuming PacketBuffer, on queue: OutboundQueue) {
+    mutating func enqueue(_ frame: consuming PacketBuffer, on queue: OutboundQueue, isChannelFrame: Bool = false) {
         guard !queue.isClosed else { return }
-        queue.frames.append(frame)
+        queue.frames.append(OutboundQueue.Frame(buffer: frame, isChannelFrame: isChannelFrame))
+        if isChannelFrame { queue.channelFrameCount += 1 }
         if !queue.isReady {
             queue.isReady = true
             ready.append(queue)
@@ -71,9 +82,10 @@ struct ACLScheduler {
             credits -= 1
             queue.packetsInController += 1
             var frame = queue.frames.removeFirst()
-            if sendFragment(of: &frame, on: queue, send: send) {
+            if sendFragment(of: &frame.buffer, on: queue, send: send) {
                 queue.isFrontStarted = false
-                finish(frame, queue)
+                if frame.isChannelFrame { queue.channelFrameCount -= 1 }
+                finish(frame.buffer, queue)
             } else {
                 queue.isFrontStarted = true
                 queue.frames.prepend(frame)
@@ -118,6 +130,7 @@ struct ACLScheduler {
     mutating func close(_ queue: OutboundQueue) {
         queue.isClosed = true
         queue.frames.removeAll()
+        queue.channelFrameCount = 0
         credits += queue.packetsInController
         queue.packetsInController = 0
     }

@@ -2,6 +2,7 @@ import BluetoothTypes
 import ByteCoding
 import HCI
 import HCITransport
+import L2CAP
 
 extension BluetoothHost {
     /// Opens the transport and brings the controller up.
@@ -39,6 +40,8 @@ extension BluetoothHost {
         hostObservers.removeAll()
         serverObservers.removeAll()
         accessHandlers.removeAll()
+        channelServices = SPSMRegistry()
+        channelAcceptors.removeAll()
     }
 
     /// Ends every link as its peer should see it end, which takes a connection event or two; not waited for longer than a

@@ -310,7 +310,9 @@ extension BluetoothHost {
     /// Waits until less than the configured number of frames wait on a link.
     private func waitForRoom(on identifier: LinkIdentifier) async throws(HostError) {
         let link = try link(identifier)
-        guard link.outbound.frameCount >= configuration.outboundFrameLimit || !link.roomWaiters.isEmpty else { return }
+        guard
+            link.outbound.fixedChannelFrameCount >= configuration.outboundFrameLimit || !link.roomWaiters.isEmpty
+        else { return }
         await withCheckedContinuation { continuation in
             link.roomWaiters.append { continuation.resume() }
         }

@@ -79,6 +79,8 @@ extension BluetoothHost {
         link.client.close()
         while !link.roomWaiters.isEmpty { link.hasRoomAgain() }
         link.resumeDrainWaiters()
+        link.channels.linkEnded()
+        pumpChannels(of: link)
         for indication in link.indications { indication.completion(.failure(.disconnected(reason))) }
         link.indications.removeAll()
         resume(\.parameterWaiters, of: link, .failure(.disconnected(reason)))
@@ -104,6 +106,7 @@ extension BluetoothHost {
         case .attribute: receiveAttributePDU(frame.payload, on: link)
         case .signaling: receiveSignaling(frame.payload, on: link)
         case .securityManager: refusePairing(frame.payload, on: link)
+        case let channel where channel.isDynamic: receiveChannelFrame(frame.payload, on: channel, of: link)
         default: metrics.unknownChannelFrames.increment()
         }
     }
@@ -124,6 +127,7 @@ extension BluetoothHost {
     }
 
     private func receiveSignaling(_ payload: RawSpan, on link: Link) {
+        if receiveChannelCommand(payload, on: link) { return }
         var buffer = pool.take()
         let action = link.signaling.receive(payload, into: &buffer)
         switch action {
@@ -188,7 +192,8 @@ extension BluetoothHost {
             link.client.close()
             giveUp(link, .attributeTransactionTimeout)
         }
-        armTimer(of: link)
+        link.channels.advance(to: now)
+        pumpChannels(of: link)
     }
 
     // MARK: Events

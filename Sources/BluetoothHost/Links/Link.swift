@@ -90,6 +90,12 @@ final class Link {
     var bearer: Bearer
     var signaling: SignalingChannel
     var reassembler = Reassembler()
+    var channels = CreditBasedChannels()
+    /// Who has the channels, by our ends of them.
+    var channelUses: [ChannelIdentifier: ChannelUse] = [:]
+    var isPumpingChannels = false
+    /// Whether the channels may have more to send than there was room for.
+    var channelsAwaitRoom = false
 
     var parameters: NegotiatedConnectionParameters
     var transmitPHY = PHY.le1M
@@ -98,7 +104,7 @@ final class Link {
     var maximumReceiveOctets: UInt16 = 27
     var remoteFeatures: LEFeatures?
 
-    /// The timer for the earliest deadline of bearer and signalling, and when it goes off.
+    /// The timer for the earliest deadline of bearer, signalling and channels, and when it goes off.
     var timer: TimerQueue.Token?
     var timerDue: Instant?
     var isDisconnecting = false
@@ -148,8 +154,11 @@ final class Link {
 
     /// When the link wants to be looked at, if at all.
     var deadline: Instant? {
-        guard let bearerDeadline = bearer.deadline else { return signaling.deadline }
-        guard let signalingDeadline = signaling.deadline else { return bearerDeadline }
-        return min(bearerDeadline, signalingDeadline)
+        earliest(channels.deadline, earliest(bearer.deadline, signaling.deadline))
     }
+}
+
+private func earliest(_ first: Instant?, _ second: Instant?) -> Instant? {
+    guard let first, let second else { return first ?? second }
+    return min(first, second)
 }

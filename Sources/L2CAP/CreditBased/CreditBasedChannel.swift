@@ -6,7 +6,7 @@ import ByteCoding
 /// Channels live in ``CreditBasedChannels``, which does all that needs signalling.
 public struct CreditBasedChannel {
     /// What we can receive on a channel, and how much of either direction we hold.
-    public struct Configuration: Equatable, Sendable {
+    public struct Configuration: Hashable, Sendable {
         /// The longest SDU that we receive, in octets: 23 to 65,535. The enhanced variant makes less than 64 into 64.
         public var mtu: UInt16
         /// The longest K-frame payload that we receive, in octets: 23 to 65,533. The enhanced variant makes less than 64
@@ -69,7 +69,7 @@ public struct CreditBasedChannel {
     }
 
     /// What a peer did wrong, so that the channel had to end (Vol 3, Part A, 3.4.3, 4.23, 4.24 and 10.1).
-    public enum Violation: Error, Equatable, Sendable {
+    public enum Violation: Error, Hashable, Sendable {
         /// A K-frame came without a credit for it.
         case noCredit
         /// A K-frame's payload was longer than our MPS.

@@ -1,0 +1,115 @@
+import BluetoothHost
+import Synchronization
+
+/// What the host has said of a channel, and the tasks that wait for it.
+final class ChannelSignals: Sendable {
+    enum Wait: Sendable {
+        case done
+        case cancelled
+    }
+
+    private enum Condition {
+        case data
+        case room
+        case end
+    }
+
+    private struct Waiter {
+        let identifier: UInt64
+        let condition: Condition
+        let continuation: CheckedContinuation<Wait, Never>
+    }
+
+    private struct State {
+        var isReadable = false
+        var hasRoom = false
+        var end: ChannelEnd?
+        var unread: [[UInt8]] = []
+        var waiters: [Waiter] = []
+        var nextIdentifier: UInt64 = 0
+
+        func isMet(_ condition: Condition) -> Bool {
+            switch condition {
+            case .data: isReadable || end != nil
+            case .room: hasRoom || end != nil
+            case .end: end != nil
+            }
+        }
+    }
+
+    private let state = Mutex(State())
+
+    var end: ChannelEnd? { state.withLock { $0.end } }
+
+    /// Takes what the host says.
+    func take(_ event: HostChannelEvent) {
+        update { state in
+            switch event {
+            case .readable: state.isReadable = true
+            case .hasRoom: state.hasRoom = true
+            case .peerReconfigured: break
+            case .ended(let end, let unread):
+                state.end = end
+                state.unread = unread
+            }
+        }
+    }
+
+    /// What is readable now is about to be read.
+    func willRead() { state.withLock { $0.isReadable = false } }
+
+    /// What room there is now is about to be used.
+    func roomIsUsed() { state.withLock { $0.hasRoom = false } }
+
+    /// What had come and was not read before the channel ended.
+    func takeUnread() -> [[UInt8]] {
+        state.withLock { state in
+            defer { state.unread = [] }
+            return state.unread
+        }
+    }
+
+    /// Waits until something can be read, or the channel has ended.
+    func waitForData() async -> Wait { await wait(for: .data) }
+
+    /// Waits until there is room, or the channel has ended.
+    func waitForRoom() async -> Wait { await wait(for: .room) }
+
+    func waitForEnd() async -> Wait { await wait(for: .end) }
+
+    private func update(_ change: (inout State) -> Void) {
+        let resumed = state.withLock { state in
+            change(&state)
+            let resumed = state.waiters.filter { state.isMet($0.condition) }
+            state.waiters.removeAll { state.isMet($0.condition) }
+            return resumed
+        }
+        for waiter in resumed { waiter.continuation.resume(returning: .done) }
+    }
+
+    private func wait(for condition: Condition) async -> Wait {
+        let identifier = state.withLock { state in
+            state.nextIdentifier += 1
+            return state.nextIdentifier
+        }
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let outcome = state.withLock { state -> Wait? in
+                    if state.isMet(condition) { return .done }
+                    if Task.isCancelled { return .cancelled }
+                    state.waiters.append(
+                        Waiter(identifier: identifier, condition: condition, continuation: continuation)
+                    )
+                    return nil
+                }
+                if let outcome { continuation.resume(returning: outcome) }
+            }
+        } onCancel: {
+            let waiter = state.withLock { state -> Waiter? in
+                guard let index = state.waiters.firstIndex(where: { $0.identifier == identifier }) else { return nil }
+                return state.waiters.remove(at: index)
+            }
+            waiter?.continuation.resume(returning: .cancelled)
+        }
+    }
+}

@@ -1,0 +1,101 @@
+import BluetoothHost
+import L2CAP
+import Synchronization
+
+/// What a link must be for a channel: encrypted, for example; see ``SPSMRegistry/SecurityRequirements``.
+public typealias ChannelSecurity = SPSMRegistry.SecurityRequirements
+
+extension Peripheral {
+    /// Lets peers open L2CAP channels to a service: those that are connected to us, and those that we are connected to.
+    ///
+    /// ```swift
+    /// let listener = try await adapter.peripheral.publishChannel()
+    /// for await channel in listener {
+    ///     Task { for try await octets in channel { try await channel.write(octets) } }
+    /// }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - psm: the service's SPSM, 0x0001 to 0x00FF; nil for one of 0x0080 to 0x00FF that is free, which peers are then to
+    ///     be told in some way of the app's own.
+    ///   - configuration: the lengths that this side receives: an MPS of at most 4,096 octets.
+    ///   - security: what the link must be; peers are refused otherwise.
+    /// - Throws: ``BLEError/channel(_:)`` where the PSM has a service already.
+    public func publishChannel(
+        psm: UInt16? = nil,
+        configuration: L2CAPChannel.Configuration = .init(),
+        security: ChannelSecurity = .init()
+    ) async throws(BLEError) -> ChannelListener {
+        let mailbox = Mailbox<L2CAPChannel, Never>(limit: ChannelListener.backlog)
+        let service = SPSMRegistry.Service(configuration: configuration, security: security)
+        let published = try await translating { () throws(HostError) in
+            try await host.publishChannels(service, at: psm.map { SPSM(rawValue: $0) }) { [weak host] opened in
+                let signals = ChannelSignals()
+                if let host { mailbox.post(L2CAPChannel(host: host, opened: opened, signals: signals)) }
+                return { signals.take($0) }
+            }
+        }
+        let observer = await host.observe { event in
+            if case .closed = event { mailbox.finish() }
+        }
+        return ChannelListener(host: host, psm: published, mailbox: mailbox, observer: observer)
+    }
+}
+
+/// The channels that peers open to a service of ours. The service is there for as long as the listener is kept and not closed.
+public final class ChannelListener: AsyncSequence, Sendable {
+    public typealias Element = L2CAPChannel
+    public typealias Failure = Never
+
+    /// How many channels wait to be taken at the most; where more come, the oldest are closed.
+    static let backlog = 64
+
+    /// The service's SPSM.
+    public let psm: UInt16
+    private let host: BluetoothHost
+    private let published: SPSM
+    private let mailbox: Mailbox<L2CAPChannel, Never>
+    private let observer: UInt64
+    private let isClosed = Atomic(false)
+
+    init(host: BluetoothHost, psm: SPSM, mailbox: Mailbox<L2CAPChannel, Never>, observer: UInt64) {
+        self.host = host
+        self.psm = psm.rawValue
+        self.mailbox = mailbox
+        self.observer = observer
+        published = psm
+    }
+
+    deinit {
+        let (published, observer, isClosed) = (published, observer, isClosed.load(ordering: .relaxed))
+        host.spawn { host in
+            // The PSM may be another's by now.
+            if !isClosed { host.unpublishChannels(at: published) }
+            host.removeObserver(observer)
+        }
+    }
+
+    /// Takes the service away and ends the sequence; channels that are open stay.
+    public func close() async {
+        if !isClosed.exchange(true, ordering: .relaxed) { await host.unpublishChannels(at: published) }
+        mailbox.finish()
+    }
+
+    public func makeAsyncIterator() -> Iterator {
+        Iterator(listener: self, base: MailboxIterator(mailbox) {})
+    }
+
+    public struct Iterator: AsyncIteratorProtocol {
+        /// Keeps the service there.
+        let listener: ChannelListener
+        let base: MailboxIterator<L2CAPChannel, Never>
+
+        public mutating func next() async -> L2CAPChannel? {
+            await base.next(isolation: nil)
+        }
+
+        public mutating func next(isolation actor: isolated (any Actor)?) async -> L2CAPChannel? {
+            await base.next(isolation: actor)
+        }
+    }
+}

@@ -1,0 +1,182 @@
+import BluetoothTypes
+import ByteCoding
+import L2CAP
+
+// How L2CAP channels go on: what comes from the link, what goes to it, and who is told.
+extension BluetoothHost {
+    // MARK: What comes
+
+    /// Takes a signalling command, and tells whether it was for the channels.
+    func receiveChannelCommand(_ payload: RawSpan, on link: Link) -> Bool {
+        let outcome = link.channels.receive(
+            command: payload,
+            services: channelServices,
+            security: link.session.security,
+            at: loop.now
+        )
+        switch outcome {
+        case .notForChannels: return false
+        case .handled: break
+        case .malformed(let error): countMalformed("signalling command", error)
+        case .overloaded: metrics.overloadedCommands.increment()
+        }
+        pumpChannels(of: link)
+        return true
+    }
+
+    func receiveChannelFrame(_ payload: RawSpan, on channel: ChannelIdentifier, of link: Link) {
+        switch link.channels.receive(payload, on: channel) {
+        case .taken: break
+        case .unknownChannel: metrics.unknownChannelFrames.increment()
+        case .dropped: metrics.droppedChannelFrames.increment()
+        case .violation(let violation):
+            metrics.malformed.increment()
+            logger.debug("channel of \(link.peer) ended: \(violation)")
+        }
+        pumpChannels(of: link)
+    }
+
+    // MARK: What goes
+
+    /// Sends what the channels of a link have to send, as far as there is room for it, and tells what has happened.
+    ///
+    /// To be called after all that was done with the channels. Those who are told may use them: that is then seen to here.
+    func pumpChannels(of link: Link) {
+        guard !link.isPumpingChannels else { return }
+        link.isPumpingChannels = true
+        repeat { sendChannelFrames(of: link) } while deliverChannelEvent(of: link)
+        link.isPumpingChannels = false
+        if linksByIdentifier[link.identifier] != nil { armTimer(of: link) }
+    }
+
+    private func sendChannelFrames(of link: Link) {
+        sendChannelCommands(of: link)
+        link.channelsAwaitRoom = false
+        while link.outbound.channelFrameCount < configuration.channelFrameLimit {
+            var buffer = pool.take()
+            guard let channel = link.channels.nextFrame(into: &buffer) else {
+                pool.giveBack(buffer)
+                break
+            }
+            Frame.prependHeader(channel: channel, to: &buffer)
+            acl.enqueue(buffer, on: link.outbound, isChannelFrame: true)
+        }
+        link.channelsAwaitRoom = link.outbound.channelFrameCount >= configuration.channelFrameLimit
+        // A frame may have been the last of a channel that finishes.
+        sendChannelCommands(of: link)
+    }
+
+    private func sendChannelCommands(of link: Link) {
+        while true {
+            var buffer = pool.take()
+            guard
+                link.channels.nextCommand(
+                    at: loop.now,
+                    identifiers: &link.signaling.identifiers,
+                    into: &buffer
+                )
+            else { return pool.giveBack(buffer) }
+            send(buffer, on: .signaling, of: link)
+        }
+    }
+
+    // MARK: Who is told
+
+    /// Tells the next of what has happened, and whether there was anything.
+    private func deliverChannelEvent(of link: Link) -> Bool {
+        guard let event = link.channels.nextEvent() else { return false }
+        switch event {
+        case .opened(let channel):
+            opened(channel, of: link)
+        case .accepted(let channel):
+            accepted(channel, of: link)
+        case .failed(let channel, let failure):
+            guard let use = link.channelUses.removeValue(forKey: channel) else { break }
+            if case .opening(let completion) = use.phase {
+                _ = completion(.failure(hostError(failure, on: link)))
+            }
+        case .received(let channel): tell(channel, of: link, .readable)
+        case .hasRoom(let channel): tell(channel, of: link, .hasRoom)
+        case .peerReconfigured(let channel): tell(channel, of: link, .peerReconfigured)
+        case .reconfigurationFinished(let channels, let outcome):
+            for channel in channels {
+                let completion = link.channelUses[channel]?.reconfiguration
+                link.channelUses[channel]?.reconfiguration = nil
+                completion?(BluetoothHost.result(outcome))
+            }
+        case .closed(let channel, let reason, let unread):
+            guard let use = link.channelUses.removeValue(forKey: channel) else { break }
+            let end = channelEnd(reason, of: link)
+            use.reconfiguration?(.failure(.channel(.ended(end))))
+            if case .open(let handler) = use.phase { handler(.ended(end, unread: unread)) }
+        }
+        return true
+    }
+
+    private func opened(_ channel: ChannelIdentifier, of link: Link) {
+        guard let use = link.channelUses[channel], case .opening(let completion) = use.phase else { return }
+        let opened = OpenedChannel(
+            identifier: HostChannelIdentifier(link: link.identifier, channel: channel, number: use.number),
+            psm: use.psm,
+            peer: link.peer
+        )
+        if let handler = completion(.success(opened)) {
+            link.channelUses[channel]?.phase = .open(handler)
+        } else {
+            link.channelUses[channel] = nil
+            link.channels.disconnect(channel)
+        }
+    }
+
+    private func accepted(_ channel: ChannelIdentifier, of link: Link) {
+        guard let psm = link.channels[channel]?.spsm, let accept = channelAcceptors[psm] else {
+            return link.channels.disconnect(channel)
+        }
+        let number = makeIdentifier()
+        let opened = OpenedChannel(
+            identifier: HostChannelIdentifier(link: link.identifier, channel: channel, number: number),
+            psm: psm,
+            peer: link.peer
+        )
+        link.channelUses[channel] = ChannelUse(number: number, psm: psm, phase: .open(accept(opened)))
+    }
+
+    private func tell(_ channel: ChannelIdentifier, of link: Link, _ event: HostChannelEvent) {
+        if case .open(let handler) = link.channelUses[channel]?.phase { handler(event) }
+    }
+
+    // MARK: Words for it
+
+    private func disconnectionReason(of link: Link) -> DisconnectionReason {
+        endedLinks[link.identifier] ?? .adapterClosed
+    }
+
+    private func channelEnd(_ reason: CreditBasedChannels.CloseReason, of link: Link) -> ChannelEnd {
+        switch reason {
+        case .byUs: .byUs
+        case .byPeer: .byPeer
+        case .violation(let violation): .violation(violation)
+        case .linkEnded: .disconnected(disconnectionReason(of: link))
+        }
+    }
+
+    private func hostError(_ failure: CreditBasedChannels.ConnectionFailure, on link: Link) -> HostError {
+        switch failure {
+        case .refused(let result): .channel(.refused(result))
+        case .rejected: .channel(.notUnderstood)
+        case .invalidResponse, .destinationAlreadyAllocated: .channel(.invalidResponse)
+        case .timedOut: .timedOut
+        case .canceled: .cancelled
+        case .linkEnded: .disconnected(disconnectionReason(of: link))
+        }
+    }
+
+    private static func result(_ outcome: CreditBasedChannels.ReconfigurationOutcome) -> Result<Void, HostError> {
+        switch outcome {
+        case .answered(.successful): .success(())
+        case .answered(let result): .failure(.channel(.reconfigurationRefused(result)))
+        case .rejected: .failure(.channel(.notUnderstood))
+        case .timedOut: .failure(.timedOut)
+        }
+    }
+}

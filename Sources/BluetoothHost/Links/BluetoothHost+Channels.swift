@@ -1,0 +1,252 @@
+import BluetoothTypes
+import L2CAP
+
+// What apps do with L2CAP channels. Calls are carried out at once; what comes of them is told by closures, on the loop, in
+// the order in which it happens.
+extension BluetoothHost {
+    // MARK: Services
+
+    /// Lets peers open channels to a service.
+    ///
+    /// - Parameters:
+    ///   - psm: where it is reached; nil for one of the dynamic range.
+    ///   - accept: is given each channel that is opened.
+    /// - Returns: the PSM.
+    package func publishChannels(
+        _ service: SPSMRegistry.Service,
+        at psm: SPSM? = nil,
+        accept: @escaping ChannelAcceptor
+    ) throws(HostError) -> SPSM {
+        guard power != .closed else { throw .closed }
+        try check(service.configuration)
+        do throws(SPSMRegistry.RegistrationError) {
+            let registered: SPSM
+            if let psm {
+                try channelServices.register(service, at: psm)
+                registered = psm
+            } else {
+                registered = try channelServices.register(service)
+            }
+            channelAcceptors[registered] = accept
+            return registered
+        } catch {
+            switch error {
+            case .invalidSPSM(let psm): throw .invalidArgument(Self.invalid(psm))
+            case .alreadyRegistered(let psm): throw .channel(.psmInUse(psm.rawValue))
+            case .noDynamicSPSMLeft: throw .channel(.noPSMLeft)
+            case .invalidConfiguration: throw .invalidArgument(Self.invalidLengths)
+            }
+        }
+    }
+
+    /// Lets peers open no more channels to a service; those that there are stay.
+    package func unpublishChannels(at psm: SPSM) {
+        channelServices.unregister(psm)
+        channelAcceptors[psm] = nil
+    }
+
+    private static let invalidLengths = "a channel's MTU is 23 to 65535 octets, its MPS 23 to 65533"
+
+    private static func invalid(_ psm: SPSM) -> String {
+        "a PSM is 1 to 255, not \(psm.rawValue)"
+    }
+
+    private func check(_ configuration: CreditBasedChannel.Configuration) throws(HostError) {
+        guard configuration.isValid else { throw .invalidArgument(Self.invalidLengths) }
+        guard Int(configuration.mps) <= Reassembler.defaultMaximumPayloadLength else {
+            throw .invalidArgument(
+                "this host receives an MPS of at most \(Reassembler.defaultMaximumPayloadLength) octets"
+            )
+        }
+    }
+
+    // MARK: Opening
+
+    /// Asks for a channel with LE credit-based flow control.
+    ///
+    /// - Returns: its name, for ``closeChannel(_:)``.
+    package func beginOpeningChannel(
+        to psm: SPSM,
+        on identifier: LinkIdentifier,
+        configuration: CreditBasedChannel.Configuration = .init(),
+        completion: @escaping ChannelCompletion
+    ) throws(HostError) -> HostChannelIdentifier {
+        let link = try link(identifier)
+        try check(configuration)
+        let channel: ChannelIdentifier
+        do throws(CreditBasedChannels.ConnectionError) {
+            channel = try link.channels.connect(to: psm, configuration: configuration)
+        } catch {
+            throw Self.hostError(error)
+        }
+        let name = use(channel, to: psm, of: link, completion)
+        pumpChannels(of: link)
+        sendPending()
+        return name
+    }
+
+    /// Asks for up to five channels with enhanced credit-based flow control, in one request; `completion` is called for each.
+    package func beginOpeningChannels(
+        _ count: Int,
+        to psm: SPSM,
+        on identifier: LinkIdentifier,
+        configuration: CreditBasedChannel.Configuration = .init(),
+        completion: @escaping ChannelCompletion
+    ) throws(HostError) -> [HostChannelIdentifier] {
+        let link = try link(identifier)
+        try check(configuration)
+        let channels: ChannelIdentifierList
+        do throws(CreditBasedChannels.ConnectionError) {
+            channels = try link.channels.connect(to: psm, count: count, configuration: configuration)
+        } catch {
+            throw Self.hostError(error)
+        }
+        let names = channels.map { use($0, to: psm, of: link, completion) }
+        pumpChannels(of: link)
+        sendPending()
+        return names
+    }
+
+    private func use(
+        _ channel: ChannelIdentifier,
+        to psm: SPSM,
+        of link: Link,
+        _ completion: @escaping ChannelCompletion
+    ) -> HostChannelIdentifier {
+        let number = makeIdentifier()
+        link.channelUses[channel] = ChannelUse(number: number, psm: psm, phase: .opening(completion))
+        return HostChannelIdentifier(link: link.identifier, channel: channel, number: number)
+    }
+
+    private static func hostError(_ error: CreditBasedChannels.ConnectionError) -> HostError {
+        switch error {
+        case .invalidSPSM(let psm): .invalidArgument(invalid(psm))
+        case .invalidConfiguration: .invalidArgument(invalidLengths)
+        case .invalidCount(let count): .invalidArgument("one request is for 1 to 5 channels, not \(count)")
+        case .tooManyChannels: .channel(.tooManyChannels)
+        }
+    }
+
+    // MARK: Using
+
+    /// The link of a channel that is there; nil where it has ended.
+    private func link(of name: HostChannelIdentifier) -> Link? {
+        guard let link = linksByIdentifier[name.link], link.channelUses[name.channel]?.number == name.number else {
+            return nil
+        }
+        return link
+    }
+
+    /// A channel as it is; nil where it has ended.
+    package func information(on name: HostChannelIdentifier) -> ChannelInformation? {
+        guard let channel = link(of: name)?.channels[name.channel] else { return nil }
+        return ChannelInformation(
+            mtu: channel.mtu,
+            mps: channel.mps,
+            peerMTU: channel.peerMTU,
+            peerMPS: channel.peerMPS,
+            unreadCount: channel.unreadCount,
+            unsentCount: channel.unsentCount
+        )
+    }
+
+    /// What came of octets that were to be sent.
+    package enum SendOutcome: Hashable, Sendable {
+        /// So many octets were taken. Where that is not all, ``HostChannelEvent/hasRoom`` follows.
+        case taken(Int)
+        /// The channel is not open, or does not take anything more.
+        case notOpen
+    }
+
+    /// Queues octets as SDUs that are as long as the peer takes them, as far as there is room.
+    package func send(_ octets: ArraySlice<UInt8>, on name: HostChannelIdentifier) -> SendOutcome {
+        guard let link = link(of: name), let channel = link.channels[name.channel], channel.isOpen else {
+            return .notOpen
+        }
+        var rest = octets
+        var isOpen = true
+        while !rest.isEmpty, isOpen {
+            let unit = Array(rest.prefix(channel.peerMTU))
+            do throws(CreditBasedChannel.SendError) {
+                try link.channels.send(unit, on: name.channel)
+                rest = rest.dropFirst(unit.count)
+            } catch {
+                if error == .noRoom { break }
+                isOpen = false
+            }
+        }
+        pumpChannels(of: link)
+        sendPending()
+        return isOpen || rest.count < octets.count ? .taken(octets.count - rest.count) : .notOpen
+    }
+
+    /// Takes all SDUs that have come; the peer may then send more.
+    package func readAll(from name: HostChannelIdentifier) -> [[UInt8]] {
+        read(from: name, octets: .max)
+    }
+
+    /// Takes SDUs that have come, oldest first, until there are so many octets, or none.
+    package func read(from name: HostChannelIdentifier, octets limit: Int) -> [[UInt8]] {
+        guard let link = link(of: name) else { return [] }
+        var units: [[UInt8]] = []
+        var count = 0
+        while count < limit, let unit = link.channels.read(from: name.channel) {
+            count += unit.count
+            units.append(unit)
+        }
+        guard !units.isEmpty else { return [] }
+        pumpChannels(of: link)
+        sendPending()
+        return units
+    }
+
+    /// Receives SDUs and K-frames of other lengths on a channel of the enhanced variant, once the peer agrees.
+    package func reconfigure(
+        _ name: HostChannelIdentifier,
+        mtu: UInt16,
+        mps: UInt16
+    ) async throws(HostError) {
+        guard let link = link(of: name), let list = ChannelIdentifierList(CollectionOfOne(name.channel)) else {
+            throw .channel(.ended(.byUs))
+        }
+        guard Int(mps) <= Reassembler.defaultMaximumPayloadLength else {
+            throw .invalidArgument(
+                "this host receives an MPS of at most \(Reassembler.defaultMaximumPayloadLength) octets"
+            )
+        }
+        do throws(CreditBasedChannels.ReconfigurationError) {
+            try link.channels.reconfigure(list, mtu: mtu, mps: mps)
+        } catch {
+            switch error {
+            case .notEnhanced: throw .notSupported("only enhanced channels are reconfigured")
+            case .pending: throw .notReady
+            case .notOpen: throw .channel(.ended(.byUs))
+            case .reductionOfMTUNotAllowed, .reductionOfMPSNotAllowed, .invalidChannels, .invalidParameters:
+                throw .invalidArgument("a channel's MTU cannot be reduced, and both lengths are 64 or more")
+            }
+        }
+        try await withCheckedContinuation { (continuation: CheckedContinuation<Result<Void, HostError>, Never>) in
+            link.channelUses[name.channel]?.reconfiguration = { continuation.resume(returning: $0) }
+            pumpChannels(of: link)
+            sendPending()
+        }.get()
+    }
+
+    // MARK: Ending
+
+    /// Ends a channel at once, or gives it up where it is not open yet. What is not sent is lost.
+    package func closeChannel(_ name: HostChannelIdentifier) {
+        guard let link = link(of: name) else { return }
+        link.channels.disconnect(name.channel)
+        pumpChannels(of: link)
+        sendPending()
+    }
+
+    /// Ends a channel once all that was queued is sent; until then it receives.
+    package func finishChannel(_ name: HostChannelIdentifier) {
+        guard let link = link(of: name) else { return }
+        link.channels.finish(name.channel)
+        pumpChannels(of: link)
+        sendPending()
+    }
+}

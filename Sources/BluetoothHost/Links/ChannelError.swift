@@ -1,0 +1,60 @@
+import L2CAP
+
+/// Why an L2CAP channel could not be opened or used.
+public enum ChannelError: Error, Hashable, Sendable {
+    /// The peer has refused the channel (Vol 3, Part A, 4.23 and 4.26).
+    case refused(CreditBasedConnectionResult)
+    /// The peer does not know channels of this kind.
+    case notUnderstood
+    /// The peer's response broke the protocol.
+    case invalidResponse
+    /// The link has as many channels as it may have.
+    case tooManyChannels
+    /// Another service has the PSM, which is given.
+    case psmInUse(UInt16)
+    /// All PSMs of the dynamic range are in use.
+    case noPSMLeft
+    /// The SDU is longer than what the peer receives, which is given in octets.
+    case exceedsMTU(Int)
+    /// The peer has refused the new lengths (Vol 3, Part A, 4.28).
+    case reconfigurationRefused(CreditBasedReconfigureResult)
+    /// The channel has ended.
+    case ended(ChannelEnd)
+}
+
+/// How an open L2CAP channel has ended.
+public enum ChannelEnd: Hashable, Sendable {
+    case byUs
+    case byPeer
+    /// The peer broke the channel's rules, so that it had to end.
+    case violation(CreditBasedChannel.Violation)
+    /// The link is gone.
+    case disconnected(DisconnectionReason)
+}
+
+extension ChannelError: CustomStringConvertible {
+    public var description: String {
+        switch self {
+        case .refused(let result): "the peer refuses the channel: \(result)"
+        case .notUnderstood: "the peer has no credit-based channels"
+        case .invalidResponse: "the peer's response to a request for a channel breaks the protocol"
+        case .tooManyChannels: "the link has as many channels as it may have; close one"
+        case .psmInUse(let psm): "PSM \(psm) has a service already"
+        case .noPSMLeft: "every PSM of the dynamic range has a service"
+        case .exceedsMTU(let mtu): "the peer receives at most \(mtu) octets at once"
+        case .reconfigurationRefused(let result): "the peer refuses the lengths: result \(result.rawValue)"
+        case .ended(let end): "\(end)"
+        }
+    }
+}
+
+extension ChannelEnd: CustomStringConvertible {
+    public var description: String {
+        switch self {
+        case .byUs: "the channel was closed"
+        case .byPeer: "the peer has closed the channel"
+        case .violation(let violation): "the channel was closed since the peer broke its rules: \(violation)"
+        case .disconnected(let reason): "disconnected: \(reason)"
+        }
+    }
+}

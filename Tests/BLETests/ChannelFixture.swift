@@ -1,0 +1,70 @@
+import BLE
+import BluetoothTesting
+import L2CAP
+import Testing
+
+/// Two devices of a world that are connected, and a service for channels on the one that is the peripheral.
+struct ChannelFixture: Sendable {
+    let world: World
+    let near: Adapter
+    let far: Adapter
+    let farDevice: Device
+    /// The far device, as the near one is connected to it.
+    let peer: RemotePeripheral
+    let listener: ChannelListener
+
+    init(
+        in world: World,
+        configuration: L2CAPChannel.Configuration = .init(),
+        security: ChannelSecurity = .init()
+    ) async throws {
+        self.world = world
+        farDevice = world.device("far")
+        near = try await world.device("near").openAdapter()
+        far = try await farDevice.openAdapter()
+        listener = try await far.peripheral.publishChannel(configuration: configuration, security: security)
+        _ = try await far.peripheral.startAdvertising(AdvertisementConfiguration(interval: .milliseconds(20)))
+        peer = try await near.central.connect(to: farDevice.address)
+    }
+
+    /// Opens a channel, and gives both ends of it.
+    func open(
+        configuration: L2CAPChannel.Configuration = .init()
+    ) async throws -> (near: L2CAPChannel, far: L2CAPChannel) {
+        let near = try await peer.openChannel(psm: listener.psm, configuration: configuration)
+        return (near, try await accept())
+    }
+
+    /// The next channel that the far device was asked for.
+    func accept() async throws -> L2CAPChannel {
+        var iterator = listener.makeAsyncIterator()
+        return try #require(await iterator.next())
+    }
+}
+
+/// Octets that tell their place.
+func pattern(_ count: Int, salt: Int = 0) -> [UInt8] {
+    (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 ^ $0 >> 8 ^ $0 >> 16 &+ salt) }
+}
+
+extension L2CAPChannel {
+    /// All that comes until the end.
+    func readToEnd() async throws(BLEError) -> [UInt8] {
+        var octets: [UInt8] = []
+        for try await unit in self { octets += unit }
+        return octets
+    }
+
+    /// At least so many octets.
+    func read(_ count: Int) async throws(BLEError) -> [UInt8] {
+        var octets: [UInt8] = []
+        while octets.count < count {
+            // Each call asks for one batch only.
+            for try await unit in self {
+                octets += unit
+                if octets.count >= count { break }
+            }
+        }
+        return octets
+    }
+}

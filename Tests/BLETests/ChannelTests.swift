@@ -1,0 +1,298 @@
+import BLE
+import BluetoothTesting
+import L2CAP
+import Testing
+
+/// Lengths with which a megabyte is carried.
+struct Lengths: Sendable, CustomTestStringConvertible {
+    let testDescription: String
+    let configuration: L2CAPChannel.Configuration
+
+    init(_ description: String, _ configuration: L2CAPChannel.Configuration) {
+        testDescription = description
+        self.configuration = configuration
+    }
+}
+
+@Suite("L2CAP channels between two hosts in a simulated world")
+struct ChannelTests {
+    @Test(
+        "A megabyte each way at once arrives whole and in order",
+        arguments: [
+            Lengths("as they are by default", .init()),
+            Lengths("with the least lengths", .init(mtu: 23, mps: 23)),
+            Lengths("with the greatest lengths", .init(mtu: 65535, mps: 4096, receiveCapacity: 1 << 18)),
+            Lengths("with SDUs of many K-frames", .init(mtu: 5000, mps: 100)),
+            Lengths("starving for credits", .init(mtu: 500, mps: 247, receiveCapacity: 0, sendCapacity: 0)),
+        ]
+    )
+    func megabyte(_ lengths: Lengths) throws {
+        let size = 1 << 20
+        try World.run(seed: 7, limit: .seconds(3600)) { world in
+            let fixture = try await ChannelFixture(in: world, configuration: lengths.configuration)
+            let (near, far) = try await fixture.open(configuration: lengths.configuration)
+            let (there, back) = (pattern(size), pattern(size, salt: 99))
+            async let arrivedThere = far.read(size)
+            async let arrivedBack = near.read(size)
+            async let wroteThere: Void = near.write(there)
+            async let wroteBack: Void = far.write(back)
+            try await wroteThere
+            try await wroteBack
+            let results = try await (arrivedThere == there, arrivedBack == back)
+            #expect(results == (true, true))
+            await near.finish()
+            #expect(try await far.readToEnd().isEmpty)
+        }
+    }
+
+    @Test("What fits goes out as one SDU, what does not as several")
+    func units() throws {
+        try World.run(seed: 1) { world in
+            let fixture = try await ChannelFixture(in: world, configuration: .init(mtu: 100, mps: 50))
+            let (near, far) = try await fixture.open()
+            #expect(await near.maximumWriteLength == 100)
+            for length in [1, 100, 250] { try await near.write(pattern(length)) }
+            await near.finish()
+            var lengths: [Int] = []
+            for try await unit in far { lengths.append(unit.count) }
+            #expect(lengths == [1, 100, 100, 100, 50])
+            #expect(await far.ending() == .byPeer)
+            #expect(await near.ending() == .byUs)
+        }
+    }
+
+    @Test("A reader that does not read stops the sender, and finds everything when it goes on")
+    func backpressure() throws {
+        let capacity = 8192
+        let configuration = L2CAPChannel.Configuration(receiveCapacity: capacity, sendCapacity: capacity)
+        try World.run(seed: 2, limit: .seconds(1000)) { world in
+            let fixture = try await ChannelFixture(in: world, configuration: configuration)
+            let (near, far) = try await fixture.open(configuration: configuration)
+            let octets = pattern(1 << 17)
+            let progress = Progress()
+            async let writing: Void = {
+                for start in stride(from: 0, to: octets.count, by: 1024) {
+                    try await near.write(Array(octets[start..<start + 1024]))
+                    progress.count += 1024
+                }
+                await near.finish()
+            }()
+            try await world.sleep(for: .seconds(60))
+            let taken = progress.count
+            // Both ends are full, and a few frames lie between them.
+            #expect(taken > capacity && taken < 3 * capacity, "\(taken) octets were taken")
+            try await world.sleep(for: .seconds(60))
+            #expect(progress.count == taken)
+            let arrived = try await far.readToEnd()
+            #expect(arrived == octets)
+            try await writing
+        }
+    }
+
+    @Test(
+        "A peer's refusal says why",
+        arguments: [
+            (ChannelSecurity(), 1, CreditBasedConnectionResult.spsmNotSupported),
+            (ChannelSecurity(needsEncryption: true), 0, .insufficientAuthentication),
+            (ChannelSecurity(needsAuthentication: true), 0, .insufficientAuthentication),
+            (ChannelSecurity(needsAuthorization: true), 0, .insufficientAuthorization),
+        ]
+    )
+    func refusal(security: ChannelSecurity, offset: UInt16, result: CreditBasedConnectionResult) throws {
+        try World.run(seed: 3) { world in
+            let fixture = try await ChannelFixture(in: world, security: security)
+            let psm = fixture.listener.psm + offset
+            await #expect(throws: BLEError.channel(.refused(result))) {
+                _ = try await fixture.peer.openChannel(psm: psm)
+            }
+            for outcome in await fixture.peer.openChannels(3, psm: psm) {
+                #expect(throws: BLEError.channel(.refused(result))) { _ = try outcome.get() }
+            }
+        }
+    }
+
+    @Test("What cannot be asked for is refused at once, and PSMs are given once")
+    func misuse() throws {
+        try World.run(seed: 4) { world in
+            let fixture = try await ChannelFixture(in: world)
+            for psm in [0, 0x100, 0xFFFF] as [UInt16] {
+                await #expect(throws: BLEError.invalidArgument("a PSM is 1 to 255, not \(psm)")) {
+                    _ = try await fixture.peer.openChannel(psm: psm)
+                }
+            }
+            for configuration in [L2CAPChannel.Configuration(mtu: 22), .init(mps: 22), .init(mps: 4097)] {
+                await #expect(throws: BLEError.self) {
+                    _ = try await fixture.peer.openChannel(psm: 0x80, configuration: configuration)
+                }
+                await #expect(throws: BLEError.self) {
+                    _ = try await fixture.far.peripheral.publishChannel(configuration: configuration)
+                }
+            }
+            for count in [0, 6] {
+                let outcomes = await fixture.peer.openChannels(count, psm: 0x80)
+                #expect(throws: BLEError.invalidArgument("one request is for 1 to 5 channels, not \(count)")) {
+                    _ = try outcomes.first?.get()
+                }
+            }
+            await #expect(throws: BLEError.channel(.psmInUse(fixture.listener.psm))) {
+                _ = try await fixture.far.peripheral.publishChannel(psm: fixture.listener.psm)
+            }
+            await fixture.listener.close()
+            let again = try await fixture.far.peripheral.publishChannel(psm: fixture.listener.psm)
+            #expect(again.psm == fixture.listener.psm)
+        }
+    }
+
+    @Test("A link has sixteen channels and no more; one that ends makes room for another")
+    func limit() throws {
+        try World.run(seed: 5) { world in
+            let fixture = try await ChannelFixture(in: world)
+            var channels: [L2CAPChannel] = []
+            for _ in 0..<16 { channels.append(try await fixture.open().near) }
+            await #expect(throws: BLEError.channel(.tooManyChannels)) { _ = try await fixture.open() }
+            await channels[7].close()
+            _ = await fixture.far.host.inspect()
+            try await world.sleep(for: .seconds(1))
+            let (near, far) = try await fixture.open()
+            try await near.write([1, 2, 3])
+            #expect(try await far.read(3) == [1, 2, 3])
+            for channel in channels { await channel.close() }
+        }
+    }
+
+    @Test("A lost link ends both ends with its reason; what had come is read first")
+    func linkLoss() throws {
+        try World.run(seed: 6) { world in
+            let fixture = try await ChannelFixture(in: world)
+            let (near, far) = try await fixture.open()
+            try await far.write(pattern(10_000))
+            try await world.sleep(for: .seconds(5))
+            async let writing: Void = near.write(pattern(1 << 20))
+            try await world.sleep(for: .milliseconds(200))
+            fixture.farDevice.vanish()
+            let lost = BLEError.disconnected(.controller(.connectionTimeout))
+            await #expect(throws: lost) { try await writing }
+            var arrived: [UInt8] = []
+            await #expect(throws: lost) { for try await unit in near { arrived += unit } }
+            #expect(arrived == pattern(10_000))
+            await #expect(throws: lost) { try await near.write([1]) }
+            await #expect(throws: lost) { _ = try await fixture.peer.openChannel(psm: 0x80) }
+            await #expect(throws: BLEError.self) { _ = try await far.readToEnd() }
+            #expect(await fixture.near.host.inspect().channels == 0)
+        }
+    }
+
+    @Test("Five channels and attributes go on beside each other")
+    func beside() throws {
+        try World.run(seed: 8, limit: .seconds(1000)) { world in
+            let fixture = try await ChannelFixture(in: world)
+            let outcomes = await fixture.peer.openChannels(5, psm: fixture.listener.psm)
+            let channels = try outcomes.map { try $0.get() }
+            #expect(channels.count == 5)
+            let name = pattern(20)
+            let published = try await fixture.far.peripheral.publish([
+                ServiceDefinition(
+                    uuid: "FFE0",
+                    characteristics: [
+                        CharacteristicDefinition(
+                            uuid: "FFE1",
+                            properties: [.read, .writeWithoutResponse],
+                            permissions: [.read, .write],
+                            value: .stored(name)
+                        )
+                    ]
+                )
+            ])
+            let handle = try #require(published.first?.characteristics.first?.valueHandle)
+            let size = 100_000
+            let transfers = Progress()
+            try await withThrowingTaskGroup(of: Bool.self) { group in
+                for (index, channel) in channels.enumerated() {
+                    let far = try await fixture.accept()
+                    group.addTask {
+                        try await channel.write(pattern(size, salt: index))
+                        await channel.finish()
+                        return true
+                    }
+                    group.addTask {
+                        let arrived = try await far.readToEnd()
+                        transfers.count += 1
+                        return arrived == pattern(size, salt: index)
+                    }
+                }
+                group.addTask {
+                    // Each is sent while the channels have more to send than the link carries.
+                    var count = 0
+                    while transfers.count == 0 {
+                        #expect(try await fixture.peer.read(handle) == name)
+                        for _ in 0..<5 { try await fixture.peer.write(name, to: handle, kind: .withoutResponse) }
+                        count += 1
+                    }
+                    return count > 10
+                }
+                for try await isRight in group { #expect(isRight) }
+            }
+        }
+    }
+
+    @Test("An enhanced channel takes longer SDUs once it is reconfigured, another kind does not")
+    func reconfiguration() throws {
+        try World.run(seed: 9) { world in
+            let fixture = try await ChannelFixture(in: world)
+            let near = try #require(await fixture.peer.openChannels(1, psm: fixture.listener.psm).first).get()
+            let far = try await fixture.accept()
+            #expect(await far.maximumWriteLength == 2048)
+            try await near.reconfigure(mtu: 4000, mps: 1000)
+            #expect(await far.maximumWriteLength == 4000)
+            try await far.write(pattern(4000))
+            var iterator = near.makeAsyncIterator()
+            #expect(try await iterator.next() == pattern(4000))
+            await #expect(throws: BLEError.self) { try await near.reconfigure(mtu: 3999, mps: 1000) }
+            let (plain, _) = try await fixture.open()
+            await #expect(throws: BLEError.notSupported("only enhanced channels are reconfigured")) {
+                try await plain.reconfigure(mtu: 4000, mps: 1000)
+            }
+        }
+    }
+
+    @Test("Cancelled calls end, and a channel that nobody keeps is closed")
+    func cancellation() throws {
+        try World.run(seed: 10) { world in
+            let fixture = try await ChannelFixture(in: world)
+            let (near, far) = try await fixture.open()
+            let tasks = world.taskExecutor
+            let reading = Task(executorPreference: tasks) { try await near.readToEnd() }
+            let writing = Task(executorPreference: tasks) { try await far.write(pattern(1 << 20)) }
+            let ending = Task(executorPreference: tasks) { await far.ending() }
+            try await world.sleep(for: .milliseconds(500))
+            reading.cancel()
+            ending.cancel()
+            await #expect(throws: BLEError.cancelled) { _ = try await reading.value }
+            #expect(await ending.value == nil)
+            // Nobody reads now, so that the write waits.
+            try await world.sleep(for: .seconds(20))
+            writing.cancel()
+            await #expect(throws: BLEError.cancelled) { try await writing.value }
+            let opening = Task(executorPreference: tasks) { try await fixture.peer.openChannel(psm: 0x80) }
+            opening.cancel()
+            await #expect(throws: BLEError.cancelled) { _ = try await opening.value }
+            try await world.sleep(for: .seconds(1))
+            #expect(await fixture.near.host.inspect().channels == 1)
+            do {
+                let (forgotten, other) = try await fixture.open()
+                try await forgotten.write([1])
+                #expect(try await other.read(1) == [1])
+                withExtendedLifetime(forgotten) {}
+                #expect(await fixture.near.host.inspect().channels == 2)
+            }
+            try await world.sleep(for: .seconds(1))
+            #expect(await fixture.near.host.inspect().channels == 1)
+            await far.close()
+        }
+    }
+}
+
+/// A count that tasks of one world share, which all run in its thread.
+private final class Progress: @unchecked Sendable {
+    var count = 0
+}
