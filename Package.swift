@@ -102,7 +102,8 @@ let package = Package(
         .target(
             name: "CoreBluetooth",
             dependencies: [
-                "BLE", "BluetoothHost", "KeyStore", "ByteCoding", "BluetoothTypes", "ATT", "GATT", "HCITransport",
+                "BLE", "BluetoothHost", "KeyStore", "ByteCoding", "BluetoothTypes", "L2CAP", "ATT", "GATT",
+                "HCITransport",
             ],
             swiftSettings: engine
         ),
@@ -177,7 +178,7 @@ let package = Package(
             name: "CoreBluetoothTests",
             dependencies: [
                 "CoreBluetooth", "BluetoothTesting", "BLE", "BluetoothHost", "KeyStore", "HCITransport", "GATT", "ATT",
-                "BluetoothTypes",
+                "BluetoothTypes", "L2CAP",
             ],
             swiftSettings: engine
         ),

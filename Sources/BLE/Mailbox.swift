@@ -53,10 +53,10 @@ final class Mailbox<Element: Sendable, Failure: Error>: Sendable {
         waiter?.resume()
     }
 
-    /// Takes all that is there, waiting for something where nothing is. A cancelled task gets the end.
-    func take() async -> Delivery {
+    /// Takes all that is there, or the oldest of it, waiting for something where nothing is. A cancelled task gets the end.
+    func take(atMost count: Int = .max) async -> Delivery {
         while !Task.isCancelled {
-            if let delivery = takeNow() { return delivery }
+            if let delivery = takeNow(atMost: count) { return delivery }
             await withTaskCancellationHandler {
                 await withCheckedContinuation { continuation in
                     let isReady = state.withLock { state -> Bool in
@@ -77,11 +77,11 @@ final class Mailbox<Element: Sendable, Failure: Error>: Sendable {
         return .end(nil)
     }
 
-    private func takeNow() -> Delivery? {
+    private func takeNow(atMost count: Int) -> Delivery? {
         state.withLock { state in
             if !state.elements.isEmpty {
-                let batch = state.elements
-                state.elements = []
+                let batch = Array(state.elements.prefix(count))
+                state.elements.removeFirst(batch.count)
                 return .batch(batch)
             }
             return state.end.map { .end($0) }

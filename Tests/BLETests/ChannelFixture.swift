@@ -58,12 +58,9 @@ extension L2CAPChannel {
     /// At least so many octets.
     func read(_ count: Int) async throws(BLEError) -> [UInt8] {
         var octets: [UInt8] = []
-        while octets.count < count {
-            // Each call asks for one batch only.
-            for try await unit in self {
-                octets += unit
-                if octets.count >= count { break }
-            }
+        for try await unit in self {
+            octets += unit
+            if octets.count >= count { break }
         }
         return octets
     }

@@ -23,7 +23,10 @@ struct ChannelTests {
             Lengths("with the least lengths", .init(mtu: 23, mps: 23)),
             Lengths("with the greatest lengths", .init(mtu: 65535, mps: 4096, receiveCapacity: 1 << 18)),
             Lengths("with SDUs of many K-frames", .init(mtu: 5000, mps: 100)),
-            Lengths("starving for credits", .init(mtu: 500, mps: 247, receiveCapacity: 0, sendCapacity: 0)),
+            Lengths(
+                "starving for credits",
+                .init(mtu: 500, mps: 247, receiveCapacity: 0, sendCapacity: 0)
+            ),
         ]
     )
     func megabyte(_ lengths: Lengths) throws {
@@ -96,7 +99,7 @@ struct ChannelTests {
             (ChannelSecurity(needsEncryption: true), 0, .insufficientAuthentication),
             (ChannelSecurity(needsAuthentication: true), 0, .insufficientAuthentication),
             (ChannelSecurity(needsAuthorization: true), 0, .insufficientAuthorization),
-        ]
+        ] as [(ChannelSecurity, UInt16, CreditBasedConnectionResult)]
     )
     func refusal(security: ChannelSecurity, offset: UInt16, result: CreditBasedConnectionResult) throws {
         try World.run(seed: 3) { world in
@@ -148,15 +151,19 @@ struct ChannelTests {
         try World.run(seed: 5) { world in
             let fixture = try await ChannelFixture(in: world)
             var channels: [L2CAPChannel] = []
-            for _ in 0..<16 { channels.append(try await fixture.open().near) }
+            var others: [L2CAPChannel] = []
+            for _ in 0..<16 {
+                let (near, far) = try await fixture.open()
+                channels.append(near)
+                others.append(far)
+            }
             await #expect(throws: BLEError.channel(.tooManyChannels)) { _ = try await fixture.open() }
             await channels[7].close()
-            _ = await fixture.far.host.inspect()
             try await world.sleep(for: .seconds(1))
             let (near, far) = try await fixture.open()
             try await near.write([1, 2, 3])
             #expect(try await far.read(3) == [1, 2, 3])
-            for channel in channels { await channel.close() }
+            for channel in channels + others { await channel.close() }
         }
     }
 
@@ -167,11 +174,11 @@ struct ChannelTests {
             let (near, far) = try await fixture.open()
             try await far.write(pattern(10_000))
             try await world.sleep(for: .seconds(5))
-            async let writing: Void = near.write(pattern(1 << 20))
+            let writing = Task(executorPreference: world.taskExecutor) { try await near.write(pattern(1 << 20)) }
             try await world.sleep(for: .milliseconds(200))
             fixture.farDevice.vanish()
             let lost = BLEError.disconnected(.controller(.connectionTimeout))
-            await #expect(throws: lost) { try await writing }
+            await #expect(throws: lost) { try await writing.value }
             var arrived: [UInt8] = []
             await #expect(throws: lost) { for try await unit in near { arrived += unit } }
             #expect(arrived == pattern(10_000))
@@ -276,6 +283,8 @@ struct ChannelTests {
             let opening = Task(executorPreference: tasks) { try await fixture.peer.openChannel(psm: 0x80) }
             opening.cancel()
             await #expect(throws: BLEError.cancelled) { _ = try await opening.value }
+            // The far device had taken it already.
+            #expect(try await fixture.accept().readToEnd().isEmpty)
             try await world.sleep(for: .seconds(1))
             #expect(await fixture.near.host.inspect().channels == 1)
             do {

@@ -1,4 +1,5 @@
 import BluetoothHost
+import DequeModule
 import Synchronization
 
 /// What the host has said of a channel, and the tasks that wait for it.
@@ -24,7 +25,8 @@ final class ChannelSignals: Sendable {
         var isReadable = false
         var hasRoom = false
         var end: ChannelEnd?
-        var unread: [[UInt8]] = []
+        /// What was taken from the host, or left by it, and not read.
+        var units = Deque<[UInt8]>()
         var waiters: [Waiter] = []
         var nextIdentifier: UInt64 = 0
 
@@ -50,7 +52,7 @@ final class ChannelSignals: Sendable {
             case .peerReconfigured: break
             case .ended(let end, let unread):
                 state.end = end
-                state.unread = unread
+                state.units += unread
             }
         }
     }
@@ -61,13 +63,12 @@ final class ChannelSignals: Sendable {
     /// What room there is now is about to be used.
     func roomIsUsed() { state.withLock { $0.hasRoom = false } }
 
-    /// What had come and was not read before the channel ended.
-    func takeUnread() -> [[UInt8]] {
-        state.withLock { state in
-            defer { state.unread = [] }
-            return state.unread
-        }
+    /// Keeps what was taken from the host.
+    func add(_ units: [[UInt8]]) {
+        state.withLock { $0.units += units }
     }
+
+    func takeUnit() -> [UInt8]? { state.withLock { $0.units.popFirst() } }
 
     /// Waits until something can be read, or the channel has ended.
     func waitForData() async -> Wait { await wait(for: .data) }
@@ -80,9 +81,9 @@ final class ChannelSignals: Sendable {
     private func update(_ change: (inout State) -> Void) {
         let resumed = state.withLock { state in
             change(&state)
-            let resumed = state.waiters.filter { state.isMet($0.condition) }
-            state.waiters.removeAll { state.isMet($0.condition) }
-            return resumed
+            let waiters = state.waiters
+            state.waiters = waiters.filter { !state.isMet($0.condition) }
+            return waiters.filter { state.isMet($0.condition) }
         }
         for waiter in resumed { waiter.continuation.resume(returning: .done) }
     }

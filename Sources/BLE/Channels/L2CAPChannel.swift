@@ -112,16 +112,18 @@ public final class L2CAPChannel: Sendable {
 
     // MARK: Receiving
 
-    /// The SDUs that have come, at least one; nil at the end.
-    fileprivate func readAll() async throws(BLEError) -> [[UInt8]]? {
+    /// The next SDU; nil at the end.
+    ///
+    /// What the host has is taken all at once and kept here, not by an iterator: another one may go on.
+    fileprivate func next() async throws(BLEError) -> [UInt8]? {
         while true {
+            if let unit = signals.takeUnit() { return unit }
             signals.willRead()
-            let units = await host.readAll(from: identifier)
-            if !units.isEmpty { return units }
+            await host.readAll(from: identifier, into: signals)
+            if let unit = signals.takeUnit() { return unit }
             if await signals.waitForData() == .cancelled { throw .cancelled }
             guard let end = signals.end else { continue }
-            let unread = signals.takeUnread()
-            if !unread.isEmpty { return unread }
+            if let unit = signals.takeUnit() { return unit }
             switch end {
             case .byUs, .byPeer: return nil
             case .violation, .disconnected: throw BLEError(end)
@@ -141,7 +143,6 @@ extension L2CAPChannel: AsyncSequence {
     /// Gives the SDUs in their order. Several iterators share what comes.
     public struct Iterator: AsyncIteratorProtocol {
         private let channel: L2CAPChannel
-        private var units: ArraySlice<[UInt8]> = []
 
         init(channel: L2CAPChannel) {
             self.channel = channel
@@ -154,11 +155,15 @@ extension L2CAPChannel: AsyncSequence {
         public mutating func next(
             isolation actor: isolated (any Actor)?
         ) async throws(BLEError) -> [UInt8]? {
-            if let unit = units.popFirst() { return unit }
-            guard let batch = try await channel.readAll() else { return nil }
-            units = batch[...]
-            return units.popFirst()
+            try await channel.next()
         }
+    }
+}
+
+extension BluetoothHost {
+    /// Keeps what has come, on the loop: what the channel's end leaves unread comes behind it.
+    fileprivate func readAll(from channel: HostChannelIdentifier, into signals: ChannelSignals) {
+        signals.add(readAll(from: channel))
     }
 }
 

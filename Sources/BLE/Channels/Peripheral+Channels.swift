@@ -54,7 +54,7 @@ public final class ChannelListener: AsyncSequence, Sendable {
     public let psm: UInt16
     private let host: BluetoothHost
     private let published: SPSM
-    private let mailbox: Mailbox<L2CAPChannel, Never>
+    fileprivate let mailbox: Mailbox<L2CAPChannel, Never>
     private let observer: UInt64
     private let isClosed = Atomic(false)
 
@@ -82,20 +82,23 @@ public final class ChannelListener: AsyncSequence, Sendable {
     }
 
     public func makeAsyncIterator() -> Iterator {
-        Iterator(listener: self, base: MailboxIterator(mailbox) {})
+        Iterator(listener: self)
     }
 
     public struct Iterator: AsyncIteratorProtocol {
         /// Keeps the service there.
         let listener: ChannelListener
-        let base: MailboxIterator<L2CAPChannel, Never>
 
         public mutating func next() async -> L2CAPChannel? {
-            await base.next(isolation: nil)
+            await next(isolation: nil)
         }
 
         public mutating func next(isolation actor: isolated (any Actor)?) async -> L2CAPChannel? {
-            await base.next(isolation: actor)
+            // One at a time: those behind it stay for another iteration.
+            switch await listener.mailbox.take(atMost: 1) {
+            case .batch(let channels): channels.first
+            case .end: nil
+            }
         }
     }
 }

@@ -52,7 +52,8 @@ extension RemotePeripheral {
     }
 
     private func openChannels(
-        _ begin: @escaping @Sendable (isolated BluetoothHost, @escaping ChannelCompletion) throws(HostError) ->
+        _ begin:
+            @escaping @Sendable (isolated BluetoothHost, @escaping ChannelCompletion) throws(HostError) ->
             [HostChannelIdentifier]
     ) async -> [Result<L2CAPChannel, BLEError>] {
         let opening = ChannelOpening(host: host)

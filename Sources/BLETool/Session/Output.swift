@@ -21,7 +21,10 @@ final class Output: Sendable {
     }
 
     func write(_ text: String) throws(OutputError) {
-        let bytes = Array(text.utf8)
+        try write(Array(text.utf8))
+    }
+
+    func write(_ bytes: [UInt8]) throws(OutputError) {
         let failure = lock.withLock { _ in Output.write(bytes, to: STDOUT_FILENO) }
         if let failure { throw failure }
     }
@@ -32,7 +35,8 @@ final class Output: Sendable {
         _ = write(Array("ble: \(line)\n".utf8), to: STDERR_FILENO)
     }
 
-    private static func write(_ bytes: [UInt8], to descriptor: Int32) -> OutputError? {
+    /// Writes all of the bytes; returns what kept them from being written.
+    static func write(_ bytes: [UInt8], to descriptor: Int32) -> OutputError? {
         var rest = bytes[...]
         while !rest.isEmpty {
             let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }

@@ -16,6 +16,7 @@ extension EngineError {
                 .core(CBError.Code(controllerError: code.rawValue) ?? .operationCancelled)
             case .timedOut: .core(.connectionTimeout)
             case .notSupported: .core(.operationNotSupported)
+            case .channel(let error): EngineError(error)
             case .command, .transport: .core(.unknown)
             }
     }

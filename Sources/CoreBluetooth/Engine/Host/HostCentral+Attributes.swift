@@ -179,7 +179,7 @@ extension HostCentral {
     }
 
     /// Runs `body` with the link of a connected peripheral.
-    private func onLink<Value>(
+    func onLink<Value>(
         of peripheral: UUID,
         _ completion: @escaping Completion<Value>,
         _ body: @escaping @Sendable (isolated BluetoothHost, LinkIdentifier) -> Void
@@ -193,7 +193,7 @@ extension HostCentral {
     }
 
     /// Answers the app. That a link is gone is said by its own event, which comes first.
-    private func answer<Value: Sendable>(
+    func answer<Value: Sendable>(
         _ result: Result<Value, HostError>,
         _ completion: @escaping Completion<Value>
     ) {

@@ -1,7 +1,6 @@
-// L2CAP channels: this host has none yet, and says so here alone.
+import BluetoothHost
 import Foundation
-
-private let channelsUnavailable = EngineError.core(.operationNotSupported)
+import L2CAP
 
 extension HostCentral {
     func openChannel(
@@ -9,16 +8,63 @@ extension HostCentral {
         to peripheral: UUID,
         _ completion: @escaping Completion<ChannelStreams>
     ) {
-        shared.post { _, _ in completion(.failure(channelsUnavailable)) }
+        onLink(of: peripheral, completion) { host, link in
+            do throws(HostError) {
+                _ = try host.beginOpeningChannel(to: SPSM(rawValue: psm), on: link) { result in
+                    switch result {
+                    case .success(let channel):
+                        let (streams, handler) = ChannelStreams.make(channel, of: host)
+                        completion(.success(streams))
+                        return handler
+                    case .failure(let error):
+                        self.answer(.failure(error), completion)
+                        return nil
+                    }
+                }
+            } catch {
+                self.answer(.failure(error), completion)
+            }
+        }
     }
 }
 
 extension HostPeripheral {
     func publishChannel(requiresEncryption: Bool, _ completion: @escaping Completion<CBL2CAPPSM>) {
-        shared.post { _, _ in completion(.failure(channelsUnavailable)) }
+        shared.post { host, _ in
+            let service = SPSMRegistry.Service(security: .init(needsEncryption: requiresEncryption))
+            do throws(HostError) {
+                let psm = try host.publishChannels(service) { [weak self, unowned host] channel in
+                    let (streams, handler) = ChannelStreams.make(channel, of: host)
+                    self?.accepted(channel, streams)
+                    return handler
+                }
+                self.channelServices.insert(psm.rawValue)
+                completion(.success(psm.rawValue))
+            } catch {
+                completion(.failure(EngineError(error)))
+            }
+        }
+    }
+
+    private func accepted(_ channel: OpenedChannel, _ streams: ChannelStreams) {
+        open?.host.assumeIsolated { host in
+            guard let central = remote(on: channel.identifier.link, host) else { return }
+            say(.channelOpened(central, channel.psm.rawValue, .success(streams)))
+        }
     }
 
     func unpublishChannel(_ psm: CBL2CAPPSM, _ completion: @escaping Completion<Void>) {
-        shared.post { _, _ in completion(.failure(channelsUnavailable)) }
+        shared.post { host, _ in
+            guard self.channelServices.remove(psm) != nil else {
+                return completion(.failure(.core(.invalidParameters)))
+            }
+            host.unpublishChannels(at: SPSM(rawValue: psm))
+            completion(.success(()))
+        }
+    }
+
+    func endChannelServices(on host: isolated BluetoothHost) {
+        for psm in channelServices { host.unpublishChannels(at: SPSM(rawValue: psm)) }
+        channelServices = []
     }
 }

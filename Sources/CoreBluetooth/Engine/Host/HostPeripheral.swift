@@ -20,13 +20,15 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
     private let restoreIdentifier: String?
     private let listener = Guarded<(@Sendable (PeripheralEvent) -> Void)?>(nil)
 
-    private var open: OpenHost?
+    private(set) var open: OpenHost?
     private var observers: [UInt64] = []
     private var clients: [LinkIdentifier: Client] = [:]
     private var links: [UUID: LinkIdentifier] = [:]
     /// The services that are published, in their order.
     private var services: [PublishedService] = []
     private var values: Set<AttributeHandle> = []
+    /// Where peers open channels.
+    var channelServices: Set<CBL2CAPPSM> = []
     private var advertisement: AdvertisementIdentifier?
     /// Starts and ends of advertising.
     private let advertising = Outbox()
@@ -52,6 +54,7 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
             for service in self.services.reversed() { host.removeService(at: service.handle) }
             self.services = []
             self.values = []
+            self.endChannelServices(on: host)
             self.open = nil
         }
     }
@@ -82,7 +85,7 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
         say(.stateChanged(failure.state))
     }
 
-    private func say(_ event: PeripheralEvent) {
+    func say(_ event: PeripheralEvent) {
         listener.withLock { $0 }?(event)
     }
 
@@ -115,7 +118,7 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
     }
 
     /// The central at the other end of a link.
-    private func remote(on link: LinkIdentifier, _ host: isolated BluetoothHost) -> RemoteCentral? {
+    func remote(on link: LinkIdentifier, _ host: isolated BluetoothHost) -> RemoteCentral? {
         guard let open, let information = try? host.information(on: link) else { return nil }
         let central: UUID
         if let client = clients[link] {

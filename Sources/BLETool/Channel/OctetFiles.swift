@@ -1,0 +1,96 @@
+import Dispatch
+import Glibc
+import Synchronization
+
+/// A file or standard input, read piece by piece.
+final class OctetInput: Sendable {
+    private static let length = 16384
+
+    private let descriptor: Int32
+    private let path: String
+    private let queue = DispatchQueue(label: "ble.input")
+
+    /// - Parameter path: nil for standard input.
+    init(_ path: String?) throws(FileError) {
+        self.path = path ?? "standard input"
+        descriptor = path.map { open($0, O_RDONLY | O_CLOEXEC) } ?? STDIN_FILENO
+        guard descriptor >= 0 else { throw FileError(path: self.path, problem: String(cString: strerror(errno))) }
+    }
+
+    deinit {
+        if descriptor != STDIN_FILENO { close(descriptor) }
+    }
+
+    /// The next octets; none at the end, or where the task is cancelled.
+    ///
+    /// The thread that reads may stay blocked then, which keeps nobody waiting.
+    func next() async throws -> [UInt8] {
+        let reply = Reply()
+        return try await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                reply.wait(continuation)
+                if Task.isCancelled { return reply.give(.success([])) }
+                queue.async { [self] in reply.give(read()) }
+            }
+        } onCancel: {
+            reply.give(.success([]))
+        }.get()
+    }
+
+    private func read() -> Result<[UInt8], FileError> {
+        var octets = [UInt8](repeating: 0, count: OctetInput.length)
+        while true {
+            let count = octets.withUnsafeMutableBytes { Glibc.read(descriptor, $0.baseAddress, $0.count) }
+            if count >= 0 { return .success(Array(octets.prefix(count))) }
+            if errno == EAGAIN {
+                var readiness = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+                _ = poll(&readiness, 1, -1)
+            } else if errno != EINTR {
+                return .failure(FileError(path: path, problem: String(cString: strerror(errno))))
+            }
+        }
+    }
+}
+
+/// Gives one who waits the first answer there is.
+private final class Reply: Sendable {
+    typealias Continuation = CheckedContinuation<Result<[UInt8], FileError>, Never>
+
+    private let continuation = Mutex<Continuation?>(nil)
+
+    func wait(_ continuation: Continuation) {
+        self.continuation.withLock { $0 = continuation }
+    }
+
+    func give(_ result: Result<[UInt8], FileError>) {
+        let waiting = continuation.withLock { continuation in
+            defer { continuation = nil }
+            return continuation
+        }
+        waiting?.resume(returning: result)
+    }
+}
+
+/// A file or standard output, written piece by piece.
+final class OctetOutput: Sendable {
+    private let descriptor: Int32
+    private let path: String?
+
+    /// - Parameter path: nil for standard output.
+    init(_ path: String?) throws(FileError) {
+        self.path = path
+        descriptor = path.map { open($0, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666) } ?? STDOUT_FILENO
+        if let path, descriptor < 0 { throw FileError(path: path, problem: String(cString: strerror(errno))) }
+    }
+
+    deinit {
+        if descriptor != STDOUT_FILENO { close(descriptor) }
+    }
+
+    func write(_ octets: [UInt8]) throws {
+        guard let path else { return try Output.standard.write(octets) }
+        if let failure = Output.write(octets, to: descriptor) {
+            throw FileError(path: path, problem: String(cString: strerror(failure.errno)))
+        }
+    }
+}

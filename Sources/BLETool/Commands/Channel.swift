@@ -1,0 +1,90 @@
+import ArgumentParser
+import BLE
+import BluetoothTypes
+
+struct Channel: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "channel",
+        abstract: "Carry octets over an L2CAP channel: from the input to the peer, and from the peer to the output.",
+        discussion: """
+            The channel lasts until the peer closes it, or with --close until the input has ended and is sent. What \
+            happens is told on standard error; with --json in lines of JSON on standard output, and then what comes goes \
+            to a file.
+            """,
+        subcommands: [Listen.self, Open.self]
+    )
+
+    struct Listen: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "listen",
+            abstract: "Advertise, and take the first channel that a peer opens."
+        )
+
+        @OptionGroup var options: GlobalOptions
+        @OptionGroup var channel: ChannelOptions
+
+        @Option(
+            help: ArgumentHelp("Where the service is reached, 0x01 to 0xFF; one from 0x80 on that is free otherwise."),
+            transform: { try PSM(argument: $0) }
+        )
+        var psm: PSM?
+
+        @Option(help: "The name that is advertised.")
+        var name = "ble channel"
+
+        func validate() throws { try channel.validate(asJSON: options.output.json) }
+
+        func run() async throws {
+            let ends = try channel.openFiles()
+            let teller = ChannelTeller(asJSON: options.output.json)
+            try await options.withAdapter {
+                $0.deviceName = name
+            } _: { adapter in
+                let listener = try await adapter.peripheral.publishChannel(
+                    psm: psm?.value,
+                    configuration: channel.configuration
+                )
+                let advertising = try await adapter.peripheral.startAdvertising(
+                    AdvertisementConfiguration(
+                        interval: .milliseconds(50),
+                        advertisingData: AdvertisingData([.flags([.generalDiscoverable, .brEdrNotSupported])]),
+                        scanResponseData: AdvertisingData([.completeLocalName(name)])
+                    )
+                )
+                try teller.listening(psm: listener.psm, at: try await adapter.information.identityAddress)
+                var channels = listener.makeAsyncIterator()
+                guard let opened = await channels.next() else {
+                    try Task.checkCancellation()
+                    throw BLEError.closed
+                }
+                await advertising.stop()
+                try await ChannelTransfer(opened, ends, closesAtEnd: channel.close, teller).run()
+            }
+        }
+    }
+
+    struct Open: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "open",
+            abstract: "Connect to a peer and open a channel to a service of it."
+        )
+
+        @OptionGroup var peer: PeerOptions
+        @OptionGroup var channel: ChannelOptions
+
+        @Argument(help: "The service's PSM, 0x01 to 0xFF.", transform: { try PSM(argument: $0) })
+        var psm: PSM
+
+        func validate() throws { try channel.validate(asJSON: peer.options.output.json) }
+
+        func run() async throws {
+            let ends = try channel.openFiles()
+            let teller = ChannelTeller(asJSON: peer.options.output.json)
+            let (channel, psm) = (channel, psm)
+            try await peer.withPeer { peer in
+                let opened = try await peer.openChannel(psm: psm.value, configuration: channel.configuration)
+                try await ChannelTransfer(opened, ends, closesAtEnd: channel.close, teller).run()
+            }
+        }
+    }
+}

@@ -1,0 +1,86 @@
+import CoreFoundation
+import Foundation
+
+/// The run loops on which a stream tells its delegate what happens.
+///
+/// A stream is a source of each, as on Apple's platforms: it keeps a run loop running, and `run(mode:before:)` returns once
+/// an event was told.
+final class StreamSchedule: @unchecked Sendable {
+    private final class Target {
+        weak var schedule: StreamSchedule?
+    }
+
+    private struct Entry {
+        let runLoop: ObjectIdentifier
+        let loop: CFRunLoop
+        let mode: String
+    }
+
+    private let lock = NSLock()
+    private var entries: [Entry] = []
+    private let source: CFRunLoopSource
+    /// Tells the delegate what is to be told; called on the thread of the run loop.
+    var perform: () -> Void = {}
+
+    init() {
+        let target = Target()
+        var context = CFRunLoopSourceContext()
+        context.info = Unmanaged.passRetained(target).toOpaque()
+        context.release = { info in info.map { Unmanaged<Target>.fromOpaque($0).release() } }
+        context.perform = { info in
+            guard let info else { return }
+            Unmanaged<Target>.fromOpaque(info).takeUnretainedValue().schedule?.perform()
+        }
+        source = CFRunLoopSourceCreate(nil, 0, &context)
+        target.schedule = self
+    }
+
+    deinit {
+        CFRunLoopSourceInvalidate(source)
+    }
+
+    /// Whether the stream is on any run loop.
+    var isEmpty: Bool { lock.withLock { entries.isEmpty } }
+
+    func add(_ runLoop: RunLoop, _ mode: RunLoop.Mode) {
+        let name = ObjectIdentifier(runLoop)
+        if runLoop === RunLoop.current {
+            add(name, CFRunLoopGetCurrent(), mode.rawValue)
+        } else if runLoop === RunLoop.main {
+            add(name, CFRunLoopGetMain(), mode.rawValue)
+        } else {
+            // Foundation shows another thread's run loop to that thread only.
+            let timer = Timer(fire: Date(), interval: 0, repeats: false) { [weak self] _ in
+                self?.add(name, CFRunLoopGetCurrent(), mode.rawValue)
+            }
+            runLoop.add(timer, forMode: mode)
+        }
+    }
+
+    private func add(_ runLoop: ObjectIdentifier, _ loop: CFRunLoop, _ mode: String) {
+        CFRunLoopAddSource(loop, source, Self.name(of: mode))
+        lock.withLock { entries.append(Entry(runLoop: runLoop, loop: loop, mode: mode)) }
+        signal()
+    }
+
+    func remove(_ runLoop: RunLoop, _ mode: RunLoop.Mode) {
+        let name = ObjectIdentifier(runLoop)
+        let removed = lock.withLock { () -> [Entry] in
+            let removed = entries.filter { $0.runLoop == name && $0.mode == mode.rawValue }
+            entries.removeAll { $0.runLoop == name && $0.mode == mode.rawValue }
+            return removed
+        }
+        for entry in removed { CFRunLoopRemoveSource(entry.loop, source, Self.name(of: entry.mode)) }
+    }
+
+    /// Has the run loops call for what is to be told.
+    func signal() {
+        CFRunLoopSourceSignal(source)
+        for entry in lock.withLock({ entries }) { CFRunLoopWakeUp(entry.loop) }
+    }
+
+    private static func name(of mode: String) -> CFString {
+        let utf8: CFStringEncoding = 0x0800_0100
+        return CFStringCreateWithCString(nil, mode, utf8)
+    }
+}

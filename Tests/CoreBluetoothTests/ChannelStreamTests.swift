@@ -1,0 +1,358 @@
+import BLE
+import BluetoothHost
+import Foundation
+import L2CAP
+import Testing
+
+@testable import CoreBluetooth
+
+/// A channel that takes so many octets and says what the test wants.
+private final class ScriptedChannel: ChannelEngine {
+    private struct State {
+        var deliver: (@Sendable (ChannelEvent) -> Void)?
+        var room: Int
+        var sent: [UInt8] = []
+        var consumed = 0
+        var isClosed = false
+    }
+
+    private let state: Guarded<State>
+
+    init(room: Int = .max) { state = Guarded(State(room: room)) }
+
+    var sent: [UInt8] { state.withLock { $0.sent } }
+    var consumed: Int { state.withLock { $0.consumed } }
+    var isClosed: Bool { state.withLock { $0.isClosed } }
+
+    func say(_ event: ChannelEvent) { state.withLock { $0.deliver }?(event) }
+
+    /// Makes room for more, and says so.
+    func makeRoom(_ count: Int) {
+        state.withLock { $0.room += count }
+        say(.readyToSend)
+    }
+
+    func start(_ deliver: @escaping @Sendable (ChannelEvent) -> Void) { state.withLock { $0.deliver = deliver } }
+
+    func send(_ octets: UnsafeBufferPointer<UInt8>) -> Int {
+        state.withLock { state in
+            let count = min(octets.count, state.room)
+            state.sent += octets.prefix(count)
+            state.room -= count
+            return count
+        }
+    }
+
+    func consumed(_ count: Int) { state.withLock { $0.consumed += count } }
+    func close() { state.withLock { $0.isClosed = true } }
+}
+
+extension InputStream {
+    /// What is there, up to so many octets; nil for what reading gives else.
+    fileprivate func read(_ count: Int) -> [UInt8]? {
+        var buffer = [UInt8](repeating: 0, count: count)
+        let read = read(&buffer, maxLength: count)
+        return read >= 0 ? Array(buffer.prefix(read)) : nil
+    }
+}
+
+@Suite("The streams of an L2CAP channel")
+struct ChannelStreamTests {
+    @Test("Without a run loop, what has come is read in any pieces until the end")
+    func polling() {
+        let channel = ScriptedChannel()
+        let input = ChannelStreams(channel).input
+        #expect(input.streamStatus == .notOpen)
+        #expect(input.read(1) == nil)
+        input.open()
+        #expect(input.streamStatus == .open && !input.hasBytesAvailable)
+        channel.say(.received([1, 2, 3]))
+        channel.say(.received([4, 5]))
+        #expect(input.hasBytesAvailable)
+        #expect(input.read(2) == [1, 2])
+        #expect(channel.consumed == 2)
+        #expect(input.read(2) == [3, 4])
+        channel.say(.closed(nil))
+        #expect(input.streamStatus == .open)
+        #expect(input.read(9) == [5])
+        #expect(input.streamStatus == .atEnd && input.streamError == nil)
+        #expect(input.read(9) == [])
+        input.close()
+        #expect(input.streamStatus == .closed)
+        #expect(input.read(9) == nil)
+    }
+
+    @Test("A buffer that is lent holds the next octets, which are read with it")
+    func lending() throws {
+        let channel = ScriptedChannel()
+        let input = ChannelStreams(channel).input
+        input.open()
+        var pointer: UnsafeMutablePointer<UInt8>?
+        var count = 0
+        #expect(!input.getBuffer(&pointer, length: &count))
+        channel.say(.received([1, 2, 3]))
+        #expect(input.read(1) == [1])
+        #expect(input.getBuffer(&pointer, length: &count))
+        #expect(Array(UnsafeBufferPointer(start: pointer, count: count)) == [2, 3])
+        #expect(!input.hasBytesAvailable && channel.consumed == 3)
+    }
+
+    @Test("What there is no room for is not taken, and there is space again when there is room")
+    func room() {
+        let channel = ScriptedChannel(room: 3)
+        let streams = ChannelStreams(channel)
+        let output = streams.output
+        #expect(output.write([1], maxLength: 1) == -1)
+        output.open()
+        #expect(output.hasSpaceAvailable)
+        #expect(output.write([1, 2, 3, 4], maxLength: 4) == 3)
+        #expect(!output.hasSpaceAvailable)
+        channel.makeRoom(1)
+        #expect(output.hasSpaceAvailable)
+        #expect(output.write([4], maxLength: 1) == 1)
+        #expect(channel.sent == [1, 2, 3, 4])
+        channel.say(.closed(nil))
+        #expect(!output.hasSpaceAvailable && output.streamStatus == .atEnd)
+        #expect(output.write([5], maxLength: 1) == -1)
+        withExtendedLifetime(streams) {}
+    }
+
+    @Test("Reading and writing wait where there is nothing to read and no room")
+    func waiting() async {
+        let channel = ScriptedChannel(room: 0)
+        let streams = ChannelStreams(channel)
+        streams.input.open()
+        streams.output.open()
+        async let read = onThread { streams.input.read(10) }
+        async let written = onThread { streams.output.write([7, 8], maxLength: 2) }
+        channel.say(.received([1]))
+        channel.makeRoom(5)
+        #expect(await read == [1])
+        #expect(await written == 2)
+    }
+
+    @Test("A lost link is an error, after what had come before")
+    func failure() throws {
+        let channel = ScriptedChannel()
+        let streams = ChannelStreams(channel)
+        streams.input.open()
+        streams.output.open()
+        channel.say(.received([1]))
+        channel.say(.closed(.core(.peripheralDisconnected)))
+        #expect(streams.output.streamStatus == .error)
+        #expect(streams.input.read(2) == [1])
+        #expect(streams.input.streamStatus == .error && streams.input.read(2) == nil)
+        for error in [streams.input.streamError, streams.output.streamError] {
+            #expect((error as? CBError)?.code == .peripheralDisconnected)
+        }
+    }
+
+    @Test("The channel is closed with both streams, or when neither is kept")
+    func closing() {
+        let channel = ScriptedChannel()
+        let streams = ChannelStreams(channel)
+        streams.input.open()
+        streams.input.close()
+        #expect(!channel.isClosed)
+        streams.output.close()
+        #expect(channel.isClosed)
+        let forgotten = ScriptedChannel()
+        var input: InputStream? = ChannelStreams(forgotten).input
+        withExtendedLifetime(input) {}
+        #expect(!forgotten.isClosed)
+        input = nil
+        #expect(forgotten.isClosed)
+    }
+
+    @Test("On a run loop the delegate is told of each change, once until it reads or writes")
+    func delegate() async {
+        let told = await onThread {
+            let channel = ScriptedChannel(room: 2)
+            let streams = ChannelStreams(channel)
+            let listener = Listener()
+            for stream in [streams.input, streams.output] as [Stream] {
+                stream.delegate = listener
+                stream.schedule(in: .current, forMode: .default)
+                stream.open()
+            }
+            listener.wait(for: 3)
+            channel.say(.received([1, 2]))
+            channel.say(.received([3]))
+            listener.wait(for: 4)
+            _ = streams.input.read(1)
+            listener.wait(for: 5)
+            _ = streams.output.write([1, 2, 3], maxLength: 3)
+            Thread.detachNewThread { channel.makeRoom(1) }
+            listener.wait(for: 6)
+            _ = streams.input.read(5)
+            Thread.detachNewThread { channel.say(.closed(nil)) }
+            listener.wait(for: 8)
+            return listener.events
+        }
+        #expect(
+            told.filter { $0.isInput }.map(\.event) == [
+                .openCompleted, .hasBytesAvailable, .hasBytesAvailable, .endEncountered,
+            ]
+        )
+        #expect(
+            told.filter { !$0.isInput }.map(\.event) == [
+                .openCompleted, .hasSpaceAvailable, .hasSpaceAvailable, .endEncountered,
+            ]
+        )
+    }
+
+    @Test("A stream that is taken off its run loop tells nothing, and tells it on another")
+    func moving() async {
+        let events = await onThread {
+            let channel = ScriptedChannel()
+            let input = ChannelStreams(channel).input
+            let listener = Listener()
+            input.delegate = listener
+            input.schedule(in: .current, forMode: .default)
+            input.open()
+            listener.wait(for: 1)
+            input.remove(from: .current, forMode: .default)
+            channel.say(.received([1]))
+            // A run loop without a source comes back at once.
+            _ = RunLoop.current.run(mode: .default, before: Date(timeIntervalSinceNow: 0.01))
+            let before = listener.events.count
+            let mode = RunLoop.Mode("another")
+            input.schedule(in: .current, forMode: mode)
+            listener.wait(for: 2, mode: mode)
+            return (before, listener.events.map(\.event))
+        }
+        #expect(events.0 == 1)
+        #expect(events.1 == [.openCompleted, .hasBytesAvailable])
+    }
+
+    @Test("A quarter of a megabyte each way between two hosts, by streams on run loops", .timeLimit(.minutes(2)))
+    func hosts() async throws {
+        let size = 1 << 18
+        let (near, far) = try await HostPair.open("channel-streams")
+        let streams = try await near.streams(to: far)
+        let (there, back) = (octets(size, 1), octets(size, 2))
+        let (nearStreams, farStreams) = (streams.near, streams.far)
+        async let nearReceived = onThread { Exchange(nearStreams, sending: there, receiving: size).run() }
+        async let farReceived = onThread { Exchange(farStreams, sending: back, receiving: size).run() }
+        let results = await (nearReceived == back, farReceived == there)
+        #expect(results == (true, true))
+        await near.adapter.close()
+        await far.adapter.close()
+    }
+}
+
+private func octets(_ count: Int, _ salt: Int) -> [UInt8] {
+    (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 ^ $0 >> 8 ^ $0 >> 16 &+ salt) }
+}
+
+/// Runs `body` on a thread of its own.
+private func onThread<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {
+    await withCheckedContinuation { continuation in
+        Thread.detachNewThread { continuation.resume(returning: body()) }
+    }
+}
+
+/// Notes what it is told, on the thread of its run loop.
+private final class Listener: NSObject, StreamDelegate {
+    private(set) var events: [(isInput: Bool, event: Stream.Event)] = []
+
+    func stream(_ aStream: Stream, handle eventCode: Stream.Event) {
+        events.append((aStream is InputStream, eventCode))
+    }
+
+    /// Runs the run loop until so many events were told in all.
+    func wait(for count: Int, mode: RunLoop.Mode = .default) {
+        let deadline = Date(timeIntervalSinceNow: 20)
+        while events.count < count, RunLoop.current.run(mode: mode, before: deadline), Date() < deadline {}
+    }
+}
+
+/// Sends and receives as an app does, by the events of both streams.
+private final class Exchange: NSObject, StreamDelegate {
+    private let streams: ChannelStreams
+    private var rest: ArraySlice<UInt8>
+    private var received: [UInt8] = []
+    private let expected: Int
+    private var isOver = false
+
+    init(_ streams: ChannelStreams, sending octets: [UInt8], receiving expected: Int) {
+        self.streams = streams
+        rest = octets[...]
+        self.expected = expected
+    }
+
+    /// What was received, once all is sent and received.
+    func run() -> [UInt8] {
+        for stream in [streams.input, streams.output] as [Stream] {
+            stream.delegate = self
+            stream.schedule(in: .current, forMode: .default)
+            stream.open()
+        }
+        let deadline = Date(timeIntervalSinceNow: 100)
+        while !isOver, received.count < expected || !rest.isEmpty, Date() < deadline {
+            _ = RunLoop.current.run(mode: .default, before: deadline)
+        }
+        return received
+    }
+
+    func stream(_ aStream: Stream, handle eventCode: Stream.Event) {
+        switch eventCode {
+        case .hasBytesAvailable:
+            var buffer = [UInt8](repeating: 0, count: 3000)
+            let count = streams.input.read(&buffer, maxLength: buffer.count)
+            received += buffer.prefix(max(count, 0))
+        case .hasSpaceAvailable:
+            let count = rest.withUnsafeBufferPointer { buffer in
+                buffer.baseAddress.map { streams.output.write($0, maxLength: min(5000, buffer.count)) } ?? 0
+            }
+            rest = rest.dropFirst(max(count, 0))
+        case .endEncountered, .errorOccurred: isOver = true
+        default: break
+        }
+    }
+}
+
+/// Two hosts on an air of their own, that are connected.
+private struct HostPair {
+    let adapter: Adapter
+    let link: LinkIdentifier?
+
+    static func open(_ name: String) async throws -> (near: HostPair, far: HostPair) {
+        let near = try await Adapter.open(.virtual(name: name))
+        let far = try await Adapter.open(.virtual(name: name))
+        _ = try await far.peripheral.startAdvertising(AdvertisementConfiguration(interval: .milliseconds(20)))
+        let peer = try await near.central.connect(to: try await far.information.identityAddress)
+        return (HostPair(adapter: near, link: peer.link), HostPair(adapter: far, link: nil))
+    }
+
+    func streams(to far: HostPair) async throws -> (near: ChannelStreams, far: ChannelStreams) {
+        let (farHost, nearHost) = (far.adapter.host, adapter.host)
+        let accepted = Guarded<ChannelStreams?>(nil)
+        let psm = try await farHost.publishChannels(.init()) { channel in
+            let (streams, handler) = ChannelStreams.make(channel, of: farHost)
+            accepted.withLock { $0 = streams }
+            return handler
+        }
+        let link = try #require(link)
+        let opened = try await withCheckedThrowingContinuation {
+            (continuation: CheckedContinuation<ChannelStreams, any Error>) in
+            nearHost.spawn { host in
+                do {
+                    _ = try host.beginOpeningChannel(to: psm, on: link) { result in
+                        do {
+                            let (streams, handler) = ChannelStreams.make(try result.get(), of: nearHost)
+                            continuation.resume(returning: streams)
+                            return handler
+                        } catch {
+                            continuation.resume(throwing: error)
+                            return nil
+                        }
+                    }
+                } catch {
+                    continuation.resume(throwing: error)
+                }
+            }
+        }
+        return (opened, try #require(accepted.withLock { $0 }))
+    }
+}
