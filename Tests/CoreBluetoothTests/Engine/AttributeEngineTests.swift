@@ -349,20 +349,6 @@ struct AttributeEngineTests {
             #expect(await outcome { engine.readRSSI(of: peripheral, $0) } == .failure(.core(.notConnected)))
         }
     }
-
-    @Test("Channels are refused as long as the host has none")
-    func channels() throws {
-        try World.run(seed: 48) { world in
-            let pair = try await LampAndPhone(world)
-            let peripheral = await pair.connect()
-            let (phone, lamp) = (pair.phone.engine, pair.lamp.engine)
-            #expect(
-                await outcome { phone.openChannel(0x80, to: peripheral, $0) }.failure == .core(.operationNotSupported)
-            )
-            let published = await outcome { lamp.publishChannel(requiresEncryption: false, $0) }
-            #expect(published == .failure(.core(.operationNotSupported)))
-        }
-    }
 }
 
 extension Result {

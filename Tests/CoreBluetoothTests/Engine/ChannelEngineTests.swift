@@ -1,0 +1,90 @@
+import BLE
+import BluetoothTesting
+import Foundation
+import Testing
+
+@testable import CoreBluetooth
+
+@Suite("Channels of the engines in simulated worlds")
+struct ChannelEngineTests {
+    /// Reads what there is until so many octets have come, without a run loop.
+    private func read(_ count: Int, from input: InputStream, in world: World) async throws -> [UInt8] {
+        var octets: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 4096)
+        while octets.count < count {
+            guard input.hasBytesAvailable else {
+                try await world.sleep(for: .milliseconds(10))
+                continue
+            }
+            octets += buffer.prefix(input.read(&buffer, maxLength: buffer.count))
+        }
+        return octets
+    }
+
+    @Test("A channel to a published PSM carries octets both ways, until one side closes its streams")
+    func conversation() throws {
+        try World.run(seed: 48) { world in
+            let pair = try await LampAndPhone(world)
+            let peripheral = await pair.connect()
+            let (phone, lamp) = (pair.phone.engine, pair.lamp.engine)
+            let psm = try await outcome { lamp.publishChannel(requiresEncryption: false, $0) }.get()
+            #expect((0x80...0xFF).contains(psm))
+            let near = try await outcome { phone.openChannel(psm, to: peripheral, $0) }.get()
+            let far = try await pair.lamp.events.next { event in
+                if case .channelOpened(_, psm, let result) = event { result } else { nil }
+            }.get()
+            for stream in [near.input, near.output, far.input, far.output] as [Stream] { stream.open() }
+            let question = (0..<10_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
+            #expect(near.output.write(question, maxLength: question.count) == question.count)
+            #expect(try await read(question.count, from: far.input, in: world) == question)
+            #expect(far.output.write([1, 2, 3], maxLength: 3) == 3)
+            far.input.close()
+            far.output.close()
+            #expect(try await read(3, from: near.input, in: world) == [1, 2, 3])
+            try await world.sleep(for: .seconds(1))
+            #expect(near.input.streamStatus == .atEnd && near.output.streamStatus == .atEnd)
+        }
+    }
+
+    @Test("An app that does not read stops its peer, and a lost link is an error of both streams")
+    func backpressure() throws {
+        try World.run(seed: 49) { world in
+            let pair = try await LampAndPhone(world)
+            let peripheral = await pair.connect()
+            let (phone, lamp) = (pair.phone.engine, pair.lamp.engine)
+            let psm = try await outcome { lamp.publishChannel(requiresEncryption: false, $0) }.get()
+            let near = try await outcome { phone.openChannel(psm, to: peripheral, $0) }.get()
+            let far = try await pair.lamp.events.next { event in
+                if case .channelOpened(_, psm, let result) = event { result } else { nil }
+            }.get()
+            for stream in [near.input, near.output, far.input, far.output] as [Stream] { stream.open() }
+            let piece = [UInt8](repeating: 5, count: 1000)
+            var taken = 0
+            for _ in 0..<1000 {
+                while near.output.hasSpaceAvailable { taken += near.output.write(piece, maxLength: piece.count) }
+                try await world.sleep(for: .milliseconds(50))
+            }
+            #expect((50_000..<200_000).contains(taken), "\(taken) octets were taken")
+            pair.lampDevice.device.vanish()
+            try await world.sleep(for: .seconds(10))
+            #expect(near.output.streamStatus == .error && near.input.streamStatus == .error)
+            #expect((near.output.streamError as? CBError)?.code == .connectionTimeout)
+        }
+    }
+
+    @Test("What is not published, and what needs encryption, is refused")
+    func refusals() throws {
+        try World.run(seed: 50) { world in
+            let pair = try await LampAndPhone(world)
+            let peripheral = await pair.connect()
+            let (phone, lamp) = (pair.phone.engine, pair.lamp.engine)
+            let failure = await outcome { phone.openChannel(0x80, to: peripheral, $0) }.failure
+            #expect(failure == .core(.operationNotSupported))
+            let secret = try await outcome { lamp.publishChannel(requiresEncryption: true, $0) }.get()
+            let refusal = await outcome { phone.openChannel(secret, to: peripheral, $0) }.failure
+            #expect(refusal == .attribute(.insufficientAuthentication))
+            try await outcome { lamp.unpublishChannel(secret, $0) }.get()
+            #expect(await outcome { lamp.unpublishChannel(secret, $0) }.failure == .core(.invalidParameters))
+        }
+    }
+}
