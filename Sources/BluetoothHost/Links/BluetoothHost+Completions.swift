@@ -6,9 +6,12 @@ package struct ConnectionAttemptIdentifier: Hashable, Sendable {
     let value: UInt64
 }
 
-/// A link to a peripheral, and whether it is about to end.
-package struct CentralLink: Hashable, Sendable {
+/// The link to a peer.
+package struct PeerLink: Hashable, Sendable {
     package let identifier: LinkIdentifier
+    /// Whether this host has made it, as the central.
+    package let isOurs: Bool
+    /// Whether it is about to end.
     package let isEnding: Bool
 }
 
@@ -23,10 +26,10 @@ extension BluetoothHost {
         _ = schedule(after: delay, action)
     }
 
-    /// The link to a peripheral, where there is one.
-    package func centralLink(to address: DeviceAddress) -> CentralLink? {
-        links.values.first { $0.role == .central && $0.peer == address }
-            .map { CentralLink(identifier: $0.identifier, isEnding: $0.isDisconnecting) }
+    /// The link to a peer, where there is one, whichever side has made it.
+    package func link(to address: DeviceAddress) -> PeerLink? {
+        links.values.first { $0.peer == address }
+            .map { PeerLink(identifier: $0.identifier, isOurs: $0.role == .central, isEnding: $0.isDisconnecting) }
     }
 
     /// Begins to connect to a peripheral that is not connected, however long it takes. The attempt outlives a recovery of the

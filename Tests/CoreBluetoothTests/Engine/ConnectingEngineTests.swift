@@ -165,6 +165,25 @@ struct ConnectingEngineTests {
         }
     }
 
+    @Test("A link that the peer has made serves a connection to it, and stays when that is cancelled")
+    func peersLink() throws {
+        try World.run(seed: 25) { world in
+            let pair = try await LampAndPhone(world)
+            let phoneAddress = pair.phoneDevice.device.address
+            _ = await pair.connect()
+            let phone = pair.lampDevice.open.peers.identifier(of: phoneAddress)
+            let back = await pair.lampDevice.central()
+            back.engine.connect(phone, ConnectionRequest())
+            await back.connected(phone)
+            let services = try await back.services(nil, of: phone)
+            #expect(services.map(\.uuid) == [.genericAccessService, .genericAttributeService])
+            back.engine.cancelConnection(phone)
+            #expect(await back.disconnected(phone).error == nil)
+            try await world.sleep(for: .seconds(5))
+            #expect(await pair.lampDevice.adapter.host.linkIdentifiers().count == 1)
+        }
+    }
+
     // MARK: Ends
 
     @Test("A peer that vanishes is a connection timeout, and what waits for it is answered after that")

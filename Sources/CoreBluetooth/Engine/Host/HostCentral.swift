@@ -225,7 +225,7 @@ final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
         guard let open, connections[peripheral]?.number == number else { return }
         open.host.assumeIsolated { host in
             guard let address = open.peers.address(of: peripheral) else { return }
-            guard let link = host.centralLink(to: address) else {
+            guard let link = host.link(to: address) else {
                 connections[peripheral]?.phase = .connecting(nil)
                 let attempt = host.beginConnecting(to: address) { [weak self] result in
                     self?.attemptEnded(peripheral, number, result)

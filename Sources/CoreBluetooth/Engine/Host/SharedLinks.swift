@@ -9,6 +9,8 @@ import GATT
 final class SharedLinks: @unchecked Sendable {
     private struct Shared {
         let peripheral: UUID
+        /// Whether this host has made the link. One that the peer has made is the peer's to end.
+        let isOurs: Bool
         var users: [HostCentral] = []
         var isEnding = false
         /// Who has subscribed to what.
@@ -44,7 +46,8 @@ final class SharedLinks: @unchecked Sendable {
 
     func join(_ link: LinkIdentifier, to peripheral: UUID, _ user: HostCentral, on host: isolated BluetoothHost) {
         if links[link] == nil {
-            links[link] = Shared(peripheral: peripheral)
+            let isOurs = (try? host.information(on: link).isCentral) ?? true
+            links[link] = Shared(peripheral: peripheral, isOurs: isOurs)
             peers.setConnected(true, peripheral)
             host.observeEnd(of: link) { [weak self] _ in self?.ended(link) }
             for central in centrals { central.connectionEvent(.peerConnected, peripheral) }
@@ -65,7 +68,7 @@ final class SharedLinks: @unchecked Sendable {
     ) -> Bool {
         guard var shared = links[link] else { return false }
         shared.users.removeAll { $0 === user }
-        shared.isEnding = shared.users.isEmpty
+        shared.isEnding = shared.users.isEmpty && shared.isOurs
         links[link] = shared
         if shared.isEnding {
             commands.add(on: host) { host in
