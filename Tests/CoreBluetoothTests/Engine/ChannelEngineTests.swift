@@ -16,7 +16,8 @@ struct ChannelEngineTests {
                 try await world.sleep(for: .milliseconds(10))
                 continue
             }
-            octets += buffer.prefix(input.read(&buffer, maxLength: buffer.count))
+            let length = input.read(&buffer, maxLength: buffer.count)
+            octets += buffer.prefix(length)
         }
         return octets
     }
