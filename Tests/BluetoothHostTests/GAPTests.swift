@@ -57,6 +57,25 @@ struct ScanTests {
         #expect(found.last?.localName == "Test" && found.last?.serviceUUIDs == ["180D"])
     }
 
+    @Test("A second scan hears who was heard before: a controller that filters duplicates starts afresh for it")
+    func secondScan() throws {
+        let fixture = HostFixture()
+        try fixture.bringUp()
+        let host = fixture.host
+        let first = try fixture.run { await host.startScan(ScanOptions()) { _ in } }
+        fixture.loop.run(for: .milliseconds(5))
+        fixture.controller.forgetCommands()
+        try fixture.run { _ = await host.startScan(ScanOptions()) { _ in } }
+        fixture.loop.run(for: .milliseconds(5))
+        let enabled = fixture.controller.commands.compactMap { $0.decode(LESetScanEnable.self)?.leScanEnable }
+        #expect(enabled == [false, true])
+        // The end of the first changes nothing for the second.
+        fixture.controller.forgetCommands()
+        try fixture.run { await host.stopScan(first) }
+        fixture.loop.run(for: .milliseconds(5))
+        #expect(fixture.controller.commands.isEmpty)
+    }
+
     @Test("With duplicates, each packet is reported")
     func duplicates() throws {
         let advertisement = report(.nonConnectableUndirected, flagsAndService)

@@ -17,6 +17,7 @@ extension BluetoothHost {
         }
         if scanner.sessions.isEmpty { scanner.advertisers.removeAll() }
         scanner.sessions[identifier] = ScanSession(options: options, deliver: deliver)
+        scanner.newest = identifier
         reconcileScan()
         return identifier
     }

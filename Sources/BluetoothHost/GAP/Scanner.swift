@@ -10,9 +10,13 @@ struct Scanner {
         var interval: UInt16
         var window: UInt16
         var filtersDuplicates: Bool
+        /// The newest scan, where the controller filters duplicates: it forgets what it has reported by starting afresh.
+        var filteringSince: ScanIdentifier?
     }
 
     var sessions: OrderedDictionary<ScanIdentifier, ScanSession> = [:]
+    /// The scan that was begun last.
+    var newest: ScanIdentifier?
     var advertisers = AdvertiserTable()
     var assembler = ExtendedReportAssembler()
     var reconciliation = Reconciliation()
@@ -37,6 +41,7 @@ struct Scanner {
                 parameters.filtersDuplicates && options.filtersInController && !options.reportsDuplicates
         }
         parameters.window = min(parameters.window, parameters.interval)
+        if parameters.filtersDuplicates { parameters.filteringSince = newest }
         return parameters
     }
 
