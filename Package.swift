@@ -102,7 +102,7 @@ let package = Package(
         .target(
             name: "CoreBluetooth",
             dependencies: [
-                "BLE", "BluetoothHost", "KeyStore", "ByteCoding", "BluetoothTypes", "L2CAP", "ATT", "GATT",
+                "BLE", "BluetoothHost", "KeyStore", "ByteCoding", "BluetoothTypes", "HCI", "L2CAP", "ATT", "GATT",
                 "HCITransport",
             ],
             swiftSettings: engine

@@ -24,6 +24,9 @@ final class ScriptedCentralEngine: CentralEngine {
         case writeWithoutResponse([UInt8], AttributeHandle)
         case configure(ClientConfiguration, AttributeHandle)
         case readRSSI
+        case readLink
+        case updateParameters
+        case setPHYs
         case openChannel(CBL2CAPPSM)
     }
 
@@ -156,6 +159,28 @@ final class ScriptedCentralEngine: CentralEngine {
 
     func readRSSI(of peripheral: UUID, _ completion: @escaping Completion<Int?>) { note(.readRSSI, completion) }
 
+    func address(of peripheral: UUID) -> DeviceAddress? { nil }
+    func readLink(of peripheral: UUID, _ completion: @escaping Completion<LinkInformation>) {
+        note(.readLink, completion)
+    }
+
+    func updateParameters(
+        _ parameters: ConnectionParameters,
+        of peripheral: UUID,
+        _ completion: @escaping Completion<Void>
+    ) {
+        note(.updateParameters, completion)
+    }
+
+    func setPHYs(
+        transmit: PHYSet,
+        receive: PHYSet,
+        of peripheral: UUID,
+        _ completion: @escaping Completion<Void>
+    ) {
+        note(.setPHYs, completion)
+    }
+
     func openChannel(
         _ psm: CBL2CAPPSM,
         to peripheral: UUID,
@@ -178,6 +203,7 @@ final class ScriptedPeripheralEngine: PeripheralEngine {
         case latency(CBPeripheralManagerConnectionLatency, UUID)
         case publishChannel(Bool)
         case unpublishChannel(CBL2CAPPSM)
+        case disconnect(UUID)
     }
 
     private struct State {
@@ -226,6 +252,9 @@ final class ScriptedPeripheralEngine: PeripheralEngine {
     }
 
     func stopAdvertising() { note(.stopAdvertising) }
+
+    func address(of central: UUID) -> DeviceAddress? { nil }
+    func disconnect(_ central: UUID) { note(.disconnect(central)) }
 
     func publish(_ service: ServiceDefinition, _ completion: @escaping Completion<PublishedService>) {
         note(.publish(service), completion)

@@ -25,9 +25,11 @@ extension CBCentralManager {
         case .connected(let identifier, let mtu):
             guard let peripheral = kept(identifier), peripheral.connectionMade(mtu: mtu) else { return }
             delegate?.centralManager(self, didConnect: peripheral)
+            connectionChanges.send(CBConnectionChange(peripheral: peripheral, kind: .connected))
         case .connectionFailed(let identifier, let error):
             guard let peripheral = kept(identifier), peripheral.connectionFailed() else { return }
             delegate?.centralManager(self, didFailToConnect: peripheral, error: error?.error)
+            connectionChanges.send(CBConnectionChange(peripheral: peripheral, kind: .failed(error?.error)))
         case .disconnected(let identifier, let disconnection):
             if let peripheral = kept(identifier) { disconnected(peripheral, disconnection) }
         case .connectionEvent(let known, let event):
@@ -45,6 +47,7 @@ extension CBCentralManager {
         let before = setState(state)
         guard before != state else { return }
         if before == .poweredOn { forgetConnections(andPeripherals: state != .poweredOff) }
+        states.send(state)
         delegate?.centralManagerDidUpdateState(self)
     }
 
@@ -73,6 +76,7 @@ extension CBCentralManager {
             advertisementData: discovery.dictionary,
             rssi: NSNumber(value: discovery.rssi ?? Discovery.unknownRSSI)
         )
+        discoveries.send(CBDiscovery(peripheral: peripheral, discovery))
     }
 
     private func take(_ name: String?, of peripheral: CBPeripheral) {
@@ -88,6 +92,12 @@ extension CBCentralManager {
             timestamp: disconnection.time,
             isReconnecting: disconnection.isReconnecting,
             error: disconnection.error?.error
+        )
+        connectionChanges.send(
+            CBConnectionChange(
+                peripheral: peripheral,
+                kind: .disconnected(disconnection.error?.error, isReconnecting: disconnection.isReconnecting)
+            )
         )
         if let next, peripheral.state == .connecting { engine?.connect(peripheral.identifier, next) }
     }

@@ -23,6 +23,9 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
 
     let engine: (any CentralEngine)?
     let content: Guarded<Content>
+    let states = Broadcast<CBManagerState>()
+    let discoveries = Broadcast<CBDiscovery>()
+    let connectionChanges = Broadcast<CBConnectionChange>()
 
     /// Makes a manager without a delegate that uses the main queue.
     public convenience init() {
@@ -107,7 +110,10 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
     /// Connects to a peripheral, however long it takes, until ``cancelPeripheralConnection(_:)``.
     open func connect(_ peripheral: CBPeripheral, options: [String: Any]? = nil) {
         guard acceptsCommands(), manages(peripheral) else { return }
-        let request = ConnectionRequest(options: options)
+        connect(peripheral, ConnectionRequest(options: options))
+    }
+
+    func connect(_ peripheral: CBPeripheral, _ request: ConnectionRequest) {
         switch peripheral.wishConnection(request) {
         case .begin: engine?.connect(peripheral.identifier, request)
         case .wait: break
@@ -115,6 +121,7 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
             deliveryQueue.async { [weak self] in
                 guard let self, peripheral.state == .connected else { return }
                 self.delegate?.centralManager(self, didConnect: peripheral)
+                self.connectionChanges.send(CBConnectionChange(peripheral: peripheral, kind: .connected))
             }
         }
     }
@@ -131,7 +138,7 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
         engine?.registerForConnectionEvents(options.map(ConnectionEventFilter.init))
     }
 
-    private func manages(_ peripheral: CBPeripheral) -> Bool {
+    func manages(_ peripheral: CBPeripheral) -> Bool {
         guard !peripheral.isManaged(by: self) else { return true }
         Misuse.report("\(peripheral) is another manager's, not \(self)'s")
         return false

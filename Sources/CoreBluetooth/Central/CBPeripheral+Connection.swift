@@ -94,5 +94,6 @@ extension CBPeripheral {
         guard let characteristic = content.withLock({ $0.database.characteristics[handle] }) else { return }
         characteristic.content.withLock { $0.value = Data(value) }
         tell { $0.peripheral(self, didUpdateValueFor: characteristic, error: nil) }
+        values.send(CBCharacteristicValue(characteristic: characteristic, value: Data(value)))
     }
 }

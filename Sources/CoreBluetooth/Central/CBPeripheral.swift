@@ -41,6 +41,7 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
     let engine: (any CentralEngine)?
     let deliveryQueue: DispatchQueue
     let content: Guarded<Content>
+    let values = Broadcast<CBCharacteristicValue>()
 
     init(_ known: KnownPeripheral, manager: CBCentralManager) {
         engine = manager.engine

@@ -1,7 +1,9 @@
 import ATT
+import BluetoothHost
 import BluetoothTypes
 import Foundation
 import GATT
+import HCI
 
 /// What becomes of something a host was asked to do: called once, on any thread, in the order of what happens in the host.
 typealias Completion<Value> = @Sendable (Result<Value, EngineError>) -> Void
@@ -102,6 +104,29 @@ protocol CentralEngine: AnyObject, Sendable {
     /// Reads the strength of the link's signal in dBm; nil where the controller does not know it.
     func readRSSI(of peripheral: UUID, _ completion: @escaping Completion<Int?>)
 
+    // MARK: Beyond Apple's API
+
+    /// Under which address the host knows a peripheral; answered at once.
+    func address(of peripheral: UUID) -> DeviceAddress?
+
+    func readLink(of peripheral: UUID, _ completion: @escaping Completion<LinkInformation>)
+
+    /// Changes the connection's parameters; complete when they hold.
+    func updateParameters(
+        _ parameters: ConnectionParameters,
+        of peripheral: UUID,
+        _ completion: @escaping Completion<Void>
+    )
+
+    func setPHYs(
+        transmit: PHYSet,
+        receive: PHYSet,
+        of peripheral: UUID,
+        _ completion: @escaping Completion<Void>
+    )
+
+    // MARK: Channels
+
     func openChannel(
         _ psm: CBL2CAPPSM,
         to peripheral: UUID,
@@ -142,6 +167,8 @@ struct ConnectionRequest: Hashable, Sendable {
     var delay = Duration.zero
     /// Whether a lost connection is made again by the host.
     var reconnects = false
+    /// How long to try, after which the connection has failed; nil for as long as it takes.
+    var timeout: Duration?
 }
 
 /// Whose connections an app wants to hear of: those with one of the services, and those named.

@@ -35,6 +35,12 @@ protocol PeripheralEngine: AnyObject, Sendable {
 
     func setLatency(_ latency: CBPeripheralManagerConnectionLatency, of central: UUID)
 
+    /// Under which address the host knows a central; answered at once.
+    func address(of central: UUID) -> DeviceAddress?
+
+    /// Ends the link of a central.
+    func disconnect(_ central: UUID)
+
     /// Listens for channels; gives the PSM that was chosen, 0x0080 to 0x00FF.
     func publishChannel(requiresEncryption: Bool, _ completion: @escaping Completion<CBL2CAPPSM>)
     func unpublishChannel(_ psm: CBL2CAPPSM, _ completion: @escaping Completion<Void>)
@@ -48,6 +54,7 @@ enum PeripheralEvent: Sendable {
     /// A central has set what it wants to be sent of the value that has this handle, or a bond has restored it.
     case configured(RemoteCentral, AttributeHandle, ClientConfiguration)
     case mtuChanged(RemoteCentral)
+    case connected(RemoteCentral)
     case disconnected(UUID)
     case channelOpened(RemoteCentral, CBL2CAPPSM, Result<ChannelStreams, EngineError>)
 }

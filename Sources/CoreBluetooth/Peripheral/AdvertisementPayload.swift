@@ -11,9 +11,20 @@ struct AdvertisementPayload: Hashable, Sendable {
     private(set) var omittedServices: [BluetoothUUID] = []
     let localName: String?
     let services: [BluetoothUUID]
+    /// The advertising interval; nil for the host's own choice.
+    private(set) var interval: Duration?
 
     /// The longest data of legacy advertising PDUs (Vol 6, Part B, 2.3.1).
-    private static let capacity = 31
+    static let capacity = 31
+
+    /// What an app has laid out itself.
+    init(_ advertisingData: AdvertisingData, scanResponse: AdvertisingData, interval: Duration?) {
+        self.advertisingData = advertisingData
+        scanResponseData = scanResponse
+        self.interval = interval
+        localName = advertisingData.localName ?? scanResponse.localName
+        services = advertisingData.serviceUUIDs + scanResponse.serviceUUIDs
+    }
 
     init(localName: String?, services: [BluetoothUUID]) {
         self.localName = localName

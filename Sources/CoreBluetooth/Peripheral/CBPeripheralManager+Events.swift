@@ -22,7 +22,11 @@ extension CBPeripheralManager {
         case .configured(let remote, let handle, let configuration):
             configured(central(remote), handle, configuration)
         case .mtuChanged(let remote): _ = central(remote)
-        case .disconnected(let identifier): disconnected(identifier)
+        case .connected(let remote): centralChanges.send(CBCentralChange(central: central(remote), isConnected: true))
+        case .disconnected(let identifier):
+            disconnected(identifier)
+            let gone = central(RemoteCentral(identifier: identifier, mtu: 23))
+            centralChanges.send(CBCentralChange(central: gone, isConnected: false))
         case .channelOpened(let remote, let psm, let result):
             let peer = central(remote)
             let channel = (try? result.get()).map { CBL2CAPChannel(peer: peer, psm: psm, streams: $0) }
@@ -36,6 +40,7 @@ extension CBPeripheralManager {
         let before = setState(state)
         guard before != state else { return }
         if before == .poweredOn { forgetConnections(andServices: state != .poweredOff) }
+        states.send(state)
         delegate?.peripheralManagerDidUpdateState(self)
     }
 

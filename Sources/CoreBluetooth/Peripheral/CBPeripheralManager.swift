@@ -32,6 +32,8 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
 
     let engine: (any PeripheralEngine)?
     let content: Guarded<Content>
+    let states = Broadcast<CBManagerState>()
+    let centralChanges = Broadcast<CBCentralChange>()
 
     /// Makes a manager without a delegate that uses the main queue.
     public convenience init() {
@@ -85,6 +87,13 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
     /// ``CBPeripheralManagerDelegate/peripheralManagerDidStartAdvertising(_:error:)``.
     open func startAdvertising(_ advertisementData: [String: Any]?) {
         guard acceptsCommands() else { return }
+        for key in (advertisementData ?? [:]).keys.sorted() where !AdvertisementPayload.keys.contains(key) {
+            Misuse.report("\(self) cannot advertise \(key)")
+        }
+        startAdvertising(AdvertisementPayload(dictionary: advertisementData))
+    }
+
+    func startAdvertising(_ payload: AdvertisementPayload) {
         let advertisement = content.withLock { content -> UInt64? in
             guard content.advertising == .off else { return nil }
             content.advertising = .starting
@@ -97,10 +106,6 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
                 manager.delegate?.peripheralManagerDidStartAdvertising(manager, error: error)
             }
         }
-        for key in (advertisementData ?? [:]).keys.sorted() where !AdvertisementPayload.keys.contains(key) {
-            Misuse.report("\(self) cannot advertise \(key)")
-        }
-        let payload = AdvertisementPayload(dictionary: advertisementData)
         for service in payload.omittedServices { Misuse.note("no room to advertise service \(service)") }
         engine?.startAdvertising(payload) { [weak self] result in
             self?.onQueue { $0.startedAdvertising(result, advertisement) }

@@ -2,3 +2,10 @@
 @_exported import CoreFoundation
 @_exported import Dispatch
 @_exported import Foundation
+
+// What is beyond Apple's API speaks of these.
+@_exported import struct BluetoothHost.ConnectionParameters
+@_exported import struct BluetoothHost.LinkInformation
+@_exported import struct BluetoothTypes.AdvertisingData
+@_exported import struct BluetoothTypes.DeviceAddress
+@_exported import struct HCI.PHYSet

@@ -3,6 +3,7 @@ import BluetoothHost
 import BluetoothTypes
 import Foundation
 import GATT
+import HCI
 
 // GATT on connected peripherals: each call queues procedures on the link, which the host carries out one after the other.
 extension HostCentral {
@@ -159,6 +160,55 @@ extension HostCentral {
             host.spawn { host in
                 do throws(HostError) {
                     completion(.success(try await host.readRSSI(of: link)))
+                } catch {
+                    self.answer(.failure(error), completion)
+                }
+            }
+        }
+    }
+
+    // MARK: Beyond Apple's API
+
+    func address(of peripheral: UUID) -> DeviceAddress? { shared.open?.peers.address(of: peripheral) }
+
+    func readLink(of peripheral: UUID, _ completion: @escaping Completion<LinkInformation>) {
+        onLink(of: peripheral, completion) { host, link in
+            do throws(HostError) {
+                completion(.success(try host.information(on: link)))
+            } catch {
+                self.answer(.failure(error), completion)
+            }
+        }
+    }
+
+    func updateParameters(
+        _ parameters: ConnectionParameters,
+        of peripheral: UUID,
+        _ completion: @escaping Completion<Void>
+    ) {
+        onLink(of: peripheral, completion) { host, link in
+            host.spawn { host in
+                do throws(HostError) {
+                    try await host.updateParameters(parameters, of: link)
+                    completion(.success(()))
+                } catch {
+                    self.answer(.failure(error), completion)
+                }
+            }
+        }
+    }
+
+    func setPHYs(
+        transmit: PHYSet,
+        receive: PHYSet,
+        of peripheral: UUID,
+        _ completion: @escaping Completion<Void>
+    ) {
+        onLink(of: peripheral, completion) { host, link in
+            host.spawn { host in
+                do throws(HostError) {
+                    try await host.setPHY(transmit: transmit, receive: receive, of: link)
+                    completion(.success(()))
                 } catch {
                     self.answer(.failure(error), completion)
                 }

@@ -25,6 +25,8 @@ final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
         var phase: Phase
         /// Tells a connection from an earlier one to the same peripheral.
         let number: UInt64
+        /// Whether there has been a link, after which the wait for it has no limit any more.
+        var hasConnected = false
         /// How often it could not be established.
         var failures = 0
         /// What the host calls the subscriptions, by the value's handle.
@@ -213,11 +215,22 @@ final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
         let number = lastNumber
         connections[peripheral] = Connection(request: request, phase: .delayed, number: number)
         keepRestoration()
+        if let timeout = request.timeout {
+            host.run(after: timeout) { [weak self] in self?.waitedLongEnough(for: peripheral, number) }
+        }
         if request.delay > .zero {
             host.run(after: request.delay) { [weak self] in self?.proceed(peripheral, number) }
         } else {
             proceed(peripheral, number)
         }
+    }
+
+    /// Gives a connection up that was not made in time. Called on the loop.
+    private func waitedLongEnough(for peripheral: UUID, _ number: UInt64) {
+        guard let open, let connection = connections[peripheral], connection.number == number, !connection.hasConnected
+        else { return }
+        open.host.assumeIsolated { end(peripheral, isAnswered: false, on: $0, open) }
+        connectionFailed(peripheral, .core(.connectionTimeout))
     }
 
     /// Takes the next step towards a link, where the connection is still wanted. Called on the loop.
@@ -274,6 +287,7 @@ final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
         _ open: OpenHost
     ) {
         connections[peripheral]?.phase = .connected(link)
+        connections[peripheral]?.hasConnected = true
         connections[peripheral]?.failures = 0
         // Before whatever follows from the link's being shared: it ends for all in the order in which they came.
         host.observeEnd(of: link) { [weak self] reason in self?.linkEnded(peripheral, number, link, reason) }

@@ -65,9 +65,6 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
             host.observe { [weak self] event in self?.hostEvent(event) },
             host.observeServer { [weak self] event in self?.serverEvent(event) },
         ]
-        for link in host.linkIdentifiers() where (try? host.information(on: link).isCentral) == false {
-            _ = remote(on: link, host)
-        }
         if let identifier = restoreIdentifier, let record = open.restoration.advertisement(identifier) {
             say(
                 .restored(
@@ -79,6 +76,9 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
             )
         }
         say(.stateChanged(host.isPoweredOn ? .poweredOn : .resetting))
+        for link in host.linkIdentifiers() where (try? host.information(on: link).isCentral) == false {
+            _ = remote(on: link, host)
+        }
     }
 
     func fail(_ failure: OpeningFailure) {
@@ -120,22 +120,28 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
     /// The central at the other end of a link.
     func remote(on link: LinkIdentifier, _ host: isolated BluetoothHost) -> RemoteCentral? {
         guard let open, let information = try? host.information(on: link) else { return nil }
-        let central: UUID
-        if let client = clients[link] {
-            central = client.central
-        } else {
-            central = open.peers.identifier(of: information.peer)
-            clients[link] = Client(central: central)
-            links[central] = link
-            host.observeEnd(of: link) { [weak self] _ in self?.linkEnded(link) }
-        }
-        return RemoteCentral(identifier: central, mtu: information.mtu)
+        if let client = clients[link] { return RemoteCentral(identifier: client.central, mtu: information.mtu) }
+        let central = RemoteCentral(identifier: open.peers.identifier(of: information.peer), mtu: information.mtu)
+        clients[link] = Client(central: central.identifier)
+        links[central.identifier] = link
+        say(.connected(central))
+        host.observeEnd(of: link) { [weak self] _ in self?.linkEnded(link) }
+        return central
     }
 
     private func linkEnded(_ link: LinkIdentifier) {
         guard let client = clients.removeValue(forKey: link) else { return }
         if links[client.central] == link { links[client.central] = nil }
         say(.disconnected(client.central))
+    }
+
+    func address(of central: UUID) -> DeviceAddress? { shared.open?.peers.address(of: central) }
+
+    func disconnect(_ central: UUID) {
+        shared.post { host, _ in
+            guard let link = self.links[central] else { return }
+            host.spawn { await $0.disconnect(link) }
+        }
     }
 
     func setLatency(_ latency: CBPeripheralManagerConnectionLatency, of central: UUID) {
@@ -229,6 +235,9 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
 
     func startAdvertising(_ payload: AdvertisementPayload, _ completion: @escaping Completion<Void>) {
         let configuration = AdvertisementConfiguration(
+            // Extended advertisements are connectable or scannable, not both (Vol 4, Part E, 7.8.53).
+            isScannable: payload.advertisingData.length <= AdvertisementPayload.capacity,
+            interval: payload.interval ?? AdvertisementConfiguration().interval,
             advertisingData: payload.advertisingData,
             scanResponseData: payload.scanResponseData
         )

@@ -1,0 +1,161 @@
+import ATT
+import BluetoothHost
+import BluetoothTypes
+import Foundation
+import GATT
+import HCI
+
+/// A value that a peripheral has sent without being asked, by itself: nothing that follows changes it.
+public struct CBCharacteristicValue: Sendable {
+    public let characteristic: CBCharacteristic
+    public let value: Data
+}
+
+extension CBPeripheral {
+    /// What Core Bluetooth on Linux has beyond Apple's.
+    public var linux: Linux { Linux(peripheral: self) }
+
+    /// What a peripheral tells here beyond Apple's API, and an async view of it. The delegate is told of values and
+    /// disconnections all the same; of what is awaited here, the one who awaits.
+    public struct Linux: Sendable {
+        let peripheral: CBPeripheral
+
+        // MARK: The link
+
+        /// Under which address the host knows the peripheral.
+        public var address: DeviceAddress? { peripheral.engine?.address(of: peripheral.identifier) }
+
+        /// ATT_MTU in octets: 23 without a connection.
+        public var mtu: Int { peripheral.content.withLock { $0.mtu } }
+
+        /// The link as it is: parameters, PHYs, data lengths.
+        public func link() async throws -> LinkInformation {
+            try await ask {
+                $0.readLink(of: peripheral.identifier, $1)
+            } finish: {
+                $0
+            }
+        }
+
+        /// Changes the connection's parameters; returns when they hold.
+        public func update(_ parameters: ConnectionParameters) async throws {
+            try await ask {
+                $0.updateParameters(parameters, of: peripheral.identifier, $1)
+            } finish: {
+                $0
+            }
+        }
+
+        /// Asks for other PHYs; the link goes on with what both sides can do.
+        public func setPHYs(transmit: PHYSet, receive: PHYSet) async throws {
+            try await ask {
+                $0.setPHYs(transmit: transmit, receive: receive, of: peripheral.identifier, $1)
+            } finish: {
+                $0
+            }
+        }
+
+        // MARK: Values
+
+        /// The values that the peripheral sends of a characteristic from now on, in order, each by itself, beside what the
+        /// delegate is told; see ``setNotifying(_:for:)``.
+        ///
+        /// - Parameters:
+        ///   - limit: how many values wait where the reader is slow.
+        ///   - missed: is called for each value that came while so many waited, and was left out.
+        public func values(
+            of characteristic: CBCharacteristic,
+            limit: Int = 1024,
+            missed: @escaping @Sendable () -> Void = {}
+        ) -> AsyncStream<CBCharacteristicValue> {
+            peripheral.values.sequence(limit: limit, where: { $0.characteristic === characteristic }, missed: missed)
+        }
+
+        /// Asks for values, or for no more; returns when the peripheral has agreed.
+        public func setNotifying(_ isNotifying: Bool, for characteristic: CBCharacteristic) async throws {
+            guard let discovered = peripheral.discovered(characteristic) else { throw Linux.notDiscovered }
+            let configuration: ClientConfiguration =
+                discovered.properties.contains(.notify) ? .notification : .indication
+            guard !discovered.properties.isDisjoint(with: [.notify, .indicate]) else {
+                throw CBATTError.described(.requestNotSupported)
+            }
+            try await ask {
+                let wanted = isNotifying ? configuration : []
+                $0.setConfiguration(wanted, of: discovered, on: peripheral.identifier, $1)
+            } finish: {
+                characteristic.content.withLock { $0.isNotifying = isNotifying }
+                return $0
+            }
+        }
+
+        /// Reads a value, whole.
+        public func read(_ characteristic: CBCharacteristic) async throws -> Data {
+            guard let discovered = peripheral.discovered(characteristic) else { throw Linux.notDiscovered }
+            return try await ask {
+                $0.read(discovered.valueHandle, of: peripheral.identifier, $1)
+            } finish: { octets in
+                characteristic.content.withLock { $0.value = Data(octets) }
+                return Data(octets)
+            }
+        }
+
+        /// Writes a value with a response, a long one in parts, up to 512 octets.
+        public func write(_ value: Data, to characteristic: CBCharacteristic) async throws {
+            guard let discovered = peripheral.discovered(characteristic) else { throw Linux.notDiscovered }
+            try await ask { _, completion in
+                peripheral.write(value, to: discovered.valueHandle, completion)
+            } finish: {
+                $0
+            }
+        }
+
+        // MARK: Discovery
+
+        /// Discovers services, of some types or, for nil, all.
+        public func discoverServices(_ types: [CBUUID]? = nil) async throws -> [CBService] {
+            let wanted = peripheral.wanted(types)
+            return try await ask {
+                $0.discoverServices(wanted, of: peripheral.identifier, $1)
+            } finish: { found in
+                peripheral.content.withLock { content in
+                    content.database.add(found, areAll: wanted == nil, of: peripheral)
+                    return content.database.services ?? []
+                }
+            }
+        }
+
+        /// Discovers the characteristics of a service, of some types or, for nil, all.
+        public func discoverCharacteristics(
+            _ types: [CBUUID]? = nil,
+            for service: CBService
+        ) async throws -> [CBCharacteristic] {
+            guard let range = peripheral.range(of: service) else { throw Linux.notDiscovered }
+            let wanted = peripheral.wanted(types)
+            return try await ask {
+                $0.discoverCharacteristics(in: range, of: peripheral.identifier, $1)
+            } finish: { found in
+                peripheral.content.withLock { $0.database.add(found, wanted: wanted, to: service) }
+                return service.characteristics ?? []
+            }
+        }
+
+        // MARK: Asking
+
+        private static var notDiscovered: any Error { CBError.described(.invalidHandle) }
+
+        /// Asks the engine; what it answers is taken on the manager's queue.
+        private func ask<Value: Sendable, Output: Sendable>(
+            _ command: (any CentralEngine, @escaping Completion<Value>) -> Void,
+            finish: @escaping @Sendable (Value) -> Output
+        ) async throws -> Output {
+            guard let engine = peripheral.engine, peripheral.state == .connected else {
+                throw CBError.described(.notConnected)
+            }
+            return try await withCheckedThrowingContinuation { continuation in
+                command(engine) { [queue = peripheral.deliveryQueue] result in
+                    queue.async { continuation.resume(with: result.map(finish).mapError(\.error)) }
+                }
+            }
+        }
+    }
+}
