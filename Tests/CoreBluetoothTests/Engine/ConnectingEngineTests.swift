@@ -88,6 +88,29 @@ struct ConnectingEngineTests {
         }
     }
 
+    @Test("A connection with a timeout fails just then, leaves nothing behind, and has no limit once it was there")
+    func limitedWait() throws {
+        try World.run(seed: 51) { world in
+            let pair = try await LampAndPhone(world)
+            let peripheral = await pair.phone.find().identifier
+            pair.lamp.engine.stopAdvertising()
+            try await world.sleep(for: .seconds(1))
+            let start = world.elapsed
+            pair.phone.engine.connect(peripheral, ConnectionRequest(timeout: .seconds(5)))
+            let failure = await pair.phone.events.next { event in
+                if case .connectionFailed(peripheral, let error) = event { error } else { nil }
+            }
+            #expect(failure == .core(.connectionTimeout) && world.elapsed - start == .seconds(5))
+            try await pair.lamp.advertise("lamp", [])
+            try await world.sleep(for: .seconds(10))
+            #expect(pair.phone.events.waiting.isEmpty)
+            pair.phone.engine.connect(peripheral, ConnectionRequest(timeout: .seconds(5)))
+            await pair.phone.connected(peripheral)
+            try await world.sleep(for: .seconds(10))
+            #expect(await pair.phoneDevice.adapter.host.linkIdentifiers().count == 1)
+        }
+    }
+
     @Test("A connection with a delay begins after it")
     func delay() throws {
         try World.run(seed: 15) { world in
