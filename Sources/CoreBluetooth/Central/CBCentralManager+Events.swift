@@ -60,8 +60,13 @@ extension CBCentralManager {
             return content.peripherals.values.compactMap(\.object)
         }
         for peripheral in peripherals {
+            let hadConnection = peripheral.state != .disconnected
             _ = peripheral.wishDisconnection()
             _ = peripheral.connectionEnded(isReconnecting: false)
+            if hadConnection {
+                let end = CBConnectionChange.Kind.disconnected(CBError.described(.notConnected), isReconnecting: false)
+                connectionChanges.send(CBConnectionChange(peripheral: peripheral, kind: end))
+            }
             if forgetsPeripherals { peripheral.content.withLock { $0.manager = nil } }
         }
     }

@@ -17,6 +17,9 @@ final class Broadcast<Element: Sendable>: Sendable {
         for (_, listener) in state.withLock({ $0.listeners }) { listener.continuation.finish() }
     }
 
+    /// How many sequences are being read.
+    var count: Int { state.withLock { $0.listeners.count } }
+
     /// What happens from now on, as far as it is wanted. Where the reader is slow, `limit` elements wait; what comes then is
     /// left out, and `missed` is called for each.
     func sequence(

@@ -78,6 +78,8 @@ extension CBCentralManager {
                     switch change.kind {
                     case .connected: return
                     case .failed(let error): throw error ?? CBError.described(.connectionFailed)
+                    // The end of an earlier connection: this one is begun after it, and may be there already.
+                    case .disconnected where [.connecting, .connected].contains(peripheral.state): continue
                     case .disconnected(let error, _): throw error ?? CBError.described(.operationCancelled)
                     }
                 }

@@ -143,7 +143,8 @@ extension CBPeripheral {
 
         private static var notDiscovered: any Error { CBError.described(.invalidHandle) }
 
-        /// Asks the engine; what it answers is taken on the manager's queue.
+        /// Asks the engine; what it answers is taken on the manager's queue, unless the connection is another one by then. The
+        /// manager is kept for so long, and with it the host.
         private func ask<Value: Sendable, Output: Sendable>(
             _ command: (any CentralEngine, @escaping Completion<Value>) -> Void,
             finish: @escaping @Sendable (Value) -> Output
@@ -151,9 +152,16 @@ extension CBPeripheral {
             guard let engine = peripheral.engine, peripheral.state == .connected else {
                 throw CBError.described(.notConnected)
             }
+            let (connection, manager) = peripheral.content.withLock { ($0.connection, $0.manager) }
             return try await withCheckedThrowingContinuation { continuation in
-                command(engine) { [queue = peripheral.deliveryQueue] result in
-                    queue.async { continuation.resume(with: result.map(finish).mapError(\.error)) }
+                command(engine) { [peripheral] result in
+                    peripheral.deliveryQueue.async {
+                        guard peripheral.content.withLock({ $0.connection }) == connection else {
+                            return continuation.resume(throwing: CBError.described(.notConnected))
+                        }
+                        continuation.resume(with: result.map(finish).mapError(\.error))
+                        withExtendedLifetime(manager) {}
+                    }
                 }
             }
         }
