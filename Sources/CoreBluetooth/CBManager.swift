@@ -29,6 +29,8 @@ open class CBManager: NSObject, @unchecked Sendable {
     /// Where the delegate is called: one call at a time, whatever queue the app gave.
     let deliveryQueue: DispatchQueue
     private let guardedState = Guarded(CBManagerState.unknown)
+    /// Told of each new state, once what belonged to the one before it is gone.
+    let states = Broadcast<CBManagerState>()
 
     init(deliveringOn queue: DispatchQueue?) {
         deliveryQueue = DispatchQueue(label: "CoreBluetooth.delivery", target: queue ?? .main)

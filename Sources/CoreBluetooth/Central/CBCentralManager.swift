@@ -23,7 +23,6 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
 
     let engine: (any CentralEngine)?
     let content: Guarded<Content>
-    let states = Broadcast<CBManagerState>()
     let discoveries = Broadcast<CBDiscovery>()
     let connectionChanges = Broadcast<CBConnectionChange>()
 

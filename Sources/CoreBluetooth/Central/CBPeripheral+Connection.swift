@@ -92,8 +92,9 @@ extension CBPeripheral {
 
     func received(_ value: [UInt8], of handle: AttributeHandle) {
         guard let characteristic = content.withLock({ $0.database.characteristics[handle] }) else { return }
-        characteristic.content.withLock { $0.value = Data(value) }
+        let value = Data(value)
+        characteristic.content.withLock { $0.value = value }
         tell { $0.peripheral(self, didUpdateValueFor: characteristic, error: nil) }
-        values.send(CBCharacteristicValue(characteristic: characteristic, value: Data(value)))
+        values.send(CBCharacteristicValue(characteristic: characteristic, value: value))
     }
 }

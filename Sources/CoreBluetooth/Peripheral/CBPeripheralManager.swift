@@ -32,7 +32,6 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
 
     let engine: (any PeripheralEngine)?
     let content: Guarded<Content>
-    let states = Broadcast<CBManagerState>()
     let centralChanges = Broadcast<CBCentralChange>()
 
     /// Makes a manager without a delegate that uses the main queue.
