@@ -39,7 +39,19 @@ let package = Package(
         .target(name: "L2CAP", dependencies: ["ByteCoding", "BluetoothTypes"], swiftSettings: codec),
         .target(name: "ATT", dependencies: ["ByteCoding", "BluetoothTypes"], swiftSettings: codec),
         .target(name: "GATT", dependencies: ["ByteCoding", "BluetoothTypes", "ATT"], swiftSettings: codec),
+        .target(name: "SMP", dependencies: ["ByteCoding", "BluetoothTypes"], swiftSettings: codec),
         .target(name: "Capture", dependencies: ["ByteCoding", "BluetoothTypes"], swiftSettings: codec),
+
+        // The Security Manager's ciphers.
+        .target(
+            name: "Cryptography",
+            dependencies: [
+                "SMP",
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "CryptoExtras", package: "swift-crypto"),
+            ],
+            swiftSettings: engine
+        ),
 
         // The ways to a controller.
         .systemLibrary(name: "CBluetooth", providers: [.apt(["libbluetooth-dev"])]),
@@ -70,7 +82,7 @@ let package = Package(
         .target(
             name: "BluetoothHost",
             dependencies: [
-                "ByteCoding", "BluetoothTypes", "HCI", "L2CAP", "ATT", "GATT", "HCITransport",
+                "ByteCoding", "BluetoothTypes", "HCI", "L2CAP", "ATT", "GATT", "SMP", "Cryptography", "HCITransport",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HeapModule", package: "swift-collections"),
                 .product(name: "OrderedCollections", package: "swift-collections"),
@@ -137,6 +149,12 @@ let package = Package(
             dependencies: ["GATT", "ATT", "ByteCoding", "BluetoothTypes"],
             swiftSettings: engine
         ),
+        .testTarget(
+            name: "SMPTests",
+            dependencies: ["SMP", "Cryptography", "ByteCoding", "BluetoothTypes"],
+            swiftSettings: engine
+        ),
+        .testTarget(name: "CryptographyTests", dependencies: ["Cryptography", "SMP"], swiftSettings: engine),
         .testTarget(name: "CaptureTests", dependencies: ["Capture", "ByteCoding"], swiftSettings: engine),
         .testTarget(
             name: "HCITransportTests",

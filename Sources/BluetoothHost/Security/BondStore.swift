@@ -1,0 +1,50 @@
+import BluetoothTypes
+import GATT
+import SMP
+
+/// What outlives a host: who it is, and what it knows of those it is bonded to.
+package struct KeptSecurity: Hashable, Sendable {
+    package var identity: KeptIdentity?
+    package var bonds: [BondRecord]
+
+    package init(identity: KeptIdentity? = nil, bonds: [BondRecord] = []) {
+        self.identity = identity
+        self.bonds = bonds
+    }
+}
+
+/// Who a host is to its peers.
+package struct KeptIdentity: Hashable, Sendable {
+    /// The random static address, for controllers without a public one.
+    package var staticAddress: DeviceAddress
+    /// The Identity Resolving Key that makes its private addresses.
+    package var resolvingKey: UInt128
+
+    package init(staticAddress: DeviceAddress, resolvingKey: UInt128) {
+        self.staticAddress = staticAddress
+        self.resolvingKey = resolvingKey
+    }
+}
+
+/// A bond, and what this host's server and client remember of the peer.
+package struct BondRecord: Hashable, Sendable {
+    package var bond: Bond
+    /// As a server: what the peer has configured and which database it knows.
+    package var serverState: ServerSession.PersistentState?
+    /// As a client: the peer's database by its hash.
+    package var clientCache: DatabaseCache?
+
+    package init(bond: Bond) {
+        self.bond = bond
+    }
+}
+
+/// Keeps what outlives a host. A host reads it once and tells each change; what keeps it may gather changes.
+package protocol BondStore: Sendable {
+    /// What was kept when the store was opened.
+    func load() -> KeptSecurity
+
+    /// Keeps the whole state as it is now. `whenKept` is called, from anywhere, once it will outlive the process, or with
+    /// false where it cannot be kept.
+    func keep(_ security: KeptSecurity, whenKept: (@Sendable (Bool) -> Void)?)
+}

@@ -1,0 +1,14 @@
+import BluetoothTypes
+
+/// A server's database as a client has discovered it, good for as long as the server's Database Hash is the same
+/// (Vol 3, Part G, 2.5.2).
+public struct DatabaseCache: Hashable, Sendable {
+    /// The Database Hash; nil where the server has none, and only Service Changed tells of changes.
+    public var hash: UInt128?
+    public var services: [DiscoveredService]
+
+    public init(hash: UInt128?, services: [DiscoveredService]) {
+        self.hash = hash
+        self.services = services
+    }
+}

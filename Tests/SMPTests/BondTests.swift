@@ -1,0 +1,15 @@
+import BluetoothTypes
+import SMP
+import Testing
+
+@Suite("A bond")
+struct BondTests {
+    @Test("is worth what its key is worth, whichever side's that is")
+    func strength() {
+        let strength = KeyStrength(isAuthenticated: true, isSecureConnections: false, keySize: 16)
+        var bond = Bond(identity: DeviceAddress(0xC0_0000_0001, isRandom: true))
+        #expect(bond.strength == nil)
+        bond.peripheralKey = LongTermKey(value: 1, strength: strength)
+        #expect(bond.strength == strength)
+    }
+}
