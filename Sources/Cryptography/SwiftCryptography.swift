@@ -10,14 +10,14 @@ public struct SwiftCryptography: SecurityFunctions {
         var block = octets(plaintext)
         // A key and a block of 16 octets are what it takes, so that nothing is thrown.
         try? AES.permute(&block, key: SymmetricKey(data: octets(key)))
-        return number(block)
+        return UInt128(mostSignificantFirst: block)
     }
 
     public func authenticationCode(of message: [UInt8], key: UInt128) -> UInt128 {
         // A key of 16 octets is what it takes, so that nothing is thrown.
         guard var code = try? AES.CMAC(key: SymmetricKey(data: octets(key))) else { return 0 }
         code.update(data: message)
-        return number(code.finalize())
+        return UInt128(mostSignificantFirst: code.finalize())
     }
 
     public func publicKey(of privateKey: P256PrivateKey) -> P256PublicKey? {
@@ -41,10 +41,8 @@ public struct SwiftCryptography: SecurityFunctions {
     }
 
     private func octets(_ number: UInt128) -> [UInt8] {
-        (0..<16).map { UInt8(truncatingIfNeeded: number >> UInt128(120 - 8 * $0)) }
-    }
-
-    private func number(_ octets: some Sequence<UInt8>) -> UInt128 {
-        octets.reduce(0) { $0 << 8 | UInt128($1) }
+        var octets: [UInt8] = []
+        octets.append(mostSignificantFirst: number)
+        return octets
     }
 }

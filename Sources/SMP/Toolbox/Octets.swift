@@ -1,0 +1,33 @@
+import BluetoothTypes
+
+extension [UInt8] {
+    /// Appends the octets of a number, the most significant first.
+    ///
+    /// - Parameter count: how many of them, from the least significant on; nil for all.
+    package mutating func append(mostSignificantFirst number: some FixedWidthInteger, count: Int? = nil) {
+        for index in (0..<(count ?? number.bitWidth / 8)).reversed() {
+            append(UInt8(truncatingIfNeeded: number >> (8 * index)))
+        }
+    }
+
+    mutating func append(mostSignificantFirst number: UInt256Octets) {
+        append(contentsOf: number.octets.reversed())
+    }
+
+    /// Appends an address with its type, as 56 bits.
+    mutating func append(mostSignificantFirst address: DeviceAddress) {
+        append(address.isRandom ? 1 : 0)
+        append(mostSignificantFirst: address.value, count: 6)
+    }
+}
+
+extension UInt128 {
+    /// The number whose octets these are; those beyond 16 shift the first ones out.
+    package init(mostSignificantFirst octets: some Sequence<UInt8>) {
+        self = octets.reduce(0) { $0 << 8 | UInt128($1) }
+    }
+
+    init(leastSignificantFirst octets: [UInt8]) {
+        self.init(mostSignificantFirst: octets.reversed())
+    }
+}

@@ -1,0 +1,30 @@
+import BluetoothTypes
+
+extension Toolbox {
+    /// The random address hash function ah (Vol 3, Part H, 2.2.2).
+    ///
+    /// - Parameters:
+    ///   - irk: the Identity Resolving Key.
+    ///   - prand: 24 bits.
+    /// - Returns: 24 bits.
+    public func ah(irk: UInt128, prand: UInt32) -> UInt32 {
+        UInt32(truncatingIfNeeded: functions.encrypt(UInt128(prand & 0xFF_FFFF), key: irk)) & 0xFF_FFFF
+    }
+
+    /// Makes a resolvable private address (Vol 6, Part B, 1.3.2.2): 24 bits that begin with 0b01, and their hash.
+    public func resolvablePrivateAddress(
+        irk: UInt128,
+        random: inout some RandomNumberGenerator
+    ) -> DeviceAddress {
+        // The random part has at least one bit of either kind.
+        let part = UInt32.random(in: 1..<0x3F_FFFF, using: &random)
+        let prand = part | 0x40_0000
+        return DeviceAddress(UInt64(prand) << 24 | UInt64(ah(irk: irk, prand: prand)), isRandom: true)
+    }
+
+    /// Whether an address is resolvable and private and was made with a key (Vol 6, Part B, 1.3.2.3).
+    public func resolves(_ address: DeviceAddress, irk: UInt128) -> Bool {
+        guard address.kind == .resolvablePrivate else { return false }
+        return ah(irk: irk, prand: UInt32(truncatingIfNeeded: address.value >> 24)) == address.value & 0xFF_FFFF
+    }
+}
