@@ -206,6 +206,22 @@ let package = Package(
             dependencies: ["CoreBluetooth"],
             swiftSettings: strict + [.swiftLanguageMode(.v5)]
         ),
+        // What fuzzing runs, and what it has found once, run again; `make fuzz` builds the rest.
+        .target(
+            name: "FuzzTargets",
+            dependencies: [
+                "ByteCoding", "BluetoothTypes", "HCI", "L2CAP", "ATT", "GATT", "SMP", "Cryptography", "BluetoothHost",
+                "BLE", "BluetoothTesting", "Capture",
+            ],
+            path: "Tests/Fuzz/Targets",
+            swiftSettings: engine
+        ),
+        .testTarget(
+            name: "FuzzTests",
+            dependencies: ["FuzzTargets", "ByteCoding"],
+            path: "Tests/Fuzz/Tests",
+            swiftSettings: engine
+        ),
         .testTarget(
             name: "ReplayTests",
             dependencies: ["Capture", "HCI", "L2CAP", "ATT", "ByteCoding", "BluetoothTypes"],
@@ -228,3 +244,16 @@ let package = Package(
         ),
     ]
 )
+
+// libFuzzer comes with the sanitizer only: `make fuzz` sets both.
+if ProcessInfo.processInfo.environment["SWIFT_BLE_FUZZ"] != nil {
+    package.targets += [
+        .target(name: "CFuzzer", path: "Tests/Fuzz/CFuzzer"),
+        .executableTarget(
+            name: "fuzz",
+            dependencies: ["CFuzzer", "FuzzTargets", "ByteCoding", "HCI", "L2CAP", "Capture"],
+            path: "Tests/Fuzz/Driver",
+            swiftSettings: engine
+        ),
+    ]
+}

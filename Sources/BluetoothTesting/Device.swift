@@ -179,6 +179,11 @@ public final class Device: @unchecked Sendable {
         }
     }
 
+    /// Hands the host a packet, with its H4 indicator, that its controller never sent.
+    package func inject(_ packet: RawSpan) {
+        emit(packet)
+    }
+
     private func emit(_ packet: RawSpan) {
         guard let transport else { return }
         record(packet, .controllerToHost)

@@ -1,0 +1,31 @@
+import CFuzzer
+import FuzzTargets
+
+/// The target that this process fuzzes; set once, before the first input.
+nonisolated(unsafe) private var current = FuzzTarget.event
+
+/// Hands the target to libFuzzer, which calls back with inputs until it has had enough; its status.
+func fuzz(_ target: FuzzTarget, _ arguments: ArraySlice<String>) -> Int32 {
+    current = target
+    var list: [UnsafeMutablePointer<CChar>?] = (["fuzz"] + arguments).map { strdup($0) } + [nil]
+    var count = Int32(list.count - 1)
+    return list.withUnsafeMutableBufferPointer { list in
+        var base = list.baseAddress
+        return LLVMFuzzerRunDriver(&count, &base) { octets, count in
+            current.run(Array(UnsafeBufferPointer(start: octets, count: count)))
+            return 0
+        }
+    }
+}
+
+/// libFuzzer asks this for a new input; targets that take packets get whole packets changed.
+@_cdecl("LLVMFuzzerCustomMutator")
+func mutate(_ octets: UnsafeMutablePointer<UInt8>, _ count: Int, _ limit: Int, _ seed: UInt32) -> Int {
+    guard current.takesScripts, seed % 4 != 0 else { return LLVMFuzzerMutate(octets, count, limit) }
+    var mutation = ScriptMutation(seed: UInt64(seed))
+    let script = mutation.mutate(Script(Array(UnsafeBufferPointer(start: octets, count: count))))
+    let result = script.octets
+    guard !result.isEmpty, result.count <= limit else { return LLVMFuzzerMutate(octets, count, limit) }
+    for (index, octet) in result.enumerated() { octets[index] = octet }
+    return result.count
+}

@@ -1,0 +1,59 @@
+import BluetoothTypes
+import ByteCoding
+import HCI
+import L2CAP
+
+/// Walks all that an event carries.
+func fuzzEvent(_ input: [UInt8]) {
+    guard let event = try? Event(decoding: input.rawSpan) else { return }
+    switch event {
+    case .leAdvertisingReport(let event):
+        var reports = event.reports
+        while let report = try? reports.next() { walk(report.data) }
+    case .leExtendedAdvertisingReport(let event):
+        var reports = event.reports
+        while let report = try? reports.next() { walk(report.data) }
+    case .leDirectedAdvertisingReport(let event):
+        var reports = event.reports
+        while reports.next() != nil {}
+    case .numberOfCompletedPackets(let event):
+        var completions = event.completions
+        while completions.next() != nil {}
+    default: break
+    }
+}
+
+private func walk(_ data: RawSpan) {
+    var structures = ADStructureIterator(data)
+    while let structure = try? structures.next() {
+        var uuids = structure.uuids
+        while uuids.next() != nil {}
+    }
+}
+
+/// Puts the packets of a script together, each an ACL packet as the controller hands it up.
+func fuzzACL(_ input: [UInt8]) {
+    var reassembler = Reassembler()
+    for packet in Script(input).packets {
+        guard let packet = try? ACLPacket(decoding: packet.octets.rawSpan) else { continue }
+        let isStart = packet.header.packetBoundaryFlag != .continuing
+        _ = reassembler.receive(packet.payload, isStart: isStart) { frame in
+            require(frame.payload.byteCount <= reassemblerLimit, "a frame longer than may be put together")
+        }
+    }
+}
+
+private let reassemblerLimit = Reassembler.defaultMaximumPayloadLength
+
+func fuzzAdvertising(_ input: [UInt8]) {
+    let data = AdvertisingData(decoding: input)
+    walk(input.rawSpan)
+    _ = data.localName
+    _ = data.serviceUUIDs
+    _ = data.solicitedServiceUUIDs
+    _ = data.serviceData
+    _ = data.manufacturerData
+    _ = data.txPower
+    _ = data.flags
+    _ = data.appearance
+}

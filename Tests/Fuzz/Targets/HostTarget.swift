@@ -1,0 +1,78 @@
+import BLE
+import BluetoothHost
+import BluetoothTesting
+import BluetoothTypes
+import ByteCoding
+import GATT
+import HCI
+
+/// A host in a world of its own, linked to a peripheral and to a central, while its controller also says what a script makes
+/// it say. What it says may be of other links, of these, or nonsense.
+enum HostFuzzing {
+    /// - Parameter script: each packet is one of the controller's, with its H4 indicator; the choice may make it one of the
+    ///   link's, and the delay, in units of 10 ms, lets the world go on before it.
+    static func run(_ script: Script) {
+        let world = World(seed: 1)
+        defer { world.close() }
+        do {
+            try world.run(limit: .seconds(3600)) {
+                let lamp = try await world.peripheral("lamp", services: [service])
+                let device = world.device("host")
+                let adapter = try await device.openAdapter { $0.scanSilenceTimeout = nil }
+                _ = try await adapter.peripheral.publish([definition])
+                _ = try await adapter.peripheral.startAdvertising(AdvertisementConfiguration())
+                let scan = adapter.central.scan()
+                let peer = try await adapter.central.connect(to: lamp.address)
+                let phone = try await world.device("phone").openAdapter()
+                _ = try? await phone.central.connect(to: device.address)
+                let work = Task(executorPreference: world.taskExecutor) {
+                    while !Task.isCancelled, await peer.isConnected {
+                        _ = try? await peer.discoverAll()
+                        for handle in UInt16(1)...20 { _ = try? await peer.read(AttributeHandle(rawValue: handle)) }
+                    }
+                }
+                for packet in script.packets {
+                    if packet.delay > 0 { try await world.sleep(for: .milliseconds(Int(packet.delay) * 10)) }
+                    device.inject(addressed(packet).rawSpan)
+                    let contradiction = await adapter.host.contradiction()
+                    require(contradiction == nil, contradiction ?? "")
+                }
+                work.cancel()
+                _ = await work.value
+                _ = scan
+                await adapter.close()
+                let held = await adapter.host.inspect()
+                require(held.isEmpty, "a closed host holds \(held)")
+            }
+        } catch {
+            // The host may lose its controller for good; it may not wait for ever.
+            require(!(error is UnfinishedRun), "\(error)")
+        }
+    }
+
+    /// The packet, for one of the host's own links where its choice says so.
+    private static func addressed(_ packet: Script.Packet) -> [UInt8] {
+        var octets = packet.octets
+        guard packet.choice & 1 != 0, octets.count > 2, octets[0] == PacketType.acl.rawValue else { return octets }
+        octets[1] = packet.choice >> 1 & 3
+        octets[2] &= 0xF0
+        return octets
+    }
+
+    private static let service = ScriptedService(
+        "FFE0",
+        [ScriptedCharacteristic("FFE1", properties: [.read, .write, .notify], value: [1, 2, 3])]
+    )
+
+    private static let definition = ServiceDefinition(
+        uuid: "FFF0",
+        characteristics: [
+            CharacteristicDefinition(
+                uuid: "FFF1",
+                properties: [.read, .write, .notify],
+                permissions: [.read, .write],
+                value: .stored([1])
+            )
+        ]
+    )
+}

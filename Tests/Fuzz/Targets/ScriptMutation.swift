@@ -1,0 +1,60 @@
+/// Changes scripts by whole packets: swaps, repeats, leaves out, cuts and delays them, and changes their fields.
+package struct ScriptMutation {
+    private var state: UInt64
+
+    package init(seed: UInt64) {
+        state = seed &* 0x9E37_79B9_7F4A_7C15 | 1
+    }
+
+    package mutating func mutate(_ script: Script) -> Script {
+        var packets = script.packets
+        for _ in 0...number(below: 3) { change(&packets) }
+        return Script(Array(packets.prefix(Script.limit)))
+    }
+
+    private mutating func change(_ packets: inout [Script.Packet]) {
+        guard !packets.isEmpty else { return packets.append(.init(octets: [])) }
+        let index = number(below: packets.count)
+        switch number(below: 9) {
+        case 0: packets.swapAt(index, number(below: packets.count))
+        case 1: packets.insert(packets[index], at: number(below: packets.count + 1))
+        case 2 where packets.count > 1: packets.remove(at: index)
+        case 3: packets[index].octets.removeLast(number(below: packets[index].octets.count + 1))
+        case 4: packets[index].delay = UInt8(number(below: 256))
+        case 5: packets[index].choice = UInt8(number(below: 256))
+        case 6 where !packets[index].octets.isEmpty:
+            packets[index].octets[number(below: packets[index].octets.count)] = interesting()
+        case 7: packets[index].octets.append(contentsOf: (0...number(below: 8)).map { _ in interesting() })
+        default: splice(&packets, index)
+        }
+    }
+
+    /// Puts the end of another packet behind the beginning of this one.
+    private mutating func splice(_ packets: inout [Script.Packet], _ index: Int) {
+        let other = packets[number(below: packets.count)].octets
+        let kept = packets[index].octets.prefix(number(below: packets[index].octets.count + 1))
+        packets[index].octets = Array(kept + other.suffix(number(below: other.count + 1)))
+    }
+
+    /// Any octet, but the ones at the ends of ranges more often than others.
+    private mutating func interesting() -> UInt8 {
+        number(below: 2) == 0 ? [0, 1, 0x7F, 0x80, 0xFE, 0xFF][number(below: 6)] : UInt8(number(below: 256))
+    }
+
+    private mutating func number(below limit: Int) -> Int {
+        state ^= state << 13
+        state ^= state >> 7
+        state ^= state << 17
+        return Int(state % UInt64(limit))
+    }
+}
+
+extension FuzzTarget {
+    /// Whether inputs are read as a ``Script``.
+    package var takesScripts: Bool {
+        switch self {
+        case .event, .advertising: false
+        case .acl, .signaling, .server, .client, .security, .host: true
+        }
+    }
+}

@@ -1,0 +1,119 @@
+import BluetoothTypes
+import ByteCoding
+import Cryptography
+import SMP
+
+/// Two ends of a pairing, between which the packets of a script come: an odd choice goes to the central, an even one to the
+/// peripheral; what both say to each other is delivered too, unless the choice says that it is lost.
+func fuzzSecurity(_ input: [UInt8]) {
+    let one = DeviceAddress(0xC0_0000_0000_01, isRandom: true)
+    let other = DeviceAddress(0xC0_0000_0000_02, isRandom: true)
+    var meeting = FuzzedMeeting(
+        central: SecurityChannel(
+            role: .central,
+            ownAddress: one,
+            peerAddress: other,
+            identity: LocalIdentity(address: one, resolvingKey: 1),
+            functions: SwiftCryptography()
+        ),
+        peripheral: SecurityChannel(
+            role: .peripheral,
+            ownAddress: other,
+            peerAddress: one,
+            identity: LocalIdentity(address: other, resolvingKey: 2),
+            functions: SwiftCryptography()
+        )
+    )
+    meeting.run(Script(input).packets)
+}
+
+private struct FuzzedMeeting {
+    var central: SecurityChannel<SwiftCryptography>
+    var peripheral: SecurityChannel<SwiftCryptography>
+    var random = SeededNumbers()
+    var now = Instant(nanoseconds: 0)
+    /// What is on its way: to the central or not, and the octets.
+    var underWay: [(toCentral: Bool, octets: [UInt8])] = []
+
+    mutating func run(_ packets: [Script.Packet]) {
+        for packet in packets {
+            now = now + .milliseconds(Int(packet.delay) * 200)
+            take(central.advance(to: now), ofCentral: true)
+            take(peripheral.advance(to: now), ofCentral: false)
+            let isForCentral = packet.choice & 1 != 0
+            switch packet.choice >> 1 & 7 {
+            case 0: take(central.start(at: now, random: &random), ofCentral: true)
+            case 1: take(peripheral.start(at: now, random: &random), ofCentral: false)
+            case 2 where !underWay.isEmpty: underWay.removeFirst()
+            case 3: configure(packet)
+            case 4: answer(packet, ofCentral: isForCentral)
+            default: deliver(packet.octets, toCentral: isForCentral)
+            }
+            for _ in 0..<Int(packet.choice >> 4) where !underWay.isEmpty {
+                let next = underWay.removeFirst()
+                deliver(next.octets, toCentral: next.toCentral)
+            }
+            if underWay.count > 64 { underWay.removeFirst(32) }
+        }
+    }
+
+    private mutating func configure(_ packet: Script.Packet) {
+        var parameters = PairingParameters()
+        parameters.ioCapability = IOCapability(rawValue: (packet.octets.first ?? 0) % 5) ?? .noInputNoOutput
+        parameters.requiresAuthentication = (packet.octets.dropFirst().first ?? 0) & 1 != 0
+        parameters.minimumKeySize = 7
+        if !central.isPairing, packet.choice & 1 != 0 { central.parameters = parameters }
+        if !peripheral.isPairing, packet.choice & 1 == 0 { peripheral.parameters = parameters }
+    }
+
+    private mutating func deliver(_ octets: [UInt8], toCentral: Bool) {
+        if toCentral {
+            take(central.receive(octets.rawSpan, at: now, random: &random), ofCentral: true)
+        } else {
+            take(peripheral.receive(octets.rawSpan, at: now, random: &random), ofCentral: false)
+        }
+    }
+
+    private mutating func answer(_ packet: Script.Packet, ofCentral: Bool) {
+        let answer: PairingAnswer =
+            switch packet.octets.first ?? 0 {
+            case 0: .refuse
+            case 1: .passkey(UInt32(packet.octets.last ?? 0))
+            default: .accept
+            }
+        if ofCentral {
+            take(central.answer(answer, at: now, random: &random), ofCentral: true)
+        } else {
+            take(peripheral.answer(answer, at: now, random: &random), ofCentral: false)
+        }
+    }
+
+    private mutating func take(_ steps: [PairingStep], ofCentral: Bool) {
+        for step in steps {
+            switch step {
+            case .send(let octets):
+                require(octets.count <= 65, "a PDU of \(octets.count) octets")
+                underWay.append((!ofCentral, octets))
+            case .encrypt(let key): encrypted(key.strength)
+            case .completed(let outcome):
+                require(outcome.strength.keySize >= 7, "a key of \(outcome.strength.keySize) octets")
+            default: break
+            }
+        }
+    }
+
+    private mutating func encrypted(_ strength: KeyStrength) {
+        take(central.encryptionChanged(to: strength, at: now, random: &random), ofCentral: true)
+        take(peripheral.encryptionChanged(to: strength, at: now, random: &random), ofCentral: false)
+    }
+}
+
+/// Numbers that are the same in each run.
+struct SeededNumbers: RandomNumberGenerator {
+    private var state: UInt64 = 1
+
+    mutating func next() -> UInt64 {
+        state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+        return state ^ state >> 29
+    }
+}

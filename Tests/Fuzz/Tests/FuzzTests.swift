@@ -1,0 +1,44 @@
+import ByteCoding
+import Foundation
+import FuzzTargets
+import Testing
+
+/// What fuzzing has found once: a file for each input, in a folder for each target.
+private enum Found {
+    static let folder = URL(fileURLWithPath: #filePath).resolvingSymlinksInPath()
+        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+        .appendingPathComponent("Fixtures/fuzz")
+
+    static func inputs(of target: FuzzTarget) throws -> [[UInt8]] {
+        let folder = folder.appendingPathComponent(target.rawValue)
+        guard FileManager.default.fileExists(atPath: folder.path) else { return [] }
+        return try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
+            .sorted { $0.path < $1.path }.map { [UInt8](try Data(contentsOf: $0)) }
+    }
+}
+
+@Suite("Fuzzing")
+struct FuzzTests {
+    @Test("What was found once does no harm any more", arguments: FuzzTarget.allCases)
+    func found(target: FuzzTarget) throws {
+        for input in try Found.inputs(of: target) { target.run(input) }
+    }
+
+    @Test("Random octets do no harm", arguments: FuzzTarget.allCases)
+    func random(target: FuzzTarget) {
+        var numbers = SystemRandomNumberGenerator()
+        for _ in 0..<(target == .host ? 2 : 200) {
+            let length = Int.random(in: 0...400, using: &numbers)
+            target.run((0..<length).map { _ in UInt8.random(in: 0...255, using: &numbers) })
+        }
+    }
+
+    @Test("A script is read as it was written")
+    func script() {
+        let script = Script([.init(choice: 1, delay: 2, octets: [3, 4]), .init(octets: [])])
+        #expect(script.octets == [2, 0, 1, 2, 3, 4, 0, 0, 0, 0])
+        #expect(Script(script.octets) == script)
+        #expect(Script([0xFF, 0xFF, 5, 6, 7]) == Script([.init(choice: 5, delay: 6, octets: [7])]))
+        #expect(Script([1, 2, 3]) == Script([Script.Packet]()))
+    }
+}
