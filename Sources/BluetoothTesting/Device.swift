@@ -190,7 +190,7 @@ public final class Device: @unchecked Sendable {
         transport.deliver(packet)
     }
 
-    private func record(_ packet: RawSpan, _ direction: BTSnoopRecord.Direction) {
+    private func record(_ packet: RawSpan, _ direction: CaptureDirection) {
         recorded?.append(packet, direction: direction, microsecondsSince1970: world.microsecondsSince1970)
     }
 }

@@ -13,7 +13,7 @@ struct MemoryCapture {
         bytes = PacketBuffer.bytes { BTSnoopHeader(dataLink: .hciUART).encode(into: &$0) }
     }
 
-    mutating func append(_ packet: RawSpan, direction: BTSnoopRecord.Direction, microsecondsSince1970: Int64) {
+    mutating func append(_ packet: RawSpan, direction: CaptureDirection, microsecondsSince1970: Int64) {
         let type = packet[checked: 0].flatMap(PacketType.init(rawValue:))
         record.reset()
         BTSnoopRecord(

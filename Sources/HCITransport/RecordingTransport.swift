@@ -9,8 +9,8 @@ public final class RecordingTransport: Transport, @unchecked Sendable {
     private let base: any Transport
     private let file: CaptureFile
     /// Which way goes what the base receives, and what it sends.
-    private let inbound: BTSnoopRecord.Direction
-    private let outbound: BTSnoopRecord.Direction
+    private let inbound: CaptureDirection
+    private let outbound: CaptureDirection
 
     /// - Parameter isControllersEnd: the base leads to a host, not to a controller.
     public init(_ base: any Transport, file: CaptureFile, isControllersEnd: Bool = false) {
@@ -75,7 +75,7 @@ public final class CaptureFile: @unchecked Sendable {
     }
 
     /// Appends a packet with its H4 indicator. Called on the transport's loop only.
-    public func append(_ packet: RawSpan, direction: BTSnoopRecord.Direction) {
+    public func append(_ packet: RawSpan, direction: CaptureDirection) {
         guard failure == nil else { return }
         let type = packet[checked: 0].flatMap(PacketType.init(rawValue:))
         BTSnoopRecord(

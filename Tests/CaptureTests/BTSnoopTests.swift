@@ -24,9 +24,11 @@ private struct Reading: Equatable {
 }
 
 private func read(_ bytes: [UInt8]) throws(PacketDecodingError) -> [Reading] {
-    var reader = try BTSnoopReader(bytes.rawSpan)
+    var reader = ByteReader(bytes.rawSpan)
+    _ = try BTSnoopHeader(decoding: reader.readBytes(count: BTSnoopHeader.length))
     var readings: [Reading] = []
-    while let record = try reader.next() {
+    while !reader.isAtEnd {
+        let record = try BTSnoopRecord(decoding: &reader)
         readings.append(
             Reading(
                 packet: [UInt8](copying: record.packet),
@@ -53,10 +55,10 @@ struct BTSnoopTests {
 
     @Test("is written as it was read")
     func isWritten() throws {
-        var reader = try BTSnoopReader(file.rawSpan)
+        var reader = ByteReader(file.rawSpan)
         var buffer = PacketBuffer()
-        reader.header.encode(into: &buffer)
-        while let record = try reader.next() { record.encode(into: &buffer) }
+        try BTSnoopHeader(decoding: reader.readBytes(count: BTSnoopHeader.length)).encode(into: &buffer)
+        while !reader.isAtEnd { try BTSnoopRecord(decoding: &reader).encode(into: &buffer) }
         #expect([UInt8](copying: buffer.bytes) == file)
     }
 
@@ -82,16 +84,6 @@ struct BTSnoopTests {
             #expect(try read(bytes).count == (length == offsetOfFirst ? 0 : 1))
         } else {
             #expect(throws: PacketDecodingError.self) { try read(bytes) }
-        }
-    }
-
-    @Test("that ends in the middle of a record still gives those before")
-    func isKilled() throws {
-        var reader = try BTSnoopReader(Array(file.dropLast()).rawSpan)
-        let isFirstWhole = try reader.next() != nil
-        #expect(isFirstWhole)
-        #expect(throws: PacketDecodingError.truncated(needed: 7, available: 6)) {
-            while try reader.next() != nil {}
         }
     }
 
@@ -130,76 +122,5 @@ struct BTSnoopTests {
         var bytes = file
         bytes[offsetOfFirst + 4 + offset] = 0x05
         #expect(throws: PacketDecodingError.self) { try read(bytes) }
-    }
-}
-
-@Suite("What a btsnoop record holds")
-struct BTSnoopContentTests {
-    struct Case: CustomTestStringConvertible {
-        var dataLink: BTSnoopHeader.DataLink
-        var flags: UInt32
-        var packet: [UInt8]
-        var expected: String
-
-        var testDescription: String { "\(dataLink.rawValue) \(flags) \(packet): \(expected)" }
-    }
-
-    @Test(
-        "depends on the data link",
-        arguments: [
-            Case(dataLink: .hciUART, flags: 2, packet: [1, 9], expected: "command hostToController [9]"),
-            Case(dataLink: .hciUART, flags: 0, packet: [2, 9], expected: "acl hostToController [9]"),
-            Case(dataLink: .hciUART, flags: 1, packet: [3, 9], expected: "synchronous controllerToHost [9]"),
-            Case(dataLink: .hciUART, flags: 3, packet: [4, 9], expected: "event controllerToHost [9]"),
-            Case(dataLink: .hciUART, flags: 1, packet: [5], expected: "iso controllerToHost []"),
-            Case(dataLink: .hciUART, flags: 1, packet: [6, 9], expected: "error"),
-            Case(dataLink: .hciUART, flags: 1, packet: [], expected: "error"),
-            Case(dataLink: .hciUnencapsulated, flags: 2, packet: [9], expected: "command hostToController [9]"),
-            Case(dataLink: .hciUnencapsulated, flags: 3, packet: [9], expected: "event controllerToHost [9]"),
-            Case(dataLink: .hciUnencapsulated, flags: 0, packet: [9], expected: "acl hostToController [9]"),
-            Case(dataLink: .hciUnencapsulated, flags: 1, packet: [9], expected: "acl controllerToHost [9]"),
-            Case(dataLink: .linuxMonitor, flags: 0x0001_0000, packet: [9], expected: "note 0 [9]"),
-            Case(dataLink: .linuxMonitor, flags: 0x0001_0002, packet: [9], expected: "command hostToController [9]"),
-            Case(dataLink: .linuxMonitor, flags: 0x0001_0003, packet: [9], expected: "event controllerToHost [9]"),
-            Case(dataLink: .linuxMonitor, flags: 0x0001_0004, packet: [9], expected: "acl hostToController [9]"),
-            Case(dataLink: .linuxMonitor, flags: 0x0001_0005, packet: [9], expected: "acl controllerToHost [9]"),
-            Case(
-                dataLink: .linuxMonitor,
-                flags: 0x0001_0006,
-                packet: [9],
-                expected: "synchronous hostToController [9]"
-            ),
-            Case(
-                dataLink: .linuxMonitor,
-                flags: 0x0001_0007,
-                packet: [9],
-                expected: "synchronous controllerToHost [9]"
-            ),
-            Case(dataLink: .linuxMonitor, flags: 0x0001_0012, packet: [9], expected: "iso hostToController [9]"),
-            Case(dataLink: .linuxMonitor, flags: 0x0001_0013, packet: [9], expected: "iso controllerToHost [9]"),
-            Case(dataLink: .linuxMonitor, flags: 0x0001_000C, packet: [9], expected: "note 12 [9]"),
-            Case(dataLink: .init(rawValue: 1003), flags: 0, packet: [9], expected: "error"),
-        ]
-    )
-    func content(of sample: Case) {
-        var record = BTSnoopRecord(
-            packet: sample.packet.rawSpan,
-            direction: .hostToController,
-            isCommandOrEvent: false,
-            microsecondsSince1970: 0
-        )
-        record.flags = sample.flags
-        let adapter: UInt16 = sample.dataLink == .linuxMonitor ? 1 : 0
-        #expect(record.adapterIndex(in: sample.dataLink) == adapter)
-        let found: String
-        do throws(PacketDecodingError) {
-            switch try record.content(in: sample.dataLink) {
-            case .packet(let kind, let direction, let bytes): found = "\(kind) \(direction) \([UInt8](copying: bytes))"
-            case .note(let number, let bytes): found = "note \(number) \([UInt8](copying: bytes))"
-            }
-        } catch {
-            found = "error"
-        }
-        #expect(found == sample.expected)
     }
 }

@@ -37,19 +37,18 @@ struct RecordingTransportTests {
         #expect(await host.next(2) == [.packet(Sample.commandComplete), .packet(Sample.acl)])
 
         let bytes = contents(path)
-        var reader = try BTSnoopReader(bytes.rawSpan)
-        #expect(reader.header.dataLink == .hciUART)
+        var reader = ByteReader(bytes.rawSpan)
+        let header = try BTSnoopHeader(decoding: reader.readBytes(count: BTSnoopHeader.length))
+        #expect(header.dataLink == .hciUART)
         let expected: [([UInt8], UInt32)] = [(Sample.reset, 2), (Sample.commandComplete, 3), (Sample.acl, 1)]
         for (packet, flags) in expected {
-            guard let record = try reader.next() else {
-                Issue.record("the capture is too short")
-                return
-            }
+            let record = try BTSnoopRecord(decoding: &reader)
             #expect([UInt8](copying: record.packet) == packet)
             #expect(record.flags == flags)
             #expect(record.microsecondsSince1970 == 1_700_000_000_000_001)
         }
-        #expect(reader.position == bytes.count)
+        let isAtEnd = reader.isAtEnd
+        #expect(isAtEnd)
         #expect(file.failure == nil)
     }
 

@@ -60,7 +60,7 @@ private struct Trace {
     private(set) var violations = 0
     private var reassemblers = [Reassembler(), Reassembler()]
 
-    mutating func receive(_ packet: RawSpan, from direction: BTSnoopRecord.Direction) throws {
+    mutating func receive(_ packet: RawSpan, from direction: CaptureDirection) throws {
         let payload = packet.extracting(droppingFirst: 1)
         switch packet[checked: 0].flatMap(PacketType.init(rawValue:)) {
         case .command:
@@ -71,7 +71,7 @@ private struct Trace {
         case .acl:
             let packet = try ACLPacket(decoding: payload)
             var encoded: [(pdu: [UInt8], isSame: Bool)] = []
-            let outcome = reassemblers[Int(direction.rawValue)].receive(
+            let outcome = reassemblers[direction == .hostToController ? 0 : 1].receive(
                 packet.payload,
                 isStart: packet.header.packetBoundaryFlag != .continuing
             ) { frame in

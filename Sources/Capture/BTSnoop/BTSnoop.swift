@@ -12,6 +12,10 @@ public struct BTSnoopHeader: Hashable, Sendable {
         public static let hciUnencapsulated = DataLink(rawValue: 1001)
         /// HCI packets with their H4 indicator.
         public static let hciUART = DataLink(rawValue: 1002)
+        /// Packets of the BlueCore Serial Protocol; not read.
+        public static let hciBCSP = DataLink(rawValue: 1003)
+        /// Packets of the three-wire UART transport (Vol 4, Part D); not read.
+        public static let hciThreeWireUART = DataLink(rawValue: 1004)
         /// What Linux's monitor channel gives: flags hold adapter and opcode.
         public static let linuxMonitor = DataLink(rawValue: 2001)
     }
@@ -21,6 +25,11 @@ public struct BTSnoopHeader: Hashable, Sendable {
     private static let identification: UInt64 = 0x6274_736E_6F6F_7000
 
     public var dataLink: DataLink
+
+    static func isAtStart(of bytes: RawSpan) -> Bool {
+        var reader = ByteReader(bytes)
+        return (try? reader.readUInt64().byteSwapped) == identification
+    }
 
     public init(dataLink: DataLink) {
         self.dataLink = dataLink
@@ -46,15 +55,8 @@ public struct BTSnoopHeader: Hashable, Sendable {
 
 /// One packet of a btsnoop file.
 public struct BTSnoopRecord: ~Escapable {
-    public enum Direction: UInt32, Sendable {
-        case hostToController = 0
-        case controllerToHost = 1
-    }
-
     /// Octets before the packet's own.
     public static let headerLength = 24
-    /// Longer than any record of a sound file: the longest HCI packet and its indicator.
-    public static let maximumPacketLength = 1 + 4 + 0xFFFF
     /// 1970-01-01 in microseconds since the year 0, from which the format counts.
     private static let epoch: Int64 = 0x00DC_DDB3_0F2F_8000
 
@@ -66,15 +68,15 @@ public struct BTSnoopRecord: ~Escapable {
     public var microsecondsSince1970: Int64
 
     @_lifetime(copy packet)
-    public init(packet: RawSpan, direction: Direction, isCommandOrEvent: Bool, microsecondsSince1970: Int64) {
+    public init(packet: RawSpan, direction: CaptureDirection, isCommandOrEvent: Bool, microsecondsSince1970: Int64) {
         self.packet = packet
         originalLength = UInt32(truncatingIfNeeded: packet.byteCount)
-        flags = direction.rawValue | (isCommandOrEvent ? 2 : 0)
+        flags = (direction == .hostToController ? 0 : 1) | (isCommandOrEvent ? 2 : 0)
         cumulativeDrops = 0
         self.microsecondsSince1970 = microsecondsSince1970
     }
 
-    public var direction: Direction { flags & 1 == 0 ? .hostToController : .controllerToHost }
+    public var direction: CaptureDirection { flags & 1 == 0 ? .hostToController : .controllerToHost }
 
     public var isCommandOrEvent: Bool { flags & 2 != 0 }
 
@@ -87,7 +89,7 @@ public struct BTSnoopRecord: ~Escapable {
         cumulativeDrops = try reader.readUInt32().byteSwapped
         let timestamp = Int64(bitPattern: try reader.readUInt64().byteSwapped)
         microsecondsSince1970 = timestamp &- BTSnoopRecord.epoch
-        guard includedLength <= BTSnoopRecord.maximumPacketLength, includedLength <= originalLength else {
+        guard includedLength <= CaptureReader.maximumPacketLength, includedLength <= originalLength else {
             throw .invalidLength(Int(includedLength), field: "btsnoop included length")
         }
         packet = try reader.readBytes(count: Int(includedLength))

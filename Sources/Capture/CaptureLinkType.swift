@@ -1,0 +1,85 @@
+import ByteCoding
+
+/// How packets lie in the records of a pcap or pcapng file, as the registry of link-layer header types numbers them.
+public struct CaptureLinkType: RawRepresentable, Hashable, Sendable {
+    public let rawValue: UInt16
+
+    public init(rawValue: UInt16) { self.rawValue = rawValue }
+
+    /// HCI packets with their H4 indicator; nothing says which way data went, but for pcapng's flags.
+    public static let hciH4 = CaptureLinkType(rawValue: 187)
+    /// HCI packets with their H4 indicator, behind four octets that say which way they went.
+    public static let hciH4WithDirection = CaptureLinkType(rawValue: 201)
+    /// What Linux's monitor channel gives: adapter and opcode, then the packet.
+    public static let linuxMonitor = CaptureLinkType(rawValue: 254)
+
+    /// Whether records of this type can be read.
+    public var isSupported: Bool {
+        switch self {
+        case .hciH4, .hciH4WithDirection, .linuxMonitor: true
+        default: false
+        }
+    }
+
+    /// What `packet` is, where its own octets start after the headers, and the adapter where they name it.
+    ///
+    /// - Parameter direction: which way it went, where the record's header says so.
+    func parse(_ packet: RawSpan, direction: CaptureDirection?) -> LinkContent {
+        do throws(PacketDecodingError) {
+            var reader = ByteReader(packet)
+            var direction = direction
+            switch self {
+            case .hciH4: break
+            case .hciH4WithDirection:
+                let number = try reader.readUInt32().byteSwapped
+                direction = number & 1 == 0 ? .hostToController : .controllerToHost
+            case .linuxMonitor:
+                let adapter = try reader.readUInt16().byteSwapped
+                let opcode = MonitorOpcode(rawValue: try reader.readUInt16().byteSwapped)
+                return LinkContent(meaning: opcode.meaning, headerLength: reader.position, adapterIndex: adapter)
+            default: return LinkContent(meaning: .note(.otherNetwork(self)), headerLength: 0)
+            }
+            let kind = try CapturedPacketKind(indicator: reader.readUInt8())
+            return LinkContent(
+                meaning: .packet(kind, direction ?? kind.onlyDirection),
+                headerLength: reader.position
+            )
+        } catch {
+            return LinkContent(meaning: .malformed(error, direction), headerLength: 0)
+        }
+    }
+}
+
+/// What a record's packet is, by its link type.
+struct LinkContent {
+    var meaning: RecordLayout.Meaning
+    /// Octets before the packet's own.
+    var headerLength: Int
+    var adapterIndex: UInt16?
+}
+
+extension CapturedPacketKind {
+    init(indicator: UInt8) throws(PacketDecodingError) {
+        guard let kind = CapturedPacketKind(rawValue: indicator) else {
+            throw .invalidValue(UInt64(indicator), field: "HCI packet indicator")
+        }
+        self = kind
+    }
+}
+
+extension CaptureLinkType: CustomStringConvertible {
+    public var description: String {
+        switch self {
+        case .hciH4: "HCI H4"
+        case .hciH4WithDirection: "HCI H4 with direction"
+        case .linuxMonitor: "Linux's Bluetooth monitor"
+        case CaptureLinkType(rawValue: 1): "Ethernet"
+        case CaptureLinkType(rawValue: 127), CaptureLinkType(rawValue: 105): "IEEE 802.11"
+        case CaptureLinkType(rawValue: 189), CaptureLinkType(rawValue: 220): "USB"
+        case CaptureLinkType(rawValue: 251), CaptureLinkType(rawValue: 256): "Bluetooth LE's link layer"
+        case CaptureLinkType(rawValue: 255): "Bluetooth BR/EDR's baseband"
+        case CaptureLinkType(rawValue: 272): "a Nordic sniffer for Bluetooth LE"
+        default: "link type \(rawValue)"
+        }
+    }
+}
