@@ -25,6 +25,8 @@ public enum BLEError: Error, Hashable, Sendable {
     case notFound(String)
     /// An L2CAP channel could not be opened or used, or has ended.
     case channel(ChannelError)
+    /// A link could not be made as secure as it has to be.
+    case security(SecurityError)
     /// The controller or the characteristic cannot do it.
     case notSupported(String)
     case invalidArgument(String)
@@ -44,6 +46,7 @@ extension BLEError: CustomStringConvertible {
         case .malformedResponse(let what): what
         case .notFound(let what): "not found: \(what)"
         case .channel(let error): "\(error)"
+        case .security(let error): "\(error)"
         case .notSupported(let what): "not supported: \(what)"
         case .invalidArgument(let what): what
         }
@@ -66,6 +69,7 @@ extension BLEError {
             case .client(.cancelled): .cancelled
             case .client(let error): .malformedResponse("\(error)")
             case .channel(let error): .channel(error)
+            case .security(let error): .security(error)
             case .notSupported(let what): .notSupported(what)
             case .invalidArgument(let what): .invalidArgument(what)
             }

@@ -25,8 +25,8 @@ package actor BluetoothHost {
         package var scanSilenceTimeout: Duration? = .seconds(90)
         /// How often an advertisement is started anew, for it may have ended unnoticed; nil for never.
         package var advertisingRefreshInterval: Duration? = .seconds(90)
-        /// The host's random static address; nil for the controller's public address, or a new random one where the
-        /// controller has none.
+        /// The host's random static address; nil for the controller's public address, or the one that is kept with the
+        /// bonds where the controller has none.
         package var identityAddress: DeviceAddress?
         /// Whether extended advertising, scanning and initiating are used where the controller has them.
         package var usesExtendedCommands = true
@@ -38,6 +38,13 @@ package actor BluetoothHost {
         package var channelFrameLimit = 8
         /// AES-CMAC for the Database Hash.
         package var cmac: (@Sendable (_ key: [UInt8], _ message: [UInt8]) -> [UInt8])?
+        package var security = SecurityPolicy()
+        /// Is asked about pairings; nil where there is nobody to ask.
+        package var pairingHandler: PairingHandler?
+        /// Keeps bonds and the host's identity; nil where nothing outlives the host.
+        package var bondStore: (any BondStore)?
+        /// How many bonds there are at the most.
+        package var bondLimit = 128
 
         package init() {}
     }
@@ -106,7 +113,11 @@ package actor BluetoothHost {
     var channelServices = SPSMRegistry()
     var channelAcceptors: [SPSM: ChannelAcceptor] = [:]
 
+    // Security.
+    var bonds: BondTable
+
     // Observers.
+    var securityObservers: OrderedDictionary<UInt64, @Sendable (SecurityEvent) -> Void> = [:]
     var hostObservers: OrderedDictionary<UInt64, @Sendable (HostEvent) -> Void> = [:]
     var serverObservers: OrderedDictionary<UInt64, @Sendable (ServerRoleEvent) -> Void> = [:]
 
@@ -119,9 +130,11 @@ package actor BluetoothHost {
         self.loop = loop
         self.configuration = configuration
         self.logger = configuration.logger
-        self.random = random
         self.openTransport = openTransport
         self.server = BluetoothHost.makeServer(configuration)
+        var random = random
+        bonds = BondTable(store: configuration.bondStore, limit: configuration.bondLimit, random: &random)
+        self.random = random
     }
 
     /// Ends what apps wait for that no link's end ends.
@@ -174,6 +187,7 @@ extension BluetoothHost {
     package func removeObserver(_ identifier: UInt64) {
         hostObservers[identifier] = nil
         serverObservers[identifier] = nil
+        securityObservers[identifier] = nil
     }
 
     func emit(_ event: HostEvent) {

@@ -24,6 +24,8 @@ public enum HostError: Error, Equatable, Sendable {
     case client(ClientError)
     /// An L2CAP channel could not be opened or used.
     case channel(ChannelError)
+    /// A link could not be made as secure as it has to be.
+    case security(SecurityError)
     /// The controller cannot do it.
     case notSupported(String)
     /// An argument is outside what the specification allows.
@@ -42,6 +44,7 @@ extension HostError: CustomStringConvertible {
         case .disconnected(let reason): "disconnected: \(reason)"
         case .client(let error): "\(error)"
         case .channel(let error): "\(error)"
+        case .security(let error): "\(error)"
         case .notSupported(let what): "not supported: \(what)"
         case .invalidArgument(let what): "invalid argument: \(what)"
         }

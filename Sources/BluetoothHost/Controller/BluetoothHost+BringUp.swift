@@ -74,8 +74,7 @@ extension BluetoothHost {
     /// The address that stays the same for as long as the host lives, over resets too.
     private func chooseIdentity(publicAddress: DeviceAddress?) -> DeviceAddress {
         if let address = configuration.identityAddress ?? publicAddress { return address }
-        if let address = information?.identityAddress, address.isRandom { return address }
-        return .randomStatic(from: random.next())
+        return bonds.identity.staticAddress
     }
 
     private func setEventMasks(_ information: ControllerInformation) async throws(CommandFailure) {

@@ -45,6 +45,11 @@ struct Advertiser {
         (0...0xEF).first { handle in !entries.contains { $0.handle == handle } }
     }
 
+    /// An advertisement that leads to connections.
+    var connectable: Entry? {
+        entries.first { $0.configuration.isConnectable && [.on, .stale].contains($0.phase) }
+    }
+
     func index(of identifier: AdvertisementIdentifier) -> Int? {
         entries.firstIndex { $0.identifier == identifier }
     }

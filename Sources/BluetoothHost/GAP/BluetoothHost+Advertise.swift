@@ -307,6 +307,7 @@ extension BluetoothHost {
     }
 
     func advertisingSetTerminated(_ event: LEAdvertisingSetTerminated) {
+        advertisementLed(to: event)
         advertiser.endCount += 1
         for index in advertiser.entries.indices
         where advertiser.entries[index].handle == event.advertisingHandle && advertiser.entries[index].phase == .on {

@@ -16,6 +16,8 @@ extension BluetoothHost {
         let link = Link(
             identifier,
             connection,
+            ownAddress: ownAddress(of: connection),
+            identity: self.identity(of: connection.peerAddress),
             session: ServerSession(server: server),
             offeredMTU: configuration.mtu
         )
@@ -23,6 +25,7 @@ extension BluetoothHost {
         linksByIdentifier[identifier] = link
         metrics.links.record(links.count)
         logger.info("connected to \(link.peer)")
+        keysChanged(of: link)
         link.session.onEvent = { [weak self] event in self?.assumeIsolated { $0.serverEvent(event, on: identifier) } }
         if link.role == .peripheral { emit(.connected(identifier, link.peer)) }
         prepare(link)

@@ -26,9 +26,20 @@ struct NewConnection {
     let handle: ConnectionHandle
     let role: HCI.Role
     let peer: PeerAddress
+    /// The private addresses that the controller used and resolved, where it did.
+    var localPrivateAddress: DeviceAddress?
+    var peerPrivateAddress: DeviceAddress?
     let interval: UInt16
     let latency: UInt16
     let supervisionTimeout: UInt16
+
+    /// The peer as the controller tells of it: its identity, where the controller has resolved that.
+    var peerAddress: DeviceAddress { peer.deviceAddress ?? DeviceAddress(peer.value, isRandom: true) }
+
+    /// An address of zero stands for none.
+    private static func privateAddress(_ address: DeviceAddress) -> DeviceAddress? {
+        address.value == 0 ? nil : address
+    }
 
     init(_ event: LEConnectionComplete) {
         status = event.status
@@ -45,6 +56,8 @@ struct NewConnection {
         handle = event.connectionHandle
         role = event.role
         peer = event.peerAddress
+        localPrivateAddress = NewConnection.privateAddress(event.localResolvablePrivateAddress)
+        peerPrivateAddress = NewConnection.privateAddress(event.peerResolvablePrivateAddress)
         interval = event.connectionInterval
         latency = event.peripheralLatency
         supervisionTimeout = event.supervisionTimeout
@@ -55,6 +68,8 @@ struct NewConnection {
         handle = event.connectionHandle
         role = event.role
         peer = event.peerAddress
+        localPrivateAddress = NewConnection.privateAddress(event.localResolvablePrivateAddress)
+        peerPrivateAddress = NewConnection.privateAddress(event.peerResolvablePrivateAddress)
         interval = event.connectionInterval
         latency = event.peripheralLatency
         supervisionTimeout = event.supervisionTimeout
@@ -84,6 +99,11 @@ final class Link {
     let handle: ConnectionHandle
     let role: SignalingChannel.Role
     let peer: DeviceAddress
+    /// The addresses that the link was made with, as they were sent.
+    var ownAddress: DeviceAddress
+    let peerAddress: DeviceAddress
+    /// Whom the peer is known as: its identity address, where a bond tells that.
+    var identity: DeviceAddress
     let outbound: OutboundQueue
     let session: ServerSession
     let client = GATT.Client()
@@ -124,11 +144,24 @@ final class Link {
     var stalledLooks = 0
     var completedAtLastLook = 0
 
-    init(_ identifier: LinkIdentifier, _ connection: NewConnection, session: ServerSession, offeredMTU: UInt16) {
+    /// - Parameters:
+    ///   - ownAddress: what the host has told the controller to use.
+    ///   - identity: whom the peer's address belongs to.
+    init(
+        _ identifier: LinkIdentifier,
+        _ connection: NewConnection,
+        ownAddress: DeviceAddress,
+        identity: DeviceAddress,
+        session: ServerSession,
+        offeredMTU: UInt16
+    ) {
         self.identifier = identifier
         handle = connection.handle
         role = connection.role == .central ? .central : .peripheral
-        peer = connection.peer.deviceAddress ?? DeviceAddress(connection.peer.value, isRandom: true)
+        peer = connection.peerAddress
+        self.ownAddress = connection.localPrivateAddress ?? ownAddress
+        peerAddress = connection.peerPrivateAddress ?? connection.peerAddress
+        self.identity = identity
         outbound = OutboundQueue(handle: connection.handle)
         signaling = SignalingChannel(role: role)
         bearer = Bearer(offeredMTU: Int(offeredMTU))

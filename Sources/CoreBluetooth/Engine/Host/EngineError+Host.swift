@@ -17,6 +17,7 @@ extension EngineError {
             case .timedOut: .core(.connectionTimeout)
             case .notSupported: .core(.operationNotSupported)
             case .channel(let error): EngineError(error)
+            case .security(let error): EngineError(error)
             case .command, .transport: .core(.unknown)
             }
     }
@@ -31,5 +32,18 @@ extension EngineError {
         case .attributeTransactionTimeout, .transmissionStalled: self = .core(.connectionTimeout)
         case .adapterClosed: return nil
         }
+    }
+}
+
+extension EngineError {
+    init(_ error: SecurityError) {
+        self =
+            switch error {
+            case .keyMissing: .core(.peerRemovedPairingInformation)
+            case .timedOut, .pairing(.timedOut): .core(.encryptionTimedOut)
+            case .tooManyBonds: .core(.tooManyLEPairedDevices)
+            case .pairing, .encryptionFailed, .repeatedAttempts, .refused, .weakerThanBond, .insufficient:
+                .attribute(.insufficientAuthentication)
+            }
     }
 }

@@ -1,0 +1,44 @@
+import BluetoothTypes
+import SMP
+
+/// What happens to the security of links, and to bonds.
+public enum SecurityEvent: Sendable, Hashable {
+    /// A pairing has begun, by whichever side.
+    case pairingStarted(LinkIdentifier, peer: DeviceAddress)
+    case paired(LinkIdentifier, PairingResult)
+    case pairingFailed(LinkIdentifier, peer: DeviceAddress, SecurityError)
+    /// The link is encrypted with a key of this strength from now on; nil where it is not encrypted any more.
+    case encryptionChanged(LinkIdentifier, KeyStrength?)
+    /// A bonded peer has lost its key, or is another device.
+    case keyMissing(LinkIdentifier, identity: DeviceAddress)
+    case bondAdded(BondInformation)
+    case bondRemoved(identity: DeviceAddress)
+    /// Bonds have changed and the store could not keep them: they are lost with the process.
+    case bondsNotKept
+}
+
+/// What two devices have paired to.
+public struct PairingResult: Hashable, Sendable {
+    /// The peer's identity address, or the address it is connected by where it has given none.
+    public let identity: DeviceAddress
+    public let model: AssociationModel
+    public let strength: KeyStrength
+    /// Whether the keys are kept beyond the link.
+    public let isBonded: Bool
+}
+
+/// A bond as apps see it: who, and what its key is worth.
+public struct BondInformation: Hashable, Sendable {
+    /// The peer's identity address.
+    public let identity: DeviceAddress
+    /// What the key is worth; nil where the bond has none, but identifies or signs.
+    public let strength: KeyStrength?
+    /// Whether the peer's private addresses can be resolved.
+    public let resolvesAddresses: Bool
+
+    init(_ bond: Bond) {
+        identity = bond.identity
+        strength = bond.strength
+        resolvesAddresses = bond.identityResolvingKey != nil
+    }
+}

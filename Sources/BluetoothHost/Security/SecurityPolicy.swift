@@ -1,0 +1,109 @@
+import SMP
+
+/// What a host asks of its peers' security, and what it lets them do.
+///
+/// The defaults are the safe ones: LE Secure Connections where the peer has it, keys of 16 octets, no debug keys, nothing
+/// that somebody would have to confirm where there is nobody to ask, and no bond that is replaced unasked.
+public struct SecurityPolicy: Hashable, Sendable {
+    /// Whether just works, which keeps nobody from standing between the devices, is good enough.
+    public enum JustWorks: Hashable, Sendable {
+        /// Just works is refused, whoever would consent to it.
+        case never
+        /// The pairing delegate is asked. Without one, what this device has begun is consented to and what a peer has begun
+        /// is refused.
+        case whenStartedHere
+        /// The pairing delegate is asked. Without one, just works is consented to.
+        case always
+    }
+
+    /// What is done when a bonded peer has lost the key, or has another.
+    public enum KeyLoss: Hashable, Sendable {
+        /// The link is not encrypted and ``SecurityError/keyMissing`` is thrown: the app may remove the bond and pair anew.
+        ///
+        /// Anybody can claim to be a peer that has lost its key.
+        case fail
+        /// The devices pair again, if the pairing delegate consents. The bond is kept until they have.
+        case askToPairAgain
+    }
+
+    /// What can be shown and typed here, by the pairing delegate.
+    public var ioCapability = IOCapability.noInputNoOutput
+    /// Whether keys are kept beyond the link.
+    public var bonds = true
+    /// Whether every pairing must make sure that nobody stands between the devices.
+    public var requiresAuthentication = false
+    /// Whether LE legacy pairing is refused. LE Secure Connections is used wherever the peer has it.
+    public var requiresSecureConnections = false
+    /// The shortest key that is accepted, in octets: 7 to 16.
+    public var minimumKeySize: UInt8 = 16
+    /// Whether a peer may use the key pair that everybody knows (Vol 3, Part H, 2.3.5.6.1), so that a sniffer can follow.
+    public var allowsDebugKeys = false
+    public var justWorks = JustWorks.whenStartedHere
+
+    /// Whether nothing is exchanged with a bonded peer before the link is encrypted with the bond's key.
+    ///
+    /// As the central, the link is then encrypted at once. What this device asks of the peer waits until it is, and values
+    /// that the peer sends before are dropped: they could be anybody's.
+    public var encryptsBondedLinks = true
+    /// Whether, as the peripheral, a bonded central is asked to encrypt the link as soon as it is there; otherwise when
+    /// something needs it.
+    public var requestsEncryption = false
+    /// Whether devices pair, or encrypt, when a peer answers that its attribute needs it.
+    public var securesOnDemand = true
+    /// Whether, as the central, this device pairs when an unbonded peripheral requests security (Vol 3, Part H, 2.4.6).
+    public var pairsOnRequest = true
+    public var keyLoss = KeyLoss.fail
+
+    /// What this device has given its next peer by another way than the link.
+    public var ownOutOfBandData: OwnOutOfBandData?
+    /// What the next peer has given this device by another way than the link.
+    public var peerOutOfBandData: OutOfBandData?
+
+    public init() {}
+
+    var pairingParameters: PairingParameters {
+        var parameters = PairingParameters()
+        parameters.ioCapability = ioCapability
+        parameters.bonds = bonds
+        parameters.requiresAuthentication = requiresAuthentication
+        parameters.requiresSecureConnections = requiresSecureConnections
+        parameters.minimumKeySize = min(max(minimumKeySize, 7), 16)
+        parameters.allowsDebugKey = allowsDebugKeys
+        parameters.ownOutOfBandData = ownOutOfBandData
+        parameters.peerOutOfBandData = peerOutOfBandData
+        return parameters
+    }
+}
+
+/// What a link's key must be worth for something.
+public struct RequiredSecurity: Hashable, Sendable {
+    public var isAuthenticated: Bool
+    public var isSecureConnections: Bool
+    /// In octets: 7 to 16.
+    public var keySize: UInt8
+
+    public init(isAuthenticated: Bool = false, isSecureConnections: Bool = false, keySize: UInt8 = 7) {
+        self.isAuthenticated = isAuthenticated
+        self.isSecureConnections = isSecureConnections
+        self.keySize = keySize
+    }
+
+    /// Any encryption that the policy accepts.
+    public static let encryption = RequiredSecurity()
+
+    func isMet(by strength: KeyStrength) -> Bool {
+        (strength.isAuthenticated || !isAuthenticated) && (strength.isSecureConnections || !isSecureConnections)
+            && strength.keySize >= keySize
+    }
+}
+
+extension KeyStrength {
+    /// Whether a key is worth less than another in any respect.
+    func isWeaker(than other: KeyStrength) -> Bool {
+        !RequiredSecurity(
+            isAuthenticated: other.isAuthenticated,
+            isSecureConnections: other.isSecureConnections,
+            keySize: other.keySize
+        ).isMet(by: self)
+    }
+}
