@@ -16,8 +16,9 @@ extension Toolbox {
         irk: UInt128,
         random: inout some RandomNumberGenerator
     ) -> DeviceAddress {
+        var part = UInt32(truncatingIfNeeded: random.next()) & 0x3F_FFFF
         // The random part has at least one bit of either kind.
-        let part = UInt32.random(in: 1..<0x3F_FFFF, using: &random)
+        if part == 0 || part == 0x3F_FFFF { part = 1 }
         let prand = part | 0x40_0000
         return DeviceAddress(UInt64(prand) << 24 | UInt64(ah(irk: irk, prand: prand)), isRandom: true)
     }
