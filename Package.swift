@@ -66,9 +66,7 @@ let package = Package(
         .target(
             name: "VirtualController",
             dependencies: [
-                "ByteCoding", "BluetoothTypes", "HCI",
-                .product(name: "Crypto", package: "swift-crypto"),
-                .product(name: "CryptoExtras", package: "swift-crypto"),
+                "ByteCoding", "BluetoothTypes", "HCI", "SMP", "Cryptography",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HeapModule", package: "swift-collections"),
             ],
@@ -97,7 +95,6 @@ let package = Package(
             name: "BLE",
             dependencies: [
                 "BluetoothHost", "BluetoothTypes", "ATT", "GATT", "HCI", "HCITransport", "L2CAP", "VirtualController",
-                .product(name: "CryptoExtras", package: "swift-crypto"),
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -154,7 +151,11 @@ let package = Package(
             dependencies: ["SMP", "Cryptography", "ByteCoding", "BluetoothTypes"],
             swiftSettings: engine
         ),
-        .testTarget(name: "CryptographyTests", dependencies: ["Cryptography", "SMP"], swiftSettings: engine),
+        .testTarget(
+            name: "CryptographyTests",
+            dependencies: ["Cryptography", "SMP", "BluetoothTypes"],
+            swiftSettings: engine
+        ),
         .testTarget(name: "CaptureTests", dependencies: ["Capture", "ByteCoding"], swiftSettings: engine),
         .testTarget(
             name: "HCITransportTests",

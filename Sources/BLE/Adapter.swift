@@ -1,5 +1,4 @@
 import BluetoothHost
-import CryptoExtras
 import Dispatch
 import HCI
 import HCITransport
@@ -91,7 +90,6 @@ public final class Adapter: Sendable {
         settings.identityAddress = configuration.identityAddress
         settings.deviceName = configuration.deviceName
         settings.appearance = configuration.appearance
-        settings.cmac = aesCMAC
         let host = BluetoothHost(
             loop: loop,
             configuration: settings,
@@ -124,12 +122,4 @@ public final class Adapter: Sendable {
     public func close() async {
         await host.close()
     }
-}
-
-/// AES-CMAC (RFC 4493); an impossible key length gives nothing.
-@Sendable
-private func aesCMAC(key: [UInt8], message: [UInt8]) -> [UInt8] {
-    guard var cmac = try? AES.CMAC(key: SymmetricKey(data: key)) else { return [] }
-    cmac.update(data: message)
-    return Array(cmac.finalize())
 }

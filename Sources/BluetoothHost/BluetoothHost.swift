@@ -36,8 +36,6 @@ package actor BluetoothHost {
         package var outboundFrameLimit = 16
         /// How many K-frames of channels may wait on a link beside those; the rest waits in its channels.
         package var channelFrameLimit = 8
-        /// AES-CMAC for the Database Hash.
-        package var cmac: (@Sendable (_ key: [UInt8], _ message: [UInt8]) -> [UInt8])?
         package var security = SecurityPolicy()
         /// Is asked about pairings; nil where there is nobody to ask.
         package var pairingHandler: PairingHandler?

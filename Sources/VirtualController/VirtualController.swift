@@ -1,6 +1,7 @@
 import BluetoothTypes
 import ByteCoding
 import HCI
+import SMP
 
 /// A Bluetooth LE controller in software: HCI on one side, an ``Air`` on the other.
 ///
@@ -20,7 +21,7 @@ public final class VirtualController {
     let air: Air
     private(set) var hasVanished = false
     var host: HostInterface
-    private var random: any RandomNumberGenerator
+    var random: any RandomNumberGenerator
 
     // What the host has set, until it resets the controller.
     var randomAddress: DeviceAddress?
@@ -31,7 +32,8 @@ public final class VirtualController {
     var acceptList: [PeerAddress] = []
     var resolvingList = ResolvingList()
     var linkDefaults: LinkDefaults
-    var keyPair: KeyPair?
+    /// Of the key pair that the host has asked for last (Vol 4, Part E, 7.8.36).
+    var privateKey: P256PrivateKey?
     /// Links by their places; a link's connection handle is its place and ``firstHandle``.
     var links: [LinkPlace?]
     static let firstHandle: UInt16 = 0x0040
@@ -102,7 +104,7 @@ public final class VirtualController {
         resolvingList = ResolvingList()
         randomAddress = nil
         linkDefaults = LinkDefaults()
-        keyPair = nil
+        privateKey = nil
         for place in links { place?.end.abandon() }
         links = Array(repeating: nil, count: configuration.maximumLinks)
         packetsHeld = 0

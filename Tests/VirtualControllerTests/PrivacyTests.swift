@@ -75,18 +75,6 @@ struct PrivacyTests {
     @Test("Misused commands are refused", arguments: misuses)
     func misuse(_ misuse: Misuse) { misuse.check(in: World(count: 1)) }
 
-    @Test("The specification's sample is resolved by its key and by no other (Vol 3, Part H, D.7)")
-    func sample() {
-        let address = DeviceAddress(0x7081_940d_fbaa, isRandom: true)
-        #expect(address.isMade(with: Self.advertiserIRK) && !address.isMade(with: Self.scannerIRK))
-        #expect(DeviceAddress.resolvablePrivate(irk: Self.advertiserIRK, random: 0x70_8194) == address)
-        // The random part is never all zeros or all ones.
-        for random: UInt64 in [0, .max] {
-            let address = DeviceAddress.resolvablePrivate(irk: Self.advertiserIRK, random: random)
-            #expect(address.kind == .resolvablePrivate && address.value >> 24 == 0x40_0001)
-        }
-    }
-
     /// Controller 0 advertises privately towards controller 1.
     private static func advertise(in world: World, _ type: AdvertisingType = .connectableScannableUndirected) {
         world.succeed(

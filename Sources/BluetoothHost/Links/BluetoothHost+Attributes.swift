@@ -1,8 +1,10 @@
 import ATT
 import BluetoothTypes
 import ByteCoding
+import Cryptography
 import GATT
 import HCI
+import SMP
 
 /// What clients do on this host's server.
 public enum ServerRoleEvent: Sendable {
@@ -17,7 +19,16 @@ package typealias AccessHandler = @Sendable (LinkIdentifier, AccessRequest) -> V
 
 extension BluetoothHost {
     static func makeServer(_ configuration: Configuration) -> GATT.Server {
-        let server = GATT.Server(cmac: configuration.cmac)
+        let server = GATT.Server { key, message in
+            var code: [UInt8] = []
+            code.append(
+                mostSignificantFirst: SwiftCryptography().authenticationCode(
+                    of: message,
+                    key: UInt128(mostSignificantFirst: key)
+                )
+            )
+            return code
+        }
         // Two services of fixed form in an empty database: there are handles for them.
         _ = try? server.publish([
             .genericAccess(

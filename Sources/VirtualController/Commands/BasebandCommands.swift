@@ -1,4 +1,5 @@
 import BluetoothTypes
+import Cryptography
 import HCI
 
 extension CommandTable {
@@ -86,7 +87,7 @@ extension CommandTable {
         }
         answer(LERand.self) { controller, _ in .success(.init(randomNumber: controller.nextRandom())) }
         answer(LEEncrypt.self, needs: .encryption) { _, command in
-            .success(.init(encryptedData: Cipher.encrypt(key: command.key, command.plaintextData)))
+            .success(.init(encryptedData: SwiftCryptography().encrypt(command.plaintextData, key: command.key)))
         }
     }
 }

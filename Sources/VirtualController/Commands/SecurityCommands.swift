@@ -1,5 +1,7 @@
 import BluetoothTypes
+import Cryptography
 import HCI
+import SMP
 
 extension CommandTable {
     /// Encryption of links, and P-256 keys (Vol 4, Part E, 7.8.24 to 7.8.26, 7.8.36 and 7.8.37).
@@ -30,7 +32,7 @@ extension CommandTable {
         }
         begin(LEGenerateDHKey.self, needs: .encryption) { controller, command in
             // The key pair is the one that the host has asked for last (7.8.37).
-            guard controller.keyPair != nil else { return .refused(.commandDisallowed) }
+            guard controller.privateKey != nil else { return .refused(.commandDisallowed) }
             return .begun { controller.schedule { $0.tellSharedKey(with: command.remotePublicKey) } }
         }
     }
@@ -38,15 +40,34 @@ extension CommandTable {
 
 extension VirtualController {
     fileprivate func tellPublicKey() {
-        let pair = KeyPair(random: nextRandom)
-        keyPair = pair
-        let (x, y) = pair.publicKey
-        tellLE(LEReadLocalP256PublicKeyComplete(keyXCoordinate: x.rawSpan, keyYCoordinate: y.rawSpan))
+        let (privateKey, publicKey) = makeKeyPair()
+        self.privateKey = privateKey
+        tellLE(
+            LEReadLocalP256PublicKeyComplete(
+                keyXCoordinate: publicKey.x.octets.rawSpan,
+                keyYCoordinate: publicKey.y.octets.rawSpan
+            )
+        )
     }
 
-    fileprivate func tellSharedKey(with peer: P256PublicKey) {
-        if let key = keyPair?.sharedKey(with: peer) {
-            tellLE(LEGenerateDHKeyComplete(dhKey: key.rawSpan))
+    private func makeKeyPair() -> (P256PrivateKey, SMP.P256PublicKey) {
+        while true {
+            let octets = (0..<32).map { _ in UInt8(truncatingIfNeeded: nextRandom()) }
+            // Nearly every number of 32 octets is a private key.
+            if let privateKey = UInt256Octets(leastSignificantFirst: octets).map(P256PrivateKey.init),
+                let publicKey = SwiftCryptography().publicKey(of: privateKey)
+            {
+                return (privateKey, publicKey)
+            }
+        }
+    }
+
+    fileprivate func tellSharedKey(with peer: HCI.P256PublicKey) {
+        if let privateKey, let x = UInt256Octets(leastSignificantFirst: peer.x),
+            let y = UInt256Octets(leastSignificantFirst: peer.y),
+            let key = SwiftCryptography().sharedKey(privateKey, with: SMP.P256PublicKey(x: x, y: y))
+        {
+            tellLE(LEGenerateDHKeyComplete(dhKey: key.value.octets.rawSpan))
         } else {
             let none = [UInt8](repeating: 0xFF, count: 32)
             tellLE(LEGenerateDHKeyComplete(status: .invalidHCICommandParameters, dhKey: none.rawSpan))

@@ -1,4 +1,5 @@
 import BluetoothTypes
+import Cryptography
 import HCI
 
 /// How far encryption of a link has come at one end (Vol 6, Part B, 5.1.3).
@@ -29,7 +30,10 @@ struct Encryption {
     var longTermKey: UInt128 = 0
 
     var sessionKey: UInt128 {
-        Cipher.encrypt(key: longTermKey, UInt128(diversifiers.peripheral) << 64 | UInt128(diversifiers.central))
+        SwiftCryptography().encrypt(
+            UInt128(diversifiers.peripheral) << 64 | UInt128(diversifiers.central),
+            key: longTermKey
+        )
     }
 }
 

@@ -124,7 +124,7 @@ extension VirtualController {
     private func renewed(_ generated: ResolvingList.Generated?, irk: UInt128) -> ResolvingList.Generated {
         if let generated, air.now < generated.since + resolvingList.timeout { return generated }
         return ResolvingList.Generated(
-            address: .resolvablePrivate(irk: irk, random: nextRandom()),
+            address: resolvingList.toolbox.resolvablePrivateAddress(irk: irk, random: &random),
             since: air.now
         )
     }

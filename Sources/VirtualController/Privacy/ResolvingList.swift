@@ -1,5 +1,7 @@
 import BluetoothTypes
+import Cryptography
 import HCI
+import SMP
 
 /// The devices whose resolvable private addresses the controller knows, and those it makes for itself (Vol 6, Part B, 4.7).
 struct ResolvingList {
@@ -26,6 +28,7 @@ struct ResolvingList {
 
     var entries: [Entry] = []
     var isResolving = false
+    let toolbox = Toolbox(SwiftCryptography())
     /// How long an address of the controller's making holds: 15 minutes unless the host says otherwise.
     var timeout = Duration.seconds(900)
 
@@ -37,7 +40,7 @@ struct ResolvingList {
     mutating func resolve(_ address: DeviceAddress) -> Int? {
         guard address.kind == .resolvablePrivate else { return nil }
         let known = entries.firstIndex { $0.lastPeerAddress == address }
-        let found = known ?? entries.firstIndex { $0.peerIRK != 0 && address.isMade(with: $0.peerIRK) }
+        let found = known ?? entries.firstIndex { $0.peerIRK != 0 && toolbox.resolves(address, irk: $0.peerIRK) }
         if let found { entries[found].lastPeerAddress = address }
         return found
     }
@@ -46,24 +49,6 @@ struct ResolvingList {
     func isOwn(_ address: DeviceAddress, towards entry: Int?) -> Bool {
         guard address.kind == .resolvablePrivate else { return false }
         let candidates = entry.map { entries[$0...$0] } ?? entries[...]
-        return candidates.contains { $0.localIRK != 0 && address.isMade(with: $0.localIRK) }
-    }
-}
-
-extension DeviceAddress {
-    /// Makes a resolvable private address (Vol 6, Part B, 1.3.2.2): 24 bits that begin with 0b01, and their hash.
-    ///
-    /// - Parameter random: 22 bits of it are used.
-    static func resolvablePrivate(irk: UInt128, random: UInt64) -> DeviceAddress {
-        var part = UInt32(truncatingIfNeeded: random) & 0x3F_FFFF
-        // The random part has at least one bit of either kind.
-        if part == 0 || part == 0x3F_FFFF { part = 1 }
-        let prand = part | 0x40_0000
-        return DeviceAddress(UInt64(prand) << 24 | UInt64(Cipher.ah(irk: irk, prand: prand)), isRandom: true)
-    }
-
-    /// Whether the hash is that of the random part (Vol 6, Part B, 1.3.2.3).
-    func isMade(with irk: UInt128) -> Bool {
-        Cipher.ah(irk: irk, prand: UInt32(truncatingIfNeeded: value >> 24)) == UInt32(value & 0xFF_FFFF)
+        return candidates.contains { $0.localIRK != 0 && toolbox.resolves(address, irk: $0.localIRK) }
     }
 }
