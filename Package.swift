@@ -94,7 +94,8 @@ let package = Package(
         .target(
             name: "BLE",
             dependencies: [
-                "BluetoothHost", "BluetoothTypes", "ATT", "GATT", "HCI", "HCITransport", "L2CAP", "VirtualController",
+                "BluetoothHost", "BluetoothTypes", "ATT", "GATT", "HCI", "HCITransport", "KeyStore", "L2CAP", "SMP",
+                "VirtualController",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),
             ],

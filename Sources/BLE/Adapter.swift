@@ -2,6 +2,7 @@ import BluetoothHost
 import Dispatch
 import HCI
 import HCITransport
+import KeyStore
 import Logging
 
 /// One Bluetooth controller and the host on it.
@@ -32,6 +33,10 @@ public final class Adapter: Sendable {
         /// The GAP Device Name.
         public var deviceName = "swift-ble"
         public var appearance = Appearance.unknown
+        /// Where bonds and identity outlive the process.
+        public var stateLocation = StateLocation.automatic
+        /// Takes what the user should know of the state that is kept, a line each; nil for the logger.
+        package var warn: (@Sendable (String) -> Void)?
 
         public init() {}
     }
@@ -41,9 +46,11 @@ public final class Adapter: Sendable {
     /// Advertises and serves centrals.
     public let peripheral: Peripheral
     package let host: BluetoothHost
+    private let bonds: KeptBonds?
 
-    init(host: BluetoothHost) {
+    init(host: BluetoothHost, bonds: KeptBonds?) {
         self.host = host
+        self.bonds = bonds
         central = Central(host: host)
         peripheral = Peripheral(host: host)
     }
@@ -64,7 +71,9 @@ public final class Adapter: Sendable {
             throw .adapter(error)
         }
         let transportOptions = options
-        return try await open(on: loop, configuration: configuration) { () async throws(TransportError) in
+        let bonds = keptBonds(of: specification, configuration)
+        return try await open(on: loop, configuration: configuration, bonds: bonds) {
+            () async throws(TransportError) in
             let transport = try await specification.open(
                 on: loop.queue,
                 options: transportOptions,
@@ -75,9 +84,12 @@ public final class Adapter: Sendable {
     }
 
     /// Brings up a controller behind a transport of one's own.
+    ///
+    /// - Parameter bonds: keeps what outlives the host; nil for nothing, wherever the configuration says.
     package static func open(
         on loop: any EventLoop,
         configuration: Configuration,
+        bonds: KeptBonds? = nil,
         random: any RandomNumberGenerator & Sendable = SystemRandomNumberGenerator(),
         transport: @escaping TransportOpener
     ) async throws(BLEError) -> Adapter {
@@ -90,14 +102,20 @@ public final class Adapter: Sendable {
         settings.identityAddress = configuration.identityAddress
         settings.deviceName = configuration.deviceName
         settings.appearance = configuration.appearance
+        settings.bondStore = bonds
         let host = BluetoothHost(
             loop: loop,
             configuration: settings,
             random: random,
             openTransport: transport
         )
-        try await translating("bringing the controller up") { () throws(HostError) in try await host.start() }
-        return Adapter(host: host)
+        do throws(BLEError) {
+            try await translating("bringing the controller up") { () throws(HostError) in try await host.start() }
+        } catch {
+            await bonds?.close()
+            throw error
+        }
+        return Adapter(host: host, bonds: bonds)
     }
 
     /// What the controller is and can do.
@@ -118,8 +136,12 @@ public final class Adapter: Sendable {
         return Events(mailbox: mailbox) { host.spawn { $0.removeObserver(observer) } }
     }
 
-    /// Ends all links, scans and advertisements and lets the controller go.
+    /// What outlives the process; in memory where nothing does.
+    package var store: KeyStore { bonds?.store ?? .inMemory() }
+
+    /// Ends all links, scans and advertisements, keeps what is to be kept and lets the controller go.
     public func close() async {
         await host.close()
+        await bonds?.close()
     }
 }

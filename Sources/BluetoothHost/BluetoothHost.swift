@@ -30,6 +30,9 @@ package actor BluetoothHost {
         package var identityAddress: DeviceAddress?
         /// Whether extended advertising, scanning and initiating are used where the controller has them.
         package var usesExtendedCommands = true
+        /// What keeps bonds and identity over restarts; nil for nothing. It is read once, when the controller has first told
+        /// its public address.
+        package var bondStore: (any BondStore)?
         package var deviceName = "swift-ble"
         package var appearance = Appearance(rawValue: 0)
         /// How many frames may wait on a link before those who write more are asked to wait.
@@ -39,8 +42,6 @@ package actor BluetoothHost {
         package var security = SecurityPolicy()
         /// Is asked about pairings; nil where there is nobody to ask.
         package var pairingHandler: PairingHandler?
-        /// Keeps bonds and the host's identity; nil where nothing outlives the host.
-        package var bondStore: (any BondStore)?
         /// How many bonds there are at the most.
         package var bondLimit = 128
 

@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 
 /// Where hosts keep what outlives them.
 package enum StateDirectory {
@@ -14,5 +15,22 @@ package enum StateDirectory {
         if let path = environment["XDG_STATE_HOME"], path.hasPrefix("/") { return path + "/swift-ble" }
         if let home = environment["HOME"], home.hasPrefix("/") { return home + "/.local/state/swift-ble" }
         return nil
+    }
+
+    /// The files of a state directory, by their names; none where there is no such directory.
+    package static func files(in directory: String) throws(StateFileError) -> [StateFile] {
+        guard let stream = opendir(directory) else {
+            if errno == ENOENT { return [] }
+            throw .failed("read", directory)
+        }
+        defer { closedir(stream) }
+        var names: [String] = []
+        while let entry = readdir(stream) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+                pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            if name.hasSuffix(".json") { names.append(name) }
+        }
+        return names.sorted().map { StateFile(directory: directory, name: $0) }
     }
 }

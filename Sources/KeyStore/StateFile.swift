@@ -5,7 +5,7 @@ import Glibc
 /// written last or all that was written before.
 ///
 /// Only its owner can read it. Calls block; they belong on a queue where that is no harm.
-package struct StateFile: Sendable {
+package struct StateFile: Hashable, Sendable {
     /// What replacing a file does, in this order.
     package enum Step: CaseIterable, Sendable {
         case create
@@ -13,6 +13,13 @@ package struct StateFile: Sendable {
         case synchronizeFile
         case rename
         case synchronizeDirectory
+    }
+
+    /// What a file held.
+    package struct Contents: Hashable, Sendable {
+        package let data: Data
+        /// The file's mode, where others than its owner could read or change it.
+        package let laxMode: mode_t?
     }
 
     package let directory: String
@@ -31,23 +38,43 @@ package struct StateFile: Sendable {
     // MARK: Reading
 
     /// What the file holds; nil where there is none.
-    package func read() throws(StateFileError) -> Data? {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    package func read() throws(StateFileError) -> Contents? {
+        // Without waiting, for it may be a pipe that nobody writes to.
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         guard descriptor >= 0 else {
-            if errno == ENOENT { return nil }
-            throw StateFileError("read", path)
+            switch errno {
+            case ENOENT: return nil
+            case ELOOP: throw .symbolicLink(path)
+            // A socket.
+            case ENXIO: throw .notRegular(path)
+            default: throw .failed("read", path)
+            }
         }
         defer { close(descriptor) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { throw .failed("read", path) }
+        guard status.st_mode & S_IFMT == S_IFREG else { throw .notRegular(path) }
+        guard status.st_uid == geteuid() else { throw .foreign(path, owner: status.st_uid) }
+        let mode = status.st_mode & 0o777
+        return Contents(data: try read(descriptor), laxMode: mode & 0o077 == 0 ? nil : mode)
+    }
+
+    private func read(_ descriptor: Int32) throws(StateFileError) -> Data {
         var contents = Data()
         var buffer = [UInt8](repeating: 0, count: 64 << 10)
         while contents.count <= StateFile.sizeLimit {
             let count = Glibc.read(descriptor, &buffer, buffer.count)
             if count < 0, errno == EINTR { continue }
-            guard count >= 0 else { throw StateFileError("read", path) }
+            guard count >= 0 else { throw .failed("read", path) }
             if count == 0 { return contents }
             contents.append(contentsOf: buffer.prefix(count))
         }
-        throw StateFileError("read", path, errno: EFBIG)
+        throw .failed("read", path, errno: EFBIG)
+    }
+
+    /// Makes the file its owner's alone.
+    package func tighten() throws(StateFileError) {
+        guard chmod(path, 0o600) == 0 else { throw .failed("change the mode of", path) }
     }
 
     // MARK: Replacing
@@ -62,21 +89,21 @@ package struct StateFile: Sendable {
         let temporary = "\(path).\(getpid()).new"
         unlink(temporary)
         let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw StateFileError("create", temporary) }
+        guard descriptor >= 0 else { throw .failed("create", temporary) }
         defer { close(descriptor) }
         do throws(StateFileError) {
             if step == .write { return }
             try write(contents, to: descriptor, temporary)
             if step == .synchronizeFile { return }
-            guard fsync(descriptor) == 0 else { throw StateFileError("synchronize", temporary) }
+            guard fsync(descriptor) == 0 else { throw .failed("synchronize", temporary) }
             if step == .rename { return }
-            guard Glibc.rename(temporary, path) == 0 else { throw StateFileError("replace", path) }
+            guard Glibc.rename(temporary, path) == 0 else { throw .failed("replace", path) }
         } catch {
             unlink(temporary)
             throw error
         }
         if step == .synchronizeDirectory { return }
-        try synchronizeDirectory()
+        try StateFile.synchronize(directory: directory)
     }
 
     private func write(_ contents: Data, to descriptor: Int32, _ path: String) throws(StateFileError) {
@@ -84,32 +111,44 @@ package struct StateFile: Sendable {
         while !rest.isEmpty {
             let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
             if count < 0, errno == EINTR { continue }
-            guard count > 0 else { throw StateFileError("write", path) }
+            guard count > 0 else { throw .failed("write", path) }
             rest = rest.dropFirst(count)
         }
     }
 
-    private func makeDirectory() throws(StateFileError) {
-        var isDirectory: ObjCBool = false
-        if FileManager.default.fileExists(atPath: directory, isDirectory: &isDirectory), isDirectory.boolValue {
-            return
+    /// Makes the directory, and those that it is in, where they are not there.
+    func makeDirectory() throws(StateFileError) {
+        try StateFile.makeDirectory(directory)
+    }
+
+    private static func makeDirectory(_ path: String) throws(StateFileError) {
+        if mkdir(path, 0o700) == 0 {
+            // It is there after a crash only where the directory that it is in says so.
+            return try synchronize(directory: parent(of: path))
         }
-        do {
-            try FileManager.default.createDirectory(
-                atPath: directory,
-                withIntermediateDirectories: true,
-                attributes: [.posixPermissions: 0o700]
-            )
-        } catch {
-            throw StateFileError("make", directory, errno: EACCES)
+        switch errno {
+        case EEXIST:
+            var status = stat()
+            guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {
+                throw .failed("make", path, errno: ENOTDIR)
+            }
+        case ENOENT where parent(of: path) != path:
+            try makeDirectory(parent(of: path))
+            try makeDirectory(path)
+        default: throw .failed("make", path)
         }
     }
 
-    private func synchronizeDirectory() throws(StateFileError) {
+    private static func parent(of path: String) -> String {
+        let parent = (path as NSString).deletingLastPathComponent
+        return parent.isEmpty ? "." : parent
+    }
+
+    private static func synchronize(directory: String) throws(StateFileError) {
         let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw StateFileError("open", directory) }
+        guard descriptor >= 0 else { throw .failed("open", directory) }
         defer { close(descriptor) }
-        guard fsync(descriptor) == 0 else { throw StateFileError("synchronize", directory) }
+        guard fsync(descriptor) == 0 else { throw .failed("synchronize", directory) }
     }
 
     /// Removes what programs that are no more had begun to write.
@@ -126,30 +165,19 @@ package struct StateFile: Sendable {
 
     /// Gives a file that cannot be understood another name, under which it is kept; says which.
     package func setAside() throws(StateFileError) -> String {
+        let other = try copyAside()
+        guard unlink(path) == 0 else { throw .failed("set aside", path) }
+        return other
+    }
+
+    /// Keeps what the file holds now under another name too; says which.
+    package func copyAside() throws(StateFileError) -> String {
         for number in 1...1000 {
             let other = "\(path).damaged-\(number)"
-            // A link fails where the name is taken, which a rename would not.
-            if link(path, other) == 0 {
-                unlink(path)
-                return other
-            }
+            // A link fails where the name is taken, which a rename would not; the file is never changed, only replaced.
+            if link(path, other) == 0 { return other }
             guard errno == EEXIST else { break }
         }
-        throw StateFileError("set aside", path)
+        throw .failed("set aside", path)
     }
-}
-
-/// What could not be done with a file, and why.
-package struct StateFileError: Error, Hashable, Sendable, CustomStringConvertible {
-    package let operation: String
-    package let path: String
-    package let errno: Int32
-
-    init(_ operation: String, _ path: String, errno: Int32 = Glibc.errno) {
-        self.operation = operation
-        self.path = path
-        self.errno = errno
-    }
-
-    package var description: String { "cannot \(operation) \(path): \(String(cString: strerror(errno)))" }
 }

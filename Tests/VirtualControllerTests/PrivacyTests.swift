@@ -1,5 +1,7 @@
 import BluetoothTypes
+import Cryptography
 import HCI
+import SMP
 import Testing
 
 @testable import VirtualController
@@ -245,5 +247,11 @@ struct PrivacyTests {
         Self.advertise(in: world)
         world.run(.seconds(1))
         #expect(Self.addresses(world, at: 1).map(\.type) == [.random])
+    }
+}
+
+extension DeviceAddress {
+    fileprivate func isMade(with irk: UInt128) -> Bool {
+        Toolbox(SwiftCryptography()).resolves(self, irk: irk)
     }
 }

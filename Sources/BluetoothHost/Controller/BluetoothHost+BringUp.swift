@@ -25,6 +25,7 @@ extension BluetoothHost {
             address.flatMap { $0.value == 0 || $0.value == 0xFFFF_FFFF_FFFF ? nil : $0 }
             ?? self.information?.publicAddress
 
+        await loadBonds(of: publicAddress)
         var information = ControllerInformation(
             publicAddress: publicAddress,
             identityAddress: chooseIdentity(publicAddress: publicAddress),
@@ -53,6 +54,16 @@ extension BluetoothHost {
         }
         acl.configure(packetLength: information.aclDataLength, packetCount: information.aclPacketCount)
         return information
+    }
+
+    /// Reads the store of the host on this controller, the first time that the controller is brought up.
+    private func loadBonds(of publicAddress: DeviceAddress?) async {
+        if !bonds.isLoaded, let store = configuration.bondStore {
+            bonds.load(await store.load(for: publicAddress))
+        }
+        bonds.begin { [weak self] in
+            self?.spawn { $0.emit(.bondsNotKept) }
+        }
     }
 
     /// Sends a command that the controller may lack; nil where it does, or refuses.

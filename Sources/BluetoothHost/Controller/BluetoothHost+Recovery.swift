@@ -9,9 +9,6 @@ extension BluetoothHost {
     package func start() async throws(HostError) {
         guard power == .off else { throw power == .closed ? .closed : .notReady }
         power = .starting
-        bonds.begin { [weak self] in
-            self?.spawn { $0.emit(.bondsNotKept) }
-        }
         do throws(HostError) {
             try await connectTransport()
             try await bringUp()

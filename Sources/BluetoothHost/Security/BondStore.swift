@@ -41,8 +41,9 @@ package struct BondRecord: Hashable, Sendable {
 
 /// Keeps what outlives a host. A host reads it once and tells each change; what keeps it may gather changes.
 package protocol BondStore: Sendable {
-    /// What was kept when the store was opened.
-    func load() -> KeptSecurity
+    /// What was kept by the host on the controller with this public address, or on the one without that the store was made
+    /// for.
+    nonisolated(nonsending) func load(for publicAddress: DeviceAddress?) async -> KeptSecurity
 
     /// Keeps the whole state as it is now. `whenKept` is called, from anywhere, once it will outlive the process, or with
     /// false where it cannot be kept.

@@ -7,24 +7,33 @@ import SMP
 /// Each change goes to the store at once. There are no more bonds than the limit: a new one has to wait until an old one is
 /// removed, so that nobody can push another's bond out.
 struct BondTable {
-    /// Who this host is to its peers: made once.
-    let identity: KeptIdentity
+    /// Who this host is to its peers: made once, unless the store knows.
+    private(set) var identity: KeptIdentity
     let limit: Int
     private let store: (any BondStore)?
     /// By identity address; the one that was used last comes last.
     private var byIdentity: OrderedDictionary<DeviceAddress, BondRecord> = [:]
     /// Whether the identity was made anew and is not kept yet.
-    private var isIdentityNew: Bool
+    private var isIdentityNew = true
+    /// Whether the store has been read, or there is none.
+    private(set) var isLoaded: Bool
     /// Is told, from anywhere, that the store could not keep a change.
     private var onFailure: @Sendable () -> Void = {}
 
-    /// Loads what the store has; makes an identity where there is none.
     init(store: (any BondStore)?, limit: Int, random: inout some RandomNumberGenerator) {
         self.store = store
         self.limit = limit
-        let kept = store?.load() ?? KeptSecurity()
-        identity = kept.identity ?? KeptIdentity(random: &random)
-        isIdentityNew = kept.identity == nil
+        identity = KeptIdentity(random: &random)
+        isLoaded = store == nil
+    }
+
+    /// Takes what the store has kept.
+    mutating func load(_ kept: KeptSecurity) {
+        isLoaded = true
+        if let identity = kept.identity {
+            self.identity = identity
+            isIdentityNew = false
+        }
         for record in kept.bonds { byIdentity[record.bond.identity] = record }
     }
 

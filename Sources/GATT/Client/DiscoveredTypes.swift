@@ -48,3 +48,66 @@ public struct DiscoveredDescriptor: Hashable, Sendable {
     public let uuid: BluetoothUUID
     public let handle: AttributeHandle
 }
+
+// MARK: What was discovered earlier
+
+extension DiscoveredService {
+    /// A service as it was discovered in an earlier connection.
+    package init(
+        earlier uuid: BluetoothUUID,
+        isPrimary: Bool,
+        handle: AttributeHandle,
+        endHandle: AttributeHandle,
+        includedServices: [IncludedService],
+        characteristics: [DiscoveredCharacteristic]
+    ) {
+        self.init(
+            uuid: uuid,
+            isPrimary: isPrimary,
+            handle: handle,
+            endHandle: endHandle,
+            includedServices: includedServices,
+            characteristics: characteristics
+        )
+    }
+}
+
+extension IncludedService {
+    /// An included service as it was discovered in an earlier connection.
+    package init(
+        earlier uuid: BluetoothUUID,
+        declarationHandle: AttributeHandle,
+        handle: AttributeHandle,
+        endHandle: AttributeHandle
+    ) {
+        self.init(uuid: uuid, declarationHandle: declarationHandle, handle: handle, endHandle: endHandle)
+    }
+}
+
+extension DiscoveredCharacteristic {
+    /// A characteristic as it was discovered in an earlier connection.
+    package init(
+        earlier uuid: BluetoothUUID,
+        handle: AttributeHandle,
+        valueHandle: AttributeHandle,
+        endHandle: AttributeHandle,
+        properties: CharacteristicProperties,
+        descriptors: [DiscoveredDescriptor]
+    ) {
+        self.init(
+            uuid: uuid,
+            handle: handle,
+            valueHandle: valueHandle,
+            endHandle: endHandle,
+            properties: properties,
+            descriptors: descriptors
+        )
+    }
+}
+
+extension DiscoveredDescriptor {
+    /// A descriptor as it was discovered in an earlier connection.
+    package init(earlier uuid: BluetoothUUID, handle: AttributeHandle) {
+        self.init(uuid: uuid, handle: handle)
+    }
+}

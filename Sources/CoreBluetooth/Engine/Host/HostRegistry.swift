@@ -2,7 +2,6 @@ import BLE
 import Foundation
 import Glibc
 import HCITransport
-import KeyStore
 
 /// The hosts of this process: one for each adapter, whatever managers use it.
 package enum HostRegistry {
@@ -36,7 +35,7 @@ package enum HostRegistry {
         return hosts.withLock { hosts in
             let key = Key(adapter: specification, role: isVirtual ? role : nil)
             if let host = hosts[key] { return host }
-            let host = SharedHost { await open(specification, isVirtual: isVirtual, capturePath: capturePath) }
+            let host = SharedHost { await open(specification, capturePath: capturePath) }
             hosts[key] = host
             return host
         }
@@ -62,23 +61,15 @@ package enum HostRegistry {
 
     private static func open(
         _ specification: AdapterSpecification,
-        isVirtual: Bool,
         capturePath: String?
     ) async -> Result<OpenHost, OpeningFailure> {
         do throws(BLEError) {
             var configuration = Adapter.Configuration()
             configuration.deviceName = machineName
             configuration.capturePath = capturePath
+            configuration.warn = Misuse.note
             let adapter = try await Adapter.open(specification, configuration: configuration)
-            let identity = try await adapter.information.publicAddress.map { "\($0)" } ?? "\(specification)"
-            let store: KeyStore
-            if isVirtual {
-                // A controller that is made anew in each process is another one each time.
-                store = .inMemory()
-            } else {
-                store = await .open(adapter: identity, in: StateDirectory.resolve(), warn: Misuse.note)
-            }
-            return .success(OpenHost(adapter.host, store: store, close: { await adapter.close() }))
+            return .success(OpenHost(adapter.host, store: adapter.store, close: { await adapter.close() }))
         } catch {
             return .failure(OpeningFailure(error))
         }

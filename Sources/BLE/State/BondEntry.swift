@@ -1,0 +1,84 @@
+import BluetoothHost
+import BluetoothTypes
+import SMP
+
+/// A bond as it is written: keys in hexadecimal digits, the most significant octet first.
+///
+/// What is not known is left out when it is written again: it belongs to what the bond was before.
+struct BondEntry: Codable {
+    let record: BondRecord
+
+    private enum Key: String, CodingKey {
+        case address
+        case addressType
+        case centralKey
+        case peripheralKey
+        case identityResolvingKey
+        case peerSigningKey
+        case ownSigningKey
+        case server
+        case client
+    }
+
+    init(record: BondRecord) {
+        self.record = record
+    }
+
+    init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: Key.self)
+        var bond = Bond(identity: try container.decodeAddress(.address, type: .addressType))
+        bond.centralKey = try container.decodeIfPresent(LongTermKeyEntry.self, forKey: .centralKey)?.key
+        bond.peripheralKey = try container.decodeIfPresent(LongTermKeyEntry.self, forKey: .peripheralKey)?.key
+        if container.contains(.identityResolvingKey) {
+            bond.identityResolvingKey = try container.decodeSecret(.identityResolvingKey)
+        }
+        bond.peerSigningKey = try container.decodeIfPresent(SigningKeyEntry.self, forKey: .peerSigningKey)?.key
+        bond.ownSigningKey = try container.decodeIfPresent(SigningKeyEntry.self, forKey: .ownSigningKey)?.key
+        var record = BondRecord(bond: bond)
+        record.serverState = try container.decodeIfPresent(ServerStateEntry.self, forKey: .server)?.state
+        record.clientCache = try container.decodeIfPresent(DatabaseCacheEntry.self, forKey: .client)?.cache
+        self.record = record
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        let bond = record.bond
+        var container = encoder.container(keyedBy: Key.self)
+        try container.encodeAddress(bond.identity, .address, type: .addressType)
+        try container.encodeIfPresent(bond.centralKey.map(LongTermKeyEntry.init), forKey: .centralKey)
+        try container.encodeIfPresent(bond.peripheralKey.map(LongTermKeyEntry.init), forKey: .peripheralKey)
+        try container.encodeIfPresent(bond.identityResolvingKey?.digits, forKey: .identityResolvingKey)
+        try container.encodeIfPresent(bond.peerSigningKey.map(SigningKeyEntry.init), forKey: .peerSigningKey)
+        try container.encodeIfPresent(bond.ownSigningKey.map(SigningKeyEntry.init), forKey: .ownSigningKey)
+        try container.encodeIfPresent(record.serverState.map(ServerStateEntry.init), forKey: .server)
+        try container.encodeIfPresent(record.clientCache.map(DatabaseCacheEntry.init), forKey: .client)
+    }
+}
+
+/// A host's identity as it is written.
+struct IdentityEntry: Codable {
+    let identity: KeptIdentity
+
+    private enum Key: String, CodingKey {
+        case staticAddress
+        case resolvingKey
+    }
+
+    init(identity: KeptIdentity) {
+        self.identity = identity
+    }
+
+    init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: Key.self)
+        let text = try container.decode(String.self, forKey: .staticAddress)
+        guard let address = DeviceAddress(text, isRandom: true), address.kind == .randomStatic else {
+            throw container.problem(.staticAddress, "this is no random static address")
+        }
+        identity = KeptIdentity(staticAddress: address, resolvingKey: try container.decodeSecret(.resolvingKey))
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: Key.self)
+        try container.encode("\(identity.staticAddress)", forKey: .staticAddress)
+        try container.encode(identity.resolvingKey.digits, forKey: .resolvingKey)
+    }
+}

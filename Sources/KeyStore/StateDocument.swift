@@ -1,0 +1,61 @@
+import Foundation
+
+/// What a state file holds: sections by their names.
+struct StateDocument: Hashable, Sendable {
+    /// The format that this version writes.
+    static let format: Int64 = 1
+    private static let formatKey = "format"
+    /// How deep values may be nested; ours are not by far.
+    private static let depthLimit = 64
+
+    var sections: [String: JSONValue] = [:]
+
+    init() {}
+
+    /// Reads what a file holds.
+    init(reading file: StateFile, _ contents: Data) throws(StateFileError) {
+        guard StateDocument.isShallow(contents),
+            let document = try? JSONDecoder().decode([String: JSONValue].self, from: contents),
+            case .integer(let format)? = document[StateDocument.formatKey], format >= 1
+        else { throw .damaged(file.path) }
+        guard format <= StateDocument.format else { throw .laterFormat(file.path) }
+        sections = document.filter { $0.key != StateDocument.formatKey }
+    }
+
+    /// What is written; nil for numbers that JSON has not.
+    var encoded: Data? {
+        var document = sections
+        document[StateDocument.formatKey] = .integer(StateDocument.format)
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+        return try? encoder.encode(document)
+    }
+
+    /// Whether values are not nested so deep that reading them would take more stack than there is.
+    private static func isShallow(_ contents: Data) -> Bool {
+        var depth = 0
+        var isInString = false
+        var isEscaped = false
+        for octet in contents {
+            if isInString {
+                if isEscaped {
+                    isEscaped = false
+                } else if octet == UInt8(ascii: "\\") {
+                    isEscaped = true
+                } else if octet == UInt8(ascii: "\"") {
+                    isInString = false
+                }
+                continue
+            }
+            switch octet {
+            case UInt8(ascii: "\""): isInString = true
+            case UInt8(ascii: "["), UInt8(ascii: "{"):
+                depth += 1
+                if depth > depthLimit { return false }
+            case UInt8(ascii: "]"), UInt8(ascii: "}"): depth -= 1
+            default: break
+            }
+        }
+        return true
+    }
+}

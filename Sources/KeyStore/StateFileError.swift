@@ -1,0 +1,40 @@
+import Glibc
+
+/// Why a file of the state directory cannot be used; the description says what to do where the system's words do not.
+package enum StateFileError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// What the system refuses.
+    case system(operation: String, path: String, errno: Int32)
+    /// A link stands where the file should be: replacing the file would replace the link.
+    case symbolicLink(String)
+    /// A directory, a pipe or the like stands where the file should be.
+    case notRegular(String)
+    /// The file is another user's, who has chosen what is in it.
+    case foreign(String, owner: uid_t)
+    /// Another program, or another host of this one, has the file.
+    case inUse(String, process: pid_t?)
+    /// What the file holds is no state of ours.
+    case damaged(String)
+    /// The file is of a later version of the format.
+    case laterFormat(String)
+
+    static func failed(_ operation: String, _ path: String, errno: Int32 = Glibc.errno) -> StateFileError {
+        .system(operation: operation, path: path, errno: errno)
+    }
+
+    package var description: String {
+        switch self {
+        case .system(let operation, let path, let errno):
+            "cannot \(operation) \(path): \(String(cString: strerror(errno)))"
+        case .symbolicLink(let path):
+            "\(path) is a symbolic link: put the file itself there, or name its directory with BLE_STATE_DIR"
+        case .notRegular(let path): "\(path) is no file: move what is there away"
+        case .foreign(let path, let owner):
+            "\(path) belongs to user \(owner), not to user \(geteuid()) who runs this: run it as that user, change the "
+                + "owner, or name another directory with BLE_STATE_DIR"
+        case .inUse(let path, let process):
+            "\(path) is in use by \(process.map { "process \($0)" } ?? "another process")"
+        case .damaged(let path): "\(path) is damaged"
+        case .laterFormat(let path): "\(path) is of a later version and is left as it is"
+        }
+    }
+}
