@@ -1,5 +1,5 @@
 /// Why a device ends a pairing (Vol 3, Part H, 3.5.5).
-public struct PairingFailedReason: RawRepresentable, Hashable, Sendable {
+public struct PairingFailedReason: RawRepresentable, Error, Hashable, Sendable {
     public let rawValue: UInt8
 
     public init(rawValue: UInt8) {

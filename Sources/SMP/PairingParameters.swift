@@ -11,6 +11,8 @@ public enum IOCapability: UInt8, Hashable, Sendable, CaseIterable {
 
 /// How a device pairs.
 public struct PairingParameters: Hashable, Sendable {
+    /// What a person can be shown here and can take in. Unless it is nothing, the peer is asked for a model that
+    /// authenticates.
     public var ioCapability = IOCapability.noInputNoOutput
     /// Whether keys are kept after the link has ended.
     public var bonds = true
@@ -18,6 +20,8 @@ public struct PairingParameters: Hashable, Sendable {
     public var requiresAuthentication = false
     /// Whether LE legacy pairing is refused.
     public var requiresSecureConnections = false
+    /// Whether LE Secure Connections is offered, where it is not required: false makes a device of before Bluetooth 4.2.
+    package var offersSecureConnections = true
     /// The shortest key that is accepted, in octets: 7 to 16.
     public var minimumKeySize: UInt8 = 16
     /// The longest key that is offered, in octets: 7 to 16.
@@ -34,7 +38,8 @@ public struct PairingParameters: Hashable, Sendable {
 
 /// What a device hands over by another way than the link (2.3.5.4 and 2.3.5.6.4).
 public enum OutOfBandData: Hashable, Sendable {
-    /// LE legacy pairing: the temporary key, which both sides use.
+    /// LE legacy pairing: the temporary key, which both sides use. Who has one offers legacy pairing alone, where it is not
+    /// refused.
     case temporaryKey(UInt128)
     /// LE Secure Connections: the confirm value C and the random value r.
     case secureConnections(confirm: UInt128, random: UInt128)

@@ -1,0 +1,37 @@
+import ByteCoding
+
+/// Tells of a key that was pressed while a passkey is typed (Vol 3, Part H, 3.5.8).
+public struct KeypressNotification: SecurityManagerCommand {
+    public static let code = CommandCode.keypressNotification
+
+    /// What was done to the passkey.
+    public enum Kind: UInt8, Hashable, Sendable, CaseIterable {
+        case entryStarted = 0
+        case digitEntered = 1
+        case digitErased = 2
+        case cleared = 3
+        case entryCompleted = 4
+    }
+
+    /// What was done to the passkey.
+    public var kind: Kind
+
+    /// A Keypress Notification with its parameter.
+    public init(kind: Kind) {
+        self.kind = kind
+    }
+
+    public init(decoding bytes: RawSpan) throws(PacketDecodingError) {
+        var reader = ByteReader(bytes)
+        try reader.readCode(.keypressNotification)
+        let type = try reader.readUInt8()
+        guard let kind = Kind(rawValue: type) else { throw .invalidValue(UInt64(type), field: "notification type") }
+        self.kind = kind
+        try reader.requireEnd()
+    }
+
+    public func encode(into buffer: inout PacketBuffer) {
+        buffer.append(Self.code.rawValue)
+        buffer.append(kind.rawValue)
+    }
+}

@@ -1,0 +1,125 @@
+import BluetoothTypes
+
+/// Phase 3, on the encrypted link (Vol 3, Part H, 2.4.3 and 3.6.1): the responder distributes its keys, then the initiator.
+struct KeyDistribution: Hashable, Sendable {
+    /// What the peer sends next.
+    enum Expected: Hashable, Sendable {
+        case longTermKey
+        case identification(of: UInt128)
+        case resolvingKey
+        case identityAddress(resolvingKey: UInt128)
+        case signingKey
+    }
+
+    let agreement: Agreement
+    private var bond: Bond
+    /// nil once the peer has sent everything.
+    private var expected: Expected?
+
+    /// Begins once the link is encrypted with the key of phase 2.
+    init(
+        _ agreement: Agreement,
+        key: LongTermKey,
+        in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>
+    ) {
+        self.agreement = agreement
+        bond = Bond(identity: agreement.terms.peerAddress)
+        if agreement.strength.isSecureConnections {
+            bond.centralKey = key
+            bond.peripheralKey = key
+        }
+        expected = Self.first(of: agreement.peerKeys)
+        if agreement.terms.role == .responder || expected == nil { distribute(in: &turn) }
+    }
+
+    /// What the pairing has come to, once nothing is left to be distributed.
+    var outcome: PairingOutcome? {
+        guard expected == nil else { return nil }
+        return PairingOutcome(
+            model: agreement.model,
+            strength: agreement.strength,
+            bond: bond,
+            isBonded: agreement.isBonded
+        )
+    }
+
+    /// Takes a key of the peer's.
+    mutating func receive(
+        _ pdu: SecurityManagerPDU,
+        in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>
+    ) throws(PairingFailedReason) {
+        switch (expected, pdu) {
+        case (.longTermKey, .encryptionInformation(let command)):
+            let key = agreement.shortened(command.longTermKey)
+            guard key != 0 else { throw .keyRejected }
+            expected = .identification(of: key)
+        case (.identification(let key), .centralIdentification(let command)):
+            bond.centralKey = LongTermKey(
+                value: key,
+                encryptedDiversifier: command.encryptedDiversifier,
+                randomNumber: command.randomNumber,
+                strength: agreement.strength
+            )
+            expected = Self.first(of: agreement.peerKeys.intersection([.identity, .signing]))
+        case (.resolvingKey, .identityInformation(let command)):
+            expected = .identityAddress(resolvingKey: command.resolvingKey)
+        case (.identityAddress(let key), .identityAddressInformation(let command)):
+            guard command.address != agreement.terms.identity.address else { throw .keyRejected }
+            bond.identity = command.address
+            // A device without private addresses sends zero (3.6.4), by which anybody could make addresses of it.
+            bond.identityResolvingKey = key == 0 ? nil : key
+            expected = Self.first(of: agreement.peerKeys.intersection(.signing))
+        case (.signingKey, .signingInformation(let command)):
+            guard command.signatureKey != 0 else { throw .keyRejected }
+            bond.peerSigningKey = SigningKey(
+                value: command.signatureKey,
+                isAuthenticated: agreement.strength.isAuthenticated
+            )
+            expected = nil
+        default:
+            throw .unspecifiedReason
+        }
+        if expected == nil, agreement.terms.role == .initiator { distribute(in: &turn) }
+    }
+
+    private static func first(of keys: DistributedKeys) -> Expected? {
+        if keys.contains(.encryption) { return .longTermKey }
+        if keys.contains(.identity) { return .resolvingKey }
+        return keys.contains(.signing) ? .signingKey : nil
+    }
+
+    private mutating func distribute(in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>) {
+        let keys = agreement.ownKeys
+        if keys.contains(.encryption) {
+            let key = LongTermKey(
+                // Zero is a key that the peer may refuse.
+                value: max(agreement.shortened(turn.randomNumber()), 1),
+                encryptedDiversifier: UInt16(truncatingIfNeeded: turn.random.next()),
+                // Zero names a key of LE Secure Connections.
+                randomNumber: max(turn.random.next(), 1),
+                strength: agreement.strength
+            )
+            bond.peripheralKey = key
+            turn.send(EncryptionInformation(longTermKey: key.value))
+            turn.send(
+                CentralIdentification(
+                    encryptedDiversifier: key.encryptedDiversifier,
+                    randomNumber: key.randomNumber
+                )
+            )
+        }
+        if keys.contains(.identity) {
+            let identity = agreement.terms.identity
+            turn.send(IdentityInformation(resolvingKey: identity.resolvingKey ?? 0))
+            turn.send(IdentityAddressInformation(address: identity.address))
+        }
+        if keys.contains(.signing) {
+            let key = SigningKey(
+                value: max(turn.randomNumber(), 1),
+                isAuthenticated: agreement.strength.isAuthenticated
+            )
+            bond.ownSigningKey = key
+            turn.send(SigningInformation(signatureKey: key.value))
+        }
+    }
+}

@@ -1,0 +1,139 @@
+/// One pairing, from the Pairing Request to the last key (Vol 3, Part H, 2.1).
+enum Pairing: Hashable, Sendable {
+    /// As the initiator: the Pairing Request is sent.
+    case awaitingResponse(PairingTerms, PairingRequest)
+    /// A person, or an app for it, decides whether to pair in the way that has come out.
+    case awaitingConsent(Agreement)
+    case legacy(LegacyPairing)
+    case secureConnections(SecureConnectionsPairing)
+    /// Both sides have the key; the controllers encrypt the link with it.
+    case encrypting(Agreement, LongTermKey)
+    case distributing(KeyDistribution)
+
+    /// Begins as the initiator.
+    init(_ terms: PairingTerms, in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>) {
+        turn.send(terms.request)
+        self = .awaitingResponse(terms, terms.request)
+    }
+
+    /// Begins as the responder.
+    init(
+        _ terms: PairingTerms,
+        request: PairingRequest,
+        in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>
+    ) throws(PairingFailedReason) {
+        let agreement = try Agreement(terms: terms, request: request, response: terms.response(to: request))
+        turn.ask(.consent(agreement.model, agreement.strength))
+        self = .awaitingConsent(agreement)
+    }
+
+    /// What the pairing has come to, once it is done.
+    var outcome: PairingOutcome? {
+        guard case .distributing(let distribution) = self else { return nil }
+        return distribution.outcome
+    }
+
+    // MARK: The peer
+
+    /// Takes a command of the peer's.
+    mutating func receive(
+        _ pdu: SecurityManagerPDU,
+        in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>
+    ) throws(PairingFailedReason) {
+        switch (self, pdu) {
+        case (.awaitingResponse, .securityRequest):
+            // It has crossed with the Pairing Request.
+            break
+        case (.awaitingResponse(let terms, let request), .pairingResponse(let response)):
+            let agreement = try Agreement(terms: terms, request: request, response: response)
+            turn.ask(.consent(agreement.model, agreement.strength))
+            self = .awaitingConsent(agreement)
+        case (.legacy(let pairing), .keypressNotification) where pairing.agreement.model.isTypedByPeer:
+            break
+        case (.secureConnections(let pairing), .keypressNotification) where pairing.agreement.model.isTypedByPeer:
+            break
+        case (.legacy(var pairing), _):
+            let key = try pairing.receive(pdu, in: &turn)
+            self = .legacy(pairing)
+            if let key { encrypt(with: key, by: pairing.agreement, in: &turn) }
+        case (.secureConnections(var pairing), _):
+            let key = try pairing.receive(pdu, in: &turn)
+            self = .secureConnections(pairing)
+            if let key { encrypt(with: key, by: pairing.agreement, in: &turn) }
+        case (.distributing(var distribution), _):
+            try distribution.receive(pdu, in: &turn)
+            self = .distributing(distribution)
+        default:
+            throw .unspecifiedReason
+        }
+    }
+
+    // MARK: A person
+
+    mutating func receive(
+        _ answer: PairingAnswer,
+        in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>
+    ) throws(PairingFailedReason) {
+        switch (self, answer) {
+        case (.awaitingConsent(let agreement), .accept):
+            if agreement.terms.role == .responder { turn.send(agreement.response) }
+            self =
+                agreement.strength.isSecureConnections
+                ? .secureConnections(try SecureConnectionsPairing(agreement, in: &turn))
+                : .legacy(try LegacyPairing(agreement, in: &turn))
+        case (.awaitingConsent(let agreement), .refuse):
+            throw agreement.terms.role == .responder ? .pairingNotSupported : .unspecifiedReason
+        case (.legacy(var pairing), .passkey(let passkey)) where pairing.isAwaitingPasskey:
+            guard passkey <= Passkey.maximum else { throw .passkeyEntryFailed }
+            try pairing.enter(passkey: passkey, in: &turn)
+            self = .legacy(pairing)
+        case (.secureConnections(var pairing), .passkey(let passkey)) where pairing.isAwaitingPasskey:
+            guard passkey <= Passkey.maximum else { throw .passkeyEntryFailed }
+            try pairing.enter(passkey: passkey, in: &turn)
+            self = .secureConnections(pairing)
+        case (.secureConnections(var pairing), .accept):
+            let key = try pairing.acceptNumber(in: &turn)
+            self = .secureConnections(pairing)
+            if let key { encrypt(with: key, by: pairing.agreement, in: &turn) }
+        case (.legacy(let pairing), .refuse)
+        where pairing.isAwaitingPasskey || pairing.agreement.model == .passkeyShownHere:
+            throw .passkeyEntryFailed
+        case (.secureConnections(let pairing), .refuse):
+            if pairing.isComparing { throw .numericComparisonFailed }
+            if pairing.isAwaitingPasskey || pairing.agreement.model == .passkeyShownHere { throw .passkeyEntryFailed }
+        default:
+            break
+        }
+    }
+
+    // MARK: The controller
+
+    private mutating func encrypt(
+        with value: UInt128,
+        by agreement: Agreement,
+        in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>
+    ) {
+        let key = agreement.key(value)
+        turn.encrypt(as: agreement.terms.role, with: key)
+        self = .encrypting(agreement, key)
+    }
+
+    /// The controller has ended an attempt to encrypt the link.
+    ///
+    /// - Parameter strength: nil where the link is not encrypted.
+    mutating func encryptionChanged(
+        to strength: KeyStrength?,
+        in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>
+    ) throws(PairingFailure) {
+        switch self {
+        case .encrypting(let agreement, let key):
+            guard strength == agreement.strength else { throw .encryptionFailed }
+            self = .distributing(KeyDistribution(agreement, key: key, in: &turn))
+        case .distributing(let distribution):
+            guard strength == distribution.agreement.strength else { throw .encryptionFailed }
+        case .awaitingResponse, .awaitingConsent, .legacy, .secureConnections:
+            // The central alone begins encryption, and not while it pairs.
+            if strength != nil { throw .ended(.unspecifiedReason) }
+        }
+    }
+}

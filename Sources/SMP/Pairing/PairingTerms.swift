@@ -1,0 +1,85 @@
+import BluetoothTypes
+
+/// Who sends the Pairing Request, the central, and who answers it.
+enum PairingRole: Hashable, Sendable {
+    case initiator
+    case responder
+}
+
+/// Who this device is in a pairing and how it pairs, as it was when the pairing began.
+struct PairingTerms: Hashable, Sendable {
+    let role: PairingRole
+    let ownAddress: DeviceAddress
+    let peerAddress: DeviceAddress
+    let parameters: PairingParameters
+    let identity: LocalIdentity
+
+    /// What this device distributes where it is asked to.
+    private var ownKeys: DistributedKeys {
+        identity.resolvingKey == nil ? [.encryption, .signing] : .overLink
+    }
+
+    var request: PairingRequest {
+        PairingRequest(
+            features: PairingFeatures(
+                ioCapability: parameters.ioCapability,
+                hasOutOfBandData: parameters.hasOutOfBandData(
+                    forSecureConnections: parameters.supportsSecureConnections
+                ),
+                authenticationRequirements: parameters.authenticationRequirements,
+                maximumKeySize: parameters.offeredKeySize,
+                initiatorKeys: parameters.bonds ? ownKeys : [],
+                responderKeys: parameters.bonds ? .overLink : []
+            )
+        )
+    }
+
+    func response(to request: PairingRequest) -> PairingResponse {
+        let asked = request.features.authenticationRequirements
+        let isSecure = parameters.supportsSecureConnections && asked.contains(.secureConnections)
+        var keys: DistributedKeys = parameters.bonds && asked.bonds ? .overLink : []
+        if isSecure { keys.remove(.encryption) }
+        return PairingResponse(
+            features: PairingFeatures(
+                ioCapability: parameters.ioCapability,
+                hasOutOfBandData: parameters.hasOutOfBandData(forSecureConnections: isSecure),
+                authenticationRequirements: parameters.authenticationRequirements,
+                maximumKeySize: parameters.offeredKeySize,
+                initiatorKeys: request.features.initiatorKeys.intersection(keys),
+                responderKeys: request.features.responderKeys.intersection(keys).intersection(ownKeys)
+            )
+        )
+    }
+}
+
+extension PairingParameters {
+    /// A temporary key is for LE legacy pairing and means nothing in LE Secure Connections, so that whoever has one, and
+    /// does not refuse legacy pairing, offers that alone.
+    var supportsSecureConnections: Bool {
+        requiresSecureConnections || offersSecureConnections && temporaryKey == nil
+    }
+
+    /// The key of LE legacy pairing out of band, which either side may have made.
+    var temporaryKey: UInt128? {
+        if case .temporaryKey(let key) = peerOutOfBandData { return key }
+        if case .temporaryKey(let key) = ownOutOfBandData { return key }
+        return nil
+    }
+
+    func hasOutOfBandData(forSecureConnections isSecure: Bool) -> Bool {
+        guard isSecure else { return temporaryKey != nil }
+        guard case .secureConnections = peerOutOfBandData else { return false }
+        return true
+    }
+
+    var authenticationRequirements: AuthenticationRequirements {
+        var requirements: AuthenticationRequirements = bonds ? .bonding : []
+        if requiresAuthentication || ioCapability != .noInputNoOutput { requirements.insert(.authentication) }
+        if supportsSecureConnections { requirements.insert(.secureConnections) }
+        return requirements
+    }
+
+    var offeredKeySize: UInt8 {
+        min(max(maximumKeySize, PairingFeatures.keySizes.lowerBound), PairingFeatures.keySizes.upperBound)
+    }
+}

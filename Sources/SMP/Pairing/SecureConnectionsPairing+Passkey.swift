@@ -1,0 +1,118 @@
+import BluetoothTypes
+
+/// Makes sure of one bit of the passkey (Vol 3, Part H, 2.3.5.6.3): both sides commit themselves to a nonce and the bit, and
+/// then tell the nonce, so that whoever guesses is found out before the next bit.
+struct PasskeyRound: Hashable, Sendable {
+    let passkey: UInt32
+    /// Which bit, from the least significant on.
+    let index: UInt8
+    let ownNonce: UInt128
+    /// What the peer has committed itself by.
+    var peerConfirm: UInt128?
+
+    static func first(
+        of passkey: UInt32,
+        in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>
+    ) -> PasskeyRound {
+        PasskeyRound(passkey: passkey, index: 0, ownNonce: turn.randomNumber())
+    }
+
+    /// nil after the last one.
+    func next(in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>) -> PasskeyRound? {
+        guard index + 1 < Passkey.bitCount else { return nil }
+        return PasskeyRound(passkey: passkey, index: index + 1, ownNonce: turn.randomNumber())
+    }
+
+    func confirm(
+        of nonce: UInt128,
+        from: P256PublicKey,
+        to: P256PublicKey,
+        by toolbox: Toolbox<some SecurityFunctions>
+    ) -> UInt128 {
+        toolbox.f4(u: from.x, v: to.x, x: nonce, z: 0x80 | UInt8(truncatingIfNeeded: passkey >> UInt32(index) & 1))
+    }
+}
+
+extension SecureConnectionsPairing {
+    /// Takes the passkey that a person has typed, if one is waited for.
+    mutating func enter(
+        passkey: UInt32,
+        in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>
+    ) throws(PairingFailedReason) {
+        guard case .awaitingPasskey(let exchange, let peerConfirm) = state else { return }
+        let round = PasskeyRound.first(of: passkey, in: &turn)
+        begin(round, of: exchange, in: &turn)
+        if let peerConfirm { try receive(confirm: peerConfirm, in: round, of: exchange, in: &turn) }
+    }
+
+    var isAwaitingPasskey: Bool {
+        if case .awaitingPasskey = state { true } else { false }
+    }
+
+    mutating func begin(
+        _ round: PasskeyRound,
+        of exchange: Exchange,
+        in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>
+    ) {
+        if agreement.terms.role == .initiator { sendConfirm(of: round, of: exchange, in: &turn) }
+        state = .enteringPasskey(exchange, round)
+    }
+
+    private func ownConfirm(
+        of round: PasskeyRound,
+        of exchange: Exchange,
+        by toolbox: Toolbox<some SecurityFunctions>
+    ) -> UInt128 {
+        round.confirm(of: round.ownNonce, from: ownKey, to: exchange.peerKey, by: toolbox)
+    }
+
+    private func sendConfirm(
+        of round: PasskeyRound,
+        of exchange: Exchange,
+        in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>
+    ) {
+        turn.send(PairingConfirm(value: ownConfirm(of: round, of: exchange, by: turn.toolbox)))
+    }
+
+    mutating func receive(
+        confirm: UInt128,
+        in round: PasskeyRound,
+        of exchange: Exchange,
+        in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>
+    ) throws(PairingFailedReason) {
+        guard round.peerConfirm == nil else { throw .unspecifiedReason }
+        // A peer that does not know the passkey could send back what it was sent.
+        guard confirm != ownConfirm(of: round, of: exchange, by: turn.toolbox) else { throw .confirmValueFailed }
+        switch agreement.terms.role {
+        case .initiator: turn.send(PairingRandom(value: round.ownNonce))
+        case .responder: sendConfirm(of: round, of: exchange, in: &turn)
+        }
+        var round = round
+        round.peerConfirm = confirm
+        state = .enteringPasskey(exchange, round)
+    }
+
+    mutating func receive(
+        random: UInt128,
+        in round: PasskeyRound,
+        of exchange: Exchange,
+        in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>
+    ) throws(PairingFailedReason) {
+        guard let peerConfirm = round.peerConfirm else { throw .unspecifiedReason }
+        guard random != round.ownNonce,
+            round.confirm(of: random, from: exchange.peerKey, to: ownKey, by: turn.toolbox) == peerConfirm
+        else { throw .confirmValueFailed }
+        if agreement.terms.role == .responder { turn.send(PairingRandom(value: round.ownNonce)) }
+        if let next = round.next(in: &turn) {
+            begin(next, of: exchange, in: &turn)
+        } else {
+            beginStage2(
+                of: exchange,
+                ownNonce: round.ownNonce,
+                peerNonce: random,
+                passkey: round.passkey,
+                in: &turn
+            )
+        }
+    }
+}

@@ -1,0 +1,48 @@
+import ByteCoding
+
+/// One turn of a pairing: what it draws on, and what comes of it.
+struct Turn<Functions: SecurityFunctions, Generator: RandomNumberGenerator> {
+    let toolbox: Toolbox<Functions>
+    var random: Generator
+    private(set) var steps: [PairingStep] = []
+
+    init(toolbox: Toolbox<Functions>, random: Generator) {
+        self.toolbox = toolbox
+        self.random = random
+    }
+
+    /// Whether something is sent in it.
+    var hasSent: Bool {
+        steps.contains { if case .send = $0 { true } else { false } }
+    }
+
+    mutating func send(_ command: some SecurityManagerCommand) {
+        steps.append(.send(PacketBuffer.bytes { command.encode(into: &$0) }))
+    }
+
+    mutating func ask(_ question: PairingQuestion) {
+        steps.append(.ask(question))
+    }
+
+    mutating func encrypt(as role: PairingRole, with key: LongTermKey) {
+        steps.append(role == .initiator ? .encrypt(key) : .expectEncryption(key))
+    }
+
+    /// Draws 128 bits, the most significant 64 first.
+    mutating func randomNumber() -> UInt128 {
+        let high = random.next()
+        return UInt128(high) << 64 | UInt128(random.next())
+    }
+
+    /// Draws a passkey of six digits.
+    mutating func passkey() -> UInt32 {
+        UInt32.random(in: 0...Passkey.maximum, using: &random)
+    }
+}
+
+/// A passkey of six digits (Vol 3, Part H, 2.3.5.3 and 2.3.5.6.3).
+enum Passkey {
+    static let maximum: UInt32 = 999_999
+    /// How many of its bits LE Secure Connections makes sure of, one after the other.
+    static let bitCount: UInt8 = 20
+}
