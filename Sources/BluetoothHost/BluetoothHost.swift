@@ -107,6 +107,8 @@ package actor BluetoothHost {
     // GATT.
     let server: GATT.Server
     var accessHandlers: [AttributeHandle: AccessHandler] = [:]
+    var authorizer: Authorizer?
+    var signCounters = SignCounters()
 
     // L2CAP channels.
     var channelServices = SPSMRegistry()

@@ -16,4 +16,7 @@ public struct AttributePermissions: OptionSet, Hashable, Sendable {
     /// Reading needs the app's consent for this client.
     public static let readAuthorized = AttributePermissions(rawValue: 1 << 6)
     public static let writeAuthorized = AttributePermissions(rawValue: 1 << 7)
+    /// Writing needs a signature, or an encrypted link, on which nobody signs; with ``writeAuthenticated``, the key of
+    /// either must be authenticated (LE security mode 2: Vol 3, Part C, 10.2.2).
+    public static let writeSigned = AttributePermissions(rawValue: 1 << 8)
 }

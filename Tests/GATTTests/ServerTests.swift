@@ -6,14 +6,25 @@ import Testing
 
 /// A server with one client, whose requests are written as bytes.
 final class ServerFixture {
-    let server = Server(cmac: nil)
-    let session: ServerSession
+    let server: Server
+    private(set) var session: ServerSession
     let service: PublishedService
     var events: [ServerEvent] = []
 
-    init(_ characteristics: [CharacteristicDefinition], limits: ServerSession.Limits = .init()) throws {
+    init(
+        _ characteristics: [CharacteristicDefinition],
+        limits: ServerSession.Limits = .init(),
+        cmac: Server.CMAC? = nil
+    ) throws {
+        server = Server(cmac: cmac)
         service = try server.publish([ServiceDefinition(uuid: "A00A", characteristics: characteristics)])[0]
         session = ServerSession(server: server, limits: limits)
+        session.onEvent = { [unowned self] in events.append($0) }
+    }
+
+    /// The client goes and comes again.
+    func reconnect() {
+        session = ServerSession(server: server)
         session.onEvent = { [unowned self] in events.append($0) }
     }
 
@@ -233,6 +244,7 @@ struct ServerTests {
         let fixture = try ServerFixture([stored()])
         let standard = try fixture.server.publish([.genericAttribute])[0]
         let features = try #require(standard.characteristics.first { $0.uuid == .clientSupportedFeatures }).valueHandle
+        fixture.reconnect()
         let low = UInt8(truncatingIfNeeded: features.rawValue)
         #expect(fixture.send([0x12, low, 0, 0x01]).response == [0x13])
         #expect(

@@ -8,6 +8,8 @@ struct ServerStateEntry: Codable {
     private enum Key: String, CodingKey {
         case configurations
         case clientFeatures
+        case knownDatabaseHash
+        case isServiceChangedOwed
     }
 
     /// A Client Characteristic Configuration by its handle.
@@ -22,23 +24,31 @@ struct ServerStateEntry: Codable {
 
     init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: Key.self)
-        var state = ServerSession.PersistentState()
-        for entry in try container.decodeIfPresent([Configuration].self, forKey: .configurations) ?? [] {
-            guard entry.handle != 0 else {
-                throw container.problem(.configurations, "no attribute has the handle 0")
-            }
-            state.configurations[AttributeHandle(entry.handle)] = ClientConfiguration(rawValue: entry.value)
+        let entries = try container.decodeIfPresent([Configuration].self, forKey: .configurations) ?? []
+        guard entries.allSatisfy({ $0.handle != 0 }) else {
+            throw container.problem(.configurations, "no attribute has the handle 0")
         }
-        state.clientFeatures = try container.decodeIfPresent(UInt8.self, forKey: .clientFeatures) ?? 0
-        self.state = state
+        state = ServerSession.PersistentState(
+            configurations: entries.sorted { $0.handle < $1.handle }.map {
+                .init(
+                    handle: AttributeHandle(rawValue: $0.handle),
+                    configuration: ClientConfiguration(rawValue: $0.value)
+                )
+            },
+            clientFeatures: try container.decodeIfPresent(UInt8.self, forKey: .clientFeatures) ?? 0,
+            knownDatabaseHash: try container.decodeNumber(.knownDatabaseHash),
+            isServiceChangedOwed: try container.decodeIfPresent(Bool.self, forKey: .isServiceChangedOwed) ?? false
+        )
     }
 
     func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: Key.self)
-        let configurations = state.configurations.sorted { $0.key.rawValue < $1.key.rawValue }.map {
-            Configuration(handle: $0.key.rawValue, value: $0.value.rawValue)
+        let configurations = state.configurations.map {
+            Configuration(handle: $0.handle.rawValue, value: $0.configuration.rawValue)
         }
         try container.encode(configurations, forKey: .configurations)
         try container.encode(state.clientFeatures, forKey: .clientFeatures)
+        try container.encodeIfPresent(state.knownDatabaseHash?.digits, forKey: .knownDatabaseHash)
+        try container.encode(state.isServiceChangedOwed, forKey: .isServiceChangedOwed)
     }
 }

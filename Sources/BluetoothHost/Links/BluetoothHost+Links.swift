@@ -27,6 +27,7 @@ extension BluetoothHost {
         logger.info("connected to \(link.peer)")
         keysChanged(of: link)
         link.session.onEvent = { [weak self] event in self?.assumeIsolated { $0.serverEvent(event, on: identifier) } }
+        link.session.asksForAuthorization = authorizer != nil
         if link.role == .peripheral { emit(.connected(identifier, link.peer)) }
         prepare(link)
         return link

@@ -107,6 +107,8 @@ final class Link {
     let outbound: OutboundQueue
     let session: ServerSession
     let client = GATT.Client()
+    /// Whether the peer has proven its bond on this link.
+    var isTrusted = false
     var bearer: Bearer
     var signaling: SignalingChannel
     var reassembler = Reassembler()

@@ -5,14 +5,14 @@ import ByteCoding
 /// Discover All Characteristics of a Service, or those of one UUID (Vol 3, Part G, 4.6).
 public struct DiscoverCharacteristics: ClientProcedure {
     let uuid: BluetoothUUID?
-    let end: AttributeHandle
+    let range: HandleRange
     private var walk: RangeWalk
     private var characteristics: [DiscoveredCharacteristic] = []
 
     /// - Parameter uuid: nil for all.
     public init(range: HandleRange, uuid: BluetoothUUID? = nil) {
         walk = RangeWalk(range)
-        end = range.end
+        self.range = range
         self.uuid = uuid
     }
 
@@ -37,7 +37,7 @@ public struct DiscoverCharacteristics: ClientProcedure {
             guard let properties = try? reader.readUInt8(), let valueHandle = try? reader.readUInt16(),
                 let uuid = try? BluetoothUUID(decoding: reader.readRemaining())
             else { return .finished(.failure(.malformedResponse(.readByTypeRequest))) }
-            guard AttributeHandle(valueHandle) > entry.handle, AttributeHandle(valueHandle) <= end else {
+            guard AttributeHandle(valueHandle) > entry.handle, AttributeHandle(valueHandle) <= range.end else {
                 return .finished(.failure(.handlesOutOfOrder(.readByTypeRequest)))
             }
             if let last = characteristics.indices.last {
@@ -48,7 +48,7 @@ public struct DiscoverCharacteristics: ClientProcedure {
                     uuid: uuid,
                     handle: entry.handle,
                     valueHandle: AttributeHandle(valueHandle),
-                    endHandle: end,
+                    endHandle: range.end,
                     properties: CharacteristicProperties(rawValue: properties)
                 )
             )
@@ -71,11 +71,15 @@ public struct DiscoverCharacteristics: ClientProcedure {
 
 /// Discover All Characteristic Descriptors (Vol 3, Part G, 4.7.1).
 public struct DiscoverDescriptors: ClientProcedure {
+    let range: HandleRange
     private var walk: RangeWalk
     private var descriptors: [DiscoveredDescriptor] = []
 
     /// - Parameter range: from after the characteristic's value to its end.
-    public init(range: HandleRange) { walk = RangeWalk(range) }
+    public init(range: HandleRange) {
+        walk = RangeWalk(range)
+        self.range = range
+    }
 
     public mutating func start(mtu: Int, into buffer: inout PacketBuffer) -> ClientStep<[DiscoveredDescriptor]> {
         guard walk.range.isValid else { return .finished(.failure(.invalidArgument)) }

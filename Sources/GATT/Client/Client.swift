@@ -11,23 +11,32 @@ public struct ProcedureIdentifier: Hashable, Sendable {
 ///
 /// The owner sends what the client writes and gives it what the bearer says is a response. Completions are called from
 /// within these calls.
+///
+/// Once the server is one that this device is bonded to, and has proven it (``trust(_:)``), the client learns its whole
+/// database, when nothing else is to be done, and answers discovery from it.
 public final class Client {
     private var queue: [ProcedureBox] = []
     private var running: ProcedureBox?
+    /// A background procedure that has given way, and its next request.
+    private var suspended: (procedure: ProcedureBox, request: [UInt8])?
     private var lastIdentifier: UInt64 = 0
     private var isClosed = false
     /// The request in flight, kept where it may have to be sent again.
     private var request: [UInt8] = []
     private var hasElevated = false
+    var knowledge = DatabaseKnowledge.none
 
     /// Asked when a request fails for want of security; the owner raises the link's security and calls
-    /// ``securityElevated(_:)``. Without it, or where it returns false, the procedure ends in the error.
+    /// ``securityElevated(_:handle:mtu:into:)``. Without it, or where it returns false, the procedure ends in the error.
     public var elevateSecurity: ((ATT.ErrorCode) -> Bool)?
 
-    public init() {}
+    /// Called when what is to be kept of the server's database is another.
+    public var onCacheChange: ((DatabaseCache?) -> Void)?
 
-    /// Whether a procedure runs or waits.
-    public var isIdle: Bool { running == nil && queue.isEmpty }
+    /// Whether requests wait, until the link is encrypted or will not be.
+    public var isHeld = false
+
+    public init() {}
 
     /// Queues a procedure. The owner then calls ``nextRequest(mtu:into:)`` where the bearer is free.
     @discardableResult
@@ -35,14 +44,27 @@ public final class Client {
         _ procedure: P,
         completion: @escaping (Result<P.Output, ClientError>) -> Void
     ) -> ProcedureIdentifier {
-        lastIdentifier += 1
-        let identifier = ProcedureIdentifier(value: lastIdentifier)
+        let identifier = makeIdentifier()
         if isClosed {
             completion(.failure(.bearerClosed))
         } else {
             queue.append(TypedProcedureBox(identifier, procedure, completion))
         }
         return identifier
+    }
+
+    /// Queues a procedure before all others, which gives way to them once it has had its first response.
+    func performInBackground<P: ClientProcedure>(
+        _ procedure: P,
+        completion: @escaping (Result<P.Output, ClientError>) -> Void
+    ) {
+        guard !isClosed else { return }
+        queue.insert(TypedProcedureBox(makeIdentifier(), procedure, isBackground: true, completion), at: 0)
+    }
+
+    private func makeIdentifier() -> ProcedureIdentifier {
+        lastIdentifier += 1
+        return ProcedureIdentifier(value: lastIdentifier)
     }
 
     /// Ends a procedure: at once where it has not started; a running one when its response has come, which nobody hears.
@@ -58,14 +80,15 @@ public final class Client {
     ///
     /// - Returns: the request's opcode; nil where there is nothing to send.
     public func nextRequest(mtu: Int, into buffer: inout PacketBuffer) -> Opcode? {
-        guard running == nil else { return nil }
+        guard running == nil, !isHeld else { return nil }
         while !queue.isEmpty, running == nil {
             let next = queue.removeFirst()
             running = next
             hasElevated = false
-            if let opcode = follow(next.start(mtu: mtu, into: &buffer), of: next, buffer) { return opcode }
+            let opcode = next.start(recalling: knownServices, mtu: mtu, into: &buffer)
+            if let opcode = follow(opcode, of: next, buffer) { return opcode }
         }
-        return nil
+        return running == nil ? resumeSuspended(into: &buffer) : nil
     }
 
     /// Takes the response to the request in flight.
@@ -77,18 +100,38 @@ public final class Client {
             self.running = nil
             return nextRequest(mtu: mtu, into: &buffer)
         }
-        let isFinished: Opcode?
+        let start = buffer.count
+        let opcode: Opcode?
         if response[checked: 0] == Opcode.errorResponse.rawValue {
             guard let error = try? ErrorResponse(decoding: response) else { return nil }
-            if isForWantOfSecurity(error.error), !hasElevated, let elevateSecurity, elevateSecurity(error.error) {
+            if isForWantOfSecurity(error.error), !running.isBackground, !hasElevated, let elevateSecurity,
+                elevateSecurity(error.error)
+            {
                 hasElevated = true
                 return nil
             }
-            isFinished = follow(running.receive(error, mtu: mtu, into: &buffer), of: running, buffer)
+            if error.error == .databaseOutOfSync { outOfSync() }
+            opcode = follow(running.receive(error, mtu: mtu, into: &buffer), of: running, buffer)
         } else {
-            isFinished = follow(running.receive(response, mtu: mtu, into: &buffer), of: running, buffer)
+            opcode = follow(running.receive(response, mtu: mtu, into: &buffer), of: running, buffer)
         }
-        return isFinished ?? nextRequest(mtu: mtu, into: &buffer)
+        if opcode != nil, running.isBackground, !queue.isEmpty || isHeld {
+            suspended = (running, [UInt8](copying: buffer.bytes.extracting(droppingFirst: start)))
+            buffer.truncate(to: start)
+            self.running = nil
+            return nextRequest(mtu: mtu, into: &buffer)
+        }
+        return opcode ?? nextRequest(mtu: mtu, into: &buffer)
+    }
+
+    private func resumeSuspended(into buffer: inout PacketBuffer) -> Opcode? {
+        guard let (procedure, request) = suspended, let opcode = request.first.flatMap(Opcode.init(rawValue:)) else {
+            return nil
+        }
+        suspended = nil
+        running = procedure
+        buffer.append(request)
+        return opcode
     }
 
     /// The link's security has been raised, or not: sends the failed request again, or ends its procedure in `error`.
@@ -115,8 +158,9 @@ public final class Client {
     /// Ends all procedures: the bearer is dead or its link gone.
     public func close() {
         isClosed = true
-        let all = (running.map { [$0] } ?? []) + queue
+        let all = [running, suspended?.procedure].compactMap { $0 } + queue
         running = nil
+        suspended = nil
         queue = []
         for procedure in all { procedure.fail(.bearerClosed) }
     }
@@ -135,66 +179,5 @@ public final class Client {
 
     private func isForWantOfSecurity(_ error: ATT.ErrorCode) -> Bool {
         error == .insufficientAuthentication || error == .insufficientEncryption
-    }
-}
-
-/// A procedure whose output's type is not known.
-private class ProcedureBox {
-    let identifier: ProcedureIdentifier
-    /// Whether nobody waits for the outcome any more.
-    var isAbandoned: Bool { true }
-
-    init(_ identifier: ProcedureIdentifier) { self.identifier = identifier }
-
-    /// Each returns the opcode of the request that was written, or nil when the procedure has finished.
-    func start(mtu: Int, into buffer: inout PacketBuffer) -> Opcode? { nil }
-    func receive(_ response: RawSpan, mtu: Int, into buffer: inout PacketBuffer) -> Opcode? { nil }
-    func receive(_ error: ErrorResponse, mtu: Int, into buffer: inout PacketBuffer) -> Opcode? { nil }
-    func fail(_ error: ClientError) {}
-}
-
-private final class TypedProcedureBox<P: ClientProcedure>: ProcedureBox {
-    private var procedure: P
-    private var completion: ((Result<P.Output, ClientError>) -> Void)?
-
-    init(
-        _ identifier: ProcedureIdentifier,
-        _ procedure: P,
-        _ completion: @escaping (Result<P.Output, ClientError>) -> Void
-    ) {
-        self.procedure = procedure
-        self.completion = completion
-        super.init(identifier)
-    }
-
-    override var isAbandoned: Bool { completion == nil }
-
-    override func start(mtu: Int, into buffer: inout PacketBuffer) -> Opcode? {
-        follow(procedure.start(mtu: mtu, into: &buffer))
-    }
-
-    override func receive(_ response: RawSpan, mtu: Int, into buffer: inout PacketBuffer) -> Opcode? {
-        follow(procedure.receive(response, mtu: mtu, into: &buffer))
-    }
-
-    override func receive(_ error: ErrorResponse, mtu: Int, into buffer: inout PacketBuffer) -> Opcode? {
-        follow(procedure.receive(error, mtu: mtu, into: &buffer))
-    }
-
-    override func fail(_ error: ClientError) {
-        let completion = completion
-        self.completion = nil
-        completion?(.failure(error))
-    }
-
-    private func follow(_ step: ClientStep<P.Output>) -> Opcode? {
-        switch step {
-        case .send(let opcode): return opcode
-        case .finished(let result):
-            let completion = completion
-            self.completion = nil
-            completion?(result)
-            return nil
-        }
     }
 }

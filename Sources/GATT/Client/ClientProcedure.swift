@@ -16,6 +16,11 @@ public enum ClientStep<Output: Sendable> {
 public protocol ClientProcedure: Sendable {
     associatedtype Output: Sendable
 
+    /// Takes what is known for certain of the server's database, before the procedure starts.
+    ///
+    /// - Returns: the outcome, where the procedure need not ask the server at all.
+    mutating func recall(from services: [DiscoveredService]) -> Output?
+
     /// Writes the first request.
     mutating func start(mtu: Int, into buffer: inout PacketBuffer) -> ClientStep<Output>
 
@@ -31,6 +36,8 @@ public protocol ClientProcedure: Sendable {
 }
 
 extension ClientProcedure {
+    public mutating func recall(from services: [DiscoveredService]) -> Output? { nil }
+
     public mutating func receive(
         _ error: ErrorResponse,
         mtu: Int,

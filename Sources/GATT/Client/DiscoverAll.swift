@@ -122,24 +122,3 @@ public struct DiscoverAll: ClientProcedure {
         return start(mtu: mtu, into: &buffer)
     }
 }
-
-/// What a procedure is given: its start, a response or an error.
-private enum ProcedureInput: ~Escapable {
-    case start
-    case response(RawSpan)
-    case error(ErrorResponse)
-}
-
-extension ClientProcedure {
-    fileprivate mutating func take(
-        _ input: borrowing ProcedureInput,
-        _ mtu: Int,
-        _ buffer: inout PacketBuffer
-    ) -> ClientStep<Output> {
-        switch input {
-        case .start: start(mtu: mtu, into: &buffer)
-        case .response(let response): receive(response, mtu: mtu, into: &buffer)
-        case .error(let error): receive(error, mtu: mtu, into: &buffer)
-        }
-    }
-}

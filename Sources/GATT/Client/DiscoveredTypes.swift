@@ -12,6 +12,22 @@ public struct DiscoveredService: Hashable, Sendable {
     public internal(set) var includedServices: [IncludedService] = []
     public internal(set) var characteristics: [DiscoveredCharacteristic] = []
 
+    public init(
+        uuid: BluetoothUUID,
+        isPrimary: Bool,
+        handle: AttributeHandle,
+        endHandle: AttributeHandle,
+        includedServices: [IncludedService] = [],
+        characteristics: [DiscoveredCharacteristic] = []
+    ) {
+        self.uuid = uuid
+        self.isPrimary = isPrimary
+        self.handle = handle
+        self.endHandle = endHandle
+        self.includedServices = includedServices
+        self.characteristics = characteristics
+    }
+
     var range: HandleRange { HandleRange(start: handle, end: endHandle) }
 }
 
@@ -23,6 +39,18 @@ public struct IncludedService: Hashable, Sendable {
     /// The included service's own handles.
     public let handle: AttributeHandle
     public let endHandle: AttributeHandle
+
+    public init(
+        uuid: BluetoothUUID,
+        declarationHandle: AttributeHandle,
+        handle: AttributeHandle,
+        endHandle: AttributeHandle
+    ) {
+        self.uuid = uuid
+        self.declarationHandle = declarationHandle
+        self.handle = handle
+        self.endHandle = endHandle
+    }
 }
 
 /// A characteristic that a client has discovered.
@@ -36,6 +64,22 @@ public struct DiscoveredCharacteristic: Hashable, Sendable {
     public let properties: CharacteristicProperties
     public internal(set) var descriptors: [DiscoveredDescriptor] = []
 
+    public init(
+        uuid: BluetoothUUID,
+        handle: AttributeHandle,
+        valueHandle: AttributeHandle,
+        endHandle: AttributeHandle,
+        properties: CharacteristicProperties,
+        descriptors: [DiscoveredDescriptor] = []
+    ) {
+        self.uuid = uuid
+        self.handle = handle
+        self.valueHandle = valueHandle
+        self.endHandle = endHandle
+        self.properties = properties
+        self.descriptors = descriptors
+    }
+
     /// Where the descriptors lie; nil where there is no room for any.
     public var descriptorRange: HandleRange? {
         guard let start = valueHandle.next, start <= endHandle else { return nil }
@@ -47,6 +91,11 @@ public struct DiscoveredCharacteristic: Hashable, Sendable {
 public struct DiscoveredDescriptor: Hashable, Sendable {
     public let uuid: BluetoothUUID
     public let handle: AttributeHandle
+
+    public init(uuid: BluetoothUUID, handle: AttributeHandle) {
+        self.uuid = uuid
+        self.handle = handle
+    }
 }
 
 // MARK: What was discovered earlier

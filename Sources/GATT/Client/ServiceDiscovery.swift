@@ -105,12 +105,16 @@ public struct FindIncludedServices: ClientProcedure {
         let end: AttributeHandle
     }
 
+    let range: HandleRange
     private var walk: RangeWalk
     private var services: [IncludedService] = []
     /// Includes whose UUID is still to be read, the next one last.
     private var unresolved: [Include] = []
 
-    public init(range: HandleRange) { walk = RangeWalk(range) }
+    public init(range: HandleRange) {
+        walk = RangeWalk(range)
+        self.range = range
+    }
 
     public mutating func start(mtu: Int, into buffer: inout PacketBuffer) -> ClientStep<[IncludedService]> {
         guard walk.range.isValid else { return .finished(.failure(.invalidArgument)) }

@@ -72,6 +72,8 @@ public struct SetClientConfiguration: ClientProcedure {
 
     private let range: HandleRange
     private let configuration: ClientConfiguration
+    /// The descriptors, where they need not be found.
+    private var known: [DiscoveredDescriptor]?
     private var state: State
 
     /// - Parameter range: from after the characteristic's value to its end.
@@ -81,7 +83,14 @@ public struct SetClientConfiguration: ClientProcedure {
         state = .finding(DiscoverDescriptors(range: range))
     }
 
+    public mutating func recall(from services: [DiscoveredService]) -> Void? {
+        var procedure = DiscoverDescriptors(range: range)
+        known = procedure.recall(from: services)
+        return nil
+    }
+
     public mutating func start(mtu: Int, into buffer: inout PacketBuffer) -> ClientStep<Void> {
+        if let known { return follow(.finished(.success(known)), mtu, &buffer) }
         var procedure = DiscoverDescriptors(range: range)
         let step = procedure.start(mtu: mtu, into: &buffer)
         state = .finding(procedure)

@@ -30,6 +30,29 @@ public struct AttributeWrite: Hashable, Sendable {
     }
 }
 
+/// An access that needs the app's consent for its client (Vol 3, Part C, 10.5).
+public struct AuthorizationRequest: Hashable, Sendable {
+    /// Pairs the app's answer with the request.
+    public let identifier: UInt64
+    public let handle: AttributeHandle
+    public let isWrite: Bool
+}
+
+/// A signed write whose signature is to be verified before anything is done with it (Vol 3, Part H, 2.4.5).
+public struct SignedWrite: Hashable, Sendable {
+    /// What is signed: the PDU up to the signature.
+    public let message: [UInt8]
+    /// 12 octets: the sign counter, then the MAC.
+    public let signature: [UInt8]
+}
+
+/// What a signature that is right is worth.
+public enum SignatureStrength: Hashable, Sendable {
+    /// The key was distributed by a pairing in which somebody can have stood between.
+    case unauthenticated
+    case authenticated
+}
+
 /// What clients do that an app may want to know.
 public enum ServerEvent: Hashable, Sendable {
     case read(AttributeHandle, offset: Int)
@@ -46,4 +69,8 @@ public enum ServerAction: Hashable, Sendable {
     case nothing
     /// Ask the app; its answer goes to ``ServerSession/complete(_:with:into:)``.
     case access(AccessRequest)
+    /// Ask the app whether this client may; its answer goes to ``ServerSession/complete(_:isAuthorized:into:)``.
+    case authorize(AuthorizationRequest)
+    /// Verify a signature; where it is right, the write goes to ``ServerSession/receiveVerified(_:_:)``.
+    case verify(SignedWrite)
 }

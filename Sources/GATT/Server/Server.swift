@@ -14,6 +14,10 @@ public final class Server {
     /// Counts changes of the database, so that a session knows whether its client has missed one.
     private(set) var revision: UInt64 = 0
 
+    /// The Database Hash of the database as it is, written as the specification writes AES-CMAC's result: most significant
+    /// octet first. nil where there is no AES-CMAC.
+    public private(set) var databaseHash: UInt128?
+
     /// The shortest key, in octets, that encryption counts with for attributes that need it: 7 to 16.
     public let minimumKeySize: UInt8
 
@@ -68,8 +72,10 @@ public final class Server {
 
     private func databaseChanged() {
         revision += 1
-        guard let hashIndexHandle, let index = database.index(of: hashIndexHandle), let cmac else { return }
+        guard let cmac else { return }
         let hash = cmac(Array(repeating: 0, count: 16), database.hashInput)
+        databaseHash = hash.count == 16 ? hash.reduce(0) { $0 << 8 | UInt128($1) } : nil
+        guard let hashIndexHandle, let index = database.index(of: hashIndexHandle) else { return }
         // The hash is sent least significant octet first (Vol 3, Part G, 7.3).
         database.setValue(hash.reversed(), at: index)
     }

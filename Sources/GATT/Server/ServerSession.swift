@@ -16,51 +16,57 @@ public final class ServerSession {
     }
 
     public let server: Server
-    private let limits: Limits
+    let limits: Limits
     public var security = LinkSecurity()
     /// ATT_MTU of the client's bearer.
     public var mtu = Bearer.defaultMTU
+    /// Whether the app can be asked to authorize this client; otherwise what needs authorization is refused until
+    /// ``LinkSecurity/isAuthorized`` is set.
+    public var asksForAuthorization = false
     /// Called with what the client does.
     public var onEvent: ((ServerEvent) -> Void)?
-    /// Verifies a signed write: handle, value and signature; without it signed writes are dropped.
-    public var verifySignature: ((_ handle: AttributeHandle, _ value: RawSpan, _ signature: RawSpan) -> Bool)?
+    /// Called when ``persistentState`` has changed by what the client did.
+    public var onPersistentChange: (() -> Void)?
 
-    private(set) var configurations: [AttributeHandle: ClientConfiguration] = [:]
-    private(set) var clientFeatures: UInt8 = 0
-    private var preparedWrites: [AttributeWrite] = []
+    var configurations = ClientConfigurations()
+    var clientFeatures: UInt8 = 0
+    var awareness: ChangeAwareness
+    /// The revision that the client knows of by Service Changed; nil where it has missed one.
+    var announcedRevision: UInt64?
+    /// The revision of which the last Service Changed was sent.
+    var sentRevision: UInt64?
+    private(set) var preparedWrites: [AttributeWrite] = []
     private var preparedOctets = 0
 
     private var pending: Pending?
     private var nextIdentifier: UInt64 = 0
-    private var awareness: Awareness
+    private var isAuthorizationRefused = false
 
     /// A request that waits for the app.
     private struct Pending {
         let request: [UInt8]
         let identifier: UInt64
-        let access: AccessRequest.Kind
+        let question: Question
         var answers: [AccessRequest.Kind: Result<[UInt8], ATT.ErrorCode>]
     }
 
-    /// Whether the client knows the database as it is (Vol 3, Part G, 2.5.2.1).
-    private enum Awareness: Equatable {
-        case aware(revision: UInt64)
-        case unaware
-        /// Database Out Of Sync has been answered, or the Database Hash read; the next request makes the client aware of
-        /// this revision.
-        case told(revision: UInt64)
+    private enum Question {
+        case access(AccessRequest.Kind)
+        case authorization
     }
 
     /// Stops a request: an error for the client, or a question to the app.
     enum Interruption: Error {
         case error(ATT.ErrorCode, AttributeHandle)
         case access(AccessRequest.Kind)
+        case authorization(AttributeHandle, isWrite: Bool)
     }
 
     public init(server: Server, limits: Limits = Limits()) {
         self.server = server
         self.limits = limits
-        awareness = .aware(revision: server.revision)
+        awareness = ChangeAwareness(revision: server.revision)
+        announcedRevision = server.revision
     }
 
     // MARK: Requests and commands
@@ -72,7 +78,11 @@ public final class ServerSession {
         case .command: return receiveCommand(opcode, pdu)
         case .request:
             guard pending == nil else { return .nothing }
-            if let action = checkAwareness(opcode, pdu, into: &buffer) { return action }
+            isAuthorizationRefused = false
+            if let error = checkAwareness(opcode, pdu) {
+                error.encode(into: &buffer)
+                return .respond
+            }
             return process(opcode, pdu, answers: [:], into: &buffer)
         default: return .nothing
         }
@@ -86,11 +96,36 @@ public final class ServerSession {
         with result: Result<[UInt8], ATT.ErrorCode>,
         into buffer: inout PacketBuffer
     ) -> ServerAction {
-        guard var pending, pending.identifier == identifier else { return .nothing }
-        self.pending = nil
-        pending.answers[pending.access] = result
-        guard let opcode = pending.request.first.flatMap(Opcode.init(rawValue:)) else { return .nothing }
-        return process(opcode, pending.request.rawSpan, answers: pending.answers, into: &buffer)
+        guard let pending, pending.identifier == identifier, case .access(let access) = pending.question else {
+            return .nothing
+        }
+        var answers = pending.answers
+        answers[access] = result
+        return resume(pending, answers, into: &buffer)
+    }
+
+    /// Takes the app's answer to a request for authorization; a client that is authorized stays so on this connection.
+    public func complete(
+        _ identifier: UInt64,
+        isAuthorized: Bool,
+        into buffer: inout PacketBuffer
+    ) -> ServerAction {
+        guard let pending, pending.identifier == identifier, case .authorization = pending.question else {
+            return .nothing
+        }
+        if isAuthorized { security.isAuthorized = true }
+        isAuthorizationRefused = !isAuthorized
+        return resume(pending, pending.answers, into: &buffer)
+    }
+
+    private func resume(
+        _ request: Pending,
+        _ answers: [AccessRequest.Kind: Result<[UInt8], ATT.ErrorCode>],
+        into buffer: inout PacketBuffer
+    ) -> ServerAction {
+        pending = nil
+        guard let opcode = request.request.first.flatMap(Opcode.init(rawValue:)) else { return .nothing }
+        return process(opcode, request.request.rawSpan, answers: answers, into: &buffer)
     }
 
     private func process(
@@ -111,145 +146,81 @@ public final class ServerSession {
                 ErrorResponse(requestOpcode: opcode.rawValue, handle: handle, error: code).encode(into: &buffer)
                 return .respond
             case .access(let kind):
-                nextIdentifier += 1
+                let identifier = makeIdentifier()
                 pending = Pending(
                     request: [UInt8](copying: pdu),
-                    identifier: nextIdentifier,
-                    access: kind,
+                    identifier: identifier,
+                    question: .access(kind),
                     answers: answers
                 )
-                return .access(AccessRequest(identifier: nextIdentifier, kind: kind))
+                return .access(AccessRequest(identifier: identifier, kind: kind))
+            case .authorization(let handle, let isWrite):
+                let identifier = makeIdentifier()
+                pending = Pending(
+                    request: [UInt8](copying: pdu),
+                    identifier: identifier,
+                    question: .authorization,
+                    answers: answers
+                )
+                return .authorize(AuthorizationRequest(identifier: identifier, handle: handle, isWrite: isWrite))
             }
         }
     }
 
+    private func makeIdentifier() -> UInt64 {
+        nextIdentifier += 1
+        return nextIdentifier
+    }
+
+    /// A client that has missed a change is not heard until it knows of it (Vol 3, Part G, 2.5.2.1).
     private func receiveCommand(_ opcode: Opcode, _ pdu: RawSpan) -> ServerAction {
-        // Until its next request, a client that was told is still unaware (Vol 3, Part G, 2.5.2.1).
-        guard case .aware = currentAwareness() else { return .nothing }
+        guard !isOutOfSync else { return .nothing }
         switch opcode {
         case .writeCommand:
             guard let command = try? WriteCommand(decoding: pdu) else { return .nothing }
-            return write(command.value, to: command.handle)
+            return write(command.value, to: command.handle, signature: nil)
         case .signedWriteCommand:
-            guard let command = try? SignedWriteCommand(decoding: pdu), let verifySignature,
-                verifySignature(command.handle, command.value, command.signature)
-            else { return .nothing }
-            return write(command.value, to: command.handle)
+            guard let command = try? SignedWriteCommand(decoding: pdu) else { return .nothing }
+            let message = pdu.extracting(first: pdu.byteCount - SignedWriteCommand.signatureLength)
+            return .verify(
+                SignedWrite(message: [UInt8](copying: message), signature: [UInt8](copying: command.signature))
+            )
         default:
             return .nothing
         }
     }
 
+    /// Carries a signed write out whose signature is right.
+    public func receiveVerified(_ write: SignedWrite, _ strength: SignatureStrength) -> ServerAction {
+        var reader = ByteReader(write.message.rawSpan)
+        guard !isOutOfSync, (try? reader.readUInt8()) == Opcode.signedWriteCommand.rawValue,
+            let handle = try? reader.readUInt16()
+        else { return .nothing }
+        return self.write(reader.readRemaining(), to: AttributeHandle(handle), signature: strength)
+    }
+
     /// Carries a command out; what is not allowed is ignored (Vol 3, Part F, 3.4.5.3).
-    private func write(_ value: RawSpan, to handle: AttributeHandle) -> ServerAction {
+    private func write(
+        _ value: RawSpan,
+        to handle: AttributeHandle,
+        signature: SignatureStrength?
+    ) -> ServerAction {
         guard let index = server.database.index(of: handle) else { return .nothing }
         let write = AttributeWrite(handle: handle, offset: 0, value: [UInt8](copying: value))
         do throws(Interruption) {
-            try check(.write, server.database.attributes[index])
+            try check(.write, server.database.attributes[index], signature: signature)
             if case .handled = server.database.attributes[index].content {
-                nextIdentifier += 1
-                return .access(AccessRequest(identifier: nextIdentifier, kind: .write(write, isCommand: true)))
+                return .access(AccessRequest(identifier: makeIdentifier(), kind: .write(write, isCommand: true)))
             }
             try apply(write, at: index, isCommand: true)
         } catch {}
         return .nothing
     }
 
-    // MARK: Values
-
-    enum Direction {
-        case read
-        case write
-    }
-
-    /// Checks an access in the order that the specification gives: whether it is permitted at all, then the link's
-    /// security, then the app's consent (Vol 3, Part F, 3.2.5 and 4.1; Part C, 10.3.1).
-    func check(_ direction: Direction, _ attribute: Attribute) throws(Interruption) {
-        let permissions = attribute.permissions
-        let isRead = direction == .read
-        let any: AttributePermissions =
-            isRead
-            ? [.read, .readEncrypted, .readAuthenticated, .readAuthorized]
-            : [.write, .writeEncrypted, .writeAuthenticated, .writeAuthorized]
-        guard !permissions.isDisjoint(with: any) else {
-            throw .error(isRead ? .readNotPermitted : .writeNotPermitted, attribute.handle)
-        }
-        let needsAuthentication = permissions.contains(isRead ? .readAuthenticated : .writeAuthenticated)
-        let needsEncryption = needsAuthentication || permissions.contains(isRead ? .readEncrypted : .writeEncrypted)
-        if needsEncryption, !security.isEncrypted {
-            throw .error(security.hasKey ? .insufficientEncryption : .insufficientAuthentication, attribute.handle)
-        }
-        if needsAuthentication, !security.isAuthenticated {
-            throw .error(.insufficientAuthentication, attribute.handle)
-        }
-        if needsEncryption, security.keySize < server.minimumKeySize {
-            throw .error(.encryptionKeySizeTooShort, attribute.handle)
-        }
-        if permissions.contains(isRead ? .readAuthorized : .writeAuthorized), !security.isAuthorized {
-            throw .error(.insufficientAuthorization, attribute.handle)
-        }
-    }
-
-    /// The value of an attribute that needs no app.
-    func ownValue(of attribute: Attribute) -> [UInt8]? {
-        switch attribute.content {
-        case .stored(let value, _): value
-        case .handled: nil
-        case .clientConfiguration:
-            {
-                let value = configurations[attribute.handle, default: []].rawValue
-                return [UInt8(truncatingIfNeeded: value), UInt8(truncatingIfNeeded: value >> 8)]
-            }()
-        case .clientSupportedFeatures: [clientFeatures]
-        }
-    }
-
-    /// Checks whether a value that needs no app can be written, and gives the value that there would be.
-    func validate(_ write: AttributeWrite, over current: [UInt8]?, _ attribute: Attribute) throws(Interruption)
-        -> [UInt8]
-    {
-        let old = current ?? ownValue(of: attribute) ?? []
-        guard write.offset <= old.count else { throw .error(.invalidOffset, write.handle) }
-        let new = Array(old.prefix(write.offset)) + write.value
-        switch attribute.content {
-        case .stored(_, let maximumLength):
-            guard new.count <= maximumLength else { throw .error(.invalidAttributeValueLength, write.handle) }
-        case .handled:
-            guard new.count <= maximumAttributeValueLength else {
-                throw .error(.invalidAttributeValueLength, write.handle)
-            }
-        case .clientConfiguration(let allowed, _):
-            guard new.count == 2 else { throw .error(.invalidAttributeValueLength, write.handle) }
-            let value = ClientConfiguration(rawValue: UInt16(new[0]) | UInt16(new[1]) << 8)
-            guard value.isSubset(of: allowed) else { throw .error(.valueNotAllowed, write.handle) }
-        case .clientSupportedFeatures:
-            guard let features = new.first else { throw .error(.invalidAttributeValueLength, write.handle) }
-            // A client may not take back what it has said (Vol 3, Part G, 7.2).
-            guard features & clientFeatures == clientFeatures else { throw .error(.valueNotAllowed, write.handle) }
-        }
-        return new
-    }
-
-    /// Writes a value that needs no app.
-    func apply(_ write: AttributeWrite, at index: Int, isCommand: Bool) throws(Interruption) {
-        let attribute = server.database.attributes[index]
-        let value = try validate(write, over: nil, attribute)
-        switch attribute.content {
-        case .stored:
-            server.setValue(value, at: index)
-            onEvent?(.written(write, isCommand: isCommand))
-        case .handled: break
-        case .clientConfiguration(_, let valueHandle):
-            let new = ClientConfiguration(rawValue: UInt16(value[0]) | UInt16(value[1]) << 8)
-            let old = configurations.updateValue(new, forKey: attribute.handle) ?? []
-            if new != old { onEvent?(.configured(valueHandle, from: old, to: new)) }
-        case .clientSupportedFeatures:
-            // Robust caching and multiple notifications; EATT is not offered.
-            let wasRobust = usesRobustCaching
-            clientFeatures = (value.first ?? 0) & 0x05
-            // What has changed before the client cared it has not missed.
-            if !wasRobust { awareness = .aware(revision: server.revision) }
-        }
+    /// Asks the app to authorize the client, or refuses where there is nobody to ask or it has refused already.
+    func authorization(of handle: AttributeHandle, isWrite: Bool) -> Interruption {
+        asksForAuthorization && !isAuthorizationRefused
+            ? .authorization(handle, isWrite: isWrite) : .error(.insufficientAuthorization, handle)
     }
 
     func emit(_ event: ServerEvent) {
@@ -288,89 +259,5 @@ public final class ServerSession {
     func dropPreparedWrites() {
         preparedWrites = []
         preparedOctets = 0
-    }
-
-    // MARK: Awareness
-
-    private var usesRobustCaching: Bool { clientFeatures & 0x01 != 0 }
-
-    private func currentAwareness() -> Awareness {
-        guard usesRobustCaching else { return .aware(revision: server.revision) }
-        switch awareness {
-        case .aware(let revision), .told(let revision): if revision != server.revision { awareness = .unaware }
-        case .unaware: break
-        }
-        return awareness
-    }
-
-    /// Answers a client that has missed a change of the database and uses robust caching.
-    private func checkAwareness(_ opcode: Opcode, _ pdu: RawSpan, into buffer: inout PacketBuffer) -> ServerAction? {
-        switch currentAwareness() {
-        case .aware: return nil
-        case .told:
-            awareness = .aware(revision: server.revision)
-            return nil
-        case .unaware:
-            awareness = .told(revision: server.revision)
-            // Reading the Database Hash by its type tells the client as well (Vol 3, Part G, 2.5.2.1).
-            if opcode == .readByTypeRequest, let request = try? ReadByTypeRequest(decoding: pdu),
-                request.type == .databaseHash
-            {
-                return nil
-            }
-            ErrorResponse(requestOpcode: opcode.rawValue, handle: .invalid, error: .databaseOutOfSync)
-                .encode(into: &buffer)
-            return .respond
-        }
-    }
-
-    /// The client has confirmed Service Changed, and so knows the database.
-    public func serviceChangedConfirmed() {
-        awareness = .aware(revision: server.revision)
-    }
-
-    // MARK: Server-initiated
-
-    /// What the client wants to be sent of the characteristic whose value has this handle.
-    public func configuration(of valueHandle: AttributeHandle) -> ClientConfiguration {
-        for (handle, configuration) in configurations where !configuration.isEmpty {
-            if case .clientConfiguration(_, valueHandle)? = server.database.attribute(handle)?.content {
-                return configuration
-            }
-        }
-        return []
-    }
-
-    /// Writes a notification; the value is cut to what fits.
-    public func notify(_ value: RawSpan, of handle: AttributeHandle, into buffer: inout PacketBuffer) {
-        HandleValueNotification(handle: handle, value: value.extracting(first: min(value.byteCount, mtu - 3)))
-            .encode(into: &buffer)
-    }
-
-    /// Writes an indication; the value is cut to what fits.
-    public func indicate(_ value: RawSpan, of handle: AttributeHandle, into buffer: inout PacketBuffer) {
-        HandleValueIndication(handle: handle, value: value.extracting(first: min(value.byteCount, mtu - 3)))
-            .encode(into: &buffer)
-    }
-
-    // MARK: Bonds
-
-    /// What outlives the connection of a bonded client.
-    public struct PersistentState: Hashable, Sendable {
-        public var configurations: [AttributeHandle: ClientConfiguration]
-        public var clientFeatures: UInt8
-
-        public init(configurations: [AttributeHandle: ClientConfiguration] = [:], clientFeatures: UInt8 = 0) {
-            self.configurations = configurations
-            self.clientFeatures = clientFeatures
-        }
-    }
-
-    public var persistentState: PersistentState {
-        get { PersistentState(configurations: configurations, clientFeatures: clientFeatures) }
-        set {
-            configurations = newValue.configurations
-            clientFeatures = newValue.clientFeatures
-        }
     }
 }

@@ -1,0 +1,141 @@
+import ATT
+import BluetoothTypes
+import ByteCoding
+import GATT
+import HCI
+
+// What the host asks of servers, and what these send by themselves.
+extension BluetoothHost {
+    /// Runs a client's procedure; cancelling the task gives it up.
+    package func perform<P: ClientProcedure>(
+        _ procedure: P,
+        on identifier: LinkIdentifier
+    ) async throws(HostError) -> P.Output {
+        let link = try link(identifier)
+        let cancellation = Cancellation()
+        let result = await withTaskCancellationHandler {
+            await withCheckedContinuation { (continuation: CheckedContinuation<Result<P.Output, ClientError>, Never>) in
+                cancellation.procedure = link.client.perform(procedure) { continuation.resume(returning: $0) }
+                pumpClient(of: link)
+                sendPending()
+                if Task.isCancelled { cancelProcedure(cancellation, on: identifier) }
+            }
+        } onCancel: {
+            spawn { $0.cancelProcedure(cancellation, on: identifier) }
+        }
+        switch result {
+        case .success(let output): return output
+        case .failure(let error): throw hostError(error, on: identifier)
+        }
+    }
+
+    /// Carries a procedure's name to where it is cancelled; used on the loop only.
+    private final class Cancellation: @unchecked Sendable {
+        var procedure: ProcedureIdentifier?
+    }
+
+    private func cancelProcedure(_ cancellation: Cancellation, on identifier: LinkIdentifier) {
+        guard let procedure = cancellation.procedure else { return }
+        linksByIdentifier[identifier]?.client.cancel(procedure)
+    }
+
+    func pumpClient(of link: Link) {
+        guard link.bearer.awaitedRequest == nil, !link.bearer.isDead else { return }
+        var buffer = pool.take()
+        let opcode = link.client.nextRequest(mtu: link.bearer.mtu, into: &buffer)
+        sendRequest(opcode, buffer, on: link)
+    }
+
+    func sendRequest(_ opcode: ATT.Opcode?, _ buffer: consuming PacketBuffer, on link: Link) {
+        guard let opcode else { return pool.giveBack(buffer) }
+        do throws(BearerError) {
+            try link.bearer.requestWillBeSent(opcode, at: loop.now)
+            send(buffer, on: .attribute, of: link)
+            armTimer(of: link)
+        } catch {
+            pool.giveBack(buffer)
+            link.client.close()
+        }
+    }
+
+    /// Writes without a response, once there is room (Vol 3, Part G, 4.9.1).
+    package func writeWithoutResponse(
+        _ value: [UInt8],
+        to handle: AttributeHandle,
+        on identifier: LinkIdentifier
+    ) async throws(HostError) {
+        try await waitForRoom(on: identifier)
+        let link = try link(identifier)
+        guard value.count <= link.bearer.mtu - 3 else {
+            throw .invalidArgument(
+                "a write without response carries at most \(link.bearer.mtu - 3) octets on this link, not \(value.count)"
+            )
+        }
+        var buffer = pool.take()
+        WriteCommand(handle: handle, value: value.rawSpan).encode(into: &buffer)
+        send(buffer, on: .attribute, of: link)
+        sendPending()
+    }
+
+    // MARK: Notifications and indications from servers
+
+    /// Calls `deliver` on the loop with each value that the server sends of an attribute, until
+    /// ``removeSubscriber(_:of:on:)`` or the link's end.
+    package func addSubscriber(
+        of handle: AttributeHandle,
+        on identifier: LinkIdentifier,
+        deliver: @escaping @Sendable (HandleValue) -> Void
+    ) throws(HostError) -> UInt64 {
+        let link = try link(identifier)
+        let subscriber = makeIdentifier()
+        link.subscribers[handle, default: [:]][subscriber] = deliver
+        return subscriber
+    }
+
+    package func removeSubscriber(_ subscriber: UInt64, of handle: AttributeHandle, on identifier: LinkIdentifier) {
+        guard let link = linksByIdentifier[identifier] else { return }
+        link.subscribers[handle]?[subscriber] = nil
+        if link.subscribers[handle]?.isEmpty == true { link.subscribers[handle] = nil }
+    }
+
+    func receiveNotification(_ opcode: ATT.Opcode, _ pdu: RawSpan, on link: Link) {
+        do throws(PacketDecodingError) {
+            if opcode == .multipleHandleValueNotification {
+                let notification = try MultipleHandleValueNotification(decoding: pdu)
+                var entries = notification.entries
+                while let entry = entries.next() {
+                    deliver(entry.value, of: entry.handle, isIndication: false, on: link)
+                }
+            } else {
+                let notification = try HandleValueNotification(decoding: pdu)
+                deliver(notification.value, of: notification.handle, isIndication: false, on: link)
+            }
+        } catch {
+            countMalformed("notification", error)
+        }
+    }
+
+    /// An indication is confirmed once it has been delivered (Vol 3, Part G, 4.11).
+    func receiveIndication(_ pdu: RawSpan, on link: Link) {
+        if let indication = try? HandleValueIndication(decoding: pdu) {
+            deliver(indication.value, of: indication.handle, isIndication: true, on: link)
+            link.client.indicationReceived(from: indication.handle)
+        }
+        link.bearer.confirmationWillBeSent()
+        var buffer = pool.take()
+        HandleValueConfirmation().encode(into: &buffer)
+        send(buffer, on: .attribute, of: link)
+        pumpClient(of: link)
+    }
+
+    private func deliver(_ value: RawSpan, of handle: AttributeHandle, isIndication: Bool, on link: Link) {
+        guard let subscribers = link.subscribers[handle] else { return }
+        let value = HandleValue(
+            handle: handle,
+            value: [UInt8](copying: value),
+            isIndication: isIndication,
+            time: loop.now
+        )
+        for deliver in subscribers.values { deliver(value) }
+    }
+}

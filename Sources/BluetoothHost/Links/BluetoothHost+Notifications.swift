@@ -1,0 +1,108 @@
+import ATT
+import BluetoothTypes
+import ByteCoding
+import GATT
+import HCI
+
+// What the server sends by itself.
+extension BluetoothHost {
+    /// The clients that want to be sent the characteristic whose value has this handle, and may be: where it asks for a
+    /// secure link, theirs is one now.
+    package func subscribers(of handle: AttributeHandle, _ configuration: ClientConfiguration) -> [LinkIdentifier] {
+        links.values.filter { $0.session.sendable(of: handle).contains(configuration) }
+            .map(\.identifier).sorted { $0.value < $1.value }
+    }
+
+    /// Notifies one client, once there is room; nothing is sent where it does not want to be notified,
+    /// or its link is not what the characteristic asks for.
+    package func notify(
+        _ value: [UInt8],
+        of handle: AttributeHandle,
+        to identifier: LinkIdentifier
+    ) async throws(HostError) {
+        try await waitForRoom(on: identifier)
+        let link = try link(identifier)
+        guard link.session.sendable(of: handle).contains(.notification) else { return }
+        var buffer = pool.take()
+        link.session.notify(value.rawSpan, of: handle, into: &buffer)
+        send(buffer, on: .attribute, of: link)
+        sendPending()
+    }
+
+    /// Indicates to one client and waits for its confirmation; nothing is sent where it does not want to be indicated to, or
+    /// its link is not what the characteristic asks for.
+    package func indicate(
+        _ value: [UInt8],
+        of handle: AttributeHandle,
+        to identifier: LinkIdentifier
+    ) async throws(HostError) {
+        let link = try link(identifier)
+        guard link.session.sendable(of: handle).contains(.indication) else { return }
+        try await withCheckedContinuation { (continuation: CheckedContinuation<Result<Void, HostError>, Never>) in
+            queueIndication(value, of: handle, on: link) { continuation.resume(returning: $0) }
+            sendPending()
+        }.get()
+    }
+
+    private func queueIndication(
+        _ value: [UInt8],
+        of handle: AttributeHandle,
+        on link: Link,
+        completion: @escaping (Result<Void, HostError>) -> Void
+    ) {
+        link.indications.append(Link.Indication(handle: handle, value: value, completion: completion))
+        sendNextIndication(on: link)
+    }
+
+    private func sendNextIndication(on link: Link) {
+        guard !link.isIndicationSent, let next = firstSendableIndication(of: link) else { return }
+        do throws(BearerError) {
+            try link.bearer.indicationWillBeSent(at: loop.now)
+        } catch {
+            return
+        }
+        link.isIndicationSent = true
+        var buffer = pool.take()
+        link.session.indicate(next.value.rawSpan, of: next.handle, into: &buffer)
+        send(buffer, on: .attribute, of: link)
+        armTimer(of: link)
+    }
+
+    /// The next indication to send. What the client may no longer be sent, though it could when it was queued, is done with.
+    private func firstSendableIndication(of link: Link) -> Link.Indication? {
+        while let next = link.indications.first {
+            if link.session.sendable(of: next.handle).contains(.indication) { return next }
+            link.indications.removeFirst()
+            next.completion(.success(()))
+        }
+        return nil
+    }
+
+    func indicationConfirmed(on link: Link) {
+        guard link.isIndicationSent, let done = link.indications.popFirst() else { return }
+        link.isIndicationSent = false
+        done.completion(.success(()))
+        sendNextIndication(on: link)
+    }
+
+    // MARK: Service Changed
+
+    /// Tells the clients that want to know that the services in a range are others (Vol 3, Part G, 7.1).
+    func servicesChanged(_ range: HandleRange) {
+        for link in links.values { indicateServiceChanged(range, to: link) }
+        sendPending()
+    }
+
+    func indicateServiceChanged(_ range: HandleRange, to link: Link) {
+        guard let handle = server.serviceChanged, link.session.sendable(of: handle).contains(.indication) else {
+            return
+        }
+        let value = PacketBuffer.bytes {
+            $0.append(range.start.rawValue)
+            $0.append(range.end.rawValue)
+        }
+        queueIndication(value, of: handle, on: link) { [weak link] result in
+            if case .success = result { link?.session.serviceChangedConfirmed() }
+        }
+    }
+}

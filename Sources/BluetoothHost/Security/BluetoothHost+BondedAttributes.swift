@@ -1,0 +1,58 @@
+import ATT
+import BluetoothTypes
+import GATT
+
+// What server and client remember of a peer comes with its bond, and with nothing less than the proof of its key.
+extension BluetoothHost {
+    /// To be called when a link has become encrypted with the key of a bond, or a bond was made on it, after its security is
+    /// set. Called again for the same link, it does nothing.
+    ///
+    /// As a server, the host takes up what the peer had configured, and tells it of services that have changed meanwhile.
+    /// As a client, it makes sure of the peer's database, and answers discovery from then on by what it knows.
+    func linkBecameTrusted(_ link: Link, _ record: BondRecord) {
+        releaseRequests(of: link)
+        guard !link.isTrusted else { return }
+        link.isTrusted = true
+        let identifier = link.identifier
+        if let state = record.serverState { link.session.restore(state) }
+        keepServerState(of: link)
+        link.session.onPersistentChange = { [weak self] in
+            self?.assumeIsolated { host in
+                if let link = host.linksByIdentifier[identifier] { host.keepServerState(of: link) }
+            }
+        }
+        if link.session.isServiceChangedOwed { indicateServiceChanged(.all, to: link) }
+        // The devices that connect to this one are hardly ever servers to it.
+        if link.role == .central || record.clientCache != nil {
+            link.client.onCacheChange = { [weak self] cache in
+                self?.assumeIsolated { $0.keepCache(cache, on: identifier) }
+            }
+            link.client.trust(record.clientCache)
+            pumpClient(of: link)
+        }
+        sendPending()
+    }
+
+    /// Lets the client's requests wait: the link is about to be encrypted, and what is known of the server's database can be
+    /// used then. To be ended by ``linkBecameTrusted(_:_:)`` or ``releaseRequests(of:)``.
+    func holdRequests(of link: Link) {
+        link.client.isHeld = true
+    }
+
+    func releaseRequests(of link: Link) {
+        guard link.client.isHeld else { return }
+        link.client.isHeld = false
+        pumpClient(of: link)
+        sendPending()
+    }
+
+    private func keepServerState(of link: Link) {
+        let state = link.session.persistentState
+        updateRecord(of: link.identity) { $0.serverState = state }
+    }
+
+    private func keepCache(_ cache: DatabaseCache?, on identifier: LinkIdentifier) {
+        guard let link = linksByIdentifier[identifier] else { return }
+        updateRecord(of: link.identity) { $0.clientCache = cache }
+    }
+}

@@ -1,0 +1,103 @@
+import ATT
+import BluetoothTypes
+import ByteCoding
+import Cryptography
+import GATT
+import SMP
+
+extension BluetoothHost {
+    private var toolbox: Toolbox<SwiftCryptography> { Toolbox(SwiftCryptography()) }
+
+    // MARK: As the server
+
+    /// Carries a signed write out where its signature is right and its counter has not been used (Vol 3, Part H, 2.4.5), once
+    /// it is kept that the counter is used. What is not right is ignored (Vol 3, Part F, 3.4.5.4).
+    func verify(_ write: SignedWrite, on link: Link) {
+        guard let key = record(for: link)?.bond.peerSigningKey, let counter = write.counter,
+            counter >= key.nextCounter, counter < .max,
+            toolbox.signature(of: write.message, counter: counter, key: key.value) == write.signature
+        else {
+            metrics.malformed.increment()
+            return logger.debug("signed write of \(link.peer) dropped: its signature or its counter is not right")
+        }
+        let identifier = link.identifier
+        updateRecord(of: link.identity) { isKept in
+            guard isKept else { return }
+            self.spawn { $0.signatureVerified(write, key.isAuthenticated, on: identifier) }
+        } _: {
+            $0.bond.peerSigningKey?.nextCounter = counter + 1
+        }
+    }
+
+    private func signatureVerified(_ write: SignedWrite, _ isAuthenticated: Bool, on identifier: LinkIdentifier) {
+        guard let link = linksByIdentifier[identifier] else { return }
+        let action = link.session.receiveVerified(write, isAuthenticated ? .authenticated : .unauthenticated)
+        perform(action, pool.take(), on: link)
+        sendPending()
+    }
+
+    // MARK: As the client
+
+    /// Writes without a response, signed where the link is not encrypted (Vol 3, Part G, 4.9.2), once there is room. On an
+    /// encrypted link nothing is signed: it is an ordinary write without response then (Vol 3, Part C, 10.2.2).
+    package func writeSigned(
+        _ value: [UInt8],
+        to handle: AttributeHandle,
+        on identifier: LinkIdentifier
+    ) async throws(HostError) {
+        guard try !link(identifier).session.security.isEncrypted else {
+            return try await writeWithoutResponse(value, to: handle, on: identifier)
+        }
+        try await waitForRoom(on: identifier)
+        let (key, counter) = try await signCounter(on: identifier)
+        let link = try link(identifier)
+        // It may have been encrypted meanwhile.
+        if link.session.security.isEncrypted {
+            return try await writeWithoutResponse(value, to: handle, on: identifier)
+        }
+        let limit = link.bearer.mtu - 3 - SignedWriteCommand.signatureLength
+        guard value.count <= limit else {
+            throw .invalidArgument("a signed write carries at most \(limit) octets on this link, not \(value.count)")
+        }
+        var buffer = pool.take()
+        buffer.append(ATT.Opcode.signedWriteCommand.rawValue)
+        buffer.append(handle.rawValue)
+        buffer.append(value)
+        buffer.append(toolbox.signature(of: [UInt8](copying: buffer.bytes), counter: counter, key: key.value))
+        send(buffer, on: .attribute, of: link)
+        sendPending()
+    }
+
+    /// A counter that nothing was signed with and nothing else will be, even after a restart.
+    private func signCounter(on identifier: LinkIdentifier) async throws(HostError) -> (SigningKey, UInt32) {
+        while true {
+            let link = try link(identifier)
+            guard var key = record(for: link)?.bond.ownSigningKey else {
+                throw .notSupported("there is no key to sign with; the devices are not bonded, or gave none out")
+            }
+            if let counter = signCounters.take(for: key, of: link.identity) { return (key, counter) }
+            guard let counters = key.takeCounters() else {
+                throw .notSupported("the signing key is used up; pair anew")
+            }
+            let identity = link.identity
+            let isKept = await withCheckedContinuation { (continuation: CheckedContinuation<Bool, Never>) in
+                let hasChanged = updateRecord(of: identity) { isKept in
+                    continuation.resume(returning: isKept)
+                } _: {
+                    $0.bond.ownSigningKey = key
+                }
+                if !hasChanged { continuation.resume(returning: false) }
+            }
+            guard isKept else { throw .notSupported("the sign counter cannot be kept") }
+            signCounters.add(counters, for: key, of: identity)
+        }
+    }
+}
+
+extension SignedWrite {
+    /// The counter that the signature begins with, least significant octet first.
+    fileprivate var counter: UInt32? {
+        guard signature.count == SignedWriteCommand.signatureLength else { return nil }
+        return signature.prefix(4).reversed().reduce(0) { $0 << 8 | UInt32($1) }
+    }
+}

@@ -1,0 +1,35 @@
+import ATT
+import BluetoothTypes
+import ByteCoding
+
+/// Reads the Database Hash by its type, as it is to be read (Vol 3, Part G, 7.3); nil where the server has none.
+public struct ReadDatabaseHash: ClientProcedure {
+    public init() {}
+
+    public mutating func start(mtu: Int, into buffer: inout PacketBuffer) -> ClientStep<UInt128?> {
+        send(ReadByTypeRequest(range: .all, type: .databaseHash), into: &buffer)
+    }
+
+    public mutating func receive(
+        _ response: RawSpan,
+        mtu: Int,
+        into buffer: inout PacketBuffer
+    ) -> ClientStep<UInt128?> {
+        guard let response = try? ReadByTypeResponse(decoding: response) else {
+            return .finished(.failure(.malformedResponse(.readByTypeRequest)))
+        }
+        var entries = response.entries
+        guard let entry = entries.next(), entry.value.byteCount == 16 else {
+            return .finished(.failure(.malformedResponse(.readByTypeRequest)))
+        }
+        return .finished(.success([UInt8](copying: entry.value).reversed().reduce(0) { $0 << 8 | UInt128($1) }))
+    }
+
+    public mutating func receive(
+        _ error: ErrorResponse,
+        mtu: Int,
+        into buffer: inout PacketBuffer
+    ) -> ClientStep<UInt128?> {
+        error.error == .databaseOutOfSync ? fail(with: error) : .finished(.success(nil))
+    }
+}

@@ -1,0 +1,73 @@
+import ATT
+import BluetoothTypes
+
+// What discovery would find, by what is known of the server's database.
+
+extension DiscoverServices {
+    public mutating func recall(from services: [DiscoveredService]) -> [DiscoveredService]? {
+        services.filter { $0.isPrimary == isPrimary }.map(\.declaration)
+    }
+}
+
+extension DiscoverServicesByUUID {
+    public mutating func recall(from services: [DiscoveredService]) -> [DiscoveredService]? {
+        services.filter { $0.isPrimary && $0.uuid == uuid }.map(\.declaration)
+    }
+}
+
+extension FindIncludedServices {
+    public mutating func recall(from services: [DiscoveredService]) -> [IncludedService]? {
+        guard range.isValid else { return nil }
+        return services.flatMap(\.includedServices).filter { range.contains($0.declarationHandle) }
+    }
+}
+
+extension DiscoverCharacteristics {
+    public mutating func recall(from services: [DiscoveredService]) -> [DiscoveredCharacteristic]? {
+        guard range.isValid else { return nil }
+        let declared = services.flatMap(\.characteristics).filter {
+            range.contains($0.handle) && $0.valueHandle <= range.end
+        }
+        var characteristics: [DiscoveredCharacteristic] = []
+        for (index, characteristic) in declared.enumerated() {
+            // Each ends where the next begins, the last with the range, as they do when they are discovered.
+            let end = index + 1 < declared.count ? declared[index + 1].handle.rawValue - 1 : range.end.rawValue
+            characteristics.append(
+                DiscoveredCharacteristic(
+                    uuid: characteristic.uuid,
+                    handle: characteristic.handle,
+                    valueHandle: characteristic.valueHandle,
+                    endHandle: AttributeHandle(end),
+                    properties: characteristic.properties
+                )
+            )
+        }
+        return uuid.map { uuid in characteristics.filter { $0.uuid == uuid } } ?? characteristics
+    }
+}
+
+extension DiscoverDescriptors {
+    /// Only the descriptors of one characteristic are known; what else a range may hold is asked for.
+    public mutating func recall(from services: [DiscoveredService]) -> [DiscoveredDescriptor]? {
+        guard range.isValid else { return nil }
+        let characteristic = services.lazy.flatMap(\.characteristics).first {
+            $0.descriptorRange.map { $0.start <= range.start && range.end <= $0.end } ?? false
+        }
+        return characteristic?.descriptors.filter { range.contains($0.handle) }
+    }
+}
+
+extension DiscoverAll {
+    public mutating func recall(from services: [DiscoveredService]) -> [DiscoveredService]? { services }
+}
+
+extension DiscoveredService {
+    /// The service without what is in it.
+    fileprivate var declaration: DiscoveredService {
+        DiscoveredService(uuid: uuid, isPrimary: isPrimary, handle: handle, endHandle: endHandle)
+    }
+}
+
+extension HandleRange {
+    fileprivate func contains(_ handle: AttributeHandle) -> Bool { start <= handle && handle <= end }
+}

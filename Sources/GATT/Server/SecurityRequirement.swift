@@ -1,0 +1,63 @@
+import ATT
+import BluetoothTypes
+
+/// What an attribute asks of a link before it may be read or written (Vol 3, Part C, 10.2 and 10.3).
+enum SecurityRequirement {
+    case none
+    /// A signature that is right, or encryption (LE security mode 2, level 1).
+    case signature
+    /// A signature with an authenticated key, or encryption with one (LE security mode 2, level 2).
+    case authenticatedSignature
+    /// LE security mode 1, level 2.
+    case encryption
+    /// LE security mode 1, level 3.
+    case authenticatedEncryption
+
+    /// What a client is answered whose link is not enough (Vol 3, Part C, 10.3.1, Table 10.2); nil where it is.
+    func error(
+        _ security: LinkSecurity,
+        _ signature: SignatureStrength? = nil,
+        minimumKeySize: UInt8
+    ) -> ATT.ErrorCode? {
+        let needsAuthentication: Bool
+        switch self {
+        case .none: return nil
+        case .signature:
+            if signature != nil { return nil }
+            needsAuthentication = false
+        case .authenticatedSignature:
+            if signature == .authenticated { return nil }
+            needsAuthentication = true
+        case .encryption: needsAuthentication = false
+        case .authenticatedEncryption: needsAuthentication = true
+        }
+        // Where there is a key, the link need only be encrypted with it; where there is none, the devices must pair.
+        if !security.isEncrypted {
+            return security.hasKey ? .insufficientEncryption : .insufficientAuthentication
+        }
+        if needsAuthentication, !security.isAuthenticated { return .insufficientAuthentication }
+        if security.keySize < minimumKeySize { return .encryptionKeySizeTooShort }
+        return nil
+    }
+}
+
+extension AttributePermissions {
+    static let anyRead: AttributePermissions = [.read, .readEncrypted, .readAuthenticated, .readAuthorized]
+    static let anyWrite: AttributePermissions = [
+        .write, .writeEncrypted, .writeAuthenticated, .writeAuthorized, .writeSigned,
+    ]
+
+    var readRequirement: SecurityRequirement {
+        if contains(.readAuthenticated) { return .authenticatedEncryption }
+        return contains(.readEncrypted) ? .encryption : .none
+    }
+
+    /// What is written by signature may be written with encryption as well: on an encrypted link nobody signs.
+    var writeRequirement: SecurityRequirement {
+        if contains(.writeSigned), !contains(.writeEncrypted) {
+            return contains(.writeAuthenticated) ? .authenticatedSignature : .signature
+        }
+        if contains(.writeAuthenticated) { return .authenticatedEncryption }
+        return contains(.writeEncrypted) ? .encryption : .none
+    }
+}

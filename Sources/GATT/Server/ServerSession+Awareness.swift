@@ -1,0 +1,120 @@
+import ATT
+import BluetoothTypes
+import ByteCoding
+
+// Robust caching, and what the server sends by itself.
+extension ServerSession {
+    private var usesRobustCaching: Bool {
+        ClientSupportedFeatures(rawValue: clientFeatures).contains(.robustCaching)
+    }
+
+    /// Whether the client has missed a change of the database and wants to be kept from what it would do wrong for it.
+    var isOutOfSync: Bool { usesRobustCaching && !awareness.isAware(of: server.revision) }
+
+    /// Takes note of a request, and gives the error for a client that must know of a change first
+    /// (Vol 3, Part G, 2.5.2.1).
+    func checkAwareness(_ opcode: Opcode, _ pdu: RawSpan) -> ErrorResponse? {
+        let revision = server.revision
+        let wasAware = awareness.isAware(of: revision)
+        awareness.requestArrived(at: revision)
+        if !wasAware, awareness.isAware(of: revision) { onPersistentChange?() }
+        let isRefused = isOutOfSync && presumesKnowledge(opcode, pdu)
+        if isRefused { dropPreparedWrites() }
+        if isRefused || readsDatabaseHash(opcode, pdu) { awareness.tell(of: revision) }
+        return isRefused
+            ? ErrorResponse(requestOpcode: opcode.rawValue, handle: .invalid, error: .databaseOutOfSync) : nil
+    }
+
+    /// Whether who makes a request believes to know what stands at its handles; discovery does not.
+    private func presumesKnowledge(_ opcode: Opcode, _ pdu: RawSpan) -> Bool {
+        switch opcode {
+        case .readRequest, .readBlobRequest, .readMultipleRequest, .readMultipleVariableRequest, .writeRequest,
+            .prepareWriteRequest:
+            true
+        case .executeWriteRequest: !preparedWrites.isEmpty
+        case .readByTypeRequest:
+            (try? ReadByTypeRequest(decoding: pdu)).map {
+                $0.type != .include && $0.type != .characteristic && $0.range != .all
+            } ?? false
+        default: false
+        }
+    }
+
+    private func readsDatabaseHash(_ opcode: Opcode, _ pdu: RawSpan) -> Bool {
+        switch opcode {
+        case .readByTypeRequest: (try? ReadByTypeRequest(decoding: pdu))?.type == .databaseHash
+        case .readRequest:
+            (try? ReadRequest(decoding: pdu)).flatMap { server.database.attribute($0.handle)?.type } == .databaseHash
+        default: false
+        }
+    }
+
+    /// The client has confirmed Service Changed, and so knows the database of which it was sent.
+    public func serviceChangedConfirmed() {
+        guard let sentRevision else { return }
+        awareness.confirm(sentRevision)
+        announcedRevision = sentRevision
+        onPersistentChange?()
+    }
+
+    /// Whether the client wants to be told of changes and has not confirmed the last.
+    public var isServiceChangedOwed: Bool {
+        guard let handle = server.serviceChanged, configuration(of: handle).contains(.indication) else { return false }
+        return announcedRevision != server.revision
+    }
+
+    /// Services have been taken away: what the client has configured in them is gone with them.
+    public func servicesRemoved(in range: HandleRange) {
+        guard range.isValid else { return }
+        configurations.remove(in: range.start...range.end)
+        onPersistentChange?()
+    }
+
+    // MARK: Server-initiated
+
+    /// What the client wants to be sent of the characteristic whose value has this handle.
+    public func configuration(of valueHandle: AttributeHandle) -> ClientConfiguration {
+        descriptor(of: valueHandle)?.configuration ?? []
+    }
+
+    /// What the client may be sent now of the characteristic whose value has this handle: what it wants, where its link is
+    /// what reading the value and subscribing to it ask for, and where it knows the database.
+    public func sendable(of valueHandle: AttributeHandle) -> ClientConfiguration {
+        guard let descriptor = descriptor(of: valueHandle),
+            let value = server.database.attribute(valueHandle),
+            let permissions = server.database.attribute(descriptor.handle)?.permissions
+        else { return [] }
+        // Service Changed is what an unaware client is to be sent (Vol 3, Part G, 2.5.2.1).
+        guard !isOutOfSync || valueHandle == server.serviceChanged else { return [] }
+        let size = server.minimumKeySize
+        guard value.permissions.readRequirement.error(security, minimumKeySize: size) == nil,
+            permissions.writeRequirement.error(security, minimumKeySize: size) == nil
+        else { return [] }
+        let needsAuthorization =
+            value.permissions.contains(.readAuthorized) || permissions.contains(.writeAuthorized)
+        return needsAuthorization && !security.isAuthorized ? [] : descriptor.configuration
+    }
+
+    private func descriptor(of valueHandle: AttributeHandle) -> ClientConfigurations.Entry? {
+        configurations.entries.first { entry in
+            guard !entry.configuration.isEmpty else { return false }
+            if case .clientConfiguration(_, valueHandle)? = server.database.attribute(entry.handle)?.content {
+                return true
+            }
+            return false
+        }
+    }
+
+    /// Writes a notification; the value is cut to what fits.
+    public func notify(_ value: RawSpan, of handle: AttributeHandle, into buffer: inout PacketBuffer) {
+        HandleValueNotification(handle: handle, value: value.extracting(first: min(value.byteCount, mtu - 3)))
+            .encode(into: &buffer)
+    }
+
+    /// Writes an indication; the value is cut to what fits.
+    public func indicate(_ value: RawSpan, of handle: AttributeHandle, into buffer: inout PacketBuffer) {
+        if handle == server.serviceChanged { sentRevision = server.revision }
+        HandleValueIndication(handle: handle, value: value.extracting(first: min(value.byteCount, mtu - 3)))
+            .encode(into: &buffer)
+    }
+}

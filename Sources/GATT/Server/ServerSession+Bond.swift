@@ -1,0 +1,72 @@
+import ATT
+import BluetoothTypes
+
+extension ServerSession {
+    /// What outlives the connection of a bonded client (Vol 3, Part G, 2.5.2.1, 3.3.3.3, 7.1 and 7.2).
+    public struct PersistentState: Hashable, Sendable {
+        /// The value of one Client Characteristic Configuration descriptor.
+        public struct Configuration: Hashable, Sendable {
+            /// The descriptor's.
+            public var handle: AttributeHandle
+            public var configuration: ClientConfiguration
+
+            public init(handle: AttributeHandle, configuration: ClientConfiguration) {
+                self.handle = handle
+                self.configuration = configuration
+            }
+        }
+
+        /// In the order of their handles; descriptors that are zero are left out.
+        public var configurations: [Configuration]
+        /// What the client has written to Client Supported Features.
+        public var clientFeatures: UInt8
+        /// The Database Hash of the database that the client knows; nil where it has missed a change, or there is no hash.
+        public var knownDatabaseHash: UInt128?
+        /// Whether the client has not confirmed a Service Changed that was for it.
+        public var isServiceChangedOwed: Bool
+
+        public init(
+            configurations: [Configuration] = [],
+            clientFeatures: UInt8 = 0,
+            knownDatabaseHash: UInt128? = nil,
+            isServiceChangedOwed: Bool = false
+        ) {
+            self.configurations = configurations
+            self.clientFeatures = clientFeatures
+            self.knownDatabaseHash = knownDatabaseHash
+            self.isServiceChangedOwed = isServiceChangedOwed
+        }
+    }
+
+    /// What is to be kept of the client now, where it is bonded.
+    public var persistentState: PersistentState {
+        PersistentState(
+            configurations: configurations.entries.filter { !$0.configuration.isEmpty }
+                .map { .init(handle: $0.handle, configuration: $0.configuration) },
+            clientFeatures: clientFeatures,
+            knownDatabaseHash: awareness.isAware(of: server.revision) ? server.databaseHash : nil,
+            isServiceChangedOwed: isServiceChangedOwed
+        )
+    }
+
+    /// Takes up again what was kept of the client, once its link is encrypted with the key of its bond and no earlier.
+    ///
+    /// What the client has written on this connection already stays. Where the database is another than the client knew,
+    /// the client has missed a change; ``isServiceChangedOwed`` then tells whether it is to be told.
+    public func restore(_ state: PersistentState) {
+        let isCurrent = state.knownDatabaseHash != nil && state.knownDatabaseHash == server.databaseHash
+        if !awareness.hasBeenTold, !isCurrent { awareness.forget() }
+        if state.isServiceChangedOwed || !isCurrent { announcedRevision = nil }
+        clientFeatures |= ClientSupportedFeatures(rawValue: state.clientFeatures).intersection(.supported).rawValue
+        for kept in state.configurations where configurations.value(at: kept.handle) == nil {
+            guard
+                case .clientConfiguration(let allowed, let valueHandle)? =
+                    server.database.attribute(kept.handle)?.content
+            else { continue }
+            let configuration = kept.configuration.intersection(allowed)
+            guard !configuration.isEmpty else { continue }
+            _ = configurations.set(configuration, at: kept.handle)
+            emit(.configured(valueHandle, from: [], to: configuration))
+        }
+    }
+}
