@@ -121,7 +121,8 @@ let package = Package(
         .executableTarget(
             name: "BLETool",
             dependencies: [
-                "BLE", "CoreBluetooth", "Examples", "BluetoothTypes", "ATT", "GATT", "HCI", "HCITransport",
+                "BLE", "BluetoothHost", "CoreBluetooth", "Examples", "KeyStore", "BluetoothTypes", "ATT", "GATT", "HCI",
+                "HCITransport", "SMP",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -177,9 +178,19 @@ let package = Package(
             ],
             swiftSettings: engine
         ),
+        // Changes bonds until it is killed.
+        .executableTarget(
+            name: "BondWriter",
+            dependencies: ["BLE", "BluetoothHost", "BluetoothTypes", "KeyStore", "SMP"],
+            path: "Tests/Support/BondWriter",
+            swiftSettings: strict
+        ),
         .testTarget(
             name: "BLETests",
-            dependencies: ["BLE", "BluetoothHost", "BluetoothTesting", "L2CAP", "VirtualController"],
+            dependencies: [
+                "BLE", "BluetoothHost", "BluetoothTesting", "BondWriter", "GATT", "KeyStore", "L2CAP", "SMP",
+                "VirtualController",
+            ],
             swiftSettings: engine
         ),
         .testTarget(
@@ -239,7 +250,8 @@ let package = Package(
         .testTarget(
             name: "BLEToolTests",
             dependencies: [
-                "BLETool", "BLE", "Examples", "BluetoothTypes", "ATT", "GATT", "HCITransport", "VirtualController",
+                "BLETool", "BLE", "BluetoothHost", "Examples", "KeyStore", "SMP", "BluetoothTypes", "ATT", "GATT",
+                "HCITransport", "VirtualController",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict

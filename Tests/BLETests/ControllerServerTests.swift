@@ -37,6 +37,15 @@ private final class Served: Sendable {
     }
 }
 
+extension Adapter.Configuration {
+    /// Nothing is left in the home of who runs the tests.
+    fileprivate static var forgetful: Self {
+        var configuration = Self()
+        configuration.stateLocation = .nowhere
+        return configuration
+    }
+}
+
 private let battery = ServiceDefinition(
     uuid: "180F",
     characteristics: [
@@ -49,8 +58,8 @@ struct ControllerServerTests {
     @Test("lets a host on a UNIX socket meet one on a TCP port")
     func meeting() async throws {
         let served = try await Served()
-        let peripheral = try await Adapter.open(served.unix)
-        let central = try await Adapter.open(served.tcp)
+        let peripheral = try await Adapter.open(served.unix, configuration: .forgetful)
+        let central = try await Adapter.open(served.tcp, configuration: .forgetful)
         let published = try await peripheral.peripheral.publish([battery])
         let advertising = try await peripheral.peripheral.startAdvertising(AdvertisementConfiguration())
         let address = try await peripheral.information.identityAddress
@@ -66,8 +75,8 @@ struct ControllerServerTests {
     @Test("gives each controller an address of its own, and to who comes back the one it had")
     func addresses() async throws {
         let served = try await Served()
-        let first = try await Adapter.open(served.tcp)
-        let second = try await Adapter.open(served.unix)
+        let first = try await Adapter.open(served.tcp, configuration: .forgetful)
+        let second = try await Adapter.open(served.unix, configuration: .forgetful)
         let connections = [try await served.connected(), try await served.connected()]
         #expect(connections.map(\.number) == [1, 2])
         #expect(connections[0].address != connections[1].address)
@@ -75,7 +84,7 @@ struct ControllerServerTests {
         #expect(try await second.information.publicAddress == connections[1].address)
         await first.close()
         #expect(try await served.disconnected().0 == connections[0])
-        let third = try await Adapter.open(served.unix)
+        let third = try await Adapter.open(served.unix, configuration: .forgetful)
         let connection = try await served.connected()
         #expect(connection.number == 3)
         #expect(connection.address == connections[0].address)
@@ -90,7 +99,7 @@ struct ControllerServerTests {
         configuration.aclDataLength = 27
         configuration.aclPacketCount = 3
         let served = try await Served(configuration)
-        let adapter = try await Adapter.open(served.unix)
+        let adapter = try await Adapter.open(served.unix, configuration: .forgetful)
         let information = try await adapter.information
         #expect(information.aclDataLength == 27)
         #expect(information.aclPacketCount == 3)
@@ -101,7 +110,7 @@ struct ControllerServerTests {
     @Test("removes its socket and lets its hosts go when it is closed")
     func closes() async throws {
         let served = try await Served()
-        let adapter = try await Adapter.open(served.unix)
+        let adapter = try await Adapter.open(served.unix, configuration: .forgetful)
         let events = await adapter.events()
         #expect(access(served.path, F_OK) == 0)
         await served.server.close()
@@ -122,7 +131,7 @@ struct ControllerServerTests {
         var configuration = ControllerServer.Configuration()
         configuration.mishaps = [mishap: .milliseconds(1)]
         let served = try await Served(configuration)
-        var settings = Adapter.Configuration()
+        var settings = Adapter.Configuration.forgetful
         settings.commandTimeout = .milliseconds(200)
         // The host may or may not be up before that.
         let adapter = try? await Adapter.open(served.unix, configuration: settings)
@@ -143,8 +152,8 @@ struct ControllerServerTests {
         var configuration = ControllerServer.Configuration()
         configuration.diesAfter = .milliseconds(500)
         let served = try await Served(configuration)
-        let peripheral = try await Adapter.open(served.unix)
-        let central = try await Adapter.open(served.tcp)
+        let peripheral = try await Adapter.open(served.unix, configuration: .forgetful)
+        let central = try await Adapter.open(served.tcp, configuration: .forgetful)
         let address = try await peripheral.information.identityAddress
         for await event in served.events {
             if case .airDied = event { break }

@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import Synchronization
 import Testing
 
@@ -14,6 +15,14 @@ struct KeyStoreTests {
 
     private func open(_ warnings: Warnings = Warnings()) async -> KeyStore {
         await KeyStore.open(adapter: "00:11:22", in: directory, writeDelay: .seconds(3600)) { warnings.add($0) }
+    }
+
+    /// What the section has for who opens the store next.
+    private func kept(_ warnings: Warnings = Warnings()) async -> Peers? {
+        let store = await open(warnings)
+        let peers = store.section("peers", as: Peers.self)
+        await store.close()
+        return peers
     }
 
     private var file: StateFile { StateFile(directory: directory, name: "00-11-22.json") }
@@ -38,11 +47,14 @@ struct KeyStoreTests {
         let store = await open()
         #expect(store.section("peers", as: Peers.self) == nil)
         store.change("peers") { Peers(names: ["lamp"]) }
-        await store.flush()
-        #expect(await open().section("peers", as: Peers.self) == Peers(names: ["lamp"]))
+        await store.close()
+        #expect(await kept() == Peers(names: ["lamp"]))
         let attributes = try FileManager.default.attributesOfItem(atPath: file.path)
         #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o600)
-        #expect(try FileManager.default.contentsOfDirectory(atPath: directory) == ["00-11-22.json"])
+        let folder = try FileManager.default.attributesOfItem(atPath: directory)
+        #expect((folder[.posixPermissions] as? NSNumber)?.intValue == 0o700)
+        let names = Set(try FileManager.default.contentsOfDirectory(atPath: directory))
+        #expect(names == ["00-11-22.json", "00-11-22.json.lock"])
     }
 
     @Test("Sections that nobody changes stay as they are")
@@ -50,7 +62,7 @@ struct KeyStoreTests {
         try file.replace(with: Data(#"{"format":1,"bonds":{"a":[1,2.5,null,true]},"peers":{"names":["old"]}}"#.utf8))
         let store = await open()
         store.change("peers") { Peers(names: ["new"]) }
-        await store.flush()
+        await store.close()
         let contents = try #require(try file.read())
         let document = try JSONDecoder().decode([String: JSONValue].self, from: contents.data)
         #expect(document["bonds"] == .object(["a": .array([.integer(1), .number(2.5), .null, .boolean(true)])]))
@@ -59,7 +71,11 @@ struct KeyStoreTests {
 
     @Test(
         "A damaged file is set aside with a warning, never overwritten",
-        arguments: ["", "{", "[]", #"{"peers":{}}"#, #"{"format":"x"}"#, "\u{0}\u{0}\u{0}"]
+        arguments: [
+            "", "{", "[]", #"{"peers":{}}"#, #"{"format":"x"}"#, "\u{0}\u{0}\u{0}",
+            #"{"format":1,"deep":"# + String(repeating: "[", count: 400) + String(repeating: "]", count: 400) + "}",
+            #"{"format":1,"deep":"# + String(repeating: "[", count: 1 << 20),
+        ]
     )
     func damagedFile(contents: String) async throws {
         for round in 1...2 {
@@ -69,8 +85,8 @@ struct KeyStoreTests {
             #expect(warnings.all.count == 1)
             #expect(warnings.all.first?.contains("damaged") == true)
             store.change("peers") { Peers(names: ["a"]) }
-            await store.flush()
-            #expect(await open().section("peers", as: Peers.self) == Peers(names: ["a"]))
+            await store.close()
+            #expect(await kept() == Peers(names: ["a"]))
             let aside = StateFile(directory: directory, name: "00-11-22.json.damaged-\(round)")
             #expect(try aside.read()?.data == Data(contents.utf8))
         }
@@ -84,16 +100,214 @@ struct KeyStoreTests {
         let store = await open(warnings)
         #expect(warnings.all.count == 1)
         store.change("peers") { Peers(names: ["a"]) }
-        await store.flush()
+        await store.close()
         #expect(try file.read()?.data == contents)
     }
 
-    @Test("A section of another form starts anew, with a warning")
+    @Test("A section of another form starts anew, with a warning, and the file as it was is kept")
     func foreignSection() async throws {
-        try file.replace(with: Data(#"{"format":1,"peers":7}"#.utf8))
+        let contents = Data(#"{"format":1,"peers":7}"#.utf8)
+        try file.replace(with: contents)
         let warnings = Warnings()
-        #expect(await open(warnings).section("peers", as: Peers.self) == nil)
+        let store = await open(warnings)
+        for _ in 1...2 { #expect(store.section("peers", as: Peers.self) == nil) }
+        store.change("peers") { Peers(names: ["a"]) }
+        await store.close()
+        let copy = StateFile(directory: directory, name: "00-11-22.json.damaged-1")
+        #expect(warnings.all.allSatisfy { $0.contains("is not understood") && $0.hasSuffix(copy.path) })
+        #expect(try copy.read()?.data == contents)
+        #expect(await kept() == Peers(names: ["a"]))
+        #expect(access(copy.path.dropLast() + "2", F_OK) != 0)
+    }
+
+    // MARK: What must not be lost
+
+    @Test("What must not be lost is written at once, and told when it is")
+    func keeping() async throws {
+        let store = await open()
+        store.change("others") { Peers(names: ["gathered"]) }
+        let isKept = await withCheckedContinuation { continuation in
+            store.keep(["peers": { Peers(names: ["lamp"]) }]) { continuation.resume(returning: $0) }
+        }
+        #expect(isKept)
+        // Without waiting for anything more.
+        let reader = try KeyStore.inspect(file) { Issue.record("\($0)") }
+        #expect(reader.section("peers", as: Peers.self) == Peers(names: ["lamp"]))
+        #expect(reader.section("others", as: Peers.self) == Peers(names: ["gathered"]))
+        await store.close()
+    }
+
+    @Test("What is kept already is told so as well")
+    func keepingAgain() async {
+        let store = await open()
+        for _ in 1...2 { #expect(await keep(["lamp"], in: store)) }
+        await store.close()
+    }
+
+    @Test("What cannot be kept is told: in memory, after the store was closed, where the disk refuses")
+    func notKept() async throws {
+        #expect(await !keep(["a"], in: .inMemory()))
+        let store = await open()
+        #expect(await keep(["a"], in: store))
+        try FileManager.default.removeItem(atPath: directory)
+        try Data().write(to: URL(fileURLWithPath: directory))
+        #expect(await !keep(["b"], in: store))
+        try FileManager.default.removeItem(atPath: directory)
+        // What could not be written is written with the next change.
+        store.keep(["others": { Peers(names: ["c"]) }])
+        await store.close()
+        #expect(await kept() == Peers(names: ["b"]))
+        #expect(await !keep(["d"], in: store))
+        #expect(await kept() == Peers(names: ["b"]))
+    }
+
+    @Test("A value that JSON cannot hold takes nothing else with it")
+    func impossibleValue() async {
+        let store = await open()
+        #expect(await keep(["a"], in: store))
+        store.change("infinite") { [Double.infinity] }
+        #expect(await !keep(["b"], in: store))
+        await store.close()
+        #expect(await kept() == Peers(names: ["b"]))
+    }
+
+    private func keep(_ names: [String], in store: KeyStore) async -> Bool {
+        await withCheckedContinuation { continuation in
+            store.keep(["peers": { Peers(names: names) }]) { continuation.resume(returning: $0) }
+        }
+    }
+
+    // MARK: Several hosts
+
+    @Test("A file is one host's at a time: the second is told by whom, has what is in it and keeps nothing")
+    func twoHosts() async throws {
+        let first = await open()
+        #expect(await keep(["a"], in: first))
+        let warnings = Warnings()
+        let second = await open(warnings)
+        #expect(
+            warnings.all == [
+                "\(file.path) is in use by process \(getpid()): what changes is not kept over this run"
+            ]
+        )
+        #expect(second.section("peers", as: Peers.self) == Peers(names: ["a"]))
+        #expect(await !keep(["b"], in: second))
+        await second.close()
+        #expect(throws: StateFileError.inUse(file.path, process: getpid())) {
+            try KeyStore.edit(file) { Issue.record("\($0)") }
+        }
+        #expect(await keep(["c"], in: first))
+        await first.close()
+        #expect(await kept() == Peers(names: ["c"]))
+    }
+
+    @Test("Who only looks needs no lock and changes nothing", arguments: ["{", #"{"format":1,"peers":7}"#])
+    func inspection(contents: String) async throws {
+        let first = await open()
+        #expect(await keep(["a"], in: first))
+        let store = try KeyStore.inspect(file) { Issue.record("\($0)") }
+        #expect(store.section("peers", as: Peers.self) == Peers(names: ["a"]))
+        #expect(await !keep(["b"], in: store))
+        await first.close()
+        try file.replace(with: Data(contents.utf8))
+        _ = (try? KeyStore.inspect(file) { _ in })?.section("peers", as: Peers.self)
+        #expect(try file.read()?.data == Data(contents.utf8))
+        #expect(try FileManager.default.contentsOfDirectory(atPath: directory).count == 2)
+    }
+
+    // MARK: Files that are not as they should be
+
+    @Test("A file that others could read is made its owner's, with a warning that names the mode")
+    func laxMode() async throws {
+        try file.replace(with: Data(#"{"format":1,"peers":{"names":["a"]}}"#.utf8))
+        #expect(chmod(file.path, 0o644) == 0)
+        let warnings = Warnings()
+        #expect(await kept(warnings) == Peers(names: ["a"]))
         #expect(warnings.all.count == 1)
+        #expect(warnings.all.first?.contains("mode 644") == true)
+        let attributes = try FileManager.default.attributesOfItem(atPath: file.path)
+        #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o600)
+        #expect(await kept(warnings) == Peers(names: ["a"]))
+        #expect(warnings.all.count == 1)
+    }
+
+    /// What may stand where the file should be.
+    enum Obstacle: CaseIterable, Sendable {
+        case directory
+        case pipe
+        case socket
+        case symbolicLink
+        case danglingLink
+        case tooLong
+
+        func put(at path: String) throws {
+            switch self {
+            case .directory: try #require(mkdir(path, 0o700) == 0)
+            case .pipe: try #require(mkfifo(path, 0o600) == 0)
+            case .socket: try #require(mknod(path, S_IFSOCK | 0o600, 0) == 0)
+            case .symbolicLink:
+                try Data(#"{"format":1,"peers":{"names":["linked"]}}"#.utf8).write(
+                    to: URL(fileURLWithPath: path + ".real")
+                )
+                try #require(symlink(path + ".real", path) == 0)
+            case .danglingLink: try #require(symlink("/nonexistent", path) == 0)
+            case .tooLong:
+                try Data().write(to: URL(fileURLWithPath: path))
+                try #require(chmod(path, 0o600) == 0 && truncate(path, 17 << 20) == 0)
+            }
+        }
+
+        var words: String {
+            switch self {
+            case .directory, .pipe, .socket: "is no file"
+            case .symbolicLink, .danglingLink: "is a symbolic link"
+            case .tooLong: "File too large"
+            }
+        }
+    }
+
+    @Test("What is no file of ours is left alone, with one warning, and the host goes on", arguments: Obstacle.allCases)
+    func obstacle(_ obstacle: Obstacle) async throws {
+        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+        try obstacle.put(at: file.path)
+        var before = stat()
+        #expect(lstat(file.path, &before) == 0)
+        let warnings = Warnings()
+        let store = await open(warnings)
+        #expect(warnings.all.count == 1)
+        #expect(warnings.all.first?.contains(obstacle.words) == true)
+        #expect(warnings.all.first?.hasSuffix("nothing is kept over this run") == true)
+        #expect(store.section("peers", as: Peers.self) == nil)
+        #expect(await !keep(["a"], in: store))
+        await store.close()
+        var after = stat()
+        #expect(lstat(file.path, &after) == 0)
+        #expect(after.st_ino == before.st_ino && after.st_size == before.st_size)
+    }
+
+    @Test("Another user's file is left alone", .enabled(if: geteuid() == 0, "files can be given away by root only"))
+    func foreignFile() async throws {
+        let contents = Data(#"{"format":1,"peers":{"names":["planted"]}}"#.utf8)
+        try file.replace(with: contents)
+        #expect(chown(file.path, 12345, 12345) == 0)
+        let warnings = Warnings()
+        let store = await open(warnings)
+        #expect(warnings.all.first?.contains("belongs to user 12345, not to user 0") == true)
+        #expect(store.section("peers", as: Peers.self) == nil)
+        #expect(await !keep(["a"], in: store))
+        await store.close()
+        #expect(try Data(contentsOf: URL(fileURLWithPath: file.path)) == contents)
+    }
+
+    @Test("A file that cannot be read is left alone", .enabled(if: geteuid() != 0, "root can read everything"))
+    func unreadableFile() async throws {
+        try file.replace(with: Data(#"{"format":1}"#.utf8))
+        #expect(chmod(file.path, 0) == 0)
+        let warnings = Warnings()
+        let store = await open(warnings)
+        #expect(warnings.all == ["cannot read \(file.path): Permission denied: nothing is kept over this run"])
+        #expect(await !keep(["a"], in: store))
+        await store.close()
     }
 
     @Test(
@@ -128,7 +342,7 @@ struct KeyStoreTests {
         store.change("peers") { Peers(names: ["a"]) }
         await store.flush()
         store.change("peers") { Peers(names: ["b"]) }
-        await store.flush()
+        await store.close()
         #expect(warnings.all.count == 1)
     }
 }

@@ -33,6 +33,8 @@ struct Demo: AsyncParsableCommand {
 
     @OptionGroup var controller: AdapterOptions
 
+    @OptionGroup var state: StateOptions
+
     @Option(help: ArgumentHelp("Write the HCI traffic to this file (btsnoop).", valueName: "file"))
     var capture: String?
 
@@ -55,6 +57,9 @@ struct Demo: AsyncParsableCommand {
         if role == .both, controller.adapter != nil {
             throw ValidationError("--adapter goes with --role central or --role peripheral")
         }
+        if role == .both, state.stateDir != nil {
+            throw ValidationError("--state-dir goes with --role central or --role peripheral")
+        }
         if text != nil, name != "texttransfer" || role == .central {
             throw ValidationError("--text goes with an example that sends one: texttransfer")
         }
@@ -62,6 +67,8 @@ struct Demo: AsyncParsableCommand {
 
     func run() async throws {
         if list { return try printList() }
+        // The managers of an app read it there.
+        if let directory = state.stateDir { setenv("BLE_STATE_DIR", directory, 1) }
         let path = capture ?? "\(environment("TMPDIR") ?? "/tmp")/ble-demo-\(getpid()).btsnoop"
         let ends = try performances(capturePath: path)
         let conversation = Conversation(hasColumns: ends.count > 1, asJSON: json)

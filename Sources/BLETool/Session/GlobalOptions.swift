@@ -19,6 +19,8 @@ struct GlobalOptions: ParsableArguments {
     )
     var timeout: Seconds?
 
+    @OptionGroup var state: StateOptions
+
     @OptionGroup var output: OutputOptions
 
     /// The time that was asked for, or the usual one.

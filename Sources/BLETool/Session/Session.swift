@@ -11,6 +11,8 @@ extension GlobalOptions {
         var configuration = Adapter.Configuration()
         configuration.logger = output.logger
         configuration.capturePath = capture
+        configuration.stateLocation = state.location
+        configuration.warn = Output.complain
         prepare(&configuration)
         let specification = try controller.specification()
         let settings = configuration

@@ -10,6 +10,11 @@ enum ToolError: Error, Equatable, CustomStringConvertible {
     case deliveriesEnded
     /// Something that must be repaired was found.
     case findings(Int)
+    /// Nothing says where bonds are kept.
+    case noStateDirectory
+    case noBond(String, String)
+    case noBonds(String)
+    case severalHosts([String])
 
     var description: String {
         switch self {
@@ -25,6 +30,12 @@ enum ToolError: Error, Equatable, CustomStringConvertible {
         case .deliveriesEnded: "the subscription has ended; is the peer still there?"
         case .findings(let count):
             "\(count) \(count == 1 ? "finding keeps" : "findings keep") Bluetooth from being used"
+        case .noStateDirectory: "there is no HOME to keep bonds in; name a directory with --state-dir"
+        case .noBond(let address, let directory):
+            "there is no bond with \(address) in \(directory); `ble bonds` lists those there are"
+        case .noBonds(let directory): "there are no bonds in \(directory)"
+        case .severalHosts(let hosts):
+            "there are bonds of several hosts; name one with --host: \(terminalSafe(hosts.joined(separator: ", ")))"
         }
     }
 }

@@ -114,7 +114,7 @@ struct PeerDirectoryTests {
         #expect([lasting, fixed, resolvable].map(first.identifier) == identifiers)
         #expect(first.read(deviceName: "lamp", of: identifiers[0]))
         #expect(!first.read(deviceName: "lamp", of: identifiers[0]))
-        await store.flush()
+        await store.close()
 
         let second = PeerDirectory(store: await open(path)) { UUID() }
         #expect(second.known(identifiers).map(\.name) == ["lamp", nil])

@@ -1,0 +1,105 @@
+import BluetoothHost
+import Foundation
+
+/// The bonds and the identity of a host as a document by itself.
+package struct BondExport: Sendable {
+    /// The host's name, by which it is found again.
+    package var host: String
+    package var security: KeptSecurity
+
+    package init(host: String, security: KeptSecurity) {
+        self.host = host
+        self.security = security
+    }
+
+    /// Reads a document of which everything must be right.
+    package init(reading octets: [UInt8]) throws(BondExportError) {
+        do {
+            let document = try JSONDecoder().decode(Document.self, from: Data(octets))
+            host = document.host
+            security = KeptSecurity(identity: document.identity?.identity, bonds: document.bonds.map(\.record))
+        } catch {
+            throw BondExportError(description: BondExport.problem(error))
+        }
+        var known: Set = [] as Set<String>
+        for record in security.bonds {
+            let peer = "\(record.bond.identity) (\(record.bond.identity.isRandom ? "random" : "public"))"
+            guard known.insert(peer).inserted else {
+                throw BondExportError(description: "there are two bonds with \(peer)")
+            }
+        }
+    }
+
+    private static func problem(_ error: any Error) -> String {
+        if case DecodingError.dataCorrupted(let context) = error, context.codingPath.isEmpty {
+            return "this is no JSON"
+        }
+        let text = KeptBonds.describe(error)
+        return String(text.drop { ".: ".contains($0) })
+    }
+
+    /// The document.
+    package var octets: [UInt8] {
+        let document = Document(
+            format: Document.format,
+            host: host,
+            identity: security.identity.map(IdentityEntry.init),
+            bonds: security.bonds.map(BondEntry.init)
+        )
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+        guard let data = try? encoder.encode(document) else { return [] }
+        return Array(data) + [UInt8(ascii: "\n")]
+    }
+
+    /// Adds the bonds to those that a host has; one with the same peer gives way.
+    ///
+    /// - Parameter takesIdentity: whether the host is to be who it was where the bonds come from.
+    package func add(to other: inout KeptSecurity, takesIdentity: Bool) throws(BondExportError) {
+        if takesIdentity, let identity = security.identity {
+            guard other.identity == nil || other.identity == identity else {
+                throw BondExportError(
+                    description: "these bonds are of a host with another identity, which their peers know it by; "
+                        + "--bonds-only takes them all the same"
+                )
+            }
+            other.identity = identity
+        }
+        for record in security.bonds {
+            other.bonds.removeAll { $0.bond.identity == record.bond.identity }
+            other.bonds.append(record)
+        }
+    }
+}
+
+/// What is wrong with a document of bonds, on one line.
+package struct BondExportError: Error, Hashable, CustomStringConvertible {
+    package let description: String
+}
+
+private struct Document: Codable {
+    static let format = 1
+
+    let format: Int
+    let host: String
+    let identity: IdentityEntry?
+    let bonds: [BondEntry]
+
+    init(format: Int, host: String, identity: IdentityEntry?, bonds: [BondEntry]) {
+        self.format = format
+        self.host = host
+        self.identity = identity
+        self.bonds = bonds
+    }
+
+    init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        format = try container.decode(Int.self, forKey: .format)
+        guard format == Document.format else {
+            throw container.problem(.format, "this version reads format \(Document.format), not \(format)")
+        }
+        host = try container.decode(String.self, forKey: .host)
+        identity = try container.decodeIfPresent(IdentityEntry.self, forKey: .identity)
+        bonds = try container.decode([BondEntry].self, forKey: .bonds)
+    }
+}

@@ -1,0 +1,48 @@
+import ArgumentParser
+import BLE
+import BluetoothHost
+import KeyStore
+
+/// What all of `ble bonds` takes.
+struct BondOptions: ParsableArguments {
+    @OptionGroup var state: StateOptions
+
+    @Option(
+        help: ArgumentHelp(
+            "Only this host of ours: its controller's public address, or its adapter where that has none.",
+            valueName: "host"
+        )
+    )
+    var host: String?
+
+    @Flag(help: "Print lines of JSON.")
+    var json = false
+
+    /// The hosts that are meant.
+    func hosts() throws -> [KeptHost] {
+        let directory = try state.directory()
+        return try host.map { [KeptHost($0, in: directory)] } ?? KeptHost.all(in: directory)
+    }
+
+    /// Those of the hosts that are meant whose bonds can be read; why others cannot be is told.
+    func readable() throws -> [(host: KeptHost, security: KeptSecurity)] {
+        var readable: [(KeptHost, KeptSecurity)] = []
+        var failure: StateFileError?
+        for host in try hosts() {
+            do throws(StateFileError) {
+                readable.append((host, try host.read(warn: Output.complain)))
+            } catch {
+                if let failure { Output.complain("\(failure)") }
+                failure = error
+            }
+        }
+        guard let failure else { return readable }
+        if readable.isEmpty { throw failure }
+        Output.complain("\(failure)")
+        return readable
+    }
+
+    func tell(_ event: JSON, _ text: String) throws {
+        if json { try Output.standard.json(event) } else { try Output.standard.line(text) }
+    }
+}

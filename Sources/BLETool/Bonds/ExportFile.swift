@@ -1,0 +1,20 @@
+import Glibc
+
+/// Where bonds are exported to.
+enum ExportFile {
+    /// Writes a file that was not there and that only its owner can read.
+    static func write(_ octets: [UInt8], to path: String) throws(FileError) {
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else {
+            throw FileError(path: path, problem: errno == EEXIST ? "there is such a file" : problem(errno))
+        }
+        defer { close(descriptor) }
+        if let failure = Output.write(octets, to: descriptor) {
+            unlink(path)
+            throw FileError(path: path, problem: problem(failure.errno))
+        }
+        guard fsync(descriptor) == 0 || errno == EINVAL else { throw FileError(path: path, problem: problem(errno)) }
+    }
+
+    private static func problem(_ errno: Int32) -> String { String(cString: strerror(errno)) }
+}

@@ -1,0 +1,152 @@
+import ArgumentParser
+import BLE
+import BluetoothHost
+import BluetoothTypes
+import KeyStore
+
+struct Bonds: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "bonds",
+        abstract: "List, remove, export and import what is kept of devices that were paired.",
+        discussion: """
+            No controller is needed. Listing and exporting work beside a host that runs; what changes bonds must have \
+            them for itself: stop the host first.
+            """,
+        subcommands: [List.self, Remove.self, Export.self, Import.self],
+        defaultSubcommand: List.self
+    )
+
+    struct List: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(commandName: "list", abstract: "List the bonds, without keys.")
+
+        @OptionGroup var options: BondOptions
+
+        func run() async throws {
+            let rows = try options.readable().flatMap { host, security in
+                security.bonds.map { BondRow(host: host.name, record: $0) }
+            }
+            if options.json {
+                for row in rows { try Output.standard.json(row.json) }
+            } else if !rows.isEmpty {
+                let table = TextTable(header: BondRow.columns, rows: rows.map(\.cells))
+                for line in table.lines() { try Output.standard.line(line) }
+            }
+            if rows.isEmpty { Output.complain("there are no bonds in \(try options.state.directory())") }
+        }
+    }
+
+    struct Remove: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "remove",
+            abstract: "Forget a device: it must be paired anew."
+        )
+
+        @OptionGroup var options: BondOptions
+
+        @Argument(help: "The device's address, as `ble bonds list` shows it.")
+        var address: String
+
+        func validate() throws {
+            guard DeviceAddress(address, isRandom: false) == nil else { return }
+            throw ValidationError(
+                "\"\(terminalSafe(address))\" is not an address: it has six pairs of digits, as in F0:12:34:56:78:9A"
+            )
+        }
+
+        func run() async throws {
+            guard let value = DeviceAddress(address, isRandom: false)?.value else { return }
+            var isFound = false
+            for (host, security) in try options.readable() {
+                let peers = security.bonds.map(\.bond.identity).filter { $0.value == value }
+                guard !peers.isEmpty else { continue }
+                isFound = true
+                try await host.change(warn: Output.complain) { security in
+                    security.bonds.removeAll { $0.bond.identity.value == value }
+                }
+                for peer in peers {
+                    try options.tell(
+                        .object(BondRow.members("removed", host.name, peer)),
+                        "\(peer) (\(peer.typeName)) is forgotten by \(terminalSafe(host.name))"
+                    )
+                }
+            }
+            guard isFound else { throw ToolError.noBond(address, try options.state.directory()) }
+        }
+    }
+
+    struct Export: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "export",
+            abstract: "Write a host's bonds and identity, keys and all, as one document."
+        )
+
+        @OptionGroup var options: BondOptions
+
+        @Argument(help: "A new file, which only you can read; standard output otherwise.")
+        var file: String?
+
+        func run() async throws {
+            let hosts = try options.readable().filter { $0.security != KeptSecurity() }
+            guard let (host, security) = hosts.first else {
+                throw ToolError.noBonds(try options.state.directory())
+            }
+            guard hosts.count == 1 else { throw ToolError.severalHosts(hosts.map(\.host.name)) }
+            let octets = BondExport(host: host.name, security: security).octets
+            if let file {
+                try ExportFile.write(octets, to: file)
+                try options.tell(
+                    [
+                        "event": "exported", "host": .string(host.name), "bonds": .integer(security.bonds.count),
+                        "file": .string(file),
+                    ],
+                    "\(Bonds.count(security.bonds.count)) of \(terminalSafe(host.name)) in \(terminalSafe(file))"
+                )
+            } else {
+                try Output.standard.write(octets)
+            }
+            Output.complain("what is exported holds keys: who has them can listen to these devices and pass as them")
+        }
+    }
+
+    struct Import: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "import",
+            abstract: "Add the bonds that were exported; all of them, or none where one is not right.",
+            discussion: "A bond with a device that is known already gives way."
+        )
+
+        @OptionGroup var options: BondOptions
+
+        @Argument(help: "What `ble bonds export` has written, or - for standard input.")
+        var file: String
+
+        @Flag(help: "Leave the host's identity as it is.")
+        var bondsOnly = false
+
+        func run() async throws {
+            let octets = try File.read(file)
+            let export: BondExport
+            do throws(BondExportError) {
+                export = try BondExport(reading: octets)
+            } catch {
+                throw FileError(path: file, problem: "\(error)")
+            }
+            let host = KeptHost(options.host ?? export.host, in: try options.state.directory())
+            try await host.change(warn: Output.complain) { security in
+                do throws(BondExportError) {
+                    try export.add(to: &security, takesIdentity: !bondsOnly)
+                } catch {
+                    throw FileError(path: file, problem: "\(error)")
+                }
+            }
+            for record in export.security.bonds where options.json {
+                try Output.standard.json(.object(BondRow.members("imported", host.name, record.bond.identity)))
+            }
+            if !options.json {
+                try Output.standard.line("\(Bonds.count(export.security.bonds.count)) for \(terminalSafe(host.name))")
+            }
+        }
+    }
+
+    static func count(_ bonds: Int) -> String { bonds == 1 ? "1 bond" : "\(bonds) bonds" }
+}

@@ -1,0 +1,27 @@
+import ArgumentParser
+import BLE
+import KeyStore
+
+/// Where bonds and identities are kept.
+struct StateOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "Where bonds and this host's identity are kept; else BLE_STATE_DIR, STATE_DIRECTORY or "
+                + "~/.local/state/swift-ble.",
+            valueName: "dir"
+        )
+    )
+    var stateDir: String?
+
+    func validate() throws {
+        if stateDir?.isEmpty == true { throw ValidationError("--state-dir is empty; name a directory") }
+    }
+
+    var location: Adapter.StateLocation { stateDir.map { .directory($0) } ?? .automatic }
+
+    /// The directory for who reads it without a host.
+    func directory() throws(ToolError) -> String {
+        guard let directory = stateDir ?? StateDirectory.resolve() else { throw .noStateDirectory }
+        return directory
+    }
+}

@@ -1,0 +1,357 @@
+import BluetoothHost
+import BluetoothTypes
+import Foundation
+import GATT
+import KeyStore
+import SMP
+import Testing
+
+@testable import BLE
+
+@Suite("Bonds in the state directory")
+struct KeptBondsTests {
+    private let directory = FileManager.default.temporaryDirectory.path + "/bonds-\(UUID().uuidString)"
+    private let controller = DeviceAddress(0x001A_7DDA_7113, isRandom: false)
+
+    private var file: StateFile { StateFile(directory: directory, name: "00-1A-7D-DA-71-13.json") }
+
+    private let recordIssue: @Sendable (String) -> Void = { Issue.record("\($0)") }
+
+    private func bonds(_ warnings: Warnings = Warnings()) -> KeptBonds {
+        KeptBonds { [directory] address in
+            await .open(adapter: address.map { "\($0)" } ?? "hci0", in: directory) { warnings.add($0) }
+        } warn: {
+            warnings.add($0)
+        }
+    }
+
+    /// What the next host finds.
+    private func load(_ warnings: Warnings = Warnings()) async -> KeptSecurity {
+        let bonds = bonds(warnings)
+        let security = await bonds.load(for: controller)
+        await bonds.close()
+        return security
+    }
+
+    private func keep(_ security: KeptSecurity, in bonds: KeptBonds) async -> Bool {
+        await withCheckedContinuation { continuation in
+            bonds.keep(security) { continuation.resume(returning: $0) }
+        }
+    }
+
+    @Test("Everything that is kept comes back as it was")
+    func roundTrip() async {
+        let bonds = bonds()
+        #expect(await bonds.load(for: controller) == KeptSecurity())
+        #expect(await keep(.sample, in: bonds))
+        await bonds.close()
+        let warnings = Warnings()
+        #expect(await load(warnings) == .sample)
+        #expect(warnings.all == [])
+    }
+
+    @Test("The file is the controller's: by its public address, or by its adapter where it has none")
+    func names() async throws {
+        for (address, name) in [(controller, "00-1A-7D-DA-71-13.json"), (nil, "hci0.json")] {
+            let bonds = bonds()
+            _ = await bonds.load(for: address)
+            #expect(await keep(.sample, in: bonds))
+            await bonds.close()
+            #expect(try StateFile(directory: directory, name: name).read() != nil)
+        }
+    }
+
+    @Test("What is written is what the documentation says")
+    func form() async throws {
+        let bonds = bonds()
+        _ = await bonds.load(for: controller)
+        #expect(await keep(.sample, in: bonds))
+        await bonds.close()
+        let contents = try #require(try file.read()).data
+        let written = try JSONSerialization.jsonObject(with: contents) as? NSDictionary
+        let documented = try JSONSerialization.jsonObject(with: Data(KeptSecurity.sampleText.utf8)) as? NSDictionary
+        #expect(written == documented)
+    }
+
+    @Test(
+        "A damaged record is left out, those beside it live, and the file as it was is kept under another name",
+        arguments: [
+            ("{}", "bonds[1]: addressType is missing"),
+            ("7", "bonds[1]: "),
+            (#"{"address":"F0:00:00:00:00:02","addressType":"secret"}"#, "an address is public or random"),
+            (#"{"address":"F0:00","addressType":"random"}"#, "an address has six pairs of hexadecimal digits"),
+            (
+                #"{"address":"F0:00:00:00:00:02","addressType":"random","identityResolvingKey":"12"}"#,
+                "bonds[1].identityResolvingKey: this is not 32 hexadecimal digits"
+            ),
+            (
+                #"{"address":"F0:00:00:00:00:02","addressType":"random","identityResolvingKey":null}"#,
+                "identityResolvingKey is missing"
+            ),
+            (
+                #"{"address":"F0:00:00:00:00:02","addressType":"random","identityResolvingKey":""#
+                    + String(repeating: "0", count: 32) + #""}"#,
+                "a key of zeros is none"
+            ),
+            (
+                #"{"address":"F0:00:00:00:00:02","addressType":"random","centralKey":{"value":""#
+                    + String(repeating: "1", count: 32)
+                    + #"","authenticated":true,"secureConnections":true,"keySize":17}}"#,
+                "bonds[1].centralKey.keySize: a key has 7 to 16 octets"
+            ),
+            (
+                #"{"address":"F0:00:00:00:00:02","addressType":"random","centralKey":{"value":""#
+                    + String(repeating: "1", count: 32)
+                    + #"","authenticated":true,"secureConnections":true,"keySize":7}}"#,
+                "the key has more octets than its size"
+            ),
+            (
+                #"{"address":"F0:00:00:00:00:01","addressType":"random"}"#,
+                "there is another bond with F0:00:00:00:00:01"
+            ),
+        ]
+    )
+    func damagedRecord(record: String, problem: String) async throws {
+        let good = (1...3).map { #"{"address":"F0:00:00:00:00:0\#($0)","addressType":"random"}"# }
+        let text = #"{"format":1,"later":[1],"bonds":[\#(good[0]),\#(record),\#(good[2])]}"#
+        try file.replace(with: Data(text.utf8))
+        let warnings = Warnings()
+        let security = await load(warnings)
+        #expect(security.bonds.map { "\($0.bond.identity)" } == ["F0:00:00:00:00:01", "F0:00:00:00:00:03"])
+        let copy = file.path + ".damaged-1"
+        #expect(warnings.all.count == 1)
+        #expect(warnings.all.first?.contains(problem) == true, "\(warnings.all)")
+        #expect(warnings.all.first?.hasSuffix(copy) == true)
+        #expect(try Data(contentsOf: URL(fileURLWithPath: copy)) == Data(text.utf8))
+        // The next host finds nothing wrong, and what others keep is there still.
+        #expect(await load(warnings) == security)
+        #expect(warnings.all.count == 1)
+        #expect(String(decoding: try #require(try file.read()).data, as: UTF8.self).contains("later"))
+    }
+
+    @Test("A damaged identity is made anew, and the bonds live")
+    func damagedIdentity() async throws {
+        let bond = #"{"address":"F0:00:00:00:00:01","addressType":"random"}"#
+        let identity = #"{"staticAddress":"40:00:00:00:00:01","resolvingKey":"00000000000000000000000000000001"}"#
+        try file.replace(with: Data(#"{"format":1,"identity":\#(identity),"bonds":[\#(bond)]}"#.utf8))
+        let warnings = Warnings()
+        let security = await load(warnings)
+        #expect(security.identity == nil)
+        #expect(security.bonds.count == 1)
+        #expect(warnings.all.first?.contains("identity.staticAddress: this is no random static address") == true)
+    }
+
+    @Test("Fields that a later version has added do no harm")
+    func unknownFields() async throws {
+        let bond = #"{"address":"F0:00:00:00:00:01","addressType":"random","colour":"red","server":{"mood":1}}"#
+        try file.replace(with: Data(#"{"format":1,"bonds":[\#(bond)]}"#.utf8))
+        let warnings = Warnings()
+        let security = await load(warnings)
+        #expect(security.bonds.map { "\($0.bond.identity)" } == ["F0:00:00:00:00:01"])
+        #expect(security.bonds.first?.serverState == ServerSession.PersistentState())
+        #expect(warnings.all == [])
+    }
+
+    // MARK: Adapters
+
+    @Test("An adapter with a state directory has it for itself until it is closed; a virtual one keeps nothing unasked")
+    func adapters() async throws {
+        var configuration = Adapter.Configuration()
+        let unasked = try await Adapter.open(.virtual(name: directory), configuration: configuration)
+        #expect(unasked.store.path == nil)
+        await unasked.close()
+
+        configuration.stateLocation = .directory(directory)
+        let adapter = try await Adapter.open(.virtual(name: directory), configuration: configuration)
+        let address = try #require(try await adapter.information.publicAddress)
+        let host = KeptHost("\(address)", in: directory)
+        #expect(host.name == "\(address)")
+        #expect(adapter.store.path == host.file.path)
+        await #expect(throws: StateFileError.inUse(host.file.path, process: getpid())) {
+            try await host.change(warn: recordIssue) { $0 = .sample }
+        }
+        await adapter.close()
+        try await host.change(warn: recordIssue) { $0 = .sample }
+        #expect(try host.read { Issue.record("\($0)") } == .sample)
+        #expect(try KeptHost.all(in: directory).map(\.name) == ["\(address)"])
+    }
+
+    // MARK: Export
+
+    @Test("What is exported is imported as it was")
+    func export() throws {
+        let export = BondExport(host: "hci0", security: .sample)
+        let again = try BondExport(reading: export.octets)
+        #expect(again.host == "hci0")
+        #expect(again.security == .sample)
+        var other = KeptSecurity()
+        try again.add(to: &other, takesIdentity: true)
+        #expect(other == .sample)
+    }
+
+    @Test("Imported bonds replace those with the same peers, and no identity is replaced unasked")
+    func adding() throws {
+        var other = KeptSecurity(identity: .other)
+        var known = KeptSecurity.sample.bonds[0]
+        known.bond.centralKey = nil
+        let third = BondRecord(bond: Bond(identity: DeviceAddress(0xF000_0000_0003, isRandom: true)))
+        other.bonds = [known, third]
+        let export = BondExport(host: "hci0", security: .sample)
+        let before = other
+        #expect(throws: BondExportError.self) { try export.add(to: &other, takesIdentity: true) }
+        #expect(other == before)
+        try export.add(to: &other, takesIdentity: false)
+        #expect(other.identity == .other)
+        #expect(other.bonds == [third] + KeptSecurity.sample.bonds)
+    }
+
+    @Test(
+        "A document with anything wrong is refused in a line that names the place",
+        arguments: [
+            ("", "this is no JSON"),
+            ("[]", "this is no Dictionary<String, Any>"),
+            ("{}", "format is missing"),
+            (#"{"format":2,"host":"a","bonds":[]}"#, "format: this version reads format 1, not 2"),
+            (#"{"format":1,"host":"a"}"#, "bonds is missing"),
+            (
+                #"{"format":1,"host":"a","bonds":[{"address":"F0:00:00:00:00:01","addressType":"odd"}]}"#,
+                "bonds[0].addressType: an address is public or random"
+            ),
+            (
+                #"{"format":1,"host":"a","bonds":[{"address":"F0:00:00:00:00:01","addressType":"random"},"#
+                    + #"{"address":"F0:00:00:00:00:01","addressType":"random"}]}"#,
+                "there are two bonds with F0:00:00:00:00:01 (random)"
+            ),
+        ]
+    )
+    func badExport(text: String, problem: String) {
+        let error = #expect(throws: BondExportError.self) { try BondExport(reading: Array(text.utf8)) }
+        #expect(error?.description == problem)
+    }
+}
+
+extension KeptIdentity {
+    fileprivate static let other = KeptIdentity(
+        staticAddress: DeviceAddress(0xC111_1111_1111, isRandom: true),
+        resolvingKey: 7
+    )
+}
+
+extension KeptSecurity {
+    /// Each field that there is.
+    fileprivate static var sample: KeptSecurity {
+        var first = Bond(identity: DeviceAddress(0x0011_2233_4455, isRandom: false))
+        first.centralKey = LongTermKey(
+            value: 0x0011_2233_4455_6677,
+            encryptedDiversifier: 0xFEDC,
+            randomNumber: 0x8123_4567_89AB_CDEF,
+            strength: KeyStrength(isAuthenticated: false, isSecureConnections: false, keySize: 8)
+        )
+        first.peerSigningKey = SigningKey(value: 1, isAuthenticated: false, nextCounter: .max)
+        var second = Bond(identity: DeviceAddress(0xF000_0000_0002, isRandom: true))
+        let key = LongTermKey(
+            value: .max,
+            strength: KeyStrength(isAuthenticated: true, isSecureConnections: true, keySize: 16)
+        )
+        second.centralKey = key
+        second.peripheralKey = key
+        second.identityResolvingKey = 0xFFEE_DDCC_BBAA_9988_7766_5544_3322_1100
+        second.ownSigningKey = SigningKey(value: 1 << 127, isAuthenticated: true, nextCounter: 5)
+        var record = BondRecord(bond: second)
+        record.serverState = ServerSession.PersistentState(
+            configurations: [3: .notification, 0x0102: .indication],
+            clientFeatures: 1
+        )
+        record.clientCache = DatabaseCache(
+            hash: 0x0102,
+            services: [
+                DiscoveredService(
+                    earlier: "180F",
+                    isPrimary: true,
+                    handle: 1,
+                    endHandle: 5,
+                    includedServices: [
+                        IncludedService(earlier: "180A", declarationHandle: 2, handle: 6, endHandle: 9)
+                    ],
+                    characteristics: [
+                        DiscoveredCharacteristic(
+                            earlier: "12345678-1234-5678-1234-56789ABCDEF0",
+                            handle: 3,
+                            valueHandle: 4,
+                            endHandle: 5,
+                            properties: [.read, .notify],
+                            descriptors: [DiscoveredDescriptor(earlier: "2902", handle: 5)]
+                        )
+                    ]
+                )
+            ]
+        )
+        return KeptSecurity(
+            identity: KeptIdentity(
+                staticAddress: DeviceAddress(0xC012_3456_789A, isRandom: true),
+                resolvingKey: 0x0000_0000_0000_0000_0000_0000_0000_00AB
+            ),
+            bonds: [BondRecord(bond: first), record]
+        )
+    }
+
+    fileprivate static let sampleText = """
+        {
+          "format": 1,
+          "identity": {"staticAddress": "C0:12:34:56:78:9A", "resolvingKey": "000000000000000000000000000000ab"},
+          "bonds": [
+            {
+              "address": "00:11:22:33:44:55",
+              "addressType": "public",
+              "centralKey": {
+                "value": "00000000000000000011223344556677",
+                "encryptedDiversifier": "fedc",
+                "randomNumber": "8123456789abcdef",
+                "authenticated": false,
+                "secureConnections": false,
+                "keySize": 8
+              },
+              "peerSigningKey": {
+                "value": "00000000000000000000000000000001", "authenticated": false, "nextCounter": 4294967295
+              }
+            },
+            {
+              "address": "F0:00:00:00:00:02",
+              "addressType": "random",
+              "centralKey": {
+                "value": "ffffffffffffffffffffffffffffffff",
+                "authenticated": true, "secureConnections": true, "keySize": 16
+              },
+              "peripheralKey": {
+                "value": "ffffffffffffffffffffffffffffffff",
+                "authenticated": true, "secureConnections": true, "keySize": 16
+              },
+              "identityResolvingKey": "ffeeddccbbaa99887766554433221100",
+              "ownSigningKey": {
+                "value": "80000000000000000000000000000000", "authenticated": true, "nextCounter": 5
+              },
+              "server": {
+                "configurations": [{"handle": 3, "value": 1}, {"handle": 258, "value": 2}],
+                "clientFeatures": 1
+              },
+              "client": {
+                "hash": "00000000000000000000000000000102",
+                "services": [
+                  {
+                    "uuid": "180F", "isPrimary": true, "handle": 1, "endHandle": 5,
+                    "includedServices": [{"uuid": "180A", "declarationHandle": 2, "handle": 6, "endHandle": 9}],
+                    "characteristics": [
+                      {
+                        "uuid": "12345678-1234-5678-1234-56789ABCDEF0",
+                        "handle": 3, "valueHandle": 4, "endHandle": 5, "properties": 18,
+                        "descriptors": [{"uuid": "2902", "handle": 5}]
+                      }
+                    ]
+                  }
+                ]
+              }
+            }
+          ]
+        }
+        """
+}

@@ -1,0 +1,212 @@
+import ArgumentParser
+import BLE
+import BluetoothHost
+import BluetoothTypes
+import Foundation
+import SMP
+import Testing
+
+@testable import BLETool
+
+@Suite("ble bonds")
+struct BondsTests {
+    private let directory = FileManager.default.temporaryDirectory.path + "/ble-bonds-\(UUID().uuidString)"
+    private let host = "00:1A:7D:DA:71:13"
+
+    private var security: KeptSecurity {
+        var first = Bond(identity: DeviceAddress(0xF012_3456_789A, isRandom: true))
+        let strength = KeyStrength(isAuthenticated: true, isSecureConnections: true, keySize: 16)
+        first.centralKey = LongTermKey(value: 5, strength: strength)
+        first.peripheralKey = first.centralKey
+        first.identityResolvingKey = 6
+        var second = Bond(identity: DeviceAddress(0x0012_3456_789A, isRandom: false))
+        second.peripheralKey = LongTermKey(
+            value: 7,
+            strength: KeyStrength(isAuthenticated: false, isSecureConnections: false, keySize: 7)
+        )
+        second.ownSigningKey = SigningKey(value: 8, isAuthenticated: false)
+        second.peerSigningKey = SigningKey(value: 9, isAuthenticated: false)
+        let third = Bond(identity: DeviceAddress(0x0012_3456_789B, isRandom: false))
+        return KeptSecurity(
+            identity: KeptIdentity(staticAddress: DeviceAddress(0xC000_0000_0001, isRandom: true), resolvingKey: 4),
+            bonds: [first, second, third].map { BondRecord(bond: $0) }
+        )
+    }
+
+    private let recordIssue: @Sendable (String) -> Void = { Issue.record("\($0)") }
+
+    private func kept(_ name: String? = nil) throws -> KeptSecurity {
+        try KeptHost(name ?? host, in: directory).read { Issue.record("\($0)") }
+    }
+
+    private func fill(_ name: String? = nil) async throws {
+        try await KeptHost(name ?? host, in: directory).change(warn: recordIssue) { $0 = security }
+    }
+
+    /// Runs a command as the command line does.
+    private func run(_ arguments: String...) async throws {
+        var command = try Bonds.parseAsRoot(arguments + ["--state-dir", directory])
+        guard var asynchronous = command as? any AsyncParsableCommand else { return try command.run() }
+        try await asynchronous.run()
+    }
+
+    private func problem(_ arguments: String...) async -> String? {
+        do {
+            var command = try Bonds.parseAsRoot(arguments + ["--state-dir", directory])
+            guard var asynchronous = command as? any AsyncParsableCommand else {
+                try command.run()
+                return nil
+            }
+            try await asynchronous.run()
+            return nil
+        } catch {
+            return Bonds.exitCode(for: error) == .validationFailure ? Bonds.message(for: error) : "\(error)"
+        }
+    }
+
+    @Test("A bond is a line of a table or of JSON, without its keys")
+    func rows() {
+        let rows = security.bonds.map { BondRow(host: host, record: $0) }
+        #expect(
+            rows.map(\.cells) == [
+                [
+                    host, "F0:12:34:56:78:9A", "random", "Secure Connections, authenticated",
+                    "central, peripheral, resolve",
+                ],
+                [host, "00:12:34:56:78:9A", "public", "legacy, unauthenticated, 7 octets", "peripheral, sign, verify"],
+                [host, "00:12:34:56:78:9B", "public", "-", ""],
+            ]
+        )
+        #expect(
+            rows.map(\.json.description) == [
+                #"{"event":"bond","host":"00:1A:7D:DA:71:13","address":"F0:12:34:56:78:9A","addressType":"random","#
+                    + #""secureConnections":true,"authenticated":true,"keySize":16,"#
+                    + #""keys":["central","peripheral","resolve"],"cachedServices":null}"#,
+                #"{"event":"bond","host":"00:1A:7D:DA:71:13","address":"00:12:34:56:78:9A","addressType":"public","#
+                    + #""secureConnections":false,"authenticated":false,"keySize":7,"#
+                    + #""keys":["peripheral","sign","verify"],"cachedServices":null}"#,
+                #"{"event":"bond","host":"00:1A:7D:DA:71:13","address":"00:12:34:56:78:9B","addressType":"public","#
+                    + #""secureConnections":null,"authenticated":null,"keySize":null,"keys":[],"cachedServices":null}"#,
+            ]
+        )
+    }
+
+    @Test("Listing is what `ble bonds` does where nothing else is said")
+    func defaultCommand() throws {
+        #expect(try Bonds.parseAsRoot([]) is Bonds.List)
+        #expect(try Bonds.parseAsRoot(["--json"]) is Bonds.List)
+    }
+
+    @Test("A removed bond is gone, and the others are there")
+    func remove() async throws {
+        try await fill()
+        try await fill("hci1")
+        try await run("remove", "f0:12:34:56:78:9a", "--host", host)
+        #expect(try kept().bonds == Array(security.bonds.dropFirst()))
+        #expect(try kept("hci1") == security)
+        try await run("remove", "00:12:34:56:78:9A")
+        #expect(try kept().bonds == [security.bonds[2]])
+        #expect(try kept("hci1").bonds == [security.bonds[0], security.bonds[2]])
+        #expect(
+            await problem("remove", "00:12:34:56:78:9A")
+                == "there is no bond with 00:12:34:56:78:9A in \(directory); `ble bonds` lists those there are"
+        )
+    }
+
+    @Test("What is exported can be imported elsewhere, and only its owner can read it")
+    func export() async throws {
+        try await fill()
+        let path = directory + "/export"
+        try await run("export", path)
+        let attributes = try FileManager.default.attributesOfItem(atPath: path)
+        #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o600)
+        #expect(await problem("export", path) == "\(path): there is such a file")
+        try FileManager.default.removeItem(atPath: KeptHost(host, in: directory).file.path)
+        try await run("import", path)
+        #expect(try kept() == security)
+        try await run("import", path, "--host", "hci1")
+        #expect(try kept("hci1") == security)
+        #expect(
+            await problem("export")
+                == "there are bonds of several hosts; name one with --host: \(host), hci1"
+        )
+    }
+
+    @Test("What is not right is not imported at all")
+    func badImport() async throws {
+        try await fill()
+        let path = directory + "/export"
+        var octets = BondExport(host: host, security: security).octets
+        let place = try #require(octets.firstRange(of: Array(#""random""#.utf8)))
+        octets.replaceSubrange(place, with: Array(#""chance""#.utf8))
+        try Data(octets).write(to: URL(fileURLWithPath: path))
+        let before = try kept()
+        #expect(await problem("import", path) == "\(path): bonds[0].addressType: an address is public or random")
+        try Data("{".utf8).write(to: URL(fileURLWithPath: path))
+        #expect(await problem("import", path) == "\(path): this is no JSON")
+        #expect(await problem("import", path + "-none") == "\(path)-none: No such file or directory")
+        #expect(try kept() == before)
+    }
+
+    @Test("Another host's bonds are taken only where they alone are asked for")
+    func otherIdentity() async throws {
+        try await KeptHost(host, in: directory).change(warn: recordIssue) {
+            $0.identity = KeptIdentity(staticAddress: DeviceAddress(0xC000_0000_0002, isRandom: true), resolvingKey: 3)
+        }
+        let path = directory + "/export"
+        try Data(BondExport(host: host, security: security).octets).write(to: URL(fileURLWithPath: path))
+        #expect(await problem("import", path)?.hasSuffix("--bonds-only takes them all the same") == true)
+        #expect(try kept().bonds == [])
+        try await run("import", path, "--bonds-only")
+        #expect(try kept().bonds == security.bonds)
+        #expect(try kept().identity?.resolvingKey == 3)
+    }
+
+    @Test("Bonds that a host uses can be listed and exported, not changed")
+    func runningHost() async throws {
+        try await fill("56:42:4C:45:00:01")
+        var configuration = Adapter.Configuration()
+        configuration.stateLocation = .directory(directory)
+        let adapter = try await Adapter.open(.virtual(name: directory), configuration: configuration)
+        let file = KeptHost("56:42:4C:45:00:01", in: directory).file
+        #expect(adapter.store.path == file.path)
+        try await run("list")
+        try await run("export", directory + "/export")
+        let inUse = "\(file.path) is in use by process \(getpid())"
+        #expect(await problem("remove", "F0:12:34:56:78:9A")?.hasPrefix(inUse) == true)
+        #expect(await problem("import", directory + "/export")?.hasPrefix(inUse) == true)
+        await adapter.close()
+        try await run("remove", "F0:12:34:56:78:9A")
+        #expect(try kept("56:42:4C:45:00:01").bonds == Array(security.bonds.dropFirst()))
+    }
+
+    @Test("What cannot be is refused in a line")
+    func refusals() async throws {
+        #expect(
+            await problem("remove", "F0:12")
+                == "\"F0:12\" is not an address: it has six pairs of digits, as in F0:12:34:56:78:9A"
+        )
+        #expect(await problem("export") == "there are no bonds in \(directory)")
+        let error = #expect(throws: (any Error).self) { try Bonds.parseAsRoot(["list", "--state-dir", ""]) }
+        #expect(error.map { Bonds.message(for: $0) } == "--state-dir is empty; name a directory")
+    }
+
+    @Test("A file that cannot be used is named, and does not hide the others")
+    func unusable() async throws {
+        try await fill()
+        let bad = directory + "/hci9.json"
+        try Data("{".utf8).write(to: URL(fileURLWithPath: bad))
+        try await run("list")
+        try await run("remove", "F0:12:34:56:78:9A")
+        #expect(await problem("list", "--host", "hci9") == "\(bad) is damaged")
+        // Looking at it leaves it where it is.
+        #expect(try Data(contentsOf: URL(fileURLWithPath: bad)) == Data("{".utf8))
+    }
+
+    @Test("Each command that uses a controller takes the state directory", arguments: ["scan", "info"])
+    func globalOption(command: String) throws {
+        let parsed = try BLECommand.parseAsRoot([command, "--state-dir", "/tmp/state"])
+        let options = (parsed as? Scan)?.options ?? (parsed as? Info)?.options
+        #expect(options?.state.location == .directory("/tmp/state"))
+    }
+}

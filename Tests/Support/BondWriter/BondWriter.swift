@@ -1,0 +1,42 @@
+import BLE
+import Glibc
+import KeyStore
+
+/// Changes the bonds of a store, one change after the other, until it is killed.
+///
+/// It tells on standard output, a line each, what it begins to write (`+ 12`), what it has been told is kept (`= 12`), and what
+/// the store warns of.
+@main
+enum BondWriter {
+    static let host = "00:11:22:33:44:55"
+
+    static func main() async {
+        guard CommandLine.arguments.count == 2 else { exit(EXIT_FAILURE) }
+        let store = await KeyStore.open(adapter: host, in: CommandLine.arguments[1], warn: say)
+        let bonds = KeptBonds(store, warn: say)
+        let kept = await bonds.load(for: nil)
+        guard let first = kept.identity == nil ? Generation(number: 0) : Generation(of: kept) else {
+            say("this is no generation")
+            exit(EXIT_FAILURE)
+        }
+        for number in (first.number + 1)... {
+            say("+ \(number)")
+            // Others begin while one is being written, as when several devices pair.
+            let mustWait = number.isMultiple(of: 3)
+            await withCheckedContinuation { continuation in
+                bonds.keep(Generation(number: number).security) { isKept in
+                    say(isKept ? "= \(number)" : "\(number) is not kept")
+                    if mustWait { continuation.resume() }
+                }
+                if !mustWait { continuation.resume() }
+            }
+        }
+    }
+
+    /// One call writes the whole line, or none of it.
+    @Sendable
+    private static func say(_ text: String) {
+        let line = Array((text + "\n").utf8)
+        if write(STDOUT_FILENO, line, line.count) != line.count { exit(EXIT_FAILURE) }
+    }
+}

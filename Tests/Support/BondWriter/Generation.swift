@@ -1,0 +1,57 @@
+import BluetoothHost
+import BluetoothTypes
+import SMP
+
+/// What a host keeps after a number of changes, each of which makes, replaces or removes one bond.
+struct Generation: Sendable {
+    static let peers = 8
+
+    let number: UInt32
+
+    var security: KeptSecurity {
+        var security = KeptSecurity(
+            identity: KeptIdentity(
+                staticAddress: DeviceAddress(0xC000_0000_0001, isRandom: true),
+                // Tells the generation of what was kept.
+                resolvingKey: Generation.mark | UInt128(number)
+            )
+        )
+        for peer in 0..<UInt32(Generation.peers) where number >= peer {
+            let change = number - (number - peer) % UInt32(Generation.peers)
+            if !change.isMultiple(of: 5) { security.bonds.append(bond(of: peer, since: change)) }
+        }
+        return security
+    }
+
+    private static let mark: UInt128 = 1 << 64
+
+    /// The generation that was kept; nil where it is none of these.
+    init?(of security: KeptSecurity) {
+        guard let key = security.identity?.resolvingKey, let number = UInt32(exactly: key & ~Generation.mark) else {
+            return nil
+        }
+        self.init(number: number)
+        guard self.security == security else { return nil }
+    }
+
+    init(number: UInt32) {
+        self.number = number
+    }
+
+    /// Every field tells the change that it was made by.
+    private func bond(of peer: UInt32, since change: UInt32) -> BondRecord {
+        var bond = Bond(identity: DeviceAddress(0xF000_0000_0000 + UInt64(peer), isRandom: true))
+        let value = UInt128(peer + 1) << 96 | UInt128(change) << 32 | 1
+        let strength = KeyStrength(isAuthenticated: true, isSecureConnections: false, keySize: 16)
+        bond.centralKey = LongTermKey(
+            value: value,
+            encryptedDiversifier: UInt16(truncatingIfNeeded: change),
+            randomNumber: UInt64(change),
+            strength: strength
+        )
+        bond.peripheralKey = LongTermKey(value: value | 2, strength: strength)
+        bond.identityResolvingKey = value | 4
+        bond.ownSigningKey = SigningKey(value: value | 8, isAuthenticated: true, nextCounter: change)
+        return BondRecord(bond: bond)
+    }
+}
