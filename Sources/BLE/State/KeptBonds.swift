@@ -67,7 +67,7 @@ package final class KeptBonds: BondStore {
                 security.bonds.append(entry.record)
             case .success(let entry):
                 damage.append("\(Section.bonds)[\(index)]: there is another bond with \(entry.record.bond.identity)")
-            case .failure(let error): damage.append("\(Section.bonds)[\(index)]\(describe(error))")
+            case .failure(let error): damage.append("\(Section.bonds)\(describe(error))")
             }
         }
         return (security, damage)
@@ -98,7 +98,7 @@ package final class KeptBonds: BondStore {
         let (context, text): (DecodingError.Context, String) =
             switch error {
             case .keyNotFound(let key, let context): (context, "\(key.stringValue) is missing")
-            case .typeMismatch(let type, let context): (context, "this is no \(type)")
+            case .typeMismatch(_, let context): (context, "this is of another kind than it should be")
             case .valueNotFound(_, let context): (context, "a value is missing")
             case .dataCorrupted(let context): (context, context.debugDescription)
             @unknown default: (DecodingError.Context(codingPath: [], debugDescription: ""), "\(error)")

@@ -77,7 +77,7 @@ struct KeptBondsTests {
         "A damaged record is left out, those beside it live, and the file as it was is kept under another name",
         arguments: [
             ("{}", "bonds[1]: addressType is missing"),
-            ("7", "bonds[1]: "),
+            ("7", "bonds[1]: this is of another kind than it should be"),
             (#"{"address":"F0:00:00:00:00:02","addressType":"secret"}"#, "an address is public or random"),
             (#"{"address":"F0:00","addressType":"random"}"#, "an address has six pairs of hexadecimal digits"),
             (
@@ -209,7 +209,7 @@ struct KeptBondsTests {
         "A document with anything wrong is refused in a line that names the place",
         arguments: [
             ("", "this is no JSON"),
-            ("[]", "this is no Dictionary<String, Any>"),
+            ("[]", "this is of another kind than it should be"),
             ("{}", "format is missing"),
             (#"{"format":2,"host":"a","bonds":[]}"#, "format: this version reads format 1, not 2"),
             (#"{"format":1,"host":"a"}"#, "bonds is missing"),
