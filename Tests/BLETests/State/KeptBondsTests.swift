@@ -259,8 +259,12 @@ extension KeptSecurity {
         second.ownSigningKey = SigningKey(value: 1 << 127, isAuthenticated: true, nextCounter: 5)
         var record = BondRecord(bond: second)
         record.serverState = ServerSession.PersistentState(
-            configurations: [3: .notification, 0x0102: .indication],
-            clientFeatures: 1
+            configurations: [
+                .init(handle: 3, configuration: .notification), .init(handle: 0x0102, configuration: .indication),
+            ],
+            clientFeatures: 1,
+            knownDatabaseHash: 0xABCD,
+            isServiceChangedOwed: true
         )
         record.clientCache = DatabaseCache(
             hash: 0x0102,
@@ -332,7 +336,8 @@ extension KeptSecurity {
               },
               "server": {
                 "configurations": [{"handle": 3, "value": 1}, {"handle": 258, "value": 2}],
-                "clientFeatures": 1
+                "clientFeatures": 1,
+                "knownDatabaseHash": "0000000000000000000000000000abcd", "isServiceChangedOwed": true
               },
               "client": {
                 "hash": "00000000000000000000000000000102",
