@@ -166,15 +166,15 @@ let package = Package(
         ),
         .testTarget(
             name: "VirtualControllerTests",
-            dependencies: ["VirtualController", "HCI", "ByteCoding", "BluetoothTypes"],
+            dependencies: ["VirtualController", "HCI", "SMP", "Cryptography", "ByteCoding", "BluetoothTypes"],
             swiftSettings: engine
         ),
         .testTarget(name: "KeyStoreTests", dependencies: ["KeyStore"], swiftSettings: engine),
         .testTarget(
             name: "BluetoothHostTests",
             dependencies: [
-                "BluetoothHost", "HCITransport", "HCI", "L2CAP", "ATT", "GATT", "ByteCoding", "BluetoothTypes",
-                .product(name: "Logging", package: "swift-log"),
+                "BluetoothHost", "HCITransport", "HCI", "L2CAP", "ATT", "GATT", "SMP", "Cryptography", "ByteCoding",
+                "BluetoothTypes", .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: engine
         ),
@@ -201,7 +201,8 @@ let package = Package(
         .testTarget(
             name: "SimulationTests",
             dependencies: [
-                "BluetoothTesting", "BLE", "BluetoothHost", .product(name: "Logging", package: "swift-log"),
+                "BluetoothTesting", "BLE", "BluetoothHost", "HCI", "SMP", "Cryptography", "VirtualController",
+                .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: engine
         ),

@@ -30,6 +30,12 @@ public final class Adapter: Sendable {
         public var scanSilenceTimeout: Duration? = .seconds(90)
         /// The host's random static address; nil for the controller's public address, or a new random one where it has none.
         public var identityAddress: DeviceAddress?
+        /// Whether the adapter shows itself under resolvable private addresses, which change from time to time, instead of
+        /// its identity address: when it advertises, scans actively and connects. Only bonded devices know it again then,
+        /// as it is with phones; so devices that are to find a gateway by its address do not.
+        public var usesPrivateAddresses = false
+        /// How long a private address is used: 1 s to 1 h, in whole seconds.
+        public var privateAddressTimeout = Duration.seconds(900)
         /// The GAP Device Name.
         public var deviceName = "swift-ble"
         public var appearance = Appearance.unknown
@@ -100,6 +106,8 @@ public final class Adapter: Sendable {
         settings.commandTimeout = configuration.commandTimeout
         settings.scanSilenceTimeout = configuration.scanSilenceTimeout
         settings.identityAddress = configuration.identityAddress
+        settings.usesPrivateAddresses = configuration.usesPrivateAddresses
+        settings.privateAddressTimeout = configuration.privateAddressTimeout
         settings.deviceName = configuration.deviceName
         settings.appearance = configuration.appearance
         settings.bondStore = bonds

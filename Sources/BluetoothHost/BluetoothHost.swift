@@ -33,6 +33,15 @@ package actor BluetoothHost {
         /// What keeps bonds and identity over restarts; nil for nothing. It is read once, when the controller has first told
         /// its public address.
         package var bondStore: (any BondStore)?
+        /// Whether the host shows itself under resolvable private addresses, which change from time to time, instead of its
+        /// identity address: when it advertises, scans actively and connects. Only those it is bonded to know it again then,
+        /// which is what a phone wants; a gateway that others are to find by its address does not.
+        package var usesPrivateAddresses = false
+        /// How long a private address is used: 1 s to 1 h, in whole seconds.
+        package var privateAddressTimeout = Duration.seconds(900)
+        /// Whether the controller still hears a bonded peer that has a key for private addresses but uses its identity
+        /// address (Vol 6, Part B, 4.7).
+        package var privacyMode = PrivacyMode.device
         package var deviceName = "swift-ble"
         package var appearance = Appearance(rawValue: 0)
         /// How many frames may wait on a link before those who write more are asked to wait.
@@ -103,6 +112,7 @@ package actor BluetoothHost {
     var scanner = Scanner()
     var advertiser = Advertiser()
     var connector = Connector()
+    var privacy = Privacy()
 
     // GATT.
     let server: GATT.Server
@@ -144,6 +154,7 @@ package actor BluetoothHost {
         scanner.sessions.removeAll()
         let attempts = connector.attempts
         connector.attempts = []
+        forgetMeetings()
         for attempt in attempts { attempt.completion(.failure(error)) }
         let entries = advertiser.entries
         advertiser.entries = []

@@ -6,7 +6,7 @@ import Testing
 @Suite("A signature")
 struct SignatureTests {
     let toolbox = Toolbox(SwiftCryptography())
-    let key: UInt128 = 0x611B_64EB_DBCF_1FD3_72EC_9196_DF42_5E50
+    let key: UInt128 = 0x611B_64EB_FBCD_1FD3_72EC_9196_DF42_5E50
 
     @Test("of a Signed Write Command is its counter and its code, both least significant octet first")
     func signature() {

@@ -49,9 +49,7 @@ extension BluetoothHost {
         }
         try await readBuffers(into: &information)
         try await readCapacities(into: &information)
-        if information.identityAddress.isRandom {
-            try await perform(LESetRandomAddress(randomAddress: information.identityAddress))
-        }
+        try await prepareAddresses(information)
         acl.configure(packetLength: information.aclDataLength, packetCount: information.aclPacketCount)
         return information
     }

@@ -27,6 +27,7 @@ extension BluetoothHost {
         let wasOn = power == .on
         power = .closed
         failPendingOperations(.closed)
+        resumeRestWaiters()
         if wasOn {
             await disconnectAll()
             _ = try? await perform(Reset())
@@ -77,6 +78,8 @@ extension BluetoothHost {
         scanner.forgetController()
         advertiser.forgetController()
         connector.forgetController()
+        privacy.forgetController()
+        resumeRestWaiters()
         strayHandles = []
         endedHandles.removeAll()
         if isTransportLost { closeTransport() }
@@ -129,6 +132,7 @@ extension BluetoothHost {
         power = .on
         lastPowerOn = loop.now
         recoveryDelay = min(recoveryDelay * 2, .seconds(30))
+        rotatePrivateAddressLater()
         emit(HostEvent.poweredOn(information))
         reconcileAdvertising()
         reconcileScan()

@@ -3,7 +3,11 @@ import ByteCoding
 
 /// What is known of an advertiser: its last advertising data and, where one came, its last scan response.
 public struct Advertisement: Sendable {
+    /// The identity address of a bonded peer that uses a private address; otherwise the address that was received.
     public internal(set) var address: DeviceAddress
+    /// The private address of a bonded peer as it was received; nil for other advertisers, and where the controller itself
+    /// has resolved it.
+    public internal(set) var privateAddress: DeviceAddress?
     /// In dBm: -127 to 20; nil where the controller does not know it.
     public internal(set) var rssi: Int?
     public internal(set) var isConnectable: Bool

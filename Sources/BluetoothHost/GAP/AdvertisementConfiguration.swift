@@ -12,6 +12,9 @@ public struct AdvertisementConfiguration: Sendable, Hashable {
     public var scanResponseData: AdvertisingData
     /// A random static address for this advertisement; nil for the host's own.
     public var address: DeviceAddress?
+    /// The one device that it is for; nil for all. A bonded peer is named by its identity address. Directed PDUs of
+    /// Bluetooth 4 carry no data.
+    public var peer: DeviceAddress?
     /// Whether the PDUs of extended advertising are used; nil lets the length of the data decide.
     public var usesExtendedPDUs: Bool?
 
@@ -22,6 +25,7 @@ public struct AdvertisementConfiguration: Sendable, Hashable {
         advertisingData: AdvertisingData = AdvertisingData(),
         scanResponseData: AdvertisingData = AdvertisingData(),
         address: DeviceAddress? = nil,
+        peer: DeviceAddress? = nil,
         usesExtendedPDUs: Bool? = nil
     ) {
         self.isConnectable = isConnectable
@@ -30,6 +34,7 @@ public struct AdvertisementConfiguration: Sendable, Hashable {
         self.advertisingData = advertisingData
         self.scanResponseData = scanResponseData
         self.address = address
+        self.peer = peer
         self.usesExtendedPDUs = usesExtendedPDUs
     }
 }

@@ -28,6 +28,8 @@ struct Advertiser {
         /// The advertising handle of extended advertising.
         let handle: UInt8
         var phase = Phase.new
+        /// The random address that an advertising set of extended advertising has been given.
+        var address: DeviceAddress?
         /// Told once whether the advertisement could be started, or that it has ended.
         var observers: [(Result<Void, HostError>) -> Void] = []
     }
@@ -48,6 +50,16 @@ struct Advertiser {
     /// An advertisement that leads to connections.
     var connectable: Entry? {
         entries.first { $0.configuration.isConnectable && [.on, .stale].contains($0.phase) }
+    }
+
+    /// The address of its own that the one advertisement of legacy advertising has.
+    var legacyAddress: DeviceAddress? {
+        entries.first { $0.phase != .ending }?.configuration.address
+    }
+
+    /// Whether the controller does not advertise, and is not being told to.
+    var isResting: Bool {
+        !reconciliation.isRunning && !entries.contains { [.on, .stale].contains($0.phase) }
     }
 
     func index(of identifier: AdvertisementIdentifier) -> Int? {

@@ -50,6 +50,7 @@ struct GenerationalTable<Key: Hashable, Value> {
 /// One received advertisement in the form that legacy and extended reports share.
 struct AdvertisingReceipt: ~Escapable {
     var address: DeviceAddress
+    var privateAddress: DeviceAddress?
     var rssi: Int?
     var isConnectable: Bool
     var isScannable: Bool
@@ -62,6 +63,7 @@ struct AdvertisingReceipt: ~Escapable {
     @_lifetime(copy data)
     init(
         address: DeviceAddress,
+        privateAddress: DeviceAddress?,
         rssi: Int8,
         isConnectable: Bool,
         isScannable: Bool,
@@ -72,6 +74,7 @@ struct AdvertisingReceipt: ~Escapable {
         data: RawSpan
     ) {
         self.address = address
+        self.privateAddress = privateAddress
         // 127 is the controller's way to say that it does not know.
         self.rssi = rssi == 127 ? nil : Int(rssi)
         self.isConnectable = isConnectable
@@ -117,6 +120,7 @@ struct AdvertiserTable {
         guard var known = advertisers[receipt.address] else {
             return insert(receipt, at: now)
         }
+        known.advertisement.privateAddress = receipt.privateAddress
         known.advertisement.rssi = receipt.rssi
         known.advertisement.time = now
         let isChanged: Bool
@@ -147,6 +151,7 @@ struct AdvertiserTable {
         let data = [UInt8](copying: receipt.data)
         let advertisement = Advertisement(
             address: receipt.address,
+            privateAddress: receipt.privateAddress,
             rssi: receipt.rssi,
             isConnectable: receipt.isConnectable,
             isScannable: receipt.isScannable || receipt.isScanResponse,

@@ -46,10 +46,13 @@ extension BluetoothHost {
         if let address = configuration.address, address.kind != .randomStatic {
             throw .invalidArgument("\(address) is not a static random address: its two highest bits must be set")
         }
+        guard configuration.isConnectable || configuration.peer == nil else {
+            throw .invalidArgument("an advertisement that is directed to a device is connectable")
+        }
         let longest = max(configuration.advertisingData.length, configuration.scanResponseData.length)
         if configuration.usesExtendedPDUs(maximumLegacyLength: 31) {
             guard information.usesExtendedCommands else {
-                throw .invalidArgument("advertising data has \(longest) octets; this controller takes at most 31")
+                throw .invalidArgument("advertising data has \(longest) octets; this controller takes fewer")
             }
             let length = configuration.extendedAdvertisingData.length
             guard length <= information.maximumAdvertisingDataLength else {
@@ -68,6 +71,7 @@ extension BluetoothHost {
     }
 
     private func runAdvertisingReconciliation() async {
+        defer { resumeRestWaiters() }
         while advertiser.reconciliation.next() {
             for identifier in advertiser.entries.map(\.identifier) {
                 guard let index = advertiser.index(of: identifier) else { continue }
@@ -75,17 +79,35 @@ extension BluetoothHost {
                 if entry.phase == .ending {
                     if power == .on { await withdraw(entry) }
                     finish(identifier, .success(()), isGone: true)
-                } else if power == .on, [.new, .off, .stale].contains(entry.phase) {
+                    reconcileAddresses()
+                } else if privacy.hold == .everything {
+                    await rest(entry)
+                } else if power == .on,
+                    [.new, .off, .stale].contains(entry.phase) || hasOldAddress(entry)
+                {
                     await advance(entry)
                 }
             }
         }
     }
 
+    /// Stops an advertisement until it may go on.
+    private func rest(_ entry: Advertiser.Entry) async {
+        guard power == .on, [.on, .stale].contains(entry.phase) else { return }
+        do throws(CommandFailure) {
+            try await setEnabled(false, entry)
+        } catch {
+            logger.debug("\(error)")
+        }
+        setPhase(.off, of: entry.identifier)
+    }
+
     private func advance(_ entry: Advertiser.Entry) async {
         do throws(CommandFailure) {
-            if entry.phase == .new { try await configure(entry) }
-            if entry.phase == .stale { try await setEnabled(false, entry) }
+            if entry.phase == .stale || entry.phase == .on { try await setEnabled(false, entry) }
+            // To whom it is directed may be known by another address now.
+            if entry.phase == .new || entry.configuration.peer != nil { try await configure(entry) }
+            if information?.usesExtendedCommands == true { try await setAddress(of: entry.identifier) }
             let endCount = advertiser.endCount
             try await setEnabled(true, entry)
             // A connection may be told of before the command's completion is.
@@ -193,21 +215,26 @@ extension BluetoothHost {
         let configuration = entry.configuration
         let interval = configuration.interval.inUnits(of: .microseconds(625))
         let type: AdvertisingType =
-            configuration.isConnectable
-            ? .connectableScannableUndirected
-            : configuration.isScannable ? .scannableUndirected : .nonConnectableUndirected
-        if let address = configuration.address {
+            configuration.peer != nil
+            ? .connectableLowDutyCycleDirected
+            : configuration.isConnectable
+                ? .connectableScannableUndirected
+                : configuration.isScannable ? .scannableUndirected : .nonConnectableUndirected
+        if let address = configuration.address, address != privacy.randomAddress {
             try await perform(LESetRandomAddress(randomAddress: address))
+            privacy.randomAddress = address
         }
-        let isRandom = configuration.address != nil || information.identityAddress.isRandom
+        let addressing = addressing(of: configuration, information)
         try await perform(
             LESetAdvertisingParameters(
                 advertisingIntervalMin: interval,
                 advertisingIntervalMax: interval,
                 advertisingType: type,
-                ownAddressType: isRandom ? .random : .public
+                ownAddressType: addressing.ownType,
+                peerAddress: addressing.peer
             )
         )
+        guard configuration.peer == nil else { return }
         try await perform(
             LESetAdvertisingData(advertisingData: LegacyAdvertisingData(configuration.advertisingData.bytes))
         )
@@ -225,23 +252,21 @@ extension BluetoothHost {
         let configuration = entry.configuration
         let interval = UInt32(configuration.interval.inUnits(of: .microseconds(625)))
         let usesExtendedPDUs = configuration.usesExtendedPDUs(maximumLegacyLength: 31)
-        let randomAddress =
-            configuration.address ?? (information.identityAddress.isRandom ? information.identityAddress : nil)
+        let addressing = addressing(of: configuration, information)
         try await perform(
             LESetExtendedAdvertisingParameters(
                 advertisingHandle: entry.handle,
                 advertisingEventProperties: configuration.eventProperties(usesExtendedPDUs: usesExtendedPDUs),
                 primaryAdvertisingIntervalMin: interval,
                 primaryAdvertisingIntervalMax: interval,
-                ownAddressType: randomAddress == nil ? .public : .random,
+                ownAddressType: addressing.ownType,
+                peerAddress: addressing.peer,
                 advertisingSID: entry.handle & 0x0F
             )
         )
-        if let randomAddress {
-            try await perform(
-                LESetAdvertisingSetRandomAddress(advertisingHandle: entry.handle, randomAddress: randomAddress)
-            )
-        }
+        if let index = advertiser.index(of: entry.identifier) { advertiser.entries[index].address = nil }
+        // Directed PDUs of Bluetooth 4 have no room for data.
+        guard configuration.peer == nil || usesExtendedPDUs else { return }
         if usesExtendedPDUs {
             try await setExtendedData(configuration.extendedAdvertisingData.bytes, of: entry, isScanResponse: false)
             if configuration.isScannable && !configuration.isConnectable {
@@ -253,6 +278,15 @@ extension BluetoothHost {
                 try await setExtendedData(configuration.scanResponseData.bytes, of: entry, isScanResponse: true)
             }
         }
+    }
+
+    /// Gives an advertising set the random address that it is to have now.
+    private func setAddress(of identifier: AdvertisementIdentifier) async throws(CommandFailure) {
+        guard let index = advertiser.index(of: identifier) else { return }
+        let entry = advertiser.entries[index]
+        guard let address = wantedAddress(of: entry.configuration), address != entry.address else { return }
+        try await perform(LESetAdvertisingSetRandomAddress(advertisingHandle: entry.handle, randomAddress: address))
+        if let index = advertiser.index(of: identifier) { advertiser.entries[index].address = address }
     }
 
     /// Gives the controller data in fragments of what one command can carry (Vol 4, Part E, 7.8.54).
@@ -328,7 +362,8 @@ extension BluetoothHost {
 extension AdvertisementConfiguration {
     /// Whether extended PDUs are asked for, or needed for the length of the data.
     func usesExtendedPDUs(maximumLegacyLength: Int) -> Bool {
-        usesExtendedPDUs ?? (max(advertisingData.length, scanResponseData.length) > maximumLegacyLength)
+        let maximumLength = peer == nil ? maximumLegacyLength : 0
+        return usesExtendedPDUs ?? (max(advertisingData.length, scanResponseData.length) > maximumLength)
     }
 
     /// What extended PDUs carry: connectable ones have no scan response, so all is in the advertising data.
@@ -339,6 +374,9 @@ extension AdvertisementConfiguration {
     }
 
     func eventProperties(usesExtendedPDUs: Bool) -> AdvertisingEventProperties {
+        if peer != nil {
+            return usesExtendedPDUs ? [.connectable, .directed] : [.connectable, .directed, .useLegacyPDUs]
+        }
         if usesExtendedPDUs {
             return isConnectable ? .connectable : isScannable ? .scannable : []
         }

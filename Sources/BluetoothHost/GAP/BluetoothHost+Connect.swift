@@ -17,7 +17,9 @@ extension BluetoothHost {
         guard power != .off else { throw .notReady }
         guard !addresses.isEmpty else { throw .invalidArgument("no address to connect to") }
         guard parameters.isValid else { throw .invalidArgument("connection parameters out of range") }
-        for link in links.values where !link.isDisconnecting && addresses.contains(link.peer) { return link.identifier }
+        // A private address of a bonded peer stands for the peer: it may have another one soon.
+        let addresses = Set(addresses.map { identity(of: $0) })
+        for link in links.values where !link.isDisconnecting && link.isWith(anyOf: addresses) { return link.identifier }
         let identifier = makeIdentifier()
         return try await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
@@ -48,14 +50,18 @@ extension BluetoothHost {
                 completion: completion
             )
         )
+        reconcileAddresses()
         reconcileConnections()
+        if !soughtPeers.isEmpty { reconcileScan() }
     }
 
     func giveUp(_ identifier: UInt64, _ error: HostError) {
         guard let attempt = connector.takeAttempt(identifier) else { return }
         timers.cancel(attempt.timer)
         attempt.completion(.failure(error))
+        forgetMeetings()
         reconcileConnections()
+        if scanner.isSeeking { reconcileScan() }
     }
 
     /// Brings what the controller initiates to what the attempts ask for.
@@ -65,9 +71,10 @@ extension BluetoothHost {
     }
 
     private func runConnectionReconciliation() async {
+        defer { resumeRestWaiters() }
         while connector.reconciliation.next() {
             guard power == .on, let information else { continue }
-            let wanted = connector.wanted(acceptListSize: information.filterAcceptListSize)
+            let wanted = wantedInitiation(information)
             switch connector.state {
             case .cancelling:
                 continue
@@ -102,7 +109,7 @@ extension BluetoothHost {
 
     /// Two devices have one link at the most (Vol 6, Part B, 4.5): that one serves, or has to end first.
     private func resolveExistingConnection(to addresses: Set<DeviceAddress>) {
-        guard let link = links.values.first(where: { addresses.contains($0.peer) }) else {
+        guard let link = links.values.first(where: { $0.isWith(anyOf: addresses) }) else {
             return controllerFailed("it has a connection that it did not tell of", isTransportLost: false)
         }
         if link.isDisconnecting {
@@ -114,10 +121,11 @@ extension BluetoothHost {
     }
 
     private func fulfilAttempts(with link: Link) {
-        for attempt in connector.takeAttempts(for: link.peer) {
+        for attempt in connector.takeAttempts(forAnyOf: link.addresses) {
             timers.cancel(attempt.timer)
             attempt.completion(.success(link.identifier))
         }
+        forgetMeetings()
     }
 
     /// A cancelled initiation ends with an event at once; where that is lost, the controller initiates nothing all the same.
@@ -135,12 +143,11 @@ extension BluetoothHost {
     }
 
     private func failAttempts(for addresses: Set<DeviceAddress>, _ error: HostError) {
-        for address in addresses.inOrder {
-            for attempt in connector.takeAttempts(for: address) {
-                timers.cancel(attempt.timer)
-                attempt.completion(.failure(error))
-            }
+        for attempt in connector.takeAttempts(forAnyOf: connector.peers(at: addresses)) {
+            timers.cancel(attempt.timer)
+            attempt.completion(.failure(error))
         }
+        forgetMeetings()
         reconcileConnections()
     }
 
@@ -155,7 +162,6 @@ extension BluetoothHost {
         }
         let parameters = initiation.parameters
         let policy: InitiatorFilterPolicy = usesAcceptList ? .filterAcceptList : .peerAddress
-        let ownAddressType: OwnAddressType = information.identityAddress.isRandom ? .random : .public
         if information.usesExtendedCommands {
             try await perform(
                 LEExtendedCreateConnection(
@@ -178,7 +184,8 @@ extension BluetoothHost {
                     leScanInterval: 0x60,
                     leScanWindow: 0x60,
                     initiatorFilterPolicy: policy,
-                    peerAddress: PeerAddress(usesAcceptList ? DeviceAddress(0, isRandom: false) : first),
+                    peerAddress: usesAcceptList
+                        ? PeerAddress(DeviceAddress(0, isRandom: false)) : initiatorPeer(first, information),
                     ownAddressType: ownAddressType,
                     connectionIntervalMin: parameters.intervalMinimum,
                     connectionIntervalMax: parameters.intervalMaximum,
@@ -187,6 +194,15 @@ extension BluetoothHost {
                 )
             )
         }
+    }
+
+    /// Without privacy modes, a type of its own says that a peer is to be known by its private addresses (Vol 4, Part E,
+    /// 7.8.12).
+    private func initiatorPeer(_ address: DeviceAddress, _ information: ControllerInformation) -> PeerAddress {
+        guard privacy.list?.resolves(address) == true, !information.commands.contains(LESetPrivacyMode.self) else {
+            return PeerAddress(address)
+        }
+        return PeerAddress(type: address.isRandom ? .randomIdentity : .publicIdentity, value: address.value)
     }
 
     // MARK: Events
@@ -209,11 +225,12 @@ extension BluetoothHost {
             endLink(connection.handle, .controllerReset("it gave connection handle \(connection.handle) twice"))
         }
         let link = addLink(connection)
-        let attempts = connector.takeAttempts(for: link.peer)
+        let attempts = connector.takeAttempts(forAnyOf: link.addresses)
         for attempt in attempts {
             timers.cancel(attempt.timer)
             attempt.completion(.success(link.identifier))
         }
+        forgetMeetings()
         switch link.role {
         case .central:
             connector.state = .idle

@@ -34,10 +34,12 @@ extension BluetoothHost {
     }
 
     private func runScanReconciliation() async {
+        defer { resumeRestWaiters() }
         while scanner.reconciliation.next() {
             guard power == .on, let information else { continue }
-            var wanted = scanner.wanted
-            if let parameters = wanted, connector.isInitiating,
+            scanner.isSeeking = !soughtPeers.isEmpty
+            var wanted = privacy.hold == .nothing ? scanner.wanted : nil
+            if let parameters = wanted, connector.state != .idle || wantedInitiation(information) != nil,
                 !information.canScanWhileInitiating(actively: parameters.isActive)
             {
                 wanted = nil
@@ -66,7 +68,6 @@ extension BluetoothHost {
     private func setScanParameters(_ parameters: Scanner.Parameters) async throws(CommandFailure) {
         guard let information else { return }
         let type: ScanType = parameters.isActive ? .active : .passive
-        let ownAddressType: OwnAddressType = information.identityAddress.isRandom ? .random : .public
         if information.usesExtendedCommands {
             try await perform(
                 LESetExtendedScanParameters(
@@ -142,11 +143,13 @@ extension BluetoothHost {
     func receive(_ event: borrowing LEAdvertisingReport) throws(PacketDecodingError) {
         var reports = event.reports
         while let report = try reports.next() {
-            guard let address = report.address.deviceAddress else { continue }
+            guard let received = report.address.deviceAddress else { continue }
+            let address = identity(of: received)
             let type = report.eventType
             deliver(
                 AdvertisingReceipt(
                     address: address,
+                    privateAddress: address == received ? nil : received,
                     rssi: report.rssi,
                     isConnectable: type == .connectableScannableUndirected || type == .connectableDirected,
                     isScannable: type == .connectableScannableUndirected || type == .scannableUndirected,
@@ -161,10 +164,10 @@ extension BluetoothHost {
     func receive(_ event: borrowing LEExtendedAdvertisingReport) throws(PacketDecodingError) {
         var reports = event.reports
         while let report = try reports.next() {
-            guard let address = report.address.deviceAddress else { continue }
+            guard let received = report.address.deviceAddress else { continue }
             let type = report.eventType
             let source = ExtendedReportAssembler.Source(
-                address: address,
+                address: received,
                 advertisingSetIdentifier: report.advertisingSID,
                 isScanResponse: type.contains(.scanResponse)
             )
@@ -176,8 +179,10 @@ extension BluetoothHost {
                 }
             guard let assembled = scanner.assembler.receive(report.data, from: source, status: status) else { continue }
             let data = assembled.data ?? []
+            let address = identity(of: received)
             let receipt = AdvertisingReceipt(
                 address: address,
+                privateAddress: address == received ? nil : received,
                 rssi: report.rssi,
                 isConnectable: type.contains(.connectable),
                 isScannable: type.contains(.scannable),
@@ -194,6 +199,7 @@ extension BluetoothHost {
     private func deliver(_ receipt: borrowing AdvertisingReceipt) {
         scanner.lastActivity = loop.now
         scanner.hasRestartedInSilence = false
+        if receipt.isConnectable { met(receipt.address, at: receipt.privateAddress ?? receipt.address) }
         guard !scanner.sessions.isEmpty else { return }
         let entry = scanner.advertisers.receive(receipt, at: scanner.lastActivity)
         for index in scanner.sessions.values.indices { scanner.sessions.values[index].receive(entry) }

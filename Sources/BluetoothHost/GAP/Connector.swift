@@ -1,5 +1,6 @@
 import BluetoothTypes
 import HCI
+import OrderedCollections
 
 /// One wish to be connected to any of some peers.
 struct ConnectionAttempt {
@@ -27,29 +28,48 @@ struct Connector {
         case cancelling
     }
 
+    /// Where a peer was met that uses private addresses the controller does not know.
+    struct Meeting {
+        let address: DeviceAddress
+        /// Goes off when the peer is to be sought anew.
+        let timer: TimerQueue.Token
+    }
+
     var attempts: [ConnectionAttempt] = []
+    /// Where peers were met, by their identity addresses.
+    var meetings: OrderedDictionary<DeviceAddress, Meeting> = [:]
     var state = State.idle
     var reconciliation = Reconciliation()
 
-    var isInitiating: Bool { state != .idle || !attempts.isEmpty }
+    /// Whether the controller initiates nothing, and is not being told to.
+    var isResting: Bool { state == .idle && !reconciliation.isRunning }
 
     /// What the controller is to initiate for all attempts together, as far as its accept list reaches.
-    func wanted(acceptListSize: Int) -> Initiation? {
-        guard let first = attempts.first else { return nil }
+    ///
+    /// - Parameter mustBeSought: whether a peer can only be connected to where it was met.
+    func wanted(acceptListSize: Int, mustBeSought: (DeviceAddress) -> Bool) -> Initiation? {
         var addresses: Set<DeviceAddress> = []
+        var parameters: ConnectionParameters?
         for attempt in attempts {
             for address in attempt.addresses.inOrder where addresses.count < max(1, acceptListSize) {
-                addresses.insert(address)
+                guard let used = mustBeSought(address) ? meetings[address]?.address : address else { continue }
+                addresses.insert(used)
+                parameters = parameters ?? attempt.parameters
             }
         }
-        return Initiation(addresses: addresses, parameters: first.parameters)
+        return parameters.map { Initiation(addresses: addresses, parameters: $0) }
     }
 
-    /// Takes the attempts that a connection to `address` fulfils.
-    mutating func takeAttempts(for address: DeviceAddress) -> [ConnectionAttempt] {
-        let fulfilled = attempts.filter { $0.addresses.contains(address) }
-        attempts.removeAll { $0.addresses.contains(address) }
+    /// Takes the attempts that a connection to a device with any of `addresses` fulfils.
+    mutating func takeAttempts(forAnyOf addresses: Set<DeviceAddress>) -> [ConnectionAttempt] {
+        let fulfilled = attempts.filter { !$0.addresses.isDisjoint(with: addresses) }
+        attempts.removeAll { !$0.addresses.isDisjoint(with: addresses) }
         return fulfilled
+    }
+
+    /// Whom what is initiated is for: the addresses themselves, and the peers that were met there.
+    func peers(at addresses: Set<DeviceAddress>) -> Set<DeviceAddress> {
+        addresses.union(meetings.filter { addresses.contains($0.value.address) }.keys)
     }
 
     mutating func takeAttempt(_ identifier: UInt64) -> ConnectionAttempt? {

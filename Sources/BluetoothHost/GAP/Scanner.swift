@@ -17,6 +17,8 @@ struct Scanner {
     var sessions: OrderedDictionary<ScanIdentifier, ScanSession> = [:]
     /// The scan that was begun last.
     var newest: ScanIdentifier?
+    /// Whether peers are to be met, too, that the controller would not know.
+    var isSeeking = false
     var advertisers = AdvertiserTable()
     var assembler = ExtendedReportAssembler()
     var reconciliation = Reconciliation()
@@ -29,8 +31,10 @@ struct Scanner {
 
     /// What the scans ask for together: active if one is, as often and as long as the most eager wants.
     var wanted: Parameters? {
-        guard !sessions.isEmpty else { return nil }
-        var parameters = Parameters(isActive: false, interval: .max, window: 0, filtersDuplicates: true)
+        guard !sessions.isEmpty || isSeeking else { return nil }
+        // A peer that is sought may have been reported before.
+        var parameters = Parameters(isActive: false, interval: .max, window: 0, filtersDuplicates: !isSeeking)
+        if isSeeking { (parameters.interval, parameters.window) = (0x60, 0x60) }
         for session in sessions.values {
             let options = session.options
             let interval = min(max(options.interval.inUnits(of: .microseconds(625)), 4), 0x4000)
@@ -45,6 +49,9 @@ struct Scanner {
         return parameters
     }
 
+    /// Whether the controller does not scan, and is not being told to.
+    var isResting: Bool { applied == nil && !reconciliation.isRunning }
+
     /// The controller was reset and scans no more.
     mutating func forgetController() {
         applied = nil
@@ -54,7 +61,7 @@ struct Scanner {
 
 /// Keeps one pass at a time going that brings the controller to what is wanted: asked for during a pass, another follows.
 struct Reconciliation {
-    private var isRunning = false
+    private(set) var isRunning = false
     private var isWanted = false
 
     /// Tells whether a pass must be started now.

@@ -28,7 +28,7 @@ extension BluetoothHost {
 
     /// The link to a peer, where there is one, whichever side has made it.
     package func link(to address: DeviceAddress) -> PeerLink? {
-        links.values.first { $0.peer == address }
+        links.values.first { $0.isWith(anyOf: [address]) }
             .map { PeerLink(identifier: $0.identifier, isOurs: $0.role == .central, isEnding: $0.isDisconnecting) }
     }
 

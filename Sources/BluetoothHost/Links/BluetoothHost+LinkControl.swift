@@ -6,7 +6,11 @@ import L2CAP
 /// A link as it is.
 public struct LinkInformation: Hashable, Sendable {
     public let identifier: LinkIdentifier
+    /// Whom the peer is known as: its identity address where a bond tells that.
     public let peer: DeviceAddress
+    /// The addresses that the link was made with, as they were sent: private ones, where they are used.
+    public let ownAddress: DeviceAddress
+    public let peerAddress: DeviceAddress
     public let isCentral: Bool
     /// ATT_MTU in octets.
     public let mtu: Int
@@ -24,6 +28,8 @@ extension BluetoothHost {
         return LinkInformation(
             identifier: identifier,
             peer: link.peer,
+            ownAddress: link.ownAddress,
+            peerAddress: link.peerAddress,
             isCentral: link.role == .central,
             mtu: link.bearer.mtu,
             parameters: link.parameters,

@@ -98,10 +98,13 @@ final class Link {
     let identifier: LinkIdentifier
     let handle: ConnectionHandle
     let role: SignalingChannel.Role
+    /// Whom the peer was known as when the link was made.
     let peer: DeviceAddress
     /// The addresses that the link was made with, as they were sent.
     var ownAddress: DeviceAddress
     let peerAddress: DeviceAddress
+    /// Whether the controller itself made the own address.
+    let hasAddressOfController: Bool
     /// Whom the peer is known as: its identity address, where a bond tells that.
     var identity: DeviceAddress
     let outbound: OutboundQueue
@@ -160,8 +163,9 @@ final class Link {
         self.identifier = identifier
         handle = connection.handle
         role = connection.role == .central ? .central : .peripheral
-        peer = connection.peerAddress
+        peer = identity
         self.ownAddress = connection.localPrivateAddress ?? ownAddress
+        hasAddressOfController = connection.localPrivateAddress != nil
         peerAddress = connection.peerPrivateAddress ?? connection.peerAddress
         self.identity = identity
         outbound = OutboundQueue(handle: connection.handle)
@@ -173,6 +177,13 @@ final class Link {
             supervisionTimeout: connection.supervisionTimeout
         )
         self.session = session
+    }
+
+    /// All addresses by which the peer may be called.
+    var addresses: Set<DeviceAddress> { [peer, peerAddress, identity] }
+
+    func isWith(anyOf addresses: Set<DeviceAddress>) -> Bool {
+        !self.addresses.isDisjoint(with: addresses)
     }
 
     /// Lets the next of those that wait write its frame.

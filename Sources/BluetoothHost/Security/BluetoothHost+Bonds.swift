@@ -37,6 +37,7 @@ extension BluetoothHost {
     @discardableResult
     package func removeBond(_ identity: DeviceAddress) async -> Bool {
         guard bonds.remove(identity) != nil else { return false }
+        bondsChanged()
         let affected = links.values.filter { $0.identity == identity }
         for link in affected { keysChanged(of: link) }
         emit(.bondRemoved(identity: identity))
@@ -46,13 +47,9 @@ extension BluetoothHost {
 
     /// There is a new bond, or another in the place of an old one.
     func bondWasAdded(_ bond: Bond) {
+        bondsChanged()
         for link in links.values where link.identity == bond.identity { keysChanged(of: link) }
         emit(.bondAdded(BondInformation(bond)))
-    }
-
-    /// Whom a device that uses an address is known as: the address itself, unless a bond says otherwise.
-    func identity(of address: DeviceAddress) -> DeviceAddress {
-        address
     }
 
     // MARK: Observers

@@ -1,0 +1,112 @@
+import BluetoothTypes
+import Cryptography
+import HCI
+import SMP
+
+// The addresses under which this host shows itself.
+extension BluetoothHost {
+    /// The type of own address for scanning and initiating, and for advertising that has no address of its own.
+    var ownAddressType: OwnAddressType {
+        if configuration.usesPrivateAddresses { return privacy.isMadeByController ? .resolvableOrRandom : .random }
+        return information?.identityAddress.isRandom == true ? .random : .public
+    }
+
+    /// The random address that the controller is to have; nil where none is used.
+    func wantedRandomAddress(_ information: ControllerInformation) -> DeviceAddress? {
+        if !information.usesExtendedCommands, let address = advertiser.legacyAddress { return address }
+        if configuration.usesPrivateAddresses { return privacy.privateAddress }
+        return information.identityAddress.isRandom ? information.identityAddress : nil
+    }
+
+    /// The random address that an advertising set of extended advertising is to have; nil for the public address.
+    func wantedAddress(of configuration: AdvertisementConfiguration) -> DeviceAddress? {
+        if let address = configuration.address { return address }
+        if self.configuration.usesPrivateAddresses { return privacy.privateAddress }
+        return information.flatMap { $0.identityAddress.isRandom ? $0.identityAddress : nil }
+    }
+
+    /// The address with which the host has let a connection be made; the controller itself may have used another private one.
+    func ownAddress(of connection: NewConnection) -> DeviceAddress {
+        guard let information else { return DeviceAddress(0, isRandom: false) }
+        let usesRandomAddress = configuration.usesPrivateAddresses || information.identityAddress.isRandom
+        let address =
+            usesRandomAddress ? privacy.randomAddress ?? information.identityAddress : information.identityAddress
+        guard connection.role == .peripheral, let entry = advertiser.connectable else { return address }
+        // Which of several advertising sets it was tells an event of its own.
+        return (information.usesExtendedCommands ? entry.address : entry.configuration.address) ?? address
+    }
+
+    /// An advertising set of extended advertising has ended with a connection: its address is the link's.
+    func advertisementLed(to event: LEAdvertisingSetTerminated) {
+        guard event.status == .success, let link = links[event.connectionHandle], link.role == .peripheral,
+            !link.hasAddressOfController,
+            let entry = advertiser.entries.first(where: { $0.handle == event.advertisingHandle })
+        else { return }
+        if let address = entry.address ?? information?.identityAddress { link.ownAddress = address }
+    }
+
+    /// How an advertisement is addressed: the own type, and the device that it is directed to or that the controller makes
+    /// the own address for (Vol 4, Part E, 7.8.5).
+    func addressing(
+        of configuration: AdvertisementConfiguration,
+        _ information: ControllerInformation
+    ) -> (ownType: OwnAddressType, peer: DeviceAddress) {
+        let ownType = configuration.address == nil ? ownAddressType : .random
+        guard let peer = configuration.peer else {
+            return (
+                ownType, privacy.isMadeByController ? information.identityAddress : DeviceAddress(0, isRandom: false)
+            )
+        }
+        if privacy.list?.resolves(peer) == true {
+            // The controller directs it to a private address only where it may use one itself.
+            switch ownType {
+            case .public: return (.resolvableOrPublic, peer)
+            case .random where configuration.address == nil: return (.resolvableOrRandom, peer)
+            case .random, .resolvableOrPublic, .resolvableOrRandom: return (ownType, peer)
+            }
+        }
+        return (ownType, privacy.resolver.address(of: peer, random: &random) ?? peer)
+    }
+
+    /// Whether an advertising set that is on has another random address than it is to have. Where the controller makes the
+    /// private addresses, the set's own is not used.
+    func hasOldAddress(_ entry: Advertiser.Entry) -> Bool {
+        guard information?.usesExtendedCommands == true, entry.phase == .on,
+            !privacy.isMadeByController || entry.configuration.address != nil
+        else { return false }
+        return wantedAddress(of: entry.configuration) != entry.address
+    }
+
+    // MARK: Rotation
+
+    /// Makes another private address; false where none are used.
+    @discardableResult
+    func renewPrivateAddress() -> Bool {
+        guard configuration.usesPrivateAddresses else { return false }
+        let irk = bonds.identity.resolvingKey
+        privacy.privateAddress = Toolbox(SwiftCryptography()).resolvablePrivateAddress(irk: irk, random: &random)
+        return true
+    }
+
+    /// Takes the next private address when the present one has been used long enough (Vol 3, Part C, 10.7.1).
+    func rotatePrivateAddressLater() {
+        timers.cancel(privacy.rotationTimer)
+        guard configuration.usesPrivateAddresses else { return }
+        privacy.rotationTimer = schedule(after: privateAddressTimeout) { [weak self] in
+            self?.assumeIsolated { $0.rotatePrivateAddress() }
+        }
+    }
+
+    private func rotatePrivateAddress() {
+        privacy.rotationTimer = nil
+        guard power == .on, renewPrivateAddress() else { return }
+        reconcileAddresses()
+        reconcileAdvertising()
+        rotatePrivateAddressLater()
+    }
+
+    /// Whole seconds in the range of LE Set Resolvable Private Address Timeout (Vol 4, Part E, 7.8.45).
+    var privateAddressTimeout: Duration {
+        min(max(.seconds(configuration.privateAddressTimeout.components.seconds), .seconds(1)), .seconds(3600))
+    }
+}

@@ -1,0 +1,79 @@
+import BluetoothTypes
+import HCI
+
+// Who it is that uses an address.
+extension BluetoothHost {
+    /// Whom a device that uses an address is known as: the address itself, unless a bond says otherwise.
+    func identity(of address: DeviceAddress) -> DeviceAddress {
+        privacy.resolver.identity(of: address) ?? address
+    }
+
+    /// The bonds are others than before: private addresses are looked up by their keys from now on.
+    func bondsChanged() {
+        setResolvingKeys()
+        reconcileAddresses()
+        reconcileScan()
+        reconcileConnections()
+    }
+
+    func setResolvingKeys() {
+        // Who was met last is likely to be met again.
+        privacy.resolver.setKeys(
+            bonds.records.reversed().compactMap { record in
+                record.bond.identityResolvingKey.map { AddressResolver.Key(identity: record.bond.identity, value: $0) }
+            }
+        )
+    }
+
+    // MARK: Seeking
+
+    /// Whether a peer may use private addresses that only this host can resolve: it is then sought by scanning, for the
+    /// controller would not know whom to connect to.
+    func mustBeSought(_ identity: DeviceAddress) -> Bool {
+        privacy.resolver.keys[identity] != nil && privacy.list?.resolves(identity) != true
+    }
+
+    /// Peers to connect to that are to be met by scanning first.
+    var soughtPeers: Set<DeviceAddress> {
+        var sought: Set<DeviceAddress> = []
+        for attempt in connector.attempts {
+            for address in attempt.addresses where connector.meetings[address] == nil && mustBeSought(address) {
+                sought.insert(address)
+            }
+        }
+        return sought
+    }
+
+    /// What the controller is to initiate now.
+    func wantedInitiation(_ information: ControllerInformation) -> Connector.Initiation? {
+        guard privacy.hold == .nothing else { return nil }
+        return connector.wanted(acceptListSize: information.filterAcceptListSize) { mustBeSought($0) }
+    }
+
+    /// A connectable advertisement was heard; where its sender is sought, the controller connects to the address that it
+    /// uses now. That may change at any time, so that the peer is sought anew if no link is made of it.
+    func met(_ identity: DeviceAddress, at address: DeviceAddress) {
+        guard scanner.isSeeking, connector.meetings[identity] == nil,
+            connector.attempts.contains(where: { $0.addresses.contains(identity) }), mustBeSought(identity)
+        else { return }
+        let timer = schedule(after: .seconds(5)) { [weak self] in
+            self?.assumeIsolated { host in
+                host.connector.meetings[identity] = nil
+                host.reconcileConnections()
+                host.reconcileScan()
+            }
+        }
+        connector.meetings[identity] = Connector.Meeting(address: address, timer: timer)
+        reconcileConnections()
+        reconcileScan()
+    }
+
+    /// Forgets at which addresses peers were met that nobody wants to connect to any more.
+    func forgetMeetings() {
+        for (identity, meeting) in connector.meetings
+        where !connector.attempts.contains(where: { $0.addresses.contains(identity) }) {
+            timers.cancel(meeting.timer)
+            connector.meetings[identity] = nil
+        }
+    }
+}

@@ -1,0 +1,395 @@
+import BLE
+import BluetoothTesting
+import Cryptography
+import HCI
+import SMP
+import Testing
+import VirtualController
+
+@testable import BluetoothHost
+
+/// What a controller can do about private addresses.
+enum ControllerKind: CaseIterable, CustomTestStringConvertible {
+    case extendedWithList
+    case legacyWithList
+    case extendedWithoutList
+    case legacyWithoutList
+
+    var features: LEFeatures {
+        switch self {
+        case .extendedWithList: .all
+        case .legacyWithList: .bluetooth42
+        case .extendedWithoutList: .all.subtracting(.llPrivacy)
+        case .legacyWithoutList: .bluetooth42.subtracting(.llPrivacy)
+        }
+    }
+
+    var hasList: Bool { features.contains(.llPrivacy) }
+
+    var testDescription: String {
+        switch self {
+        case .extendedWithList: "extended advertising and a resolving list"
+        case .legacyWithList: "legacy advertising and a resolving list"
+        case .extendedWithoutList: "extended advertising only"
+        case .legacyWithoutList: "legacy advertising only"
+        }
+    }
+}
+
+/// A device and its adapter, which uses private addresses or not.
+struct Party: Sendable {
+    let device: Device
+    let adapter: Adapter
+    let identity: DeviceAddress
+    let key: UInt128
+
+    init(
+        _ name: String,
+        in world: World,
+        _ kind: ControllerKind = .extendedWithList,
+        isPrivate: Bool = true,
+        timeout: Duration = .seconds(60),
+        listSize: UInt8 = 16
+    ) async throws {
+        device = world.device(name) {
+            $0.features = kind.features
+            $0.resolvingListSize = listSize
+        }
+        adapter = try await device.openAdapter {
+            $0.usesPrivateAddresses = isPrivate
+            $0.privateAddressTimeout = timeout
+        }
+        identity = try await adapter.information.identityAddress
+        key = await adapter.host.bonds.identity.resolvingKey
+    }
+
+    /// Lets this party know another as after pairing.
+    func bond(with other: Party) async throws {
+        var bond = Bond(identity: other.identity)
+        bond.identityResolvingKey = other.key
+        try await adapter.host.importBond(BondRecord(bond: bond))
+    }
+
+    func advertise(to peer: DeviceAddress? = nil) async throws -> AdvertisementIdentifier {
+        let data = AdvertisingData([.completeLocalName("private")])
+        return try await adapter.host.startAdvertising(
+            AdvertisementConfiguration(advertisingData: peer == nil ? data : AdvertisingData(), peer: peer)
+        )
+    }
+
+    /// The first link, which is waited for.
+    func link(_ world: World) async throws -> LinkInformation {
+        for _ in 0..<200 {
+            if let link = await adapter.host.linkIdentifiers().first {
+                return try await adapter.host.information(on: link)
+            }
+            try await world.sleep(for: .milliseconds(50))
+        }
+        throw BLEError.notFound("a link")
+    }
+
+    func resolves(_ address: DeviceAddress) -> Bool {
+        Toolbox(SwiftCryptography()).resolves(address, irk: key)
+    }
+}
+
+/// Collects what scans report, on the world's loop.
+final class Sightings: @unchecked Sendable {
+    private(set) var all: [Advertisement] = []
+
+    /// Scans with an adapter until the world ends.
+    init(by party: Party) async {
+        _ = await party.adapter.host.startScan(ScanOptions(isActive: false, reportsDuplicates: true)) { [self] event in
+            if case .advertisement(let advertisement) = event { all.append(advertisement) }
+        }
+    }
+
+    var addresses: [DeviceAddress] { all.map(\.address).withoutRepeats }
+    func forget() { all = [] }
+}
+
+extension [DeviceAddress] {
+    /// The same without what equals the one before it.
+    fileprivate var withoutRepeats: [DeviceAddress] {
+        var result: [DeviceAddress] = []
+        for address in self where address != result.last { result.append(address) }
+        return result
+    }
+}
+
+@Suite("Private addresses")
+struct PrivacyTests {
+    @Test(
+        "An advertiser has a new address after each period, which its key resolves",
+        arguments: ControllerKind.allCases
+    )
+    func rotation(kind: ControllerKind) throws {
+        try World.run(seed: 1) { world in
+            let advertiser = try await Party("advertiser", in: world, kind)
+            let observer = try await Party("observer", in: world, isPrivate: false)
+            let sightings = await Sightings(by: observer)
+            _ = try await advertiser.advertise()
+            try await world.sleep(for: .seconds(290))
+            let addresses = sightings.addresses
+            #expect((5...6).contains(addresses.count))
+            #expect(Set(addresses).count == addresses.count)
+            #expect(addresses.allSatisfy { advertiser.resolves($0) })
+        }
+    }
+
+    @Test("Without private addresses the identity address is seen", arguments: ControllerKind.allCases)
+    func withoutPrivacy(kind: ControllerKind) throws {
+        try World.run(seed: 1) { world in
+            let advertiser = try await Party("advertiser", in: world, kind, isPrivate: false)
+            let observer = try await Party("observer", in: world, isPrivate: false)
+            let sightings = await Sightings(by: observer)
+            _ = try await advertiser.advertise()
+            try await world.sleep(for: .seconds(200))
+            #expect(sightings.addresses == [advertiser.identity])
+        }
+    }
+
+    @Test(
+        "A bonded advertiser is one device to a scan, by its identity address, whoever resolves it",
+        arguments: ControllerKind.allCases,
+        ControllerKind.allCases
+    )
+    func scanOfBondedPeer(kind: ControllerKind, scannerKind: ControllerKind) throws {
+        try World.run(seed: 2) { world in
+            let advertiser = try await Party("advertiser", in: world, kind)
+            let scanner = try await Party("scanner", in: world, scannerKind)
+            try await scanner.bond(with: advertiser)
+            let sightings = await Sightings(by: scanner)
+            _ = try await advertiser.advertise()
+            try await world.sleep(for: .seconds(200))
+            #expect(sightings.addresses == [advertiser.identity])
+            let received = Set(sightings.all.compactMap(\.privateAddress))
+            #expect(received.isEmpty == scannerKind.hasList)
+            #expect(received.allSatisfy { advertiser.resolves($0) })
+        }
+    }
+
+    @Test("Bonds beyond the controller's list are resolved by the host")
+    func fullList() throws {
+        try World.run(seed: 3) { world in
+            let scanner = try await Party("scanner", in: world, listSize: 2)
+            var advertisers: [Party] = []
+            for index in 0..<5 {
+                let advertiser = try await Party("advertiser\(index)", in: world)
+                try await scanner.bond(with: advertiser)
+                _ = try await advertiser.advertise()
+                advertisers.append(advertiser)
+            }
+            let sightings = await Sightings(by: scanner)
+            try await world.sleep(for: .seconds(100))
+            #expect(Set(sightings.all.map(\.address)) == Set(advertisers.map(\.identity)))
+            #expect(Set(sightings.all.filter { $0.privateAddress == nil }.map(\.address)).count == 1)
+            for advertiser in advertisers {
+                let peer = try await scanner.adapter.central.connect(to: advertiser.identity)
+                #expect(peer.address == advertiser.identity)
+                await peer.disconnect()
+            }
+        }
+    }
+
+    @Test("A scan that began before the bond sees the identity afterwards, and no longer once the bond is gone")
+    func bondComesAndGoes() throws {
+        try World.run(seed: 4) { world in
+            let advertiser = try await Party("advertiser", in: world, timeout: .seconds(3600))
+            let scanner = try await Party("scanner", in: world)
+            let sightings = await Sightings(by: scanner)
+            _ = try await advertiser.advertise()
+            try await world.sleep(for: .seconds(5))
+            #expect(sightings.addresses.count == 1 && sightings.addresses.allSatisfy { advertiser.resolves($0) })
+            try await scanner.bond(with: advertiser)
+            try await world.sleep(for: .seconds(1))
+            sightings.forget()
+            try await world.sleep(for: .seconds(5))
+            #expect(sightings.addresses == [advertiser.identity])
+            await scanner.adapter.host.removeBond(advertiser.identity)
+            try await world.sleep(for: .seconds(1))
+            sightings.forget()
+            try await world.sleep(for: .seconds(5))
+            #expect(sightings.addresses.count == 1 && sightings.addresses.allSatisfy { advertiser.resolves($0) })
+        }
+    }
+
+    @Test(
+        "A bonded peripheral is connected to by its identity address, and both ends know which addresses were used",
+        arguments: ControllerKind.allCases,
+        ControllerKind.allCases
+    )
+    func connection(kind: ControllerKind, centralKind: ControllerKind) throws {
+        try World.run(seed: 5) { world in
+            let peripheral = try await Party("peripheral", in: world, kind)
+            let central = try await Party("central", in: world, centralKind)
+            try await central.bond(with: peripheral)
+            try await peripheral.bond(with: central)
+            _ = try await peripheral.advertise()
+            for _ in 0..<2 {
+                try await world.sleep(for: .seconds(70))
+                let peer = try await central.adapter.central.connect(to: peripheral.identity)
+                #expect(peer.address == peripheral.identity)
+                let here = try await central.link(world)
+                let there = try await peripheral.link(world)
+                #expect(there.peer == central.identity)
+                #expect(central.resolves(here.ownAddress) && peripheral.resolves(here.peerAddress))
+                #expect(there.ownAddress == here.peerAddress && there.peerAddress == here.ownAddress)
+                await peer.disconnect()
+            }
+        }
+    }
+
+    @Test(
+        "Strangers know each other by their private addresses of the moment",
+        arguments: ControllerKind.allCases,
+        ControllerKind.allCases
+    )
+    func strangers(kind: ControllerKind, centralKind: ControllerKind) throws {
+        try World.run(seed: 6) { world in
+            let peripheral = try await Party("peripheral", in: world, kind)
+            let central = try await Party("central", in: world, centralKind)
+            _ = try await peripheral.advertise()
+            let sightings = await Sightings(by: central)
+            try await world.sleep(for: .seconds(70))
+            let address = try #require(sightings.addresses.last)
+            let peer = try await central.adapter.central.connect(to: address)
+            #expect(peer.address == address)
+            let here = try await central.link(world)
+            let there = try await peripheral.link(world)
+            #expect(here.peerAddress == address && there.ownAddress == address)
+            #expect(central.resolves(here.ownAddress) && there.peerAddress == here.ownAddress)
+            #expect(there.peer == here.ownAddress)
+            await peer.disconnect()
+        }
+    }
+
+    @Test(
+        "A peripheral that uses its identity address though it has a key is connected to",
+        arguments: ControllerKind.allCases
+    )
+    func identityAddress(centralKind: ControllerKind) throws {
+        try World.run(seed: 7) { world in
+            let peripheral = try await Party("peripheral", in: world, isPrivate: false)
+            let central = try await Party("central", in: world, centralKind)
+            try await central.bond(with: peripheral)
+            _ = try await peripheral.advertise()
+            let peer = try await central.adapter.central.connect(to: peripheral.identity)
+            #expect(peer.address == peripheral.identity)
+            await peer.disconnect()
+        }
+    }
+
+    @Test(
+        "An attempt that began before the peer was there lasts over changes of its address",
+        arguments: ControllerKind.allCases
+    )
+    func patience(centralKind: ControllerKind) throws {
+        try World.run(seed: 8) { world in
+            let peripheral = try await Party("peripheral", in: world, timeout: .seconds(10))
+            let central = try await Party("central", in: world, centralKind, timeout: .seconds(7))
+            try await central.bond(with: peripheral)
+            async let connecting = central.adapter.central.connect(to: peripheral.identity, timeout: nil)
+            try await world.sleep(for: .seconds(35))
+            _ = try await peripheral.advertise()
+            let peer = try await connecting
+            #expect(peer.address == peripheral.identity)
+            await peer.disconnect()
+        }
+    }
+
+    @Test("Of several bonded peers the one that is there is connected to", arguments: ControllerKind.allCases)
+    func anyOfSeveral(centralKind: ControllerKind) throws {
+        try World.run(seed: 9) { world in
+            let central = try await Party("central", in: world, centralKind)
+            var peers: [Party] = []
+            for index in 0..<3 {
+                let peer = try await Party("peer\(index)", in: world)
+                try await central.bond(with: peer)
+                peers.append(peer)
+            }
+            _ = try await peers[1].advertise()
+            let peer = try await central.adapter.central.connect(toAnyOf: peers.map(\.identity))
+            #expect(peer.address == peers[1].identity)
+            await peer.disconnect()
+        }
+    }
+
+    @Test(
+        "Advertising that is directed to a bonded peer reaches it, and nobody else",
+        arguments: [ControllerKind.extendedWithList, .legacyWithList],
+        [ControllerKind.extendedWithList, .legacyWithList]
+    )
+    func directed(kind: ControllerKind, centralKind: ControllerKind) throws {
+        try World.run(seed: 10) { world in
+            let peripheral = try await Party("peripheral", in: world, kind)
+            let central = try await Party("central", in: world, centralKind)
+            let other = try await Party("other", in: world)
+            for party in [central, other] {
+                try await party.bond(with: peripheral)
+                try await peripheral.bond(with: party)
+            }
+            _ = try await peripheral.advertise(to: central.identity)
+            await #expect(throws: BLEError.self) {
+                try await other.adapter.central.connect(to: peripheral.identity, timeout: .seconds(10))
+            }
+            let peer = try await central.adapter.central.connect(to: peripheral.identity)
+            #expect(peer.address == peripheral.identity)
+            #expect(try await peripheral.link(world).peer == central.identity)
+            await peer.disconnect()
+        }
+    }
+
+    @Test(
+        "Without resolving lists, advertising is directed to the address under which the peer was met last",
+        arguments: [ControllerKind.extendedWithoutList, .legacyWithoutList],
+        [ControllerKind.extendedWithoutList, .legacyWithoutList]
+    )
+    func directedWithoutList(kind: ControllerKind, centralKind: ControllerKind) throws {
+        try World.run(seed: 12) { world in
+            let peripheral = try await Party("peripheral", in: world, kind)
+            let central = try await Party("central", in: world, centralKind, timeout: .seconds(3600))
+            try await central.bond(with: peripheral)
+            try await peripheral.bond(with: central)
+            let advertisement = try await peripheral.advertise()
+            let first = try await central.adapter.central.connect(to: peripheral.identity)
+            _ = try await peripheral.link(world)
+            await first.disconnect()
+            await peripheral.adapter.host.stopAdvertising(advertisement)
+            _ = try await peripheral.advertise(to: central.identity)
+            let second = try await central.adapter.central.connect(to: peripheral.identity)
+            #expect(second.address == peripheral.identity)
+            await second.disconnect()
+        }
+    }
+
+    @Test(
+        "After a reset of the controllers all is as before",
+        arguments: ControllerKind.allCases,
+        ControllerKind.allCases
+    )
+    func recovery(kind: ControllerKind, centralKind: ControllerKind) throws {
+        try World.run(seed: 11) { world in
+            let peripheral = try await Party("peripheral", in: world, kind)
+            let central = try await Party("central", in: world, centralKind)
+            try await central.bond(with: peripheral)
+            try await peripheral.bond(with: central)
+            let sightings = await Sightings(by: central)
+            _ = try await peripheral.advertise()
+            try await world.sleep(for: .seconds(5))
+            peripheral.device.failWithHardwareError()
+            central.device.failWithHardwareError()
+            try await world.sleep(for: .seconds(5))
+            sightings.forget()
+            try await world.sleep(for: .seconds(130))
+            #expect(sightings.addresses == [peripheral.identity])
+            let peer = try await central.adapter.central.connect(to: peripheral.identity)
+            let here = try await central.link(world)
+            let there = try await peripheral.link(world)
+            #expect(there.peer == central.identity)
+            #expect(central.resolves(here.ownAddress) && peripheral.resolves(here.peerAddress))
+            #expect(there.ownAddress == here.peerAddress && there.peerAddress == here.ownAddress)
+            await peer.disconnect()
+        }
+    }
+}
