@@ -22,6 +22,11 @@ package struct HostInspection: Hashable, Sendable {
     package var transactions = 0
     /// Calls that wait for something of a link.
     package var waiters = 0
+    /// Pairings that go on.
+    package var pairings = 0
+    /// Questions about pairings that wait for their answers.
+    package var questions = 0
+    package var securityObservers = 0
     /// L2CAP channels, those that are being made or ended included.
     package var channels = 0
 
@@ -40,6 +45,7 @@ extension BluetoothHost {
         inspection.advertisements = advertiser.entries.count
         inspection.connectionAttempts = connector.attempts.count
         inspection.hostObservers = hostObservers.count
+        inspection.securityObservers = securityObservers.count
         inspection.serverObservers = serverObservers.count
         inspection.isTransportOpen = transport != nil
         for link in links.values {
@@ -48,6 +54,9 @@ extension BluetoothHost {
             inspection.transactions += (link.bearer.awaitedRequest == nil ? 0 : 1) + link.indications.count
             inspection.channels += link.channels.count
             inspection.waiters += link.roomWaiters.count + link.drainWaiters.count
+            inspection.pairings += link.protection.channel.isPairing ? 1 : 0
+            inspection.questions += link.protection.question == nil ? 0 : 1
+            inspection.waiters += link.protection.waiters.count
             inspection.waiters += link.parameterWaiters.count + link.phyWaiters.count
         }
         return inspection
@@ -63,6 +72,8 @@ extension BluetoothHost {
         for link in links.values {
             held += link.outbound.packetsInController
             timersAccountedFor += 3 + link.parameterWaiters.count + link.phyWaiters.count
+            timersAccountedFor += link.protection.waiters.count
+            if let contradiction = contradictionInSecurity(of: link) { return contradiction }
             if link.deadline != nil, link.timer == nil { return "a link's deadline has no timer" }
             if !link.roomWaiters.isEmpty, link.outbound.isDrained { return "a call waits for room that there is" }
             if !link.drainWaiters.isEmpty, link.outbound.isDrained { return "a call waits for what has been sent" }
@@ -77,6 +88,22 @@ extension BluetoothHost {
             }
         }
         if timers.count > timersAccountedFor { return "\(timers.count) timers, \(timersAccountedFor) accounted for" }
+        return nil
+    }
+
+    private func contradictionInSecurity(of link: Link) -> String? {
+        let security = link.session.security
+        let strength = link.protection.strength
+        if security.isEncrypted != (strength != nil) { return "\(link.peer) is encrypted for attributes alone, or not" }
+        if security.isAuthenticated, strength?.isAuthenticated != true {
+            return "\(link.peer) is authenticated for attributes alone"
+        }
+        if link.protection.isBondProven, strength == nil { return "\(link.peer) has proven a bond without encryption" }
+        if link.protection.bondKey != nil, bonds[link.identity] == nil { return "a link has the key of no bond" }
+        if !link.protection.waiters.isEmpty, !link.protection.isBusy {
+            return "a call waits for security that nothing brings about"
+        }
+        if bonds.count > bonds.limit { return "\(bonds.count) bonds, where \(bonds.limit) may be" }
         return nil
     }
 
@@ -98,6 +125,8 @@ extension BluetoothHost {
             if !link.roomWaiters.isEmpty { lines.append("room for packets to \(link.peer)") }
             if !link.drainWaiters.isEmpty { lines.append("packets to \(link.peer) to be sent") }
             if link.channels.deadline != nil { lines.append("\(link.peer)'s answer to a request for channels") }
+            if !link.protection.waiters.isEmpty { lines.append("the link to \(link.peer) to be secure") }
+            if link.protection.question != nil { lines.append("the answer to a question about \(link.peer)") }
             if !link.parameterWaiters.isEmpty { lines.append("connection parameters of the link to \(link.peer)") }
             if !link.phyWaiters.isEmpty { lines.append("PHYs of the link to \(link.peer)") }
             if link.isDisconnecting { lines.append("the link to \(link.peer) to end") }

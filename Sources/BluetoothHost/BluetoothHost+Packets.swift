@@ -99,20 +99,20 @@ extension BluetoothHost {
         case .lePHYUpdateComplete(let event): phyUpdated(event)
         case .leAdvertisingSetTerminated(let event): advertisingSetTerminated(event)
         case .leScanTimeout: scanEndedByController()
-        case .leLongTermKeyRequest(let event):
-            // Without a bond there is no key to give.
-            sendAndForget(LELongTermKeyRequestNegativeReply(connectionHandle: event.connectionHandle))
+        case .leLongTermKeyRequest(let event): longTermKeyRequested(event)
         case .encryptionChange(let event):
-            encryptionChanged(event.connectionHandle, isOn: event.status == .success && event.encryptionEnabled != .off)
+            encryptionChanged(event.connectionHandle, event.status, isOn: event.encryptionEnabled != .off)
         case .encryptionChangeV2(let event):
-            encryptionChanged(event.connectionHandle, isOn: event.status == .success && event.encryptionEnabled != .off)
+            encryptionChanged(event.connectionHandle, event.status, isOn: event.encryptionEnabled != .off)
+        case .encryptionKeyRefreshComplete(let event):
+            encryptionChanged(event.connectionHandle, event.status, isOn: true)
         case .hardwareError(let event):
             controllerFailed("hardware error \(event.hardwareCode)", isTransportLost: false)
         case .dataBufferOverflow:
             // It was given no more than it said it holds, so it has lost count of its buffers.
             controllerFailed("its buffers have overflowed", isTransportLost: false)
         case .leReadRemoteFeaturesComplete(let event): remoteFeaturesRead(event)
-        case .readRemoteVersionInformationComplete, .encryptionKeyRefreshComplete, .leReadLocalP256PublicKeyComplete,
+        case .readRemoteVersionInformationComplete, .leReadLocalP256PublicKeyComplete,
             .leGenerateDHKeyComplete, .leDirectedAdvertisingReport, .lePeriodicAdvertisingSyncEstablished,
             .lePeriodicAdvertisingReport, .lePeriodicAdvertisingSyncLost, .leScanRequestReceived,
             .leChannelSelectionAlgorithm:

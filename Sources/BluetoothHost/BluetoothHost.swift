@@ -126,6 +126,9 @@ package actor BluetoothHost {
 
     // Security.
     var bonds: BondTable
+    var securityPolicy: SecurityPolicy
+    var pairingHandler: PairingHandler?
+    var pairingAttempts = PairingAttempts()
 
     // Observers.
     var securityObservers: OrderedDictionary<UInt64, @Sendable (SecurityEvent) -> Void> = [:]
@@ -142,6 +145,8 @@ package actor BluetoothHost {
         self.configuration = configuration
         self.logger = configuration.logger
         self.openTransport = openTransport
+        securityPolicy = configuration.security
+        pairingHandler = configuration.pairingHandler
         self.server = BluetoothHost.makeServer(configuration)
         var random = random
         bonds = BondTable(store: configuration.bondStore, limit: configuration.bondLimit, random: &random)

@@ -12,6 +12,10 @@ struct HostMetrics: Sendable {
     let droppedChannelFrames = Counter(label: "swift_ble_l2cap_dropped_channel_frames_total")
     /// Signalling commands that were let go because too many answers waited to be sent.
     let overloadedCommands = Counter(label: "swift_ble_l2cap_overloaded_commands_total")
+    /// Keys that centrals asked for and that this host does not have.
+    let unknownKeyRequests = Counter(label: "swift_ble_unknown_key_requests_total")
+    /// Values that bonded servers sent before they had proven who they are.
+    let unprovenValues = Counter(label: "swift_ble_unproven_values_total")
     let recoveries = Counter(label: "swift_ble_controller_recoveries_total")
     let commandFailures = Counter(label: "swift_ble_hci_command_failures_total")
     let links = Gauge(label: "swift_ble_links")

@@ -67,6 +67,8 @@ extension BluetoothHost {
     }
 
     private func sendChannelCommands(of link: Link) {
+        // A bonded peer is asked for channels once it has proven who it is.
+        guard !link.protection.awaitsProof || link.protection.waiters.isEmpty else { return }
         while true {
             var buffer = pool.take()
             guard

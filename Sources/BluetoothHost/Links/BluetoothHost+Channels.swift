@@ -71,7 +71,7 @@ extension BluetoothHost {
         configuration: CreditBasedChannel.Configuration = .init(),
         completion: @escaping ChannelCompletion
     ) throws(HostError) -> HostChannelIdentifier {
-        let link = try link(identifier)
+        let link = try provableLink(identifier)
         try check(configuration)
         let channel: ChannelIdentifier
         do throws(CreditBasedChannels.ConnectionError) {
@@ -93,7 +93,7 @@ extension BluetoothHost {
         configuration: CreditBasedChannel.Configuration = .init(),
         completion: @escaping ChannelCompletion
     ) throws(HostError) -> [HostChannelIdentifier] {
-        let link = try link(identifier)
+        let link = try provableLink(identifier)
         try check(configuration)
         let channels: ChannelIdentifierList
         do throws(CreditBasedChannels.ConnectionError) {

@@ -13,34 +13,40 @@ extension BluetoothHost {
     ) async throws(HostError) -> P.Output {
         let link = try link(identifier)
         let cancellation = Cancellation()
-        let result = await withTaskCancellationHandler {
-            await withCheckedContinuation { (continuation: CheckedContinuation<Result<P.Output, ClientError>, Never>) in
-                cancellation.procedure = link.client.perform(procedure) { continuation.resume(returning: $0) }
-                pumpClient(of: link)
+        return try await withTaskCancellationHandler {
+            await withCheckedContinuation { (continuation: CheckedContinuation<Result<P.Output, HostError>, Never>) in
+                cancellation.waiter = whenProven(link) { [self] proof in
+                    if case .failure(let error) = proof { return continuation.resume(returning: .failure(error)) }
+                    cancellation.procedure = link.client.perform(procedure) { [self] result in
+                        continuation.resume(returning: result.mapError { hostError($0, on: identifier) })
+                    }
+                    pumpClient(of: link)
+                }
                 sendPending()
                 if Task.isCancelled { cancelProcedure(cancellation, on: identifier) }
             }
         } onCancel: {
             spawn { $0.cancelProcedure(cancellation, on: identifier) }
-        }
-        switch result {
-        case .success(let output): return output
-        case .failure(let error): throw hostError(error, on: identifier)
-        }
+        }.get()
     }
 
     /// Carries a procedure's name to where it is cancelled; used on the loop only.
     private final class Cancellation: @unchecked Sendable {
         var procedure: ProcedureIdentifier?
+        /// The wait for the peer's proof, before.
+        var waiter: UInt64?
     }
 
     private func cancelProcedure(_ cancellation: Cancellation, on identifier: LinkIdentifier) {
-        guard let procedure = cancellation.procedure else { return }
+        guard let procedure = cancellation.procedure else {
+            if let waiter = cancellation.waiter { cancelSecurityWaiter(waiter, of: identifier) }
+            return
+        }
         linksByIdentifier[identifier]?.client.cancel(procedure)
     }
 
     func pumpClient(of link: Link) {
-        guard link.bearer.awaitedRequest == nil, !link.bearer.isDead else { return }
+        guard link.bearer.awaitedRequest == nil, !link.bearer.isDead, !link.protection.awaitsProof else { return }
         var buffer = pool.take()
         let opcode = link.client.nextRequest(mtu: link.bearer.mtu, into: &buffer)
         sendRequest(opcode, buffer, on: link)
@@ -64,6 +70,7 @@ extension BluetoothHost {
         to handle: AttributeHandle,
         on identifier: LinkIdentifier
     ) async throws(HostError) {
+        try await waitForProof(on: identifier)
         try await waitForRoom(on: identifier)
         let link = try link(identifier)
         guard value.count <= link.bearer.mtu - 3 else {
@@ -129,7 +136,7 @@ extension BluetoothHost {
     }
 
     private func deliver(_ value: RawSpan, of handle: AttributeHandle, isIndication: Bool, on link: Link) {
-        guard let subscribers = link.subscribers[handle] else { return }
+        guard acceptsValues(on: link), let subscribers = link.subscribers[handle] else { return }
         let value = HandleValue(
             handle: handle,
             value: [UInt8](copying: value),

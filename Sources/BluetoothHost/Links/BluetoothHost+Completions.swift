@@ -73,17 +73,32 @@ extension BluetoothHost {
         guard let link = linksByIdentifier[identifier] else {
             return completion(.failure(.disconnected(endedLinks[identifier] ?? .adapterClosed)))
         }
+        whenProven(link) { [weak self] proof in
+            if case .failure(let error) = proof { return completion(.failure(error)) }
+            self?.assumeIsolated { $0.beginProven(procedure, on: identifier, completion: completion) }
+        }
+        sendPending()
+    }
+
+    private func beginProven<P: ClientProcedure>(
+        _ procedure: P,
+        on identifier: LinkIdentifier,
+        completion: @escaping @Sendable (Result<P.Output, HostError>) -> Void
+    ) {
+        guard let link = linksByIdentifier[identifier] else {
+            return completion(.failure(.disconnected(endedLinks[identifier] ?? .adapterClosed)))
+        }
         link.client.perform(procedure) { [weak self] result in
             guard let self else { return }
             assumeIsolated { host in completion(result.mapError { host.hostError($0, on: identifier) }) }
         }
         pumpClient(of: link)
-        sendPending()
     }
 
     /// What a procedure's failure is to the host's callers.
     func hostError(_ error: ClientError, on identifier: LinkIdentifier) -> HostError {
-        switch error {
+        if case .attribute = error, let failure = linksByIdentifier[identifier]?.elevationFailure { return failure }
+        return switch error {
         case .bearerClosed:
             // The bearer ends before its link, when a transaction has taken too long.
             .disconnected(

@@ -16,8 +16,8 @@ extension BluetoothHost {
         let link = Link(
             identifier,
             connection,
-            ownAddress: ownAddress(of: connection),
             identity: self.identity(of: connection.peerAddress),
+            protection: makeProtection(for: connection),
             session: ServerSession(server: server),
             offeredMTU: configuration.mtu
         )
@@ -29,7 +29,11 @@ extension BluetoothHost {
         link.session.onEvent = { [weak self] event in self?.assumeIsolated { $0.serverEvent(event, on: identifier) } }
         link.session.asksForAuthorization = authorizer != nil
         if link.role == .peripheral { emit(.connected(identifier, link.peer)) }
+        link.client.elevateSecurity = { [weak self] error in
+            self?.assumeIsolated { $0.elevateSecurity(of: identifier, after: error) } ?? false
+        }
         prepare(link)
+        secureBondedLink(link)
         return link
     }
 
@@ -78,6 +82,7 @@ extension BluetoothHost {
         logger.info("disconnected from \(link.peer): \(reason)")
         acl.close(link.outbound)
         endedHandles[handle] = loop.now
+        endSecurity(of: link, reason)
         timers.cancel(link.timer)
         timers.cancel(link.disconnectionTimer)
         link.client.close()
@@ -109,7 +114,7 @@ extension BluetoothHost {
         switch frame.channel {
         case .attribute: receiveAttributePDU(frame.payload, on: link)
         case .signaling: receiveSignaling(frame.payload, on: link)
-        case .securityManager: refusePairing(frame.payload, on: link)
+        case .securityManager: receiveSecurityPDU(frame.payload, on: link)
         case let channel where channel.isDynamic: receiveChannelFrame(frame.payload, on: channel, of: link)
         default: metrics.unknownChannelFrames.increment()
         }
@@ -118,16 +123,6 @@ extension BluetoothHost {
     func send(_ payload: consuming PacketBuffer, on channel: ChannelIdentifier, of link: Link) {
         Frame.prependHeader(channel: channel, to: &payload)
         acl.enqueue(payload, on: link.outbound)
-    }
-
-    /// Until this host pairs, it says so (Vol 3, Part H, 3.5.5: Pairing Failed, Pairing Not Supported).
-    private func refusePairing(_ payload: RawSpan, on link: Link) {
-        let pairingRequest: UInt8 = 0x01
-        let securityRequest: UInt8 = 0x0B
-        guard let code = payload[checked: 0], code == pairingRequest || code == securityRequest else { return }
-        var buffer = pool.take()
-        buffer.append([0x05, 0x05])
-        send(buffer, on: .securityManager, of: link)
     }
 
     private func receiveSignaling(_ payload: RawSpan, on link: Link) {
@@ -196,6 +191,7 @@ extension BluetoothHost {
             link.client.close()
             giveUp(link, .attributeTransactionTimeout)
         }
+        run(link.protection.channel.advance(to: now), on: link)
         link.channels.advance(to: now)
         pumpChannels(of: link)
     }
@@ -252,10 +248,6 @@ extension BluetoothHost {
         }
         let failure = HostError.command(.status(event.status, LESetPHY.opcode))
         resume(\.phyWaiters, of: link, event.status == .success ? .success(()) : .failure(failure))
-    }
-
-    func encryptionChanged(_ handle: ConnectionHandle, isOn: Bool) {
-        links[handle]?.session.security.isEncrypted = isOn
     }
 
     func remoteFeaturesRead(_ event: LEReadRemoteFeaturesComplete) {

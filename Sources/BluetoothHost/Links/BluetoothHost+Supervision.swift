@@ -10,11 +10,17 @@ extension BluetoothHost {
     private static let lookInterval = Duration.seconds(4)
 
     /// Ends a link for a reason of the host's own.
-    func giveUp(_ link: Link, _ reason: DisconnectionReason) {
+    ///
+    /// - Parameter told: the reason that the peer is told.
+    func giveUp(
+        _ link: Link,
+        _ reason: DisconnectionReason,
+        telling told: HCI.ErrorCode = .remoteUserTerminatedConnection
+    ) {
         guard !link.isDisconnecting else { return }
         link.isDisconnecting = true
         link.ownReason = reason
-        sendAndForget(Disconnect(connectionHandle: link.handle, reason: .remoteUserTerminatedConnection))
+        sendAndForget(Disconnect(connectionHandle: link.handle, reason: told))
         expectDisconnection(of: link)
     }
 

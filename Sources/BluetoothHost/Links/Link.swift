@@ -100,9 +100,6 @@ final class Link {
     let role: SignalingChannel.Role
     /// Whom the peer was known as when the link was made.
     let peer: DeviceAddress
-    /// The addresses that the link was made with, as they were sent.
-    var ownAddress: DeviceAddress
-    let peerAddress: DeviceAddress
     /// Whether the controller itself made the own address.
     let hasAddressOfController: Bool
     /// Whom the peer is known as: its identity address, where a bond tells that.
@@ -115,6 +112,9 @@ final class Link {
     var bearer: Bearer
     var signaling: SignalingChannel
     var reassembler = Reassembler()
+    var protection: Protection
+    /// Why a server's demand for security could not be met, while its client is told.
+    var elevationFailure: HostError?
     var channels = CreditBasedChannels()
     /// Who has the channels, by our ends of them.
     var channelUses: [ChannelIdentifier: ChannelUse] = [:]
@@ -150,13 +150,12 @@ final class Link {
     var completedAtLastLook = 0
 
     /// - Parameters:
-    ///   - ownAddress: what the host has told the controller to use.
     ///   - identity: whom the peer's address belongs to.
     init(
         _ identifier: LinkIdentifier,
         _ connection: NewConnection,
-        ownAddress: DeviceAddress,
         identity: DeviceAddress,
+        protection: Protection,
         session: ServerSession,
         offeredMTU: UInt16
     ) {
@@ -164,10 +163,9 @@ final class Link {
         handle = connection.handle
         role = connection.role == .central ? .central : .peripheral
         peer = identity
-        self.ownAddress = connection.localPrivateAddress ?? ownAddress
         hasAddressOfController = connection.localPrivateAddress != nil
-        peerAddress = connection.peerPrivateAddress ?? connection.peerAddress
         self.identity = identity
+        self.protection = protection
         outbound = OutboundQueue(handle: connection.handle)
         signaling = SignalingChannel(role: role)
         bearer = Bearer(offeredMTU: Int(offeredMTU))
@@ -186,6 +184,10 @@ final class Link {
         !self.addresses.isDisjoint(with: addresses)
     }
 
+    /// The addresses that the link was made with, as they were sent.
+    var ownAddress: DeviceAddress { protection.channel.ownAddress }
+    var peerAddress: DeviceAddress { protection.channel.peerAddress }
+
     /// Lets the next of those that wait write its frame.
     func hasRoomAgain() {
         roomWaiters.popFirst()?()
@@ -200,7 +202,10 @@ final class Link {
 
     /// When the link wants to be looked at, if at all.
     var deadline: Instant? {
-        earliest(channels.deadline, earliest(bearer.deadline, signaling.deadline))
+        earliest(
+            earliest(protection.channel.deadline, channels.deadline),
+            earliest(bearer.deadline, signaling.deadline)
+        )
     }
 }
 

@@ -10,7 +10,6 @@ extension BluetoothHost {
     /// As a server, the host takes up what the peer had configured, and tells it of services that have changed meanwhile.
     /// As a client, it makes sure of the peer's database, and answers discovery from then on by what it knows.
     func linkBecameTrusted(_ link: Link, _ record: BondRecord) {
-        releaseRequests(of: link)
         guard !link.isTrusted else { return }
         link.isTrusted = true
         let identifier = link.identifier
@@ -30,19 +29,6 @@ extension BluetoothHost {
             link.client.trust(record.clientCache)
             pumpClient(of: link)
         }
-        sendPending()
-    }
-
-    /// Lets the client's requests wait: the link is about to be encrypted, and what is known of the server's database can be
-    /// used then. To be ended by ``linkBecameTrusted(_:_:)`` or ``releaseRequests(of:)``.
-    func holdRequests(of link: Link) {
-        link.client.isHeld = true
-    }
-
-    func releaseRequests(of link: Link) {
-        guard link.client.isHeld else { return }
-        link.client.isHeld = false
-        pumpClient(of: link)
         sendPending()
     }
 

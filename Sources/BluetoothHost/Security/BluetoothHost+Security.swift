@@ -1,10 +1,217 @@
 import BluetoothTypes
+import HCI
 import SMP
 
+// What links are to be, and how they become so: with the key of a bond, or by pairing.
 extension BluetoothHost {
-    /// The peer of a link has other keys than before, or none.
-    func keysChanged(of link: Link) {
-        let bond = record(for: link)?.bond
-        link.session.security.hasKey = (link.role == .central ? bond?.centralKey : bond?.peripheralKey) != nil
+    // MARK: Policy
+
+    /// Changes what is asked of peers from now on. A pairing that is going on keeps to what it began with.
+    package func setSecurityPolicy(_ policy: SecurityPolicy) {
+        securityPolicy = policy
+        for link in links.values { link.protection.policy = policy }
+    }
+
+    /// Changes who is asked about pairings.
+    package func setPairingHandler(_ handler: PairingHandler?) {
+        pairingHandler = handler
+    }
+
+    /// Lets the peer of a link use what needs authorization (Vol 3, Part C, 10.5), or not any more.
+    package func setAuthorized(_ isAuthorized: Bool, on identifier: LinkIdentifier) throws(HostError) {
+        try link(identifier).session.security.isAuthorized = isAuthorized
+    }
+
+    // MARK: Calls
+
+    /// Makes a link as secure as is required: with the bond's key where that is enough, else by pairing.
+    ///
+    /// - Parameters:
+    ///   - pairsAgain: whether the devices are to pair though they are bonded; the bond is replaced once they have.
+    ///   - policy: for this link, in place of the host's.
+    /// - Returns: what the link's key is worth. The call ends at once where the link is secure enough.
+    @discardableResult
+    package func secure(
+        _ identifier: LinkIdentifier,
+        _ required: RequiredSecurity = .encryption,
+        pairsAgain: Bool = false,
+        policy: SecurityPolicy? = nil
+    ) async throws(HostError) -> KeyStrength {
+        let link = try link(identifier)
+        if let policy { link.protection.policy = policy }
+        let waiter = makeIdentifier()
+        return try await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                require(required, of: link, as: waiter, for: .app, pairsAgain: pairsAgain) {
+                    continuation.resume(returning: $0)
+                }
+                sendPending()
+                if Task.isCancelled { cancelSecurityWaiter(waiter, of: identifier) }
+            }
+        } onCancel: {
+            spawn { $0.cancelSecurityWaiter(waiter, of: identifier) }
+        }.get()
+    }
+
+    /// Waits until a link is secure enough, having begun what makes it so.
+    func require(
+        _ required: RequiredSecurity,
+        of link: Link,
+        as identifier: UInt64? = nil,
+        for initiative: Protection.Initiative,
+        pairsAgain: Bool = false,
+        completion: @escaping (Result<KeyStrength, HostError>) -> Void
+    ) {
+        let waiter = SecurityWaiter(
+            identifier: identifier ?? makeIdentifier(),
+            required: required,
+            initiative: initiative,
+            pairsAgain: pairsAgain,
+            completion: completion
+        )
+        link.protection.waiters.append(waiter)
+        setTimer(of: waiter, on: link.identifier)
+        pursueSecurity(of: link)
+    }
+
+    /// A peripheral's wish, which the central need not follow, is given up after a while.
+    private func setTimer(of waiter: SecurityWaiter, on identifier: LinkIdentifier) {
+        let number = waiter.identifier
+        waiter.timer = schedule(after: .seconds(40)) { [weak self] in
+            self?.assumeIsolated { host in
+                guard let link = host.linksByIdentifier[identifier],
+                    let waiter = link.protection.waiters.first(where: { $0.identifier == number })
+                else { return }
+                if link.protection.isBusy {
+                    host.setTimer(of: waiter, on: identifier)
+                } else {
+                    host.finish(number, of: link, .failure(.security(.timedOut)))
+                    host.encryptionSettled(on: link)
+                    host.sendPending()
+                }
+            }
+        }
+    }
+
+    func cancelSecurityWaiter(_ waiter: UInt64, of identifier: LinkIdentifier) {
+        guard let link = linksByIdentifier[identifier] else { return }
+        finish(waiter, of: link, .failure(.cancelled))
+        // Nobody else wants what was begun for the call.
+        if link.protection.waiters.isEmpty, link.protection.initiative != .peer {
+            run(link.protection.channel.cancel(.unspecifiedReason), on: link)
+            sendPending()
+        }
+    }
+
+    private func finish(_ waiter: UInt64, of link: Link, _ result: Result<KeyStrength, HostError>) {
+        guard let index = link.protection.waiters.firstIndex(where: { $0.identifier == waiter }) else { return }
+        let waiter = link.protection.waiters.remove(at: index)
+        timers.cancel(waiter.timer)
+        waiter.completion(result)
+    }
+
+    /// Tells all that wait that it comes to nothing.
+    func failSecurityWaiters(of link: Link, _ error: HostError) {
+        let waiters = link.protection.waiters
+        link.protection.waiters = []
+        for waiter in waiters {
+            timers.cancel(waiter.timer)
+            waiter.completion(.failure(error))
+        }
+    }
+
+    // MARK: What is done
+
+    /// Lets those go on for whom the link is secure enough, and begins what the others need, unless something is under way.
+    func pursueSecurity(of link: Link) {
+        guard linksByIdentifier[link.identifier] != nil, !link.protection.isBusy else { return }
+        if let strength = link.protection.strength {
+            let served = link.protection.waiters.filter { $0.isServed(by: strength) }
+            for waiter in served { finish(waiter.identifier, of: link, .success(strength)) }
+        }
+        // Who was told may have begun something.
+        guard let waiter = link.protection.waiters.first, !link.protection.isBusy else { return }
+        if waiter.hasPaired, let strength = link.protection.strength {
+            finish(waiter.identifier, of: link, .failure(.security(.insufficient(strength))))
+            return pursueSecurity(of: link)
+        }
+        if let key = link.protection.bondKey, !waiter.pairsAgain, link.protection.loss == nil,
+            waiter.required.isMet(by: key.strength)
+        {
+            switch link.role {
+            case .central: startEncryption(of: link, with: key)
+            case .peripheral: askCentral(of: link, for: waiter)
+            }
+        } else if let loss = link.protection.loss, !waiter.pairsAgain {
+            refuse(waiter, loss, on: link)
+        } else {
+            pair(link, for: waiter)
+        }
+    }
+
+    private func pair(_ link: Link, for waiter: SecurityWaiter) {
+        if let obstacle = obstacle(to: waiter.initiative, on: link) { return refuse(waiter, obstacle, on: link) }
+        for waiter in link.protection.waiters {
+            waiter.hasPaired = true
+            waiter.pairsAgain = false
+        }
+        askCentral(of: link, for: waiter)
+    }
+
+    /// Nothing can be done for those who wait; a peripheral that has asked is told.
+    private func refuse(_ waiter: SecurityWaiter, _ error: SecurityError, on link: Link) {
+        if waiter.initiative == .peer {
+            let isTooSoon = if case .repeatedAttempts = error { true } else { false }
+            run(link.protection.channel.cancel(isTooSoon ? .repeatedAttempts : .pairingNotSupported), on: link)
+        }
+        failSecurityWaiters(of: link, .security(error))
+    }
+
+    /// Sends a Pairing Request as the central, a Security Request as the peripheral.
+    private func askCentral(of link: Link, for waiter: SecurityWaiter) {
+        prepareChannel(of: link, for: waiter.required)
+        link.protection.initiative = waiter.initiative
+        link.protection.isCentralAsked = link.role == .peripheral
+        let wasPairing = link.protection.channel.isPairing
+        let steps = link.protection.channel.start(at: loop.now, random: &random)
+        proceed(link, steps, wasPairing: wasPairing)
+    }
+
+    /// Why no pairing may begin now, if so.
+    private func obstacle(to initiative: Protection.Initiative, on link: Link) -> SecurityError? {
+        let policy = link.protection.policy
+        if let wait = pairingAttempts.wait(for: link.identity, at: loop.now) { return .repeatedAttempts(wait) }
+        switch initiative {
+        case .app: break
+        case .demand: if !policy.securesOnDemand { return .refused("the policy does not pair on demand") }
+        case .peer: if !policy.pairsOnRequest { return .refused("the policy does not pair when a peripheral asks") }
+        }
+        if policy.bonds, bonds.isFull, bonds[link.identity] == nil { return .tooManyBonds(bonds.limit) }
+        return nil
+    }
+
+    /// Sets how the link's next pairing is to be.
+    func prepareChannel(of link: Link, for required: RequiredSecurity = .encryption) {
+        guard !link.protection.channel.isPairing else { return }
+        var parameters = link.protection.policy.pairingParameters
+        if required.isAuthenticated { parameters.requiresAuthentication = true }
+        if required.isSecureConnections { parameters.requiresSecureConnections = true }
+        parameters.minimumKeySize = max(parameters.minimumKeySize, min(required.keySize, 16))
+        link.protection.channel.parameters = parameters
+        link.protection.channel.identity = localIdentity
+    }
+
+    /// What this host tells its peers of itself when they pair.
+    ///
+    /// It gives no key for private addresses as long as it uses none: peers might not listen to its identity address then
+    /// (Vol 6, Part B, 4.7).
+    var localIdentity: LocalIdentity {
+        LocalIdentity(address: information?.identityAddress ?? bonds.identity.staticAddress, resolvingKey: nil)
+    }
+}
+
+extension SecurityWaiter {
+    func isServed(by strength: KeyStrength) -> Bool {
+        !pairsAgain && required.isMet(by: strength)
     }
 }

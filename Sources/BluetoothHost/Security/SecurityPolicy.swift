@@ -32,6 +32,8 @@ public struct SecurityPolicy: Hashable, Sendable {
     public var bonds = true
     /// Whether every pairing must make sure that nobody stands between the devices.
     public var requiresAuthentication = false
+    /// Whether LE Secure Connections is offered; otherwise there is LE legacy pairing alone.
+    public var offersSecureConnections = true
     /// Whether LE legacy pairing is refused. LE Secure Connections is used wherever the peer has it.
     public var requiresSecureConnections = false
     /// The shortest key that is accepted, in octets: 7 to 16.
@@ -67,6 +69,7 @@ public struct SecurityPolicy: Hashable, Sendable {
         parameters.bonds = bonds
         parameters.requiresAuthentication = requiresAuthentication
         parameters.requiresSecureConnections = requiresSecureConnections
+        parameters.offersSecureConnections = offersSecureConnections
         parameters.minimumKeySize = min(max(minimumKeySize, 7), 16)
         parameters.allowsDebugKey = allowsDebugKeys
         parameters.ownOutOfBandData = ownOutOfBandData

@@ -1,0 +1,180 @@
+import BluetoothTypes
+import HCI
+import SMP
+
+// What the controllers do with keys: which are given to them, and what comes of it.
+extension BluetoothHost {
+    /// The peer of a link has other keys than before, or none.
+    func keysChanged(of link: Link) {
+        let bond = record(for: link)?.bond
+        link.protection.bondKey = bond.flatMap { key(in: $0, for: link) }
+        if link.protection.bondKey == nil { link.protection.loss = nil }
+        updateSecurity(of: link)
+    }
+
+    private func key(in bond: Bond, for link: Link) -> LongTermKey? {
+        link.role == .central ? bond.centralKey : bond.peripheralKey
+    }
+
+    /// What attributes and channels see of a link's security: only what a key has proven.
+    private func updateSecurity(of link: Link) {
+        let strength = link.protection.strength
+        link.session.security.isEncrypted = strength != nil
+        link.session.security.isAuthenticated = strength?.isAuthenticated ?? false
+        link.session.security.keySize = strength?.keySize ?? 0
+        link.session.security.hasKey =
+            link.protection.bondKey != nil || link.protection.passingBond.flatMap { key(in: $0, for: link) } != nil
+    }
+
+    // MARK: Beginning
+
+    /// As the central: has the controller encrypt the link, or change its key.
+    func startEncryption(of link: Link, with key: LongTermKey) {
+        link.protection.encryption = .starting(key, over: link.protection.strength)
+        let identifier = link.identifier
+        send(
+            LEEnableEncryption(
+                connectionHandle: link.handle,
+                randomNumber: key.randomNumber,
+                encryptedDiversifier: key.encryptedDiversifier,
+                longTermKey: key.value
+            )
+        ) { [weak self] result in
+            guard case .failure(.status(let status, _)) = result else { return }
+            self?.assumeIsolated { host in
+                guard let link = host.linksByIdentifier[identifier],
+                    case .starting(key, let strength) = link.protection.encryption
+                else { return }
+                // Nothing was begun: the link is as it was.
+                link.protection.encryption = strength.map { .on($0) } ?? .off
+                host.encryptionFailed(status, on: link)
+            }
+        }
+    }
+
+    /// As the peripheral: the central begins to encrypt with the key of these names.
+    func longTermKeyRequested(_ event: LELongTermKeyRequest) {
+        guard let link = links[event.connectionHandle], link.role == .peripheral,
+            let key = key(for: event, on: link)
+        else {
+            metrics.unknownKeyRequests.increment()
+            logger.debug("no key for link \(event.connectionHandle) with EDIV \(event.encryptedDiversifier)")
+            return sendAndForget(LELongTermKeyRequestNegativeReply(connectionHandle: event.connectionHandle))
+        }
+        link.protection.encryption = .starting(key, over: link.protection.strength)
+        sendAndForget(LELongTermKeyRequestReply(connectionHandle: event.connectionHandle, longTermKey: key.value))
+    }
+
+    /// While devices pair, that pairing's key alone is given, else one that both have kept.
+    private func key(for event: LELongTermKeyRequest, on link: Link) -> LongTermKey? {
+        let candidates: [LongTermKey?] =
+            if link.protection.channel.isPairing {
+                [link.protection.expectedKey]
+            } else {
+                [link.protection.passingBond.flatMap { key(in: $0, for: link) }, link.protection.bondKey]
+            }
+        return candidates.lazy.compactMap { $0 }.first {
+            $0.encryptedDiversifier == event.encryptedDiversifier && $0.randomNumber == event.randomNumber
+        }
+    }
+
+    // MARK: What comes of it
+
+    /// Encryption of a link went on or off, or its key was changed, or the attempt has failed.
+    func encryptionChanged(_ handle: ConnectionHandle, _ status: HCI.ErrorCode, isOn: Bool) {
+        guard let link = links[handle] else { return }
+        switch (link.protection.encryption, status == .success && isOn) {
+        case (.starting(let key, _), true):
+            link.protection.encryption = .on(key.strength)
+            encryptionStarted(with: key, on: link)
+        case (.starting, false):
+            link.protection.encryption = .off
+            encryptionFailed(status, on: link)
+        case (.on, false):
+            guard status == .success else { return }
+            link.protection.encryption = .off
+            encryptionEnded(on: link)
+        case (.on, true): break
+        case (.off, true): logger.warning("the controller encrypts the link to \(link.peer) with a key of its own")
+        case (.off, false): break
+        }
+    }
+
+    private func encryptionStarted(with key: LongTermKey, on link: Link) {
+        link.protection.isCentralAsked = false
+        link.protection.loss = nil
+        link.protection.isBondProven = false
+        updateSecurity(of: link)
+        emit(.encryptionChanged(link.identifier, key.strength))
+        if key == link.protection.bondKey { bondWasProven(on: link) }
+        tellChannel(of: link, key.strength)
+        pursueSecurity(of: link)
+        encryptionSettled(on: link)
+    }
+
+    private func encryptionEnded(on link: Link) {
+        link.protection.isBondProven = false
+        updateSecurity(of: link)
+        emit(.encryptionChanged(link.identifier, nil))
+        tellChannel(of: link, nil)
+    }
+
+    private func tellChannel(of link: Link, _ strength: KeyStrength?) {
+        let wasPairing = link.protection.channel.isPairing
+        let steps = link.protection.channel.encryptionChanged(to: strength, at: loop.now, random: &random)
+        proceed(link, steps, wasPairing: wasPairing)
+    }
+
+    private func encryptionFailed(_ status: HCI.ErrorCode, on link: Link) {
+        let wasEncrypted = link.session.security.isEncrypted
+        updateSecurity(of: link)
+        if wasEncrypted, link.protection.strength == nil { emit(.encryptionChanged(link.identifier, nil)) }
+        // The pairing's own key has failed, even where the link is encrypted with an older one.
+        guard !link.protection.channel.isPairing else { return tellChannel(of: link, nil) }
+        if status == .pinOrKeyMissing {
+            keyIsMissing(on: link)
+        } else {
+            link.protection.loss = .encryptionFailed(status)
+        }
+        if status == .pinOrKeyMissing, link.protection.policy.keyLoss == .askToPairAgain,
+            let waiter = link.protection.waiters.first
+        {
+            waiter.pairsAgain = true
+            pursueSecurity(of: link)
+        } else {
+            failSecurityWaiters(of: link, .security(link.protection.loss ?? .keyMissing))
+            encryptionSettled(on: link)
+        }
+    }
+
+    /// The peer of a bond does not have its key: the bond stays, for this may be somebody else.
+    private func keyIsMissing(on link: Link) {
+        link.protection.loss = .keyMissing
+        logger.warning("\(link.identity) has lost the key of its bond, or is another device")
+        emit(.keyMissing(link.identifier, identity: link.identity))
+    }
+
+    /// The link is encrypted with the key of its peer's bond: the peer is who it was.
+    func bondWasProven(on link: Link) {
+        link.protection.isBondProven = true
+        bonds.touch(link.identity)
+        if let record = record(for: link) { linkBecameTrusted(link, record) }
+    }
+
+    /// A link has ended, and with it what was under way; why its waiters wait in vain.
+    func endSecurity(of link: Link, _ reason: DisconnectionReason) {
+        let wasStarting = link.protection.isStarting && !link.protection.channel.isPairing
+        // Who has another key than its peer cannot read the first encrypted packet (Vol 6, Part B, 5.1.3.1).
+        let isKeyWrong =
+            reason == .controller(.connectionTerminatedDueToMICFailure) || reason == .controller(.pinOrKeyMissing)
+        if wasStarting, isKeyWrong {
+            keyIsMissing(on: link)
+            failSecurityWaiters(of: link, .security(.keyMissing))
+        } else {
+            failSecurityWaiters(of: link, .disconnected(reason))
+        }
+        run(link.protection.channel.linkEnded(), on: link)
+        link.protection.question?.takeBack()
+        link.protection.question = nil
+    }
+}

@@ -1,0 +1,308 @@
+import BluetoothTypes
+import ByteCoding
+import Cryptography
+import HCI
+import L2CAP
+import SMP
+
+// How a pairing goes on: what comes from the peer, what is done about it, and who is asked.
+extension BluetoothHost {
+    func makeProtection(for connection: NewConnection) -> Protection {
+        let channel = makeSecurityChannel(
+            role: connection.role == .central ? .central : .peripheral,
+            ownAddress: connection.localPrivateAddress ?? ownAddress(of: connection),
+            peerAddress: connection.peerPrivateAddress ?? connection.peerAddress
+        )
+        return Protection(channel: channel, policy: securityPolicy)
+    }
+
+    /// - Parameters:
+    ///   - ownAddress: the address that this host used on the air when the link was made.
+    ///   - peerAddress: the one that the peer used.
+    func makeSecurityChannel(
+        role: SecurityChannel<SwiftCryptography>.Role,
+        ownAddress: DeviceAddress,
+        peerAddress: DeviceAddress
+    ) -> SecurityChannel<SwiftCryptography> {
+        SecurityChannel(
+            role: role,
+            ownAddress: ownAddress,
+            peerAddress: peerAddress,
+            identity: localIdentity,
+            functions: SwiftCryptography()
+        )
+    }
+
+    // MARK: What comes
+
+    func receiveSecurityPDU(_ pdu: RawSpan, on link: Link) {
+        let beginsPairing = isPairingRequest(pdu) && !link.protection.channel.isPairing
+        if beginsPairing {
+            if pairingAttempts.wait(for: link.identity, at: loop.now) != nil {
+                return send(PacketBuffer.bytes { PairingFailed(reason: .repeatedAttempts).encode(into: &$0) }, on: link)
+            }
+            prepareChannel(of: link)
+            if !link.protection.isCentralAsked { link.protection.initiative = .peer }
+        }
+        let wasPairing = link.protection.channel.isPairing
+        let steps = link.protection.channel.receive(pdu, at: loop.now, random: &random)
+        proceed(link, steps, wasPairing: wasPairing)
+    }
+
+    /// Whether a PDU asks for a pairing, or for security, which may lead to one.
+    private func isPairingRequest(_ pdu: RawSpan) -> Bool {
+        let code = pdu[checked: 0].flatMap(CommandCode.init(rawValue:))
+        return code == .pairingRequest || code == .securityRequest
+    }
+
+    private func send(_ pdu: [UInt8], on link: Link) {
+        var buffer = pool.take()
+        buffer.append(pdu)
+        send(buffer, on: .securityManager, of: link)
+    }
+
+    // MARK: What is done
+
+    /// Does what the Security Manager of a link has said.
+    func proceed(_ link: Link, _ steps: [PairingStep], wasPairing: Bool) {
+        if !wasPairing, link.protection.channel.isPairing {
+            link.protection.isCentralAsked = false
+            link.protection.refusal = nil
+            emit(.pairingStarted(link.identifier, peer: link.identity))
+        }
+        run(steps, on: link)
+        armTimer(of: link)
+    }
+
+    func run(_ steps: [PairingStep], on link: Link) {
+        for step in steps {
+            switch step {
+            case .send(let pdu): send(pdu, on: link)
+            case .ask(let question): ask(question, on: link)
+            case .encrypt(let key): startEncryption(of: link, with: key)
+            case .expectEncryption(let key): link.protection.expectedKey = key
+            case .securityRequested(let requirements): securityRequested(requirements, on: link)
+            case .completed(let outcome): pairingCompleted(outcome, on: link)
+            case .failed(let failure): pairingFailed(failure, on: link)
+            }
+        }
+    }
+
+    /// As the central: the peripheral asks for security (Vol 3, Part H, 2.4.6).
+    ///
+    /// That it would use LE Secure Connections is no reason to replace a bond without.
+    private func securityRequested(_ requirements: SecurityRequirements, on link: Link) {
+        let policy = link.protection.policy
+        let canAuthenticate = policy.ioCapability != .noInputNoOutput || policy.peerOutOfBandData != nil
+        let required = RequiredSecurity(isAuthenticated: requirements.isAuthenticated && canAuthenticate)
+        // A peer that asks again and again waits once.
+        guard !link.protection.waiters.contains(where: { $0.initiative == .peer }) else { return }
+        require(required, of: link, for: .peer) { [logger] result in
+            if case .failure(let error) = result { logger.debug("a peripheral's request for security: \(error)") }
+        }
+    }
+
+    // MARK: Who is asked
+
+    private func ask(_ question: PairingQuestion, on link: Link) {
+        let existing = record(for: link)?.bond.strength
+        let inquiry = PairingInquiry(
+            link: link.identifier,
+            peer: link.identity,
+            question: question,
+            isStartedHere: link.protection.initiative != .peer,
+            replaces: existing
+        )
+        if case .consent(let model, let strength) = question {
+            if let existing, strength.isWeaker(than: existing) { return refuse(.weakerThanBond(strength), on: link) }
+            if model == .justWorks, link.protection.policy.justWorks == .never {
+                return refuse(.refused("the policy refuses just works"), on: link)
+            }
+            if link.protection.policy.bonds, bonds.isFull, existing == nil {
+                return refuse(.tooManyBonds(bonds.limit), on: link)
+            }
+        }
+        put(inquiry, for: .pairing, on: link)
+    }
+
+    /// Asks whoever there is to be asked.
+    private func put(_ inquiry: PairingInquiry, for purpose: Protection.Question.Purpose, on link: Link) {
+        takeBackQuestion(on: link)
+        let number = makeIdentifier()
+        let identifier = link.identifier
+        guard let pairingHandler else {
+            link.protection.question = .init(number: number, purpose: purpose, takeBack: {})
+            // Answered in its turn, after what else there is to be done now.
+            loop.execute { [weak self] in
+                self?.assumeIsolated { $0.answerForNobody(inquiry, number) }
+            }
+            return
+        }
+        // The question is there before the answer, even where that comes at once.
+        link.protection.question = .init(number: number, purpose: purpose, takeBack: {})
+        let takeBack = pairingHandler(inquiry) { [weak self] answer in
+            guard let self else { return }
+            loop.execute { [weak self] in
+                self?.assumeIsolated { $0.answer(number, on: identifier, answer, refusal: "it was not consented to") }
+            }
+        }
+        if link.protection.question?.number == number {
+            link.protection.question = .init(number: number, purpose: purpose, takeBack: takeBack)
+        }
+    }
+
+    /// Nobody can show, type or compare anything; what needs no person is as the policy says.
+    private func answerForNobody(_ inquiry: PairingInquiry, _ number: UInt64) {
+        guard let link = linksByIdentifier[inquiry.link] else { return }
+        var refusal: String?
+        switch inquiry.question {
+        case .consent(.justWorks, _):
+            if link.protection.policy.justWorks != .always, !inquiry.isStartedHere {
+                refusal = "the peer began it, and there is nobody to ask"
+            }
+        case .consent(.outOfBand, _): break
+        case .consent, .showPasskey, .enterPasskey, .compare: refusal = "there is nobody to ask"
+        }
+        if inquiry.replaces != nil, link.protection.initiative != .app || isAboutReplacement(number, link) {
+            refusal = "it would replace a bond, and there is nobody to ask"
+        }
+        answer(number, on: inquiry.link, refusal == nil ? .accept : .refuse, refusal: refusal ?? "")
+        sendPending()
+    }
+
+    private func isAboutReplacement(_ number: UInt64, _ link: Link) -> Bool {
+        guard let question = link.protection.question, question.number == number else { return false }
+        if case .replacement = question.purpose { return true }
+        return false
+    }
+
+    private func answer(_ number: UInt64, on identifier: LinkIdentifier, _ answer: PairingAnswer, refusal: String) {
+        guard let link = linksByIdentifier[identifier], let question = link.protection.question,
+            question.number == number
+        else { return }
+        link.protection.question = nil
+        switch question.purpose {
+        case .pairing:
+            if answer == .refuse { link.protection.refusal = .refused(refusal) }
+            give(answer, to: link)
+        case .replacement(let outcome):
+            if answer == .accept { keep(outcome, on: link) } else { reject(.refused(refusal), on: link) }
+        }
+        sendPending()
+    }
+
+    private func refuse(_ error: SecurityError, on link: Link) {
+        link.protection.refusal = error
+        let (number, identifier) = (makeIdentifier(), link.identifier)
+        link.protection.question = .init(number: number, purpose: .pairing, takeBack: {})
+        loop.execute { [weak self] in
+            self?.assumeIsolated { host in
+                guard let link = host.linksByIdentifier[identifier], link.protection.question?.number == number else {
+                    return
+                }
+                link.protection.question = nil
+                host.give(.refuse, to: link)
+                host.sendPending()
+            }
+        }
+    }
+
+    private func give(_ answer: PairingAnswer, to link: Link) {
+        let steps = link.protection.channel.answer(answer, at: loop.now, random: &random)
+        proceed(link, steps, wasPairing: true)
+    }
+
+    private func takeBackQuestion(on link: Link) {
+        let question = link.protection.question
+        link.protection.question = nil
+        question?.takeBack()
+    }
+
+    // MARK: Outcomes
+
+    private func pairingCompleted(_ outcome: PairingOutcome, on link: Link) {
+        link.protection.expectedKey = nil
+        takeBackQuestion(on: link)
+        pairingAttempts.succeeded(link.identity)
+        // Who a peer is it says only now; it may be one that is bonded, or say so.
+        if let existing = bonds[outcome.bond.identity]?.bond.strength {
+            if outcome.strength.isWeaker(than: existing) {
+                return reject(.weakerThanBond(outcome.strength), on: link)
+            }
+            if outcome.isBonded, link.identity != outcome.bond.identity {
+                let inquiry = PairingInquiry(
+                    link: link.identifier,
+                    peer: outcome.bond.identity,
+                    question: .consent(outcome.model, outcome.strength),
+                    isStartedHere: link.protection.initiative != .peer,
+                    replaces: existing
+                )
+                return put(inquiry, for: .replacement(outcome), on: link)
+            }
+        }
+        keep(outcome, on: link)
+    }
+
+    /// Keeps what a pairing has come to, as long as the link or for good.
+    private func keep(_ outcome: PairingOutcome, on link: Link) {
+        // A peer that has given neither a lasting address nor the key to its private ones could never be told again.
+        let isLasting = [.public, .randomStatic].contains(outcome.bond.identity.kind)
+        let isBonded = outcome.isBonded && isLasting
+        if isBonded {
+            guard bonds.insert(BondRecord(bond: outcome.bond)) else {
+                return reject(.tooManyBonds(bonds.limit), on: link)
+            }
+            link.identity = outcome.bond.identity
+            link.protection.passingBond = nil
+            link.protection.loss = nil
+        } else {
+            link.protection.passingBond = outcome.bond
+        }
+        keysChanged(of: link)
+        logger.info("paired with \(outcome.bond.identity)\(isBonded ? "" : " without a bond")")
+        if isBonded { bondWasAdded(outcome.bond) }
+        emit(
+            .paired(
+                link.identifier,
+                PairingResult(
+                    identity: outcome.bond.identity,
+                    model: outcome.model,
+                    strength: outcome.strength,
+                    isBonded: isBonded
+                )
+            )
+        )
+        if isBonded { bondWasProven(on: link) }
+        pursueSecurity(of: link)
+        encryptionSettled(on: link)
+    }
+
+    /// Ends a link whose pairing has succeeded and may not be kept.
+    private func reject(_ error: SecurityError, on link: Link) {
+        emit(.pairingFailed(link.identifier, peer: link.identity, error))
+        pairingAttempts.failed(link.identity, at: loop.now)
+        failSecurityWaiters(of: link, .security(error))
+        giveUp(link, .controller(.authenticationFailure), telling: .authenticationFailure)
+    }
+
+    private func pairingFailed(_ failure: PairingFailure, on link: Link) {
+        link.protection.expectedKey = nil
+        takeBackQuestion(on: link)
+        guard !link.protection.isCentralAsked else {
+            // The central has not followed a Security Request: nothing has begun.
+            link.protection.isCentralAsked = false
+            failSecurityWaiters(of: link, .security(failure == .timedOut ? .timedOut : .pairing(failure)))
+            return encryptionSettled(on: link)
+        }
+        let error = link.protection.refusal ?? .pairing(failure)
+        link.protection.refusal = nil
+        switch failure {
+        case .ended(.repeatedAttempts), .endedByPeer(.repeatedAttempts): break
+        default: pairingAttempts.failed(link.identity, at: loop.now)
+        }
+        logger.info("pairing with \(link.peer) failed: \(error)")
+        emit(.pairingFailed(link.identifier, peer: link.identity, error))
+        failSecurityWaiters(of: link, .security(error))
+        encryptionSettled(on: link)
+    }
+}

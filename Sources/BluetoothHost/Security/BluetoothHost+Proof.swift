@@ -1,0 +1,135 @@
+import ATT
+import BluetoothTypes
+import ByteCoding
+import GATT
+import L2CAP
+import SMP
+
+// What is done with a bonded peer only once it has proven by encryption that it is the one (BLESA), and how a client goes on
+// that is answered that its link is not secure enough.
+extension BluetoothHost {
+    /// A link has come to be: one to a bonded peer is encrypted at once, where the policy says so.
+    func secureBondedLink(_ link: Link) {
+        let policy = link.protection.policy
+        guard link.protection.awaitsProof, link.role == .central || policy.requestsEncryption else { return }
+        prove(link)
+    }
+
+    private func prove(_ link: Link) {
+        require(.encryption, of: link, for: .demand) { [logger] result in
+            if case .failure(let error) = result { logger.debug("a bonded link is not encrypted: \(error)") }
+        }
+    }
+
+    /// Does something at once, or when the peer has proven who it is.
+    ///
+    /// - Returns: names the wait, where there is one.
+    @discardableResult
+    func whenProven(_ link: Link, _ action: @escaping (Result<Void, HostError>) -> Void) -> UInt64? {
+        guard link.protection.awaitsProof else {
+            action(.success(()))
+            return nil
+        }
+        let waiter = makeIdentifier()
+        require(.encryption, of: link, as: waiter, for: .demand) { result in action(result.map { _ in () }) }
+        return waiter
+    }
+
+    /// Waits until the peer of a link has proven who it is, where it is bonded.
+    func waitForProof(on identifier: LinkIdentifier) async throws(HostError) {
+        let link = try link(identifier)
+        guard link.protection.awaitsProof else { return }
+        try await withCheckedContinuation { (continuation: CheckedContinuation<Result<Void, HostError>, Never>) in
+            whenProven(link) { continuation.resume(returning: $0) }
+            sendPending()
+        }.get()
+    }
+
+    /// A link for a new channel: where its peer has yet to prove who it is, that is begun, and the channel waits for it.
+    func provableLink(_ identifier: LinkIdentifier) throws(HostError) -> Link {
+        let link = try link(identifier)
+        if link.protection.awaitsProof {
+            if let loss = link.protection.loss { throw .security(loss) }
+            if link.protection.waiters.isEmpty { prove(link) }
+        }
+        return link
+    }
+
+    /// Whether a value that a server sends by itself may be handed up: not before a bonded peer has proven who it is.
+    func acceptsValues(on link: Link) -> Bool {
+        guard link.protection.awaitsProof else { return true }
+        metrics.unprovenValues.increment()
+        return false
+    }
+
+    /// What went on about a link's encryption has come to its end: what has waited for it goes on, or ends.
+    func encryptionSettled(on link: Link) {
+        guard linksByIdentifier[link.identifier] != nil, !link.protection.isBusy else { return }
+        pumpClient(of: link)
+        if link.protection.awaitsProof { giveUpChannels(of: link, .security(link.protection.loss ?? .timedOut)) }
+        pumpChannels(of: link)
+    }
+
+    /// Ends the requests for channels that were not sent yet.
+    private func giveUpChannels(of link: Link, _ error: HostError) {
+        for (channel, use) in link.channelUses {
+            guard case .opening(let completion) = use.phase else { continue }
+            link.channelUses[channel] = nil
+            link.channels.disconnect(channel)
+            _ = completion(.failure(error))
+        }
+    }
+
+    // MARK: Clients
+
+    /// What a server's refusal asks of a link; nil where the link is that already, or the refusal is about something else.
+    private func requirement(of error: ATT.ErrorCode, on link: Link) -> RequiredSecurity? {
+        let required: RequiredSecurity
+        switch (error, link.protection.strength) {
+        case (.insufficientAuthentication, nil), (.insufficientEncryption, nil): required = .encryption
+        case (.insufficientAuthentication, _): required = RequiredSecurity(isAuthenticated: true)
+        case (.encryptionKeySizeTooShort, _): required = RequiredSecurity(keySize: 16)
+        default: return nil
+        }
+        if let strength = link.protection.strength, required.isMet(by: strength) { return nil }
+        return required
+    }
+
+    /// Begins to make a link as secure as a server has asked for; its client then sends the request again.
+    ///
+    /// - Returns: whether that can be tried.
+    func elevateSecurity(of identifier: LinkIdentifier, after error: ATT.ErrorCode) -> Bool {
+        guard let link = linksByIdentifier[identifier], link.protection.policy.securesOnDemand,
+            let required = requirement(of: error, on: link)
+        else { return false }
+        // The client is told after it knows that it waits.
+        loop.execute { [weak self] in
+            self?.assumeIsolated { host in
+                guard let link = host.linksByIdentifier[identifier] else { return }
+                host.require(required, of: link, for: .demand) { [weak host] result in
+                    host?.assumeIsolated { $0.securityElevated(result, error, on: identifier) }
+                }
+                host.sendPending()
+            }
+        }
+        return true
+    }
+
+    private func securityElevated(
+        _ result: Result<KeyStrength, HostError>,
+        _ error: ATT.ErrorCode,
+        on identifier: LinkIdentifier
+    ) {
+        guard let link = linksByIdentifier[identifier], link.bearer.awaitedRequest == nil else { return }
+        if case .failure(let failure) = result { link.elevationFailure = failure }
+        var buffer = pool.take()
+        let opcode = link.client.securityElevated(
+            result.map { _ in () }.mapError { _ in error },
+            handle: .invalid,
+            mtu: link.bearer.mtu,
+            into: &buffer
+        )
+        link.elevationFailure = nil
+        sendRequest(opcode, buffer, on: link)
+    }
+}

@@ -1,0 +1,113 @@
+import BluetoothTypes
+import Cryptography
+import DequeModule
+import HCI
+import SMP
+
+/// How a link is protected, and what is under way to protect it.
+struct Protection {
+    enum Encryption: Equatable {
+        case off
+        /// The controllers have begun to use this key, in place of one of the given strength where the link is encrypted.
+        case starting(LongTermKey, over: KeyStrength?)
+        case on(KeyStrength)
+    }
+
+    /// On whose behalf devices pair.
+    enum Initiative {
+        /// The app has asked for it.
+        case app
+        /// Something that the app does needs it.
+        case demand
+        case peer
+    }
+
+    /// A question that waits for its answer.
+    struct Question {
+        let number: UInt64
+        let purpose: Purpose
+        let takeBack: @Sendable () -> Void
+
+        enum Purpose {
+            /// It is the pairing's.
+            case pairing
+            /// Whether the bond of a peer is replaced that has said who it is only at the end of pairing.
+            case replacement(PairingOutcome)
+        }
+    }
+
+    var channel: SecurityChannel<SwiftCryptography>
+    var policy: SecurityPolicy
+    var encryption = Encryption.off
+    /// The key of the bond for this role, if there is one.
+    var bondKey: LongTermKey?
+    /// The keys of a pairing without a bond: they last as long as the link.
+    var passingBond: Bond?
+    /// As the peripheral: the key for the encryption that a pairing leads to.
+    var expectedKey: LongTermKey?
+    /// As the peripheral: the central was sent a Security Request.
+    var isCentralAsked = false
+    /// Whether the link is encrypted with the key of the peer's bond.
+    var isBondProven = false
+    /// Why the bond's key is of no use on this link.
+    var loss: SecurityError?
+
+    /// On whose behalf the pairing is that goes on.
+    var initiative = Initiative.peer
+    /// Why this host itself has refused it.
+    var refusal: SecurityError?
+    var question: Question?
+    var waiters = Deque<SecurityWaiter>()
+
+    /// What the link's key is worth; nil where the link is not encrypted.
+    var strength: KeyStrength? {
+        switch encryption {
+        case .off: nil
+        case .starting(_, let strength): strength
+        case .on(let strength): strength
+        }
+    }
+
+    var isStarting: Bool {
+        if case .starting = encryption { true } else { false }
+    }
+
+    /// Whether something is under way that changes how the link is protected.
+    var isBusy: Bool { isStarting || channel.isPairing || isCentralAsked || isAskedAboutReplacement }
+
+    private var isAskedAboutReplacement: Bool {
+        if case .replacement = question?.purpose { true } else { false }
+    }
+
+    /// Whether the peer is bonded and has not proven yet that it is the one (BLESA).
+    var awaitsProof: Bool {
+        policy.encryptsBondedLinks && bondKey != nil && strength == nil
+    }
+}
+
+/// A call that waits for a link to be secure.
+final class SecurityWaiter {
+    let identifier: UInt64
+    let required: RequiredSecurity
+    let initiative: Protection.Initiative
+    /// Whether the devices are to pair though they are bonded.
+    var pairsAgain: Bool
+    /// Whether they have paired since.
+    var hasPaired = false
+    var timer: TimerQueue.Token?
+    let completion: (Result<KeyStrength, HostError>) -> Void
+
+    init(
+        identifier: UInt64,
+        required: RequiredSecurity,
+        initiative: Protection.Initiative,
+        pairsAgain: Bool,
+        completion: @escaping (Result<KeyStrength, HostError>) -> Void
+    ) {
+        self.identifier = identifier
+        self.required = required
+        self.initiative = initiative
+        self.pairsAgain = pairsAgain
+        self.completion = completion
+    }
+}
