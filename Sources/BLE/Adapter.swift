@@ -52,11 +52,14 @@ public final class Adapter: Sendable {
     /// Advertises and serves centrals.
     public let peripheral: Peripheral
     package let host: BluetoothHost
+    /// What outlives the process; in memory where nothing does.
+    package let store: KeyStore
     private let bonds: KeptBonds?
 
     init(host: BluetoothHost, bonds: KeptBonds?) {
         self.host = host
         self.bonds = bonds
+        store = bonds?.store ?? .inMemory()
         central = Central(host: host)
         peripheral = Peripheral(host: host)
     }
@@ -143,9 +146,6 @@ public final class Adapter: Sendable {
         }
         return Events(mailbox: mailbox) { host.spawn { $0.removeObserver(observer) } }
     }
-
-    /// What outlives the process; in memory where nothing does.
-    package var store: KeyStore { bonds?.store ?? .inMemory() }
 
     /// Ends all links, scans and advertisements, keeps what is to be kept and lets the controller go.
     public func close() async {

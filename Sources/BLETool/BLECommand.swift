@@ -19,7 +19,8 @@ struct BLECommand: AsyncParsableCommand {
                 subcommands: [Scan.self, Explore.self, Read.self, Write.self, Subscribe.self]
             ),
             CommandGroup(name: "Peripheral", subcommands: [Serve.self]),
-            CommandGroup(name: "Both", subcommands: [Channel.self, Bonds.self]),
+            CommandGroup(name: "Both", subcommands: [Channel.self]),
+            CommandGroup(name: "Security", subcommands: [Bonds.self]),
             CommandGroup(name: "Without hardware", subcommands: [Demo.self, Controller.self]),
         ]
     )

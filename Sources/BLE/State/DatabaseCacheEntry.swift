@@ -49,7 +49,7 @@ private struct Service: Codable {
 
     var discovered: DiscoveredService {
         DiscoveredService(
-            earlier: uuid.uuid,
+            uuid: uuid.uuid,
             isPrimary: isPrimary,
             handle: AttributeHandle(handle),
             endHandle: AttributeHandle(endHandle),
@@ -74,7 +74,7 @@ private struct Include: Codable {
 
     var discovered: IncludedService {
         IncludedService(
-            earlier: uuid.uuid,
+            uuid: uuid.uuid,
             declarationHandle: AttributeHandle(declarationHandle),
             handle: AttributeHandle(handle),
             endHandle: AttributeHandle(endHandle)
@@ -101,7 +101,7 @@ private struct Characteristic: Codable {
 
     var discovered: DiscoveredCharacteristic {
         DiscoveredCharacteristic(
-            earlier: uuid.uuid,
+            uuid: uuid.uuid,
             handle: AttributeHandle(handle),
             valueHandle: AttributeHandle(valueHandle),
             endHandle: AttributeHandle(endHandle),
@@ -121,7 +121,7 @@ private struct Descriptor: Codable {
     }
 
     var discovered: DiscoveredDescriptor {
-        DiscoveredDescriptor(earlier: uuid.uuid, handle: AttributeHandle(handle))
+        DiscoveredDescriptor(uuid: uuid.uuid, handle: AttributeHandle(handle))
     }
 }
 

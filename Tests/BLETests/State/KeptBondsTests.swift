@@ -270,21 +270,21 @@ extension KeptSecurity {
             hash: 0x0102,
             services: [
                 DiscoveredService(
-                    earlier: "180F",
+                    uuid: "180F",
                     isPrimary: true,
                     handle: 1,
                     endHandle: 5,
                     includedServices: [
-                        IncludedService(earlier: "180A", declarationHandle: 2, handle: 6, endHandle: 9)
+                        IncludedService(uuid: "180A", declarationHandle: 2, handle: 6, endHandle: 9)
                     ],
                     characteristics: [
                         DiscoveredCharacteristic(
-                            earlier: "12345678-1234-5678-1234-56789ABCDEF0",
+                            uuid: "12345678-1234-5678-1234-56789ABCDEF0",
                             handle: 3,
                             valueHandle: 4,
                             endHandle: 5,
                             properties: [.read, .notify],
-                            descriptors: [DiscoveredDescriptor(earlier: "2902", handle: 5)]
+                            descriptors: [DiscoveredDescriptor(uuid: "2902", handle: 5)]
                         )
                     ]
                 )
