@@ -5,27 +5,27 @@ import BluetoothTypes
 
 extension DiscoverServices {
     public mutating func recall(from services: [DiscoveredService]) -> [DiscoveredService]? {
-        services.filter { $0.isPrimary == isPrimary }.map(\.declaration)
+        services.filter { $0.isPrimary == isPrimary }.map { $0.declaration }
     }
 }
 
 extension DiscoverServicesByUUID {
     public mutating func recall(from services: [DiscoveredService]) -> [DiscoveredService]? {
-        services.filter { $0.isPrimary && $0.uuid == uuid }.map(\.declaration)
+        services.filter { $0.isPrimary && $0.uuid == uuid }.map { $0.declaration }
     }
 }
 
 extension FindIncludedServices {
     public mutating func recall(from services: [DiscoveredService]) -> [IncludedService]? {
         guard range.isValid else { return nil }
-        return services.flatMap(\.includedServices).filter { range.contains($0.declarationHandle) }
+        return services.flatMap { $0.includedServices }.filter { range.contains($0.declarationHandle) }
     }
 }
 
 extension DiscoverCharacteristics {
     public mutating func recall(from services: [DiscoveredService]) -> [DiscoveredCharacteristic]? {
         guard range.isValid else { return nil }
-        let declared = services.flatMap(\.characteristics).filter {
+        let declared = services.flatMap { $0.characteristics }.filter {
             range.contains($0.handle) && $0.valueHandle <= range.end
         }
         var characteristics: [DiscoveredCharacteristic] = []
@@ -50,7 +50,7 @@ extension DiscoverDescriptors {
     /// Only the descriptors of one characteristic are known; what else a range may hold is asked for.
     public mutating func recall(from services: [DiscoveredService]) -> [DiscoveredDescriptor]? {
         guard range.isValid else { return nil }
-        let characteristic = services.lazy.flatMap(\.characteristics).first {
+        let characteristic = services.lazy.flatMap { $0.characteristics }.first {
             $0.descriptorRange.map { $0.start <= range.start && range.end <= $0.end } ?? false
         }
         return characteristic?.descriptors.filter { range.contains($0.handle) }
