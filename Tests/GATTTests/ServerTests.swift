@@ -45,6 +45,12 @@ final class ServerFixture {
         return (action, [UInt8](copying: buffer.bytes))
     }
 
+    func authorize(_ identifier: UInt64, _ isAuthorized: Bool) -> (ServerAction, [UInt8]) {
+        var buffer = PacketBuffer()
+        let action = session.complete(identifier, isAuthorized: isAuthorized, into: &buffer)
+        return (action, [UInt8](copying: buffer.bytes))
+    }
+
     func complete(_ identifier: UInt64, _ result: Result<[UInt8], ATT.ErrorCode>) -> (ServerAction, [UInt8]) {
         var buffer = PacketBuffer()
         let action = session.complete(identifier, with: result, into: &buffer)

@@ -1,0 +1,99 @@
+import ATT
+import BluetoothTypes
+import ByteCoding
+import GATT
+import Testing
+
+/// A client and a server on one bearer, whose requests are written down.
+final class Conversation {
+    let server: Server
+    private(set) var session: ServerSession
+    private(set) var client = Client()
+    /// What the client has asked since the connection was made.
+    private(set) var requests: [[UInt8]] = []
+    /// What is kept of the server by the client.
+    var cache: DatabaseCache?
+    var mtu = 64
+    /// Called with each request before the server has it.
+    var onRequest: (([UInt8]) -> Void)?
+
+    init(_ services: [ServiceDefinition], hasHash: Bool = true) throws {
+        server = hasHash ? Server(cmac: Conversation.digest) : Server()
+        _ = try server.publish(services)
+        session = ServerSession(server: server)
+        begin()
+    }
+
+    /// Stands for AES-CMAC: another value for another message, which is all that is asked of it here.
+    static func digest(key: [UInt8], message: [UInt8]) -> [UInt8] {
+        var state: UInt64 = 0xCBF2_9CE4_8422_2325
+        var digest: [UInt8] = []
+        for round in UInt8(0)..<16 {
+            for octet in message + [round] {
+                state ^= UInt64(octet)
+                state = state &* 0x100_0000_01B3
+            }
+            digest.append(UInt8(truncatingIfNeeded: state >> 32))
+        }
+        return digest
+    }
+
+    /// The client goes and comes again, and what it keeps of the server with it; the server has kept nothing.
+    func reconnect() {
+        client.close()
+        client = Client()
+        session = ServerSession(server: server)
+        requests = []
+        begin()
+    }
+
+    private func begin() {
+        session.mtu = mtu
+        client.onCacheChange = { [unowned self] in cache = $0 }
+    }
+
+    /// Lets both talk until the client has nothing more to ask.
+    func run() {
+        var buffer = PacketBuffer()
+        var opcode = client.nextRequest(mtu: mtu, into: &buffer)
+        while opcode != nil {
+            let request = [UInt8](copying: buffer.bytes)
+            requests.append(request)
+            onRequest?(request)
+            var response = PacketBuffer()
+            guard session.receive(request.rawSpan, into: &response) == .respond else {
+                Issue.record("no response to \(request.hexadecimal)")
+                return
+            }
+            buffer = PacketBuffer()
+            opcode = client.receive(response.bytes, mtu: mtu, into: &buffer)
+        }
+    }
+
+    /// Performs a procedure and everything else that the client has to do.
+    func perform<P: ClientProcedure>(_ procedure: P) -> Result<P.Output, ClientError>? {
+        var outcome: Result<P.Output, ClientError>?
+        client.perform(procedure) { outcome = $0 }
+        run()
+        return outcome
+    }
+
+    /// Trusts the server with what is kept of it.
+    func trust() {
+        client.trust(cache)
+        run()
+    }
+
+    /// The server indicates Service Changed, and the client confirms.
+    func indicateServiceChanged(_ range: HandleRange = .all) throws {
+        let handle = try #require(server.serviceChanged)
+        var buffer = PacketBuffer()
+        let value = [range.start.rawValue, range.end.rawValue].flatMap {
+            [UInt8(truncatingIfNeeded: $0), UInt8(truncatingIfNeeded: $0 >> 8)]
+        }
+        session.indicate(value.rawSpan, of: handle, into: &buffer)
+        session.serviceChangedConfirmed()
+        client.indicationReceived(from: handle)
+        run()
+    }
+}
