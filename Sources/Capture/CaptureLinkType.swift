@@ -25,9 +25,9 @@ public struct CaptureLinkType: RawRepresentable, Hashable, Sendable {
     ///
     /// - Parameter direction: which way it went, where the record's header says so.
     func parse(_ packet: RawSpan, direction: CaptureDirection?) -> LinkContent {
+        var reader = ByteReader(packet)
+        var direction = direction
         do throws(PacketDecodingError) {
-            var reader = ByteReader(packet)
-            var direction = direction
             switch self {
             case .hciH4: break
             case .hciH4WithDirection:
@@ -39,13 +39,15 @@ public struct CaptureLinkType: RawRepresentable, Hashable, Sendable {
                 return LinkContent(meaning: opcode.meaning, headerLength: reader.position, adapterIndex: adapter)
             default: return LinkContent(meaning: .note(.otherNetwork(self)), headerLength: 0)
             }
-            let kind = try CapturedPacketKind(indicator: reader.readUInt8())
-            return LinkContent(
-                meaning: .packet(kind, direction ?? kind.onlyDirection),
-                headerLength: reader.position
-            )
         } catch {
             return LinkContent(meaning: .malformed(error, direction), headerLength: 0)
+        }
+        let headerLength = reader.position
+        do throws(PacketDecodingError) {
+            let kind = try CapturedPacketKind(indicator: reader.readUInt8())
+            return LinkContent(meaning: .packet(kind, direction ?? kind.onlyDirection), headerLength: headerLength + 1)
+        } catch {
+            return LinkContent(meaning: .malformed(error, direction), headerLength: headerLength)
         }
     }
 }

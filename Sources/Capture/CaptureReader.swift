@@ -90,6 +90,9 @@ public struct CaptureReader: Sendable {
         }
     }
 
+    /// How many octets are kept.
+    package var keptLength: Int { storage.count }
+
     private var available: Int { storage.count - start }
 
     private mutating func consume(_ count: Int) {

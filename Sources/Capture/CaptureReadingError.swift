@@ -30,6 +30,11 @@ public struct CaptureDamage: Error, Sendable, Equatable {
     /// What is wrong there; ``PacketDecodingError/truncated(needed:available:)`` where the file ends within it, as that
     /// of a recorder does that was killed.
     public var reason: PacketDecodingError
+
+    public init(offset: UInt64, reason: PacketDecodingError) {
+        self.offset = offset
+        self.reason = reason
+    }
 }
 
 extension CaptureDamage: CustomStringConvertible {

@@ -16,11 +16,8 @@ public struct CaptureRecord: ~Escapable {
     /// The section of a pcapng file, from zero: where files were strung together, each is one, with interfaces of its
     /// own. Zero in other formats.
     public let section: UInt64
-    /// How many octets the packet had before the recorder cut it, counted as those that are there are: in the file's
-    /// encapsulation.
-    public let originalLength: UInt32
-    /// Whether the recorder cut the packet.
-    public let isCut: Bool
+    /// How many octets the recorder has cut off the packet's end; zero where it is whole.
+    public let cutLength: UInt32
     /// How many packets the recorder has lost since it began, as far as it tells.
     public let cumulativeDrops: UInt64
 
@@ -37,8 +34,7 @@ public struct CaptureRecord: ~Escapable {
         time = layout.time
         adapterIndex = layout.adapterIndex
         section = layout.section
-        originalLength = layout.originalLength
-        isCut = layout.isCut
+        cutLength = layout.cutLength
         cumulativeDrops = layout.cumulativeDrops
     }
 }
@@ -59,7 +55,6 @@ struct RecordLayout {
     var time: CaptureTime?
     var adapterIndex: UInt16 = 0
     var section: UInt64 = 0
-    var originalLength: UInt32
-    var isCut = false
+    var cutLength: UInt32 = 0
     var cumulativeDrops: UInt64 = 0
 }

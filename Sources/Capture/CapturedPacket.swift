@@ -7,7 +7,8 @@ public enum CapturedContent: ~Escapable {
     /// What the recorder says of the system or of itself, not of the air: an adapter that comes or goes, a log line, the
     /// control channel.
     case note(CaptureNote, bytes: RawSpan)
-    /// A record whose place in the file is sound, but which holds no HCI packet; `bytes` are all of it.
+    /// A record whose place in the file is sound, but which holds no HCI packet; `bytes` are all of it, from where the
+    /// H4 indicator should be.
     case malformed(PacketDecodingError, CaptureDirection?, bytes: RawSpan)
 }
 

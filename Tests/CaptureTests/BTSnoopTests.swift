@@ -16,21 +16,21 @@ private let offsetOfSecond = 44
 private let firstTime: Int64 = 0x00E2_E6DE_4DA2_2000 - 0x00DC_DDB3_0F2F_8000
 
 /// One record, without the borrowed bytes.
-private struct Reading: Equatable {
+private struct Record: Equatable {
     var packet: [UInt8]
     var flags: UInt32
     var drops: UInt32 = 0
     var time: Int64
 }
 
-private func read(_ bytes: [UInt8]) throws(PacketDecodingError) -> [Reading] {
+private func read(_ bytes: [UInt8]) throws(PacketDecodingError) -> [Record] {
     var reader = ByteReader(bytes.rawSpan)
     _ = try BTSnoopHeader(decoding: reader.readBytes(count: BTSnoopHeader.length))
-    var readings: [Reading] = []
+    var records: [Record] = []
     while !reader.isAtEnd {
         let record = try BTSnoopRecord(decoding: &reader)
-        readings.append(
-            Reading(
+        records.append(
+            Record(
                 packet: [UInt8](copying: record.packet),
                 flags: record.flags,
                 drops: record.cumulativeDrops,
@@ -38,7 +38,7 @@ private func read(_ bytes: [UInt8]) throws(PacketDecodingError) -> [Reading] {
             )
         )
     }
-    return readings
+    return records
 }
 
 @Suite("A btsnoop file")
@@ -47,8 +47,8 @@ struct BTSnoopTests {
     func isRead() throws {
         #expect(
             try read(file) == [
-                Reading(packet: [0x01, 0x03, 0x0C, 0x00], flags: 2, time: firstTime),
-                Reading(packet: [0x04, 0x0E, 0x04, 0x01, 0x03, 0x0C, 0x00], flags: 3, drops: 5, time: firstTime + 1),
+                Record(packet: [0x01, 0x03, 0x0C, 0x00], flags: 2, time: firstTime),
+                Record(packet: [0x04, 0x0E, 0x04, 0x01, 0x03, 0x0C, 0x00], flags: 3, drops: 5, time: firstTime + 1),
             ]
         )
     }
@@ -92,9 +92,9 @@ struct BTSnoopTests {
         for bit in 0..<(file.count * 8) {
             var bytes = file
             bytes[bit / 8] ^= 0x80 >> (bit % 8)
-            let readings = try? read(bytes)
+            let records = try? read(bytes)
             // No single bit leaves everything as it was.
-            #expect(bit / 8 >= 12 && bit / 8 < 16 || readings != (try? read(file)) || isLength(of: bit / 8))
+            #expect(bit / 8 >= 12 && bit / 8 < 16 || records != (try? read(file)) || isLength(of: bit / 8))
         }
     }
 

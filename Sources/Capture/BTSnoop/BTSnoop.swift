@@ -96,11 +96,18 @@ public struct BTSnoopRecord: ~Escapable {
     }
 
     public func encode(into buffer: inout PacketBuffer) {
+        encode(indicator: nil, into: &buffer)
+    }
+
+    /// - Parameter indicator: an octet to write before the packet, which the original length counts already.
+    func encode(indicator: UInt8?, into buffer: inout PacketBuffer) {
+        let length = packet.byteCount + (indicator == nil ? 0 : 1)
         buffer.append(originalLength.byteSwapped)
-        buffer.append(UInt32(truncatingIfNeeded: packet.byteCount).byteSwapped)
+        buffer.append(UInt32(truncatingIfNeeded: length).byteSwapped)
         buffer.append(flags.byteSwapped)
         buffer.append(cumulativeDrops.byteSwapped)
         buffer.append(UInt64(bitPattern: microsecondsSince1970 &+ BTSnoopRecord.epoch).byteSwapped)
+        if let indicator { buffer.append(indicator) }
         buffer.append(packet)
     }
 }

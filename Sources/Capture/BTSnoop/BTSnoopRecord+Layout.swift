@@ -35,8 +35,7 @@ extension BTSnoopRecord {
             payload: (headerLength + content.headerLength)..<reader.position,
             time: CaptureTime(microsecondsSince1970: record.microsecondsSince1970),
             adapterIndex: content.adapterIndex ?? 0,
-            originalLength: record.originalLength,
-            isCut: record.packet.byteCount < record.originalLength,
+            cutLength: record.originalLength - UInt32(record.packet.byteCount),
             cumulativeDrops: UInt64(record.cumulativeDrops)
         )
     }

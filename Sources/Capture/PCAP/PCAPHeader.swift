@@ -77,8 +77,7 @@ enum PCAPRecord {
                 nanoseconds: header.resolution == .microseconds ? fraction * 1000 : fraction
             ),
             adapterIndex: content.adapterIndex ?? 0,
-            originalLength: originalLength,
-            isCut: includedLength < originalLength
+            cutLength: originalLength > includedLength ? originalLength - includedLength : 0
         )
     }
 }

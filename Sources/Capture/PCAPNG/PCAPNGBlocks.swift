@@ -3,7 +3,7 @@ import ByteCoding
 /// Goes through the blocks of a pcapng file, and knows what those before say of those that come.
 struct PCAPNGBlocks: Sendable {
     /// The blocks that are read; all others are passed over.
-    private enum BlockType {
+    enum BlockType {
         static let sectionHeader: UInt32 = 0x0A0D_0D0A
         static let interfaceDescription: UInt32 = 1
         /// Older than the enhanced one, and no more written.
@@ -13,7 +13,7 @@ struct PCAPNGBlocks: Sendable {
     }
 
     /// Options of a packet's block.
-    private enum PacketOption {
+    enum PacketOption {
         static let flags: UInt16 = 2
         static let dropCount: UInt16 = 4
     }
@@ -21,8 +21,9 @@ struct PCAPNGBlocks: Sendable {
     /// The longest block that is read as a whole: the longest packet, and more options than any has.
     private static let maximumBlockLength: UInt32 = 1 << 20
     /// The most interfaces of one section; more would be a file that is made to fill memory.
-    private static let maximumInterfaceCount = 4096
+    static let maximumInterfaceCount = 4096
     private static let smallestBlockLength: UInt32 = 12
+    static let byteOrderMagic: UInt32 = 0x1A2B_3C4D
 
     /// A block that is passed over, and of which the length at its end has still to come.
     private struct PassedBlock {
@@ -46,8 +47,8 @@ struct PCAPNGBlocks: Sendable {
     /// - Parameter magic: the byte-order magic, read with the least significant octet first.
     private static func byteOrder(_ magic: UInt32) -> ByteOrder? {
         switch magic {
-        case 0x1A2B_3C4D: .littleEndian
-        case 0x4D3C_2B1A: .bigEndian
+        case byteOrderMagic: .littleEndian
+        case byteOrderMagic.byteSwapped: .bigEndian
         default: nil
         }
     }
@@ -196,8 +197,7 @@ struct PCAPNGBlocks: Sendable {
             time: time,
             adapterIndex: content.adapterIndex ?? UInt16(index),
             section: sectionCount - 1,
-            originalLength: originalLength,
-            isCut: packetLength < originalLength,
+            cutLength: originalLength > packetLength ? originalLength - packetLength : 0,
             cumulativeDrops: cumulativeDrops
         )
     }

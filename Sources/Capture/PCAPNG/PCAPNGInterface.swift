@@ -2,7 +2,7 @@ import ByteCoding
 
 /// What an Interface Description Block says of the packets of an interface.
 struct PCAPNGInterface: Sendable {
-    private enum Option {
+    enum Option {
         static let timeResolution: UInt16 = 9
         static let timeOffset: UInt16 = 14
     }
@@ -31,30 +31,31 @@ struct PCAPNGInterface: Sendable {
 
     /// The time of a packet that was stamped with `units`.
     func time(_ units: UInt64) -> CaptureTime {
-        let exponent = UInt64(timeResolution & 0x7F)
+        let exponent = Int(timeResolution & 0x7F)
         let seconds: UInt64
         let nanoseconds: UInt64
         if timeResolution & 0x80 != 0 {
             seconds = units >> exponent
-            let fraction = UInt128(units - seconds << exponent)
-            nanoseconds = UInt64(truncatingIfNeeded: fraction * 1_000_000_000 >> UInt128(exponent))
-        } else if let unitsPerSecond = PCAPNGInterface.powerOfTen(exponent) {
-            seconds = units / unitsPerSecond
-            let fraction = UInt128(units % unitsPerSecond)
-            nanoseconds = UInt64(truncatingIfNeeded: fraction * 1_000_000_000 / UInt128(unitsPerSecond))
+            let fraction = UInt128(units - (seconds << exponent))
+            nanoseconds = UInt64(truncatingIfNeeded: (fraction * 1_000_000_000) >> exponent)
         } else {
-            // Finer than ten to the minus nineteen: the whole is less than two seconds.
-            seconds = 0
-            nanoseconds = PCAPNGInterface.powerOfTen(exponent - 9).map { units / $0 } ?? 0
+            // From ten to the minus twenty on, all units there are make less than a second.
+            let unitsPerSecond = PCAPNGInterface.powerOfTen(exponent)
+            seconds = unitsPerSecond.map { units / $0 } ?? 0
+            let fraction = unitsPerSecond.map { units % $0 } ?? units
+            nanoseconds =
+                exponent <= 9
+                ? fraction * (PCAPNGInterface.powerOfTen(9 - exponent) ?? 0)
+                : PCAPNGInterface.powerOfTen(exponent - 9).map { fraction / $0 } ?? 0
         }
         let (sum, isOver) = Int64(clamping: seconds).addingReportingOverflow(timeOffset)
         return CaptureTime(seconds: isOver ? .max : sum, nanoseconds: UInt32(clamping: nanoseconds))
     }
 
     /// Ten to the power of `exponent`; nil where that is more than 64 bits hold.
-    private static func powerOfTen(_ exponent: UInt64) -> UInt64? {
+    private static func powerOfTen(_ exponent: Int) -> UInt64? {
         guard exponent <= 19 else { return nil }
-        return (0..<exponent).reduce(1) { power, _ in power * 10 }
+        return (0..<exponent).reduce(UInt64(1)) { power, _ in power * 10 }
     }
 }
 

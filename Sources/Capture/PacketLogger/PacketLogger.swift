@@ -87,8 +87,7 @@ enum PacketLoggerRecord {
             length: reader.position,
             meaning: type.packet.map { .packet($0.kind, $0.direction) } ?? .note(.packetLogger(type)),
             payload: headerLength..<reader.position,
-            time: CaptureTime(seconds: Int64(seconds), nanoseconds: microseconds * 1000),
-            originalLength: length - countedHeaderLength
+            time: CaptureTime(seconds: Int64(seconds), nanoseconds: microseconds * 1000)
         )
     }
 }

@@ -1,0 +1,41 @@
+import ByteCoding
+import Capture
+import Foundation
+import Testing
+
+/// Captures of real devices, which may lie beside the repository, and those that were recorded here.
+private enum CaptureFiles {
+    private static let repository = URL(fileURLWithPath: #filePath).resolvingSymlinksInPath()
+        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+
+    static let shared = files(in: repository.deletingLastPathComponent().appendingPathComponent("shared/captures"))
+    static let own = files(in: repository.appendingPathComponent("Fixtures"))
+
+    private static func files(in folder: URL) -> [URL] {
+        ((try? FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)) ?? [])
+            .filter { ["btsnoop", "log"].contains($0.pathExtension) }
+            .sorted { $0.path < $1.path }
+    }
+}
+
+@Suite("Captures of real devices")
+struct PublicCaptureTests {
+    @Test("are read to their end, and in pieces alike", arguments: CaptureFiles.shared + CaptureFiles.own)
+    func areRead(file: URL) throws {
+        let bytes = [UInt8](try Data(contentsOf: file))
+        let outcome = capture(bytes)
+        #expect(outcome.error == nil)
+        #expect(outcome.readings.count > 100)
+        #expect(outcome.readings.allSatisfy { !$0.content.contains("invalid") && !$0.content.contains("truncated") })
+        #expect(capture(bytes, pieces: 1009).readings == outcome.readings)
+    }
+
+    @Test("that were recorded here are written to the same octets, also by way of pcapng", arguments: CaptureFiles.own)
+    func areWritten(file: URL) throws {
+        let bytes = [UInt8](try Data(contentsOf: file))
+        let again = try rewrite(bytes, as: .btsnoop)
+        #expect(again.bytes == bytes && again.refused == 0)
+        let there = try rewrite(bytes, as: .pcapng)
+        #expect(try rewrite(there.bytes, as: .btsnoop).bytes == bytes && there.refused == 0)
+    }
+}
