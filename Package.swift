@@ -42,6 +42,13 @@ let package = Package(
         .target(name: "SMP", dependencies: ["ByteCoding", "BluetoothTypes"], swiftSettings: codec),
         .target(name: "Capture", dependencies: ["ByteCoding", "BluetoothTypes"], swiftSettings: codec),
 
+        // What captured packets say.
+        .target(
+            name: "Dissection",
+            dependencies: ["ByteCoding", "BluetoothTypes", "HCI", "L2CAP", "ATT", "Capture"],
+            swiftSettings: codec
+        ),
+
         // The Security Manager's ciphers.
         .target(
             name: "Cryptography",
@@ -121,8 +128,8 @@ let package = Package(
         .executableTarget(
             name: "BLETool",
             dependencies: [
-                "BLE", "BluetoothHost", "CoreBluetooth", "Examples", "KeyStore", "BluetoothTypes", "ATT", "GATT", "HCI",
-                "HCITransport", "SMP",
+                "BLE", "BluetoothHost", "CoreBluetooth", "Examples", "KeyStore", "BluetoothTypes", "ByteCoding", "ATT",
+                "GATT", "HCI", "HCITransport", "SMP", "Capture", "Dissection",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -159,6 +166,11 @@ let package = Package(
             swiftSettings: engine
         ),
         .testTarget(name: "CaptureTests", dependencies: ["Capture", "ByteCoding"], swiftSettings: engine),
+        .testTarget(
+            name: "DissectionTests",
+            dependencies: ["Dissection", "Capture", "HCI", "ATT", "ByteCoding", "BluetoothTypes"],
+            swiftSettings: engine
+        ),
         .testTarget(
             name: "HCITransportTests",
             dependencies: ["HCITransport", "Capture", "ByteCoding", "BluetoothTypes"],

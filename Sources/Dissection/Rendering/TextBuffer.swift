@@ -1,0 +1,154 @@
+import BluetoothTypes
+
+/// Text in the making: octets of UTF-8, appended without strings in between where that is easy.
+public struct TextBuffer: Sendable {
+    /// What has been written.
+    public private(set) var bytes: [UInt8] = []
+
+    public init(capacity: Int = 0) {
+        bytes.reserveCapacity(capacity)
+    }
+
+    public var count: Int { bytes.count }
+
+    /// Empties the buffer and keeps its memory.
+    public mutating func removeAll() {
+        bytes.removeAll(keepingCapacity: true)
+    }
+
+    mutating func append(_ text: String) {
+        bytes.append(contentsOf: text.utf8)
+    }
+
+    /// Appends text that is UTF-8 already.
+    mutating func append(utf8 text: [UInt8]) {
+        bytes.append(contentsOf: text)
+    }
+
+    public mutating func append(ascii: Unicode.Scalar) {
+        bytes.append(UInt8(truncatingIfNeeded: ascii.value))
+    }
+
+    mutating func append(_ text: StaticString) {
+        text.withUTF8Buffer { unsafe bytes.append(contentsOf: $0) }
+    }
+
+    mutating func append(decimal number: Int64, width: Int = 0, padding: Unicode.Scalar = " ") {
+        if number < 0 { append(ascii: "-") }
+        var digits: (UInt64, UInt64, UInt64) = (0, 0, 0)
+        var rest = number.magnitude
+        var count = 0
+        repeat {
+            let digit = rest % 10
+            // Twenty digits, eight to a number.
+            switch count {
+            case 0..<8: digits.0 |= digit << UInt64(count * 8)
+            case 8..<16: digits.1 |= digit << UInt64((count - 8) * 8)
+            default: digits.2 |= digit << UInt64((count - 16) * 8)
+            }
+            rest /= 10
+            count += 1
+        } while rest > 0
+        for _ in 0..<max(0, width - count) { append(ascii: padding) }
+        for index in (0..<count).reversed() {
+            let digit =
+                switch index {
+                case 0..<8: digits.0 >> UInt64(index * 8)
+                case 8..<16: digits.1 >> UInt64((index - 8) * 8)
+                default: digits.2 >> UInt64((index - 16) * 8)
+                }
+            bytes.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: digit))
+        }
+    }
+
+    mutating func append(hexadecimal number: UInt64, digits: Int) {
+        let needed = max(digits, (64 - number.leadingZeroBitCount + 3) / 4, 1)
+        for index in (0..<needed).reversed() {
+            appendDigit(UInt8(truncatingIfNeeded: number >> UInt64(index * 4)) & 0x0F, isUpper: true)
+        }
+    }
+
+    /// Pairs of lower-case digits.
+    mutating func append(octets: some Sequence<UInt8>) {
+        for octet in octets {
+            appendDigit(octet >> 4, isUpper: false)
+            appendDigit(octet & 0x0F, isUpper: false)
+        }
+    }
+
+    mutating func append(address: UInt64) {
+        for index in (0..<6).reversed() {
+            let octet = UInt8(truncatingIfNeeded: address >> UInt64(index * 8))
+            appendDigit(octet >> 4, isUpper: true)
+            appendDigit(octet & 0x0F, isUpper: true)
+            if index > 0 { append(ascii: ":") }
+        }
+    }
+
+    /// Thousandths with as many digits after the point as are needed: 48750 as `48.75`.
+    mutating func append(thousandths number: Int64) {
+        if number < 0 { append(ascii: "-") }
+        let magnitude = number.magnitude
+        append(decimal: Int64(clamping: magnitude / 1000))
+        var fraction = magnitude % 1000
+        guard fraction > 0 else { return }
+        append(ascii: ".")
+        var place: UInt64 = 100
+        while fraction > 0 {
+            bytes.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: fraction / place))
+            fraction %= place
+            place /= 10
+        }
+    }
+
+    /// Text of a device: what could steer a terminal or hide what follows is replaced.
+    mutating func append(foreign text: String) {
+        for scalar in text.unicodeScalars {
+            bytes.append(contentsOf: String(scalar.isHarmless ? scalar : "\u{FFFD}").utf8)
+        }
+    }
+
+    /// A string of JSON with its quotation marks.
+    mutating func append(json text: String) {
+        append(ascii: "\"")
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "\"": append("\\\"" as StaticString)
+            case "\\": append("\\\\" as StaticString)
+            case "\n": append("\\n" as StaticString)
+            case "\r": append("\\r" as StaticString)
+            case "\t": append("\\t" as StaticString)
+            case "\u{0}"..."\u{1F}", "\u{7F}"..."\u{9F}":
+                append("\\u" as StaticString)
+                append(hexadecimal: UInt64(scalar.value), digits: 4)
+            case "\u{20}"..."\u{7E}": append(ascii: scalar)
+            default: bytes.append(contentsOf: String(scalar).utf8)
+            }
+        }
+        append(ascii: "\"")
+    }
+
+    private mutating func appendDigit(_ digit: UInt8, isUpper: Bool) {
+        bytes.append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: isUpper ? "A" : "a") + digit - 10)
+    }
+}
+
+extension Unicode.Scalar {
+    /// Whether a terminal only shows it.
+    fileprivate var isHarmless: Bool {
+        switch properties.generalCategory {
+        case .control, .surrogate, .privateUse, .unassigned, .lineSeparator, .paragraphSeparator: false
+        // The zero-width joiner holds emoji together; other format characters can hide or turn text.
+        case .format: self == "\u{200D}"
+        default: true
+        }
+    }
+}
+
+extension [UInt8] {
+    /// The text that octets spell where they do: at least two characters of printable ASCII.
+    var spelling: String? {
+        guard count >= 2, allSatisfy({ 0x20...0x7E ~= $0 }) else { return nil }
+        return String(decoding: self, as: UTF8.self)
+    }
+}

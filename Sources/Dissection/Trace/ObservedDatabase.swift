@@ -1,0 +1,67 @@
+import ATT
+import BluetoothTypes
+import ByteCoding
+
+/// A server's attributes as far as a capture shows them: their types, by what clients have discovered.
+final class ObservedDatabase {
+    /// What is kept of one attribute.
+    struct Attribute {
+        var type: BluetoothUUID
+        /// The characteristic to which a descriptor belongs.
+        var characteristic: BluetoothUUID?
+    }
+
+    /// More attributes than any device has that is known; what is beyond is not kept.
+    private static let limit = 4096
+
+    private var attributes: [UInt16: Attribute] = [:]
+    /// Value handles in ascending order, to find the characteristic of a descriptor.
+    private var valueHandles: [UInt16] = []
+    /// What clients subscribed to, by the descriptor's handle, is not state of ours: only names are.
+    private(set) var services: [ClosedRange<UInt16>: BluetoothUUID] = [:]
+
+    subscript(handle: UInt16) -> Attribute? { attributes[handle] }
+
+    /// The service in which an attribute lies.
+    func service(of handle: UInt16) -> BluetoothUUID? {
+        services.first { $0.key.contains(handle) }?.value
+    }
+
+    /// The attribute at `handle` is of a type, which a client was told.
+    func note(_ handle: UInt16, type: BluetoothUUID) {
+        guard attributes.count < ObservedDatabase.limit || attributes[handle] != nil else { return }
+        var characteristic: BluetoothUUID?
+        if type.isDescriptor {
+            let index = valueHandles.firstIndex { $0 > handle } ?? valueHandles.endIndex
+            if index > 0 { characteristic = attributes[valueHandles[index - 1]]?.type }
+        }
+        attributes[handle] = Attribute(type: type, characteristic: characteristic)
+    }
+
+    func noteService(_ handles: ClosedRange<UInt16>, uuid: BluetoothUUID, type: BluetoothUUID) {
+        note(handles.lowerBound, type: type)
+        guard services[handles] != nil || services.count < 512 else { return }
+        for known in services.keys where known.lowerBound == handles.lowerBound { services[known] = nil }
+        services[handles] = uuid
+    }
+
+    /// A characteristic's declaration was read.
+    func noteCharacteristic(declaration: UInt16, value: RawSpan) {
+        var reader = ByteReader(value)
+        guard (try? reader.readUInt8()) != nil, let valueHandle = try? reader.readUInt16(),
+            let uuid = try? BluetoothUUID(decoding: reader.readRemaining())
+        else { return }
+        note(declaration, type: .characteristic)
+        note(valueHandle, type: uuid)
+        guard attributes[valueHandle] != nil else { return }
+        let index = valueHandles.firstIndex { $0 >= valueHandle } ?? valueHandles.endIndex
+        if index == valueHandles.endIndex || valueHandles[index] != valueHandle {
+            valueHandles.insert(valueHandle, at: index)
+        }
+    }
+}
+
+extension BluetoothUUID {
+    /// Whether the type is that of a descriptor (Assigned Numbers, 3.7).
+    var isDescriptor: Bool { shortValue.map { 0x2900...0x29FF ~= $0 } ?? false }
+}
