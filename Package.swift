@@ -157,7 +157,7 @@ let package = Package(
         ),
         .testTarget(
             name: "SMPTests",
-            dependencies: ["SMP", "Cryptography", "ByteCoding", "BluetoothTypes"],
+            dependencies: ["SMP", "Cryptography", "ByteCoding", "BluetoothTypes", "VirtualController"],
             swiftSettings: engine
         ),
         .testTarget(

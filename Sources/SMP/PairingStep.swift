@@ -8,7 +8,8 @@ public enum PairingStep: Hashable, Sendable {
     case ask(PairingQuestion)
     /// As the central: start encryption with this key (LE Enable Encryption; it pauses and refreshes one that is on).
     case encrypt(LongTermKey)
-    /// As the peripheral: this is the key for the central's coming LE Long Term Key Request with these EDIV and Rand.
+    /// As the peripheral: this is the key for the central's coming LE Long Term Key Request with these EDIV and Rand. Until
+    /// the pairing has ended, the controller must be given no other one.
     case expectEncryption(LongTermKey)
     /// As the central: the peripheral asks for security (2.4.6); nothing has been begun.
     case securityRequested(SecurityRequirements)
@@ -31,9 +32,10 @@ public struct SecurityRequirements: Hashable, Sendable {
     }
 }
 
-/// What a person, or an app for it, is asked during pairing.
+/// What a person, or an app for it, is asked during pairing. A question that is open when the pairing ends is void.
 public enum PairingQuestion: Hashable, Sendable {
-    /// Whether to pair at all, by this model and with this strength; answered by ``PairingAnswer/accept`` or `refuse`.
+    /// Whether to pair at all, by this model and with this strength; answered by ``PairingAnswer/accept`` or `refuse`. Asked
+    /// before the peer is told anything that depends on it.
     case consent(AssociationModel, KeyStrength)
     /// Show this passkey, 0 to 999,999, in six digits; needs no answer, but `refuse` ends the pairing.
     case showPasskey(UInt32)

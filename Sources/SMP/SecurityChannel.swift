@@ -9,14 +9,14 @@ import ByteCoding
 ///
 /// Whatever the peer sends out of turn ends the pairing. What it may send while a person is asked is kept until the answer,
 /// which is one PDU at most.
-public struct SecurityChannel<Functions: SecurityFunctions> {
+public struct SecurityChannel<Functions: SecurityFunctions>: Sendable {
     /// The role of this device on the link: the central initiates.
     public enum Role: Hashable, Sendable {
         case central
         case peripheral
     }
 
-    enum Phase: Hashable, Sendable {
+    enum Phase: Sendable {
         case idle
         /// As the central: the peripheral has asked for security, and the owner has not decided.
         case asked

@@ -3,6 +3,8 @@ import ByteCoding
 import Cryptography
 import SMP
 
+import struct VirtualController.SeededGenerator
+
 typealias Channel = SecurityChannel<SwiftCryptography>
 
 /// One device of a meeting: its Security Manager, and what has come of it.
@@ -81,6 +83,8 @@ struct Meeting {
     var peripheral: Party
     var now = Instant(nanoseconds: 1_000_000_000)
     var meddling: Meddling?
+    /// What arrives instead of the PDU with a number.
+    var replacement: ((Int, [UInt8]) -> [UInt8])?
     /// What people type where both sides are asked, or the wrong passkey that they type.
     var typed: UInt32?
     /// What they say of numbers that are shown; nil where they compare them.
@@ -145,7 +149,7 @@ struct Meeting {
         (central.outcome, central.failure, central.expectedKey) = (nil, nil, nil)
         (peripheral.outcome, peripheral.failure, peripheral.expectedKey) = (nil, nil, nil)
         (central.questions, peripheral.questions, shown, compared) = ([], [], [], [])
-        (meddling, encryptionKey, sentInPlain, sent, asked) = (nil, nil, nil, [], [])
+        (meddling, replacement, encryptionKey, sentInPlain, sent, asked) = (nil, nil, nil, nil, [], [])
     }
 
     mutating func perform(_ role: Channel.Role, _ action: (inout Party) -> [PairingStep]) {
@@ -197,6 +201,7 @@ struct Meeting {
     private mutating func send(_ pdu: [UInt8], to role: Channel.Role) {
         let number = sent.count
         sent.append((pdu, to: role))
+        let pdu = replacement?(number, pdu) ?? pdu
         switch meddling {
         case .lose(number): break
         case .repeat(number): items += [.pdu(pdu, to: role), .pdu(pdu, to: role)]

@@ -2,6 +2,8 @@ import BluetoothTypes
 import Cryptography
 import SMP
 
+import struct VirtualController.SeededGenerator
+
 /// A way in which two devices pair, and what has to come of it.
 struct Method: Sendable, CustomStringConvertible {
     let name: String

@@ -39,4 +39,24 @@ public enum SecurityManagerPDU: Hashable, Sendable {
         case nil: throw .invalidValue(UInt64(code), field: "SMP code")
         }
     }
+
+    /// Appends the whole PDU.
+    public func encode(into buffer: inout PacketBuffer) {
+        switch self {
+        case .pairingRequest(let command): command.encode(into: &buffer)
+        case .pairingResponse(let command): command.encode(into: &buffer)
+        case .pairingConfirm(let command): command.encode(into: &buffer)
+        case .pairingRandom(let command): command.encode(into: &buffer)
+        case .pairingFailed(let command): command.encode(into: &buffer)
+        case .encryptionInformation(let command): command.encode(into: &buffer)
+        case .centralIdentification(let command): command.encode(into: &buffer)
+        case .identityInformation(let command): command.encode(into: &buffer)
+        case .identityAddressInformation(let command): command.encode(into: &buffer)
+        case .signingInformation(let command): command.encode(into: &buffer)
+        case .securityRequest(let command): command.encode(into: &buffer)
+        case .pairingPublicKey(let command): command.encode(into: &buffer)
+        case .pairingDHKeyCheck(let command): command.encode(into: &buffer)
+        case .keypressNotification(let command): command.encode(into: &buffer)
+        }
+    }
 }

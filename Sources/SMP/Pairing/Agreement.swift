@@ -1,7 +1,7 @@
 import BluetoothTypes
 
 /// What two devices have agreed on by a Pairing Request and its response (Vol 3, Part H, 2.3).
-struct Agreement: Hashable, Sendable {
+struct Agreement: Sendable {
     let terms: PairingTerms
     let request: PairingRequest
     let response: PairingResponse

@@ -1,9 +1,9 @@
 import BluetoothTypes
 
 /// Phase 3, on the encrypted link (Vol 3, Part H, 2.4.3 and 3.6.1): the responder distributes its keys, then the initiator.
-struct KeyDistribution: Hashable, Sendable {
+struct KeyDistribution: Sendable {
     /// What the peer sends next.
-    enum Expected: Hashable, Sendable {
+    enum Expected: Sendable {
         case longTermKey
         case identification(of: UInt128)
         case resolvingKey

@@ -3,14 +3,14 @@ import ByteCoding
 
 /// LE legacy pairing, phase 2 (Vol 3, Part H, 2.3.5.2 to 2.3.5.5): both sides commit themselves to a random value and then
 /// tell it, the initiator first.
-struct LegacyPairing: Hashable, Sendable {
+struct LegacyPairing: Sendable {
     /// A random value and what commits to it.
-    struct Commitment: Hashable, Sendable {
+    struct Commitment: Sendable {
         let random: UInt128
         let confirm: UInt128
     }
 
-    enum State: Hashable, Sendable {
+    enum State: Sendable {
         /// A person types; a confirm value of the peer's that came meanwhile is kept.
         case awaitingPasskey(peerConfirm: UInt128?)
         /// The initiator has sent its own confirm value.

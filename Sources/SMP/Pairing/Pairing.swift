@@ -1,5 +1,5 @@
 /// One pairing, from the Pairing Request to the last key (Vol 3, Part H, 2.1).
-enum Pairing: Hashable, Sendable {
+enum Pairing: Sendable {
     /// As the initiator: the Pairing Request is sent.
     case awaitingResponse(PairingTerms, PairingRequest)
     /// A person, or an app for it, decides whether to pair in the way that has come out.

@@ -7,7 +7,7 @@ enum PairingRole: Hashable, Sendable {
 }
 
 /// Who this device is in a pairing and how it pairs, as it was when the pairing began.
-struct PairingTerms: Hashable, Sendable {
+struct PairingTerms: Sendable {
     let role: PairingRole
     let ownAddress: DeviceAddress
     let peerAddress: DeviceAddress

@@ -2,7 +2,7 @@ import BluetoothTypes
 
 /// Authentication stage 2 (Vol 3, Part H, 2.3.5.6.5): each side proves that it has computed the same keys from the same
 /// exchange.
-struct KeyCheck: Hashable, Sendable {
+struct KeyCheck: Sendable {
     let longTermKey: UInt128
     /// What this device proves itself by.
     let own: UInt128

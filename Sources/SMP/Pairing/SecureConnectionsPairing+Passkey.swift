@@ -2,7 +2,7 @@ import BluetoothTypes
 
 /// Makes sure of one bit of the passkey (Vol 3, Part H, 2.3.5.6.3): both sides commit themselves to a nonce and the bit, and
 /// then tell the nonce, so that whoever guesses is found out before the next bit.
-struct PasskeyRound: Hashable, Sendable {
+struct PasskeyRound: Sendable {
     let passkey: UInt32
     /// Which bit, from the least significant on.
     let index: UInt8

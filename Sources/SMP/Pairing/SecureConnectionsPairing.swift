@@ -3,14 +3,14 @@ import ByteCoding
 
 /// LE Secure Connections, phase 2 (Vol 3, Part H, 2.3.5.6): the public keys, then authentication stage 1, which differs by
 /// association model, then stage 2, the DHKey checks. The initiator is always the first.
-struct SecureConnectionsPairing: Hashable, Sendable {
+struct SecureConnectionsPairing: Sendable {
     /// Both public keys and what they have in common.
-    struct Exchange: Hashable, Sendable {
+    struct Exchange: Sendable {
         let peerKey: P256PublicKey
         let sharedKey: DiffieHellmanKey
     }
 
-    enum State: Hashable, Sendable {
+    enum State: Sendable {
         case awaitingPublicKey
         /// As the initiator, in just works and numeric comparison: the responder commits itself before it is told a nonce.
         case awaitingCommitment(Exchange, ownNonce: UInt128)

@@ -1,0 +1,142 @@
+import BluetoothTypes
+import SMP
+import Testing
+
+import struct VirtualController.SeededGenerator
+
+@Suite("A pairing in which something goes wrong")
+struct FaultTests {
+    /// What is true of each meeting that has come to its end, whatever has happened to one PDU.
+    private func check(_ meeting: Meeting, _ meddling: Meeting.Meddling) {
+        let (central, peripheral) = (meeting.central, meeting.peripheral)
+        let comment: Comment = "\(meddling): \(central.failure as Any?) \(peripheral.failure as Any?)"
+        for party in [central, peripheral] {
+            #expect(!party.channel.isPairing && party.channel.deadline == nil, comment)
+            #expect(party.outcome == nil || party.failure == nil, comment)
+        }
+        switch (central.outcome, peripheral.outcome) {
+        case (let central?, let peripheral?):
+            #expect(central.bond.centralKey == peripheral.bond.peripheralKey, comment)
+            #expect(central.bond.peripheralKey == peripheral.bond.centralKey, comment)
+            #expect(central.strength == peripheral.strength && central.isBonded == peripheral.isBonded, comment)
+        case (nil, nil):
+            break
+        case (_?, nil):
+            // The initiator is done when it has sent its last key, whether or not that arrives.
+            #expect(meeting.encryptionKey != nil, comment)
+        case (nil, _?):
+            Issue.record(comment)
+        }
+    }
+
+    /// Runs a pairing to its end with one fault, and then, where the link still is, another without.
+    private func run(_ method: Method, _ meddling: Meeting.Meddling) -> Meeting {
+        var meeting = method.meeting()
+        meeting.meddling = meddling
+        meeting.pair()
+        meeting.letTimePass()
+        check(meeting, meddling)
+        let ends = meeting
+        let isClosed = [meeting.central.failure, meeting.peripheral.failure].contains {
+            $0 == .timedOut || $0 == .linkEnded
+        }
+        if !isClosed {
+            meeting.forget()
+            meeting.pair()
+            #expect(
+                meeting.central.outcome != nil && meeting.peripheral.outcome != nil,
+                "\(meddling), then once more: \(meeting.central.failure as Any?) \(meeting.peripheral.failure as Any?)"
+            )
+        }
+        return ends
+    }
+
+    private func undisturbed(_ method: Method) -> Meeting {
+        var meeting = method.meeting()
+        meeting.pair()
+        return meeting
+    }
+
+    @Test("by a PDU that is lost ends when the time has run out", arguments: Method.all)
+    func lost(method: Method) {
+        for number in undisturbed(method).sent.indices {
+            let meeting = run(method, .lose(number))
+            #expect(meeting.peripheral.outcome == nil, "PDU \(number)")
+        }
+    }
+
+    @Test("by a PDU that comes twice ends at once, unless it was the last", arguments: Method.all)
+    func repeated(method: Method) {
+        let count = undisturbed(method).sent.count
+        for number in 0..<count {
+            let meeting = run(method, .repeat(number))
+            #expect((meeting.peripheral.outcome == nil) == (number < count - 1), "PDU \(number)")
+        }
+    }
+
+    @Test("by two PDUs in the wrong order ends at once", arguments: Method.all)
+    func swapped(method: Method) {
+        let sent = undisturbed(method).sent
+        var swaps = 0
+        for number in sent.indices.dropLast() {
+            let meeting = run(method, .swapWithNext(number))
+            if meeting.peripheral.outcome == nil { swaps += 1 }
+        }
+        // At least the keys are sent one after the other.
+        #expect(swaps >= 4)
+    }
+
+    @Test("because the link ends, ends with it", arguments: Method.all)
+    func linkEnds(method: Method) {
+        for number in undisturbed(method).sent.indices {
+            let meeting = run(method, .endLink(number))
+            #expect(meeting.peripheral.outcome == nil)
+        }
+    }
+
+    @Test(
+        "by any octet that was changed before encryption never ends with a key that only one side has",
+        arguments: Method.all
+    )
+    func corrupted(method: Method) throws {
+        let meeting = undisturbed(method)
+        let plain = try #require(meeting.sentInPlain)
+        var generator = SeededGenerator(seed: 20_26)
+        for (number, (pdu, _)) in meeting.sent.enumerated() {
+            for octet in pdu.indices {
+                let change = UInt8.random(in: 1...0xFF, using: &generator)
+                var meeting = method.meeting()
+                meeting.meddling = .corrupt(number, octet: octet, with: change)
+                meeting.pair()
+                meeting.letTimePass()
+                if number < plain {
+                    check(meeting, .corrupt(number, octet: octet, with: change))
+                } else {
+                    // The link's encryption does not let this happen; what is changed there is only another key.
+                    #expect(!meeting.central.channel.isPairing && !meeting.peripheral.channel.isPairing)
+                }
+            }
+        }
+    }
+
+    @Test("by octets at random, in any number and at any time, never traps", arguments: 0..<40 as Range<UInt64>)
+    func garbage(seed: UInt64) {
+        var generator = SeededGenerator(seed: seed)
+        for method in Method.all {
+            var meeting = method.meeting(seed: seed)
+            let count = Int.random(in: 0..<12, using: &generator)
+            meeting.meddling = .lose(count)
+            meeting.pair()
+            for _ in 0..<8 {
+                let length = [0, 1, 2, 7, 8, 11, 17, 65, 70].randomElement(using: &generator) ?? 0
+                var pdu = (0..<length).map { _ in UInt8.random(in: 0...0xFF, using: &generator) }
+                if !pdu.isEmpty { pdu[0] = UInt8.random(in: 0...0x10, using: &generator) }
+                meeting.receive(pdu, as: Bool.random(using: &generator) ? .central : .peripheral)
+                meeting.run()
+            }
+            meeting.letTimePass()
+            #expect(!meeting.central.channel.isPairing && !meeting.peripheral.channel.isPairing)
+            #expect(meeting.central.outcome == nil || meeting.peripheral.outcome != nil || meeting.encryptionKey != nil)
+        }
+    }
+}
