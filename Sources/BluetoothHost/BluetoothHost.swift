@@ -116,6 +116,8 @@ package actor BluetoothHost {
 
     // GATT.
     let server: GATT.Server
+    /// Of Central Address Resolution (Vol 3, Part C, 12.4).
+    let addressResolutionHandle: AttributeHandle?
     var accessHandlers: [AttributeHandle: AccessHandler] = [:]
     var authorizer: Authorizer?
     var signCounters = SignCounters()
@@ -147,7 +149,7 @@ package actor BluetoothHost {
         self.openTransport = openTransport
         securityPolicy = configuration.security
         pairingHandler = configuration.pairingHandler
-        self.server = BluetoothHost.makeServer(configuration)
+        (self.server, addressResolutionHandle) = BluetoothHost.makeServer(configuration)
         var random = random
         bonds = BondTable(store: configuration.bondStore, limit: configuration.bondLimit, random: &random)
         self.random = random

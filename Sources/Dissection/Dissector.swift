@@ -54,9 +54,9 @@ public final class Dissector {
                 packet.layers.append(layer)
             }
         }
-        if record.isCut {
+        if record.cutLength > 0 {
             packet.malformed.append(
-                .init(layer: packet.kind, reason: "cut by the recorder, from \(record.originalLength) octets")
+                .init(layer: packet.kind, reason: "cut by the recorder by \(record.cutLength) octets")
             )
         }
         if isNoted { summary?.note(packet) }

@@ -22,7 +22,7 @@ struct AddressResolverTests {
         var resolver = AddressResolver()
         let keys = (0..<1000).map(Self.key)
         resolver.setKeys(keys)
-        for key in keys {
+        for key in stride(from: 0, to: keys.count, by: 37).map({ keys[$0] }) {
             let address = toolbox.resolvablePrivateAddress(irk: key.value, random: &random)
             #expect(resolver.identity(of: address) == key.identity)
             #expect(resolver.identity(of: address) == key.identity)

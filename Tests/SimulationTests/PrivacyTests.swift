@@ -117,6 +117,32 @@ extension [DeviceAddress] {
     }
 }
 
+/// What controllers answered with errors, as captures have it.
+struct Refusals {
+    /// The opcodes of commands that were refused.
+    let opcodes: [HCI.Opcode]
+
+    /// - Parameter capture: btsnoop with H4 packets.
+    init(in capture: [UInt8]) {
+        var opcodes: [HCI.Opcode] = []
+        var rest = capture.dropFirst(16)
+        while rest.count >= 24 {
+            let length = rest.dropFirst(4).prefix(4).reduce(0) { $0 << 8 | Int($1) }
+            let packet = Array(rest.dropFirst(24).prefix(length))
+            rest = rest.dropFirst(24 + length)
+            guard packet.count >= 7, packet[0] == 0x04 else { continue }
+            switch packet[1] {
+            case 0x0E where packet[6] != 0:
+                opcodes.append(HCI.Opcode(rawValue: UInt16(packet[4]) | UInt16(packet[5]) << 8))
+            case 0x0F where packet[3] != 0:
+                opcodes.append(HCI.Opcode(rawValue: UInt16(packet[5]) | UInt16(packet[6]) << 8))
+            default: break
+            }
+        }
+        self.opcodes = opcodes
+    }
+}
+
 @Suite("Private addresses")
 struct PrivacyTests {
     @Test(
@@ -147,6 +173,39 @@ struct PrivacyTests {
             try await world.sleep(for: .seconds(200))
             #expect(sightings.addresses == [advertiser.identity])
         }
+    }
+
+    @Test(
+        "Addresses and bonds change under advertising, scanning and initiating, and the controller refuses nothing",
+        arguments: ControllerKind.allCases
+    )
+    func changesUnderWay(kind: ControllerKind) throws {
+        let world = World(seed: 13, recordsCaptures: true)
+        defer { world.close() }
+        let capture = try world.run {
+            let party = try await Party("party", in: world, kind, timeout: .seconds(5))
+            let observer = try await Party("observer", in: world, isPrivate: false)
+            let absent = DeviceAddress(0xC0FF_EE00_0001, isRandom: true)
+            let sightings = await Sightings(by: observer)
+            _ = await Sightings(by: party)
+            _ = try await party.advertise()
+            async let connecting = party.adapter.central.connect(to: absent, timeout: .seconds(60))
+            for index in 0..<8 {
+                try await world.sleep(for: .seconds(6))
+                let other = try await Party("other\(index)", in: world)
+                try await party.bond(with: other)
+                if index > 3 { await party.adapter.host.removeBond(other.identity) }
+            }
+            let link = try? await connecting
+            #expect(link == nil)
+            try await world.sleep(for: .seconds(20))
+            let addresses = sightings.all.filter { $0.localName == "private" }.map(\.address)
+            #expect(Set(addresses).count > 12)
+            #expect(addresses.allSatisfy { party.resolves($0) })
+            return party.device.capture
+        }
+        #expect(!capture.isEmpty)
+        #expect(Refusals(in: capture).opcodes.isEmpty)
     }
 
     @Test(
@@ -294,6 +353,20 @@ struct PrivacyTests {
             _ = try await peripheral.advertise()
             let peer = try await connecting
             #expect(peer.address == peripheral.identity)
+            await peer.disconnect()
+        }
+    }
+
+    @Test("Central Address Resolution tells whether the controller resolves", arguments: ControllerKind.allCases)
+    func centralAddressResolution(kind: ControllerKind) throws {
+        try World.run(seed: 14) { world in
+            let peripheral = try await Party("peripheral", in: world, kind, isPrivate: false)
+            let central = try await Party("central", in: world)
+            _ = try await peripheral.advertise()
+            let peer = try await central.adapter.central.connect(to: peripheral.identity)
+            let characteristics = try await peer.discoverAll().flatMap(\.characteristics)
+            let characteristic = try #require(characteristics.first { $0.uuid == .centralAddressResolution })
+            #expect(try await peer.read(characteristic.valueHandle) == [kind.hasList ? 1 : 0])
             await peer.disconnect()
         }
     }

@@ -23,7 +23,8 @@ package typealias Authorizer = @Sendable (LinkIdentifier, AuthorizationRequest) 
 
 // What the host serves, and what its apps answer for.
 extension BluetoothHost {
-    static func makeServer(_ configuration: Configuration) -> GATT.Server {
+    /// The server with its two services, and the handle of Central Address Resolution.
+    static func makeServer(_ configuration: Configuration) -> (GATT.Server, addressResolution: AttributeHandle?) {
         let server = GATT.Server { key, message in
             var code: [UInt8] = []
             code.append(
@@ -35,7 +36,7 @@ extension BluetoothHost {
             return code
         }
         // Two services of fixed form in an empty database: there are handles for them.
-        _ = try? server.publish([
+        let services = try? server.publish([
             .genericAccess(
                 deviceName: configuration.deviceName,
                 appearance: configuration.appearance,
@@ -44,7 +45,8 @@ extension BluetoothHost {
             ),
             .genericAttribute,
         ])
-        return server
+        let addressResolution = services?.first?.characteristics.first { $0.uuid == .centralAddressResolution }
+        return (server, addressResolution?.valueHandle)
     }
 
     func perform(_ action: ServerAction, _ buffer: consuming PacketBuffer, on link: Link) {

@@ -10,6 +10,8 @@ extension BluetoothHost {
         setResolvingKeys()
         renewPrivateAddress()
         if let address = wantedRandomAddress(information) { try await setRandomAddress(address) }
+        // Peers may direct advertising to this host's private addresses only where the controller knows them.
+        if let handle = addressResolutionHandle { server.setValue([information.hasResolvingList ? 1 : 0], of: handle) }
         guard information.hasResolvingList else { return }
         privacy.list = Privacy.ResolvingList(capacity: information.resolvingListSize)
         if configuration.usesPrivateAddresses {
