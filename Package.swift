@@ -237,7 +237,7 @@ let package = Package(
             name: "FuzzTargets",
             dependencies: [
                 "ByteCoding", "BluetoothTypes", "HCI", "L2CAP", "ATT", "GATT", "SMP", "Cryptography", "BluetoothHost",
-                "BLE", "BluetoothTesting", "Capture",
+                "BLE", "BluetoothTesting", "Capture", "Dissection",
             ],
             path: "Tests/Fuzz/Targets",
             swiftSettings: engine
@@ -278,7 +278,7 @@ if ProcessInfo.processInfo.environment["SWIFT_BLE_FUZZ"] != nil {
         .target(name: "CFuzzer", path: "Tests/Fuzz/CFuzzer"),
         .executableTarget(
             name: "fuzz",
-            dependencies: ["CFuzzer", "FuzzTargets", "ByteCoding", "HCI", "L2CAP", "Capture"],
+            dependencies: ["CFuzzer", "FuzzTargets", "ByteCoding", "HCI", "HCITransport", "L2CAP", "Capture"],
             path: "Tests/Fuzz/Driver",
             swiftSettings: engine
         ),

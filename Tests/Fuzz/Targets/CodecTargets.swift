@@ -1,5 +1,7 @@
 import BluetoothTypes
 import ByteCoding
+import Capture
+import Dissection
 import HCI
 import L2CAP
 
@@ -56,4 +58,24 @@ func fuzzAdvertising(_ input: [UInt8]) {
     _ = data.txPower
     _ = data.flags
     _ = data.appearance
+}
+
+/// Reads a capture and describes each of its packets; it comes in pieces, whose length its first octet gives.
+func fuzzCapture(_ input: [UInt8]) {
+    var reader = CaptureReader()
+    let dissector = Dissector(summarizing: true)
+    var rest = input[...]
+    let pieceLength = 1 + Int(input.first ?? 0)
+    while true {
+        guard let progress = try? reader.advance() else { return }
+        switch progress {
+        case .record:
+            if let record = reader.record { _ = dissector.dissect(record) }
+        case .needsBytes where rest.isEmpty: reader.finish()
+        case .needsBytes:
+            reader.append(Array(rest.prefix(pieceLength)).rawSpan)
+            rest = rest.dropFirst(pieceLength)
+        case .end: return
+        }
+    }
 }

@@ -19,6 +19,8 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
     case security
     /// Advertising data.
     case advertising
+    /// A capture of any format.
+    case capture
     /// A whole host, in a world of its own, whose controller also says what the input makes it say.
     case host
 
@@ -32,6 +34,7 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
         case .client: fuzzClient(input)
         case .security: fuzzSecurity(input)
         case .advertising: fuzzAdvertising(input)
+        case .capture: fuzzCapture(input)
         case .host: HostFuzzing.run(Script(input))
         }
     }

@@ -53,7 +53,7 @@ extension FuzzTarget {
     /// Whether inputs are read as a ``Script``.
     package var takesScripts: Bool {
         switch self {
-        case .event, .advertising: false
+        case .event, .advertising, .capture: false
         case .acl, .signaling, .server, .client, .security, .host: true
         }
     }

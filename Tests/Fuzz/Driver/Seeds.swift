@@ -1,0 +1,104 @@
+import ByteCoding
+import Capture
+import Foundation
+import FuzzTargets
+import HCI
+import HCITransport
+import L2CAP
+
+/// Writes what captures hold for a target as inputs, each in a file of its own.
+func writeSeeds(of target: FuzzTarget, from captures: ArraySlice<String>, to folder: String) throws {
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    for (number, path) in captures.enumerated() {
+        var trace = SeedTrace(target: target)
+        var reader = try CaptureFileReader(path: path)
+        while let record = try reader.next() {
+            if case .packet(let kind, let direction, let bytes) = record.content {
+                trace.take([UInt8](copying: bytes), kind, direction)
+            }
+        }
+        for (index, input) in trace.inputs.enumerated() {
+            try Data(input).write(to: URL(fileURLWithPath: folder).appendingPathComponent("\(number)-\(index)"))
+        }
+    }
+    if target == .capture {
+        for (number, path) in captures.enumerated() {
+            try Data(contentsOf: URL(fileURLWithPath: path)).prefix(1 << 16)
+                .write(to: URL(fileURLWithPath: folder).appendingPathComponent("\(number)"))
+        }
+    }
+}
+
+/// Picks out of a capture, packet by packet, what a target takes.
+private struct SeedTrace {
+    /// How many packets go into one script, and how many inputs come of one capture.
+    private static let scriptLength = 40
+    private static let limit = 200
+
+    let target: FuzzTarget
+    private var single: Set<[UInt8]> = []
+    private var packets: [Script.Packet] = []
+    private var scripts: [[UInt8]] = []
+    private var reassemblers: [Bool: Reassembler] = [:]
+
+    init(target: FuzzTarget) {
+        self.target = target
+    }
+
+    var inputs: [[UInt8]] {
+        let last = packets.isEmpty ? [] : [Script(packets).octets]
+        return Array((single.sorted { $0.lexicographicallyPrecedes($1) } + scripts + last).prefix(SeedTrace.limit))
+    }
+
+    mutating func take(_ bytes: [UInt8], _ kind: CapturedPacketKind, _ direction: CaptureDirection?) {
+        let isFromHost = direction == .hostToController
+        switch (target, kind) {
+        case (.event, .event): single.insert(bytes)
+        case (.advertising, .event): takeAdvertising(bytes)
+        case (.acl, .acl): add(.init(octets: bytes))
+        case (.host, .event) where !isFromHost, (.host, .acl) where !isFromHost:
+            add(.init(choice: 1, octets: [kind.rawValue] + bytes))
+        case (_, .acl): takeFrames(bytes, isFromHost)
+        default: break
+        }
+    }
+
+    private mutating func takeAdvertising(_ bytes: [UInt8]) {
+        guard let event = try? Event(decoding: bytes.rawSpan) else { return }
+        if case .leAdvertisingReport(let event) = event {
+            var reports = event.reports
+            while let report = try? reports.next() { single.insert([UInt8](copying: report.data)) }
+        } else if case .leExtendedAdvertisingReport(let event) = event {
+            var reports = event.reports
+            while let report = try? reports.next() { single.insert([UInt8](copying: report.data)) }
+        }
+    }
+
+    private mutating func takeFrames(_ bytes: [UInt8], _ isFromHost: Bool) {
+        guard let packet = try? ACLPacket(decoding: bytes.rawSpan) else { return }
+        var found: [(ChannelIdentifier, [UInt8])] = []
+        let isStart = packet.header.packetBoundaryFlag != .continuing
+        _ = reassemblers[isFromHost, default: Reassembler()].receive(packet.payload, isStart: isStart) { frame in
+            found.append((frame.channel, [UInt8](copying: frame.payload)))
+        }
+        for (channel, payload) in found { take(payload, of: channel) }
+    }
+
+    private mutating func take(_ payload: [UInt8], of channel: ChannelIdentifier) {
+        switch (target, channel) {
+        // What a server answers has an odd opcode, but for notifications; either target passes over the other's.
+        case (.server, .attribute), (.client, .attribute): add(.init(choice: 0x1F, octets: payload))
+        case (.security, .securityManager): add(.init(choice: UInt8(packets.count % 2) | 0x0A, octets: payload))
+        case (.signaling, .signaling): add(.init(octets: payload))
+        case (.signaling, let channel) where channel.isDynamic: add(.init(choice: 1, octets: payload))
+        default: break
+        }
+    }
+
+    private mutating func add(_ packet: Script.Packet) {
+        packets.append(packet)
+        guard packets.count == SeedTrace.scriptLength else { return }
+        scripts.append(Script(packets).octets)
+        packets = []
+    }
+}
