@@ -39,6 +39,10 @@ public final class Adapter: Sendable {
         /// The GAP Device Name.
         public var deviceName = "swift-ble"
         public var appearance = Appearance.unknown
+        /// What is asked of peers' security, and what is let them do.
+        public var security = SecurityPolicy()
+        /// Is asked about pairings; nil where there is nobody to ask.
+        public var pairingDelegate: (any PairingDelegate)?
         /// Where bonds and identity outlive the process.
         public var stateLocation = StateLocation.automatic
         /// Takes what the user should know of the state that is kept, a line each; nil for the logger.
@@ -114,6 +118,8 @@ public final class Adapter: Sendable {
         settings.deviceName = configuration.deviceName
         settings.appearance = configuration.appearance
         settings.bondStore = bonds
+        settings.security = configuration.security
+        settings.pairingHandler = configuration.pairingDelegate?.handler(on: loop.appTaskExecutor)
         let host = BluetoothHost(
             loop: loop,
             configuration: settings,

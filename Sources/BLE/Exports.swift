@@ -2,3 +2,4 @@
 @_exported import BluetoothTypes
 @_exported import GATT
 @_exported import HCITransport
+@_exported import SMP

@@ -19,6 +19,11 @@ public enum PeripheralEvent: Sendable {
     case subscribed(ClientID, AttributeHandle, SubscriptionKind)
     case unsubscribed(ClientID, AttributeHandle, SubscriptionKind)
     case mtuChanged(ClientID, Int)
+    /// The client's link is encrypted with a key of this strength from now on; nil where it is not any more.
+    case encryptionChanged(ClientID, KeyStrength?)
+    case pairingStarted(ClientID)
+    case paired(ClientID, PairingResult)
+    case pairingFailed(ClientID, SecurityError)
 }
 
 /// The peripheral and broadcaster roles of an adapter: its GATT server and its advertisements.
@@ -67,7 +72,18 @@ public struct Peripheral: Sendable {
         let observer = await host.observeServer { event in
             for event in PeripheralEvent.from(event) { mailbox.post(event) }
         }
-        return Events(mailbox: mailbox) { host.spawn { $0.removeObserver(observer) } }
+        let securityObserver = await host.observeSecurity { [weak host] event in
+            guard let host, let (client, event) = PeripheralEvent.from(event) else { return }
+            // Of the links that this device has made, their own events tell.
+            let isClient = host.assumeIsolated { (try? $0.information(on: client))?.isCentral == false }
+            if isClient { mailbox.post(event) }
+        }
+        return Events(mailbox: mailbox) {
+            host.spawn { host in
+                host.removeObserver(observer)
+                host.removeObserver(securityObserver)
+            }
+        }
     }
 
     /// The value of an attribute that the server keeps.

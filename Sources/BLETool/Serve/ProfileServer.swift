@@ -84,6 +84,14 @@ actor ProfileServer {
             return clients[client].map { .unsubscribed($0, served.attribute(handle), .init(kind)) }
         case .mtuChanged(let client, let mtu):
             return clients[client].map { .mtu($0, mtu) }
+        case .encryptionChanged(let client, let strength):
+            return clients[client].map { .encryption($0, strength) }
+        case .pairingStarted(let client):
+            return clients[client].map { .pairing($0) }
+        case .paired(let client, let result):
+            return clients[client].map { .paired($0, result) }
+        case .pairingFailed(let client, let error):
+            return clients[client].map { .pairingFailed($0, reason: "\(error)") }
         }
     }
 

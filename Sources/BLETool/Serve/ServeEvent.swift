@@ -1,3 +1,4 @@
+import BLE
 import BluetoothTypes
 
 /// What `ble serve` tells on its standard output, a line of JSON each.
@@ -28,6 +29,11 @@ enum ServeEvent: Hashable, Sendable {
     case subscribed(DeviceAddress, Attribute, SubscriptionKind)
     case unsubscribed(DeviceAddress, Attribute, SubscriptionKind)
     case mtu(DeviceAddress, Int)
+    /// The link is encrypted, or not any more.
+    case encryption(DeviceAddress, KeyStrength?)
+    case pairing(DeviceAddress)
+    case paired(DeviceAddress, PairingResult)
+    case pairingFailed(DeviceAddress, reason: String)
     case error(String)
 
     var json: JSON {
@@ -62,6 +68,17 @@ enum ServeEvent: Hashable, Sendable {
             )
         case .mtu(let peer, let mtu):
             .object([.event("mtu")] + .peer(peer) + [.init(key: "mtu", value: .integer(mtu))])
+        case .encryption(let peer, let strength):
+            .object(
+                [.event("encryption")] + .peer(peer) + [.init(key: "encrypted", value: .bool(strength != nil))]
+                    + (strength?.members ?? [])
+            )
+        case .pairing(let peer):
+            .object([.event("pairing")] + .peer(peer))
+        case .paired(let peer, let result):
+            .object([.event("paired")] + .peer(peer) + result.members)
+        case .pairingFailed(let peer, let reason):
+            .object([.event("pairingFailed")] + .peer(peer) + [.init(key: "reason", value: .string(reason))])
         case .error(let message):
             ["event": "error", "message": .string(message)]
         }

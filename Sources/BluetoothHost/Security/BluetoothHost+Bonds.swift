@@ -7,6 +7,10 @@ extension BluetoothHost {
         Array(bonds.records)
     }
 
+    package func bondInformation() -> [BondInformation] {
+        bonds.records.map { BondInformation($0.bond) }
+    }
+
     /// What the link's peer and this host know of each other; nil where they are not bonded.
     func record(for link: Link) -> BondRecord? {
         bonds[link.identity]

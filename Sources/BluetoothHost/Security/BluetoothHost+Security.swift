@@ -24,6 +24,11 @@ extension BluetoothHost {
 
     // MARK: Calls
 
+    /// What a link's key is worth; nil where the link is not encrypted, or gone.
+    package func strength(of identifier: LinkIdentifier) -> KeyStrength? {
+        linksByIdentifier[identifier]?.protection.strength
+    }
+
     /// Makes a link as secure as is required: with the bond's key where that is enough, else by pairing.
     ///
     /// - Parameters:

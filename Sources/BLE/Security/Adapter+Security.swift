@@ -1,0 +1,60 @@
+import BluetoothHost
+
+extension Adapter {
+    /// What is asked of peers' security from now on; pairings that are going on keep to what they began with.
+    public func setSecurityPolicy(_ policy: SecurityPolicy) async {
+        await host.setSecurityPolicy(policy)
+    }
+
+    /// Who is asked about pairings from now on; nil for nobody.
+    public func setPairingDelegate(_ delegate: (any PairingDelegate)?) async {
+        await host.setPairingHandler(delegate?.handler(on: host.loop.appTaskExecutor))
+    }
+
+    // MARK: Bonds
+
+    /// The devices that this one is bonded to, the one that was met last at the end.
+    public func bonds() async -> [BondInformation] {
+        await host.bondInformation()
+    }
+
+    /// Forgets a bonded device; a link to it ends.
+    ///
+    /// - Parameter identity: the device's identity address, as ``bonds()`` gives it.
+    /// - Returns: whether there was such a bond.
+    @discardableResult
+    public func removeBond(_ identity: DeviceAddress) async -> Bool {
+        await host.removeBond(identity)
+    }
+
+    // MARK: Out of band
+
+    /// Makes what a peer is to be given by another way than the link, and the secret that belongs to it.
+    ///
+    /// The secret goes into ``SecurityPolicy/ownOutOfBandData`` and is good for one pairing.
+    ///
+    /// - Parameter isSecureConnections: whether for LE Secure Connections, or a temporary key for LE legacy pairing.
+    public func makeOutOfBandData(
+        isSecureConnections: Bool = true
+    ) async -> (secret: OwnOutOfBandData, forPeer: OutOfBandData) {
+        await host.makeOutOfBandData(isSecureConnections: isSecureConnections)
+    }
+
+    // MARK: Events
+
+    /// What happens to links' security and to bonds from now on: each call gives events of its own.
+    public func securityEvents() async -> Events<SecurityEvent> {
+        let mailbox = Mailbox<SecurityEvent, Never>(limit: 4096)
+        let host = host
+        let observer = await host.observeSecurity { mailbox.post($0) }
+        let ending = await host.observe { event in
+            if case .closed = event { mailbox.finish() }
+        }
+        return Events(mailbox: mailbox) {
+            host.spawn { host in
+                host.removeObserver(observer)
+                host.removeObserver(ending)
+            }
+        }
+    }
+}

@@ -1,0 +1,41 @@
+import BluetoothHost
+
+extension Peripheral {
+    /// What a client's link is worth; nil where it is not encrypted, or gone.
+    public func security(of client: ClientID) async -> KeyStrength? {
+        await host.strength(of: client)
+    }
+
+    /// Asks a client to make its link secure: to encrypt it with the key of the bond, or to pair.
+    ///
+    /// - Parameter required: what the key must be worth.
+    /// - Returns: what it is worth.
+    /// - Throws: ``BLEError/security(_:)``, also where the client does nothing about it.
+    @discardableResult
+    public func requestSecurity(
+        of client: ClientID,
+        _ required: RequiredSecurity = .encryption
+    ) async throws(BLEError) -> KeyStrength {
+        try await translating("securing the link") { () throws(HostError) in
+            try await host.secure(client, required)
+        }
+    }
+
+    /// Lets a client use what needs authorization, as long as it is connected, or not any more.
+    public func setAuthorized(_ isAuthorized: Bool, _ client: ClientID) async throws(BLEError) {
+        try await translating { () throws(HostError) in try await host.setAuthorized(isAuthorized, on: client) }
+    }
+}
+
+extension PeripheralEvent {
+    /// The event of the face that an event of a client's link is.
+    static func from(_ event: SecurityEvent) -> (ClientID, PeripheralEvent)? {
+        switch event {
+        case .encryptionChanged(let client, let strength): (client, .encryptionChanged(client, strength))
+        case .pairingStarted(let client, _): (client, .pairingStarted(client))
+        case .paired(let client, let result): (client, .paired(client, result))
+        case .pairingFailed(let client, _, let error): (client, .pairingFailed(client, error))
+        case .keyMissing, .bondAdded, .bondRemoved, .bondsNotKept: nil
+        }
+    }
+}
