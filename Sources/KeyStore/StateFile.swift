@@ -134,7 +134,9 @@ package struct StateFile: Hashable, Sendable {
             }
         case ENOENT where parent(of: path) != path:
             try makeDirectory(parent(of: path))
-            try makeDirectory(path)
+            // Not by another call: there are places where nothing can be made though they are there.
+            guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw .failed("make", path) }
+            try synchronize(directory: parent(of: path))
         default: throw .failed("make", path)
         }
     }

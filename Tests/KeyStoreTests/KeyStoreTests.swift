@@ -217,6 +217,20 @@ struct KeyStoreTests {
 
     // MARK: Files that are not as they should be
 
+    @Test(
+        "A directory is made with those that it is in, and where none can be made that is said",
+        arguments: [true, false]
+    )
+    func nestedDirectory(isPossible: Bool) async {
+        let path = (isPossible ? directory : "/proc") + "/several/levels"
+        let warnings = Warnings()
+        let store = await KeyStore.open(adapter: "00:11:22", in: path) { warnings.add($0) }
+        #expect(await keep(["a"], in: store) == isPossible)
+        await store.close()
+        #expect(warnings.all.count == (isPossible ? 0 : 1))
+        #expect(warnings.all.allSatisfy { $0.hasPrefix("cannot make /proc/several: ") })
+    }
+
     @Test("A file that others could read is made its owner's, with a warning that names the mode")
     func laxMode() async throws {
         try file.replace(with: Data(#"{"format":1,"peers":{"names":["a"]}}"#.utf8))

@@ -43,7 +43,7 @@ package final class KeptBonds: BondStore {
         let (security, damage) = KeptBonds.read(store)
         guard let first = damage.first else { return security }
         let others = damage.count > 1 ? " and \(damage.count - 1) more" : ""
-        store.reportDamage("\(store.path ?? "the state"): \(first)\(others) cannot be used and is left out")
+        store.reportDamage("\(store.path ?? "the state"): what is damaged is left out (\(first)\(others))")
         // Otherwise each opening would find the damage again.
         if store.isKept { keep(security) }
         return security
