@@ -36,6 +36,15 @@ enum ControllerKind: CaseIterable, CustomTestStringConvertible {
     }
 }
 
+extension Adapter {
+    /// Lets this adapter know another by its private addresses, as after pairing.
+    func bond(with other: Adapter) async throws {
+        var bond = Bond(identity: try await other.information.identityAddress)
+        bond.identityResolvingKey = await other.host.bonds.identity.resolvingKey
+        try await host.importBond(BondRecord(bond: bond))
+    }
+}
+
 /// A device and its adapter, which uses private addresses or not.
 struct Party: Sendable {
     let device: Device
@@ -65,9 +74,7 @@ struct Party: Sendable {
 
     /// Lets this party know another as after pairing.
     func bond(with other: Party) async throws {
-        var bond = Bond(identity: other.identity)
-        bond.identityResolvingKey = other.key
-        try await adapter.host.importBond(BondRecord(bond: bond))
+        try await adapter.bond(with: other.adapter)
     }
 
     func advertise(to peer: DeviceAddress? = nil) async throws -> AdvertisementIdentifier {

@@ -84,17 +84,29 @@ final class Simulation: @unchecked Sendable {
 
     private func bringUp() async throws {
         let count = dice.chance(0.2) ? 4 : dice.number(in: 2...3)
+        // In some worlds devices are private: they are bonded then, for nobody would find them else.
+        let privacy = dice.chance(0.4) ? Duration.seconds(dice.number(in: 2...60)) : nil
         for index in 0..<count {
+            let kind = ControllerKind.allCases[dice.number(in: 0...3)]
+            let listSize = UInt8(dice.number(in: 1...4))
             let packetCount = UInt8(dice.number(in: 1...8))
             let packetLength = UInt16(dice.number(in: 27...251))
             let device = world.device("device\(index)") {
                 $0.aclPacketCount = packetCount
                 $0.aclDataLength = packetLength
+                if privacy != nil {
+                    $0.features = kind.features
+                    $0.resolvingListSize = listSize
+                }
             }
             let mtu = UInt16(dice.number(in: 23...517))
             let logger = isVerbose ? makeLogger(device.name) : nil
             let adapter = try await device.openAdapter {
                 $0.mtu = mtu
+                if let privacy {
+                    $0.usesPrivateAddresses = true
+                    $0.privateAddressTimeout = privacy
+                }
                 if let logger { $0.logger = logger }
             }
             hosts.append(adapter.host)
@@ -108,6 +120,11 @@ final class Simulation: @unchecked Sendable {
             stations.append(station)
             try await station.publish(world, random: world.makeGenerator())
             try await station.advertise(every: .milliseconds(dice.number(in: 100...1000)))
+            guard privacy != nil else { continue }
+            for other in stations.dropLast() {
+                try await station.adapter.bond(with: other.adapter)
+                try await other.adapter.bond(with: station.adapter)
+            }
         }
     }
 
