@@ -120,7 +120,7 @@ let package = Package(
             name: "CoreBluetooth",
             dependencies: [
                 "BLE", "BluetoothHost", "KeyStore", "ByteCoding", "BluetoothTypes", "HCI", "L2CAP", "ATT", "GATT",
-                "HCITransport",
+                "HCITransport", "SMP",
             ],
             swiftSettings: engine
         ),

@@ -265,6 +265,7 @@ extension BluetoothHost {
             .paired(
                 link.identifier,
                 PairingResult(
+                    peer: link.peer,
                     identity: outcome.bond.identity,
                     model: outcome.model,
                     strength: outcome.strength,

@@ -17,6 +17,11 @@ extension BluetoothHost {
         pairingHandler = handler
     }
 
+    /// Whether this host serves values or channels that need an encrypted link.
+    package var servesProtectedValues: Bool {
+        channelServices.hasProtectedServices || server.database.hasProtectedAttributes
+    }
+
     /// Lets the peer of a link use what needs authorization (Vol 3, Part C, 10.5), or not any more.
     package func setAuthorized(_ isAuthorized: Bool, on identifier: LinkIdentifier) throws(HostError) {
         try link(identifier).session.security.isAuthorized = isAuthorized

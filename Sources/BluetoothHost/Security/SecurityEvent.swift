@@ -19,6 +19,8 @@ public enum SecurityEvent: Sendable, Hashable {
 
 /// What two devices have paired to.
 public struct PairingResult: Hashable, Sendable {
+    /// Whom the peer was known as when the link was made.
+    public let peer: DeviceAddress
     /// The peer's identity address, or the address it is connected by where it has given none.
     public let identity: DeviceAddress
     public let model: AssociationModel

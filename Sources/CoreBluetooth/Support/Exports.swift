@@ -4,8 +4,17 @@
 @_exported import Foundation
 
 // What is beyond Apple's API speaks of these.
+@_exported import protocol BLE.PairingDelegate
+@_exported import struct BluetoothHost.BondInformation
 @_exported import struct BluetoothHost.ConnectionParameters
 @_exported import struct BluetoothHost.LinkInformation
+@_exported import struct BluetoothHost.PairingInquiry
+@_exported import struct BluetoothHost.SecurityPolicy
 @_exported import struct BluetoothTypes.AdvertisingData
 @_exported import struct BluetoothTypes.DeviceAddress
 @_exported import struct HCI.PHYSet
+@_exported import enum SMP.AssociationModel
+@_exported import enum SMP.IOCapability
+@_exported import struct SMP.KeyStrength
+@_exported import enum SMP.PairingAnswer
+@_exported import enum SMP.PairingQuestion

@@ -11,6 +11,7 @@ extension Example {
                 "Add service succeeded",
                 "Start advertising succeeded",
                 "Subscribed to \(kCharacteristicUUID)",
+                "Subscribed to \(kEncryptedCharacteristicUUID)",
                 "Read request",
                 "Write request",
                 "Unsubscribed from \(kCharacteristicUUID)",
@@ -25,8 +26,7 @@ extension Example {
                 "Characteristic \(kCharacteristicUUID)",
                 "Characteristic \(kEncryptedCharacteristicUUID)",
                 "Notify \(kCharacteristicUUID) true",
-                // Trusted or not, there is an outcome.
-                "Notify \(kEncryptedCharacteristicUUID) ",
+                "Notify \(kEncryptedCharacteristicUUID) true",
                 "Value TiTan dice hola",
                 "Did write value",
                 "Value Hola, TiTan",

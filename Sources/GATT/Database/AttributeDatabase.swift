@@ -30,6 +30,14 @@ struct Attribute {
 ///
 /// An attribute is found by its handle in constant time; a range is walked from its first attribute.
 public struct AttributeDatabase {
+    /// Whether an attribute needs an encrypted link to be read or written.
+    public var hasProtectedAttributes: Bool {
+        let protected: AttributePermissions = [
+            .readEncrypted, .writeEncrypted, .readAuthenticated, .writeAuthenticated,
+        ]
+        return attributes.contains { !$0.permissions.isDisjoint(with: protected) }
+    }
+
     private(set) var attributes: [Attribute] = []
     /// For each handle, the index of the first attribute at or after it.
     private var indices: [UInt16] = []

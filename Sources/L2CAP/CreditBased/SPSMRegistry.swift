@@ -69,6 +69,11 @@ public struct SPSMRegistry: Sendable {
 
     public init() {}
 
+    /// Whether a service's channels need encryption.
+    public var hasProtectedServices: Bool {
+        services.values.contains { $0.security.needsEncryption || $0.security.needsAuthentication }
+    }
+
     /// The service with an SPSM, if there is one.
     public subscript(spsm: SPSM) -> Service? { services[spsm] }
 

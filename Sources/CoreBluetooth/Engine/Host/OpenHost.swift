@@ -9,6 +9,7 @@ final class OpenHost: Sendable {
     let peers: PeerDirectory
     let links: SharedLinks
     let restoration: Restoration
+    let pairing = Pairing()
     /// The time of day, for what apps are told.
     let wallClock: @Sendable () -> CFAbsoluteTime
     /// Lets the adapter go; nil where that is somebody else's.
@@ -29,6 +30,15 @@ final class OpenHost: Sendable {
         peers = PeerDirectory(store: store, makeIdentifier: makeIdentifier)
         links = SharedLinks(peers: peers)
         restoration = Restoration(store: store)
+        host.loop.execute { [host, pairing, peers] in
+            host.assumeIsolated { host in
+                host.setPairingHandler(pairing.handler(for: host))
+                // A peer that says at pairing who it is stays the one that the app knows.
+                _ = host.observeSecurity { event in
+                    if case .paired(_, let result) = event { peers.identify(result.peer, as: result.identity) }
+                }
+            }
+        }
     }
 
     /// Runs `action` on the loop, after what already waits there.

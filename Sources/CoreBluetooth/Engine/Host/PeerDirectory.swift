@@ -75,6 +75,25 @@ final class PeerDirectory: Sendable {
         meet(address) { $0.identifier }
     }
 
+    /// A peer met under an address has said who it is: it stays the same peer, by its identity address from now on.
+    func identify(_ address: DeviceAddress, as identity: DeviceAddress) {
+        let isNew = state.withLock { state in
+            guard address != identity, state.identifiers[identity] == nil,
+                let identifier = state.identifiers[address], let before = state.peers[identifier]
+            else { return false }
+            var peer = Peer(identifier: identifier, address: identity, deviceName: before.deviceName)
+            peer.advertisedName = before.advertisedName
+            peer.services = before.services
+            peer.connections = before.connections
+            peer.lastMet = before.lastMet
+            state.peers[identifier] = peer
+            state.identifiers[identity] = identifier
+            if peer.isLasting, !before.isLasting { state.lasting += 1 }
+            return peer.isLasting
+        }
+        if isNew { keep() }
+    }
+
     func address(of identifier: UUID) -> DeviceAddress? {
         state.withLock { $0.peers[identifier]?.address }
     }

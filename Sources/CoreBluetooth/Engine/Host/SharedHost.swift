@@ -2,6 +2,8 @@ import BluetoothHost
 
 /// Somebody who uses a ``SharedHost``: the engine of one manager.
 protocol HostMember: AnyObject, Sendable {
+    var shared: SharedHost { get }
+
     /// The host is open: called once, on its loop, before all that the member has posted.
     func begin(with open: OpenHost, on host: isolated BluetoothHost)
 

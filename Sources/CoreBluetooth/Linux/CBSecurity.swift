@@ -1,0 +1,50 @@
+import BLE
+import BluetoothHost
+import BluetoothTypes
+import Foundation
+
+/// How a manager's host pairs, and whom it is bonded to. Managers that share an adapter share this.
+///
+/// As with Apple's framework, an app need not know of it: what needs encryption is paired for when it is used. Without a
+/// delegate, only just works is consented to, and only for a peer whose protected values an app here uses, or that uses an
+/// app's here.
+public struct CBSecurity: Sendable {
+    let shared: SharedHost
+
+    /// What is asked of peers' security from now on; see `SecurityPolicy`. What can be shown and typed is for the delegate to
+    /// do.
+    public func setPolicy(_ policy: SecurityPolicy) {
+        shared.post { host, _ in host.setSecurityPolicy(policy) }
+    }
+
+    /// Who answers for a person what comes up when devices pair; nil for nobody.
+    public func setPairingDelegate(_ delegate: (any PairingDelegate)?) {
+        shared.post { _, open in open.pairing.setDelegate(delegate) }
+    }
+
+    /// The devices that this host is bonded to, the one that was met last at the end; none before it is powered on.
+    public func bonds() async -> [BondInformation] {
+        guard let open = shared.open else { return [] }
+        return await open.host.bondInformation()
+    }
+
+    /// Forgets a bonded device; its links end.
+    ///
+    /// - Parameter identity: its identity address, as ``bonds()`` gives it.
+    /// - Returns: whether there was such a bond.
+    @discardableResult
+    public func removeBond(_ identity: DeviceAddress) async -> Bool {
+        guard let open = shared.open else { return false }
+        return await open.host.removeBond(identity)
+    }
+}
+
+extension CBCentralManager.Linux {
+    /// How the manager's host pairs; nil where there is no adapter.
+    public var security: CBSecurity? { (manager.engine as? any HostMember).map { CBSecurity(shared: $0.shared) } }
+}
+
+extension CBPeripheralManager.Linux {
+    /// How the manager's host pairs; nil where there is no adapter.
+    public var security: CBSecurity? { (manager.engine as? any HostMember).map { CBSecurity(shared: $0.shared) } }
+}

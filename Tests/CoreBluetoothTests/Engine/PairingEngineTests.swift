@@ -1,0 +1,102 @@
+import BLE
+import BluetoothHost
+import BluetoothTesting
+import BluetoothTypes
+import Foundation
+import GATT
+import Testing
+
+@testable import CoreBluetooth
+
+@Suite("Managers that pair by themselves")
+struct PairingEngineTests {
+    private static let vault = ServiceDefinition(
+        uuid: "FFB0",
+        characteristics: [
+            CharacteristicDefinition(
+                uuid: "FFB1",
+                properties: [.read],
+                permissions: [.read, .readEncrypted],
+                value: .stored([0x5E, 0xC2])
+            )
+        ]
+    )
+
+    @Test("What needs encryption is paired for when it is read, and the bond serves the next connection")
+    func onDemand() throws {
+        try World.run(seed: 61) { world in
+            let pair = try await LampAndPhone(world)
+            let vault = try await pair.lamp.publish(Self.vault)
+            let handle = vault.characteristics[0].valueHandle
+            let peripheral = await pair.connect()
+            #expect(await pair.phoneDevice.adapter.bonds().isEmpty)
+            #expect(await pair.phone.read(handle, of: peripheral) == .success([0x5E, 0xC2]))
+            for adapter in [pair.phoneDevice.adapter, pair.lampDevice.adapter] {
+                let strengths = await adapter.bonds().map(\.strength)
+                #expect(
+                    strengths == [KeyStrength(isAuthenticated: false, isSecureConnections: true, keySize: 16)]
+                )
+            }
+
+            pair.phone.engine.cancelConnection(peripheral)
+            await pair.phone.events.next { if case .disconnected = $0 { true } else { nil } }
+            var events = await pair.phoneDevice.adapter.securityEvents().makeAsyncIterator()
+            await pair.phone.connect(peripheral, ConnectionRequest())
+            #expect(await pair.phone.read(handle, of: peripheral) == .success([0x5E, 0xC2]))
+            // The first that happens is that the link is encrypted: nothing is paired again.
+            let first = await events.next()
+            guard case .encryptionChanged(_, .some) = first else {
+                Issue.record("\(String(describing: first))")
+                return
+            }
+        }
+    }
+
+    @Test("A pairing that a central begins is refused where nothing here needs encryption, and taken where something does")
+    func byPeer() throws {
+        try World.run(seed: 62) { world in
+            let pair = try await LampAndPhone(world)
+            let phone = pair.phoneDevice.adapter
+            let peer = try await phone.central.connect(to: pair.lampDevice.device.address)
+            await #expect(throws: BLEError.self) { try await peer.pair() }
+            #expect(await pair.lampDevice.adapter.bonds().isEmpty)
+            _ = try await pair.lamp.publish(Self.vault)
+            // Who has failed may not try again at once (Vol 3, Part H, 2.3.6).
+            try await world.sleep(for: .seconds(60))
+            try await peer.pair()
+            // The last keys are under way.
+            try await world.sleep(for: .seconds(1))
+            #expect(await pair.lampDevice.adapter.bonds().count == 1)
+        }
+    }
+
+    @Test("A delegate that refuses decides, and the reader is told what the value needs")
+    func delegate() throws {
+        struct Refusal: PairingDelegate {
+            func answer(_ inquiry: PairingInquiry) async -> PairingAnswer { .refuse }
+        }
+        try World.run(seed: 63) { world in
+            let pair = try await LampAndPhone(world)
+            let vault = try await pair.lamp.publish(Self.vault)
+            let peripheral = await pair.connect()
+            CBSecurity(shared: pair.phoneDevice.shared).setPairingDelegate(Refusal())
+            let failure = await pair.phone.read(vault.characteristics[0].valueHandle, of: peripheral).failure
+            #expect(failure == .attribute(.insufficientAuthentication))
+            #expect(await pair.phoneDevice.adapter.bonds().isEmpty)
+        }
+    }
+
+    @Test("A peer that says at pairing who it is keeps the identifier that the app knows it by")
+    func identity() {
+        let directory = PeerDirectory(store: .inMemory()) { UUID() }
+        let privateAddress = DeviceAddress(0x4000_0000_0001, isRandom: true)
+        let identity = DeviceAddress(0xC000_0000_0001, isRandom: true)
+        let identifier = directory.heard(privateAddress, name: "lock", services: ["180F"]).identifier
+        directory.identify(privateAddress, as: identity)
+        #expect(directory.identifier(of: identity) == identifier)
+        #expect(directory.identifier(of: privateAddress) == identifier)
+        #expect(directory.address(of: identifier) == identity)
+        #expect(directory.known([identifier]) == [KnownPeripheral(identifier: identifier, name: "lock")])
+        #expect(directory.has(identifier, anyOf: ["180F"]))
+    }
+}
