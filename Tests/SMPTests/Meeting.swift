@@ -7,10 +7,25 @@ import struct VirtualController.SeededGenerator
 
 typealias Channel = SecurityChannel<SwiftCryptography>
 
+/// Random numbers that a test gives, and then those of a seed.
+struct ScriptedGenerator: RandomNumberGenerator {
+    var script: [UInt64]
+    private var seeded: SeededGenerator
+
+    init(script: [UInt64], seed: UInt64) {
+        self.script = script
+        seeded = SeededGenerator(seed: seed)
+    }
+
+    mutating func next() -> UInt64 {
+        script.isEmpty ? seeded.next() : script.removeFirst()
+    }
+}
+
 /// One device of a meeting: its Security Manager, and what has come of it.
 struct Party {
     var channel: Channel
-    var random: SeededGenerator
+    var random: ScriptedGenerator
     var outcome: PairingOutcome?
     var failure: PairingFailure?
     /// What it has been asked and has not been answered.
@@ -30,7 +45,7 @@ struct Party {
             functions: SwiftCryptography()
         )
         channel.parameters = parameters
-        random = SeededGenerator(seed: seed)
+        random = ScriptedGenerator(script: [], seed: seed)
     }
 
     var hasEnded: Bool { outcome != nil || failure != nil }
@@ -85,6 +100,8 @@ struct Meeting {
     var meddling: Meddling?
     /// What arrives instead of the PDU with a number.
     var replacement: ((Int, [UInt8]) -> [UInt8])?
+    /// Whether the link can be encrypted; otherwise nothing comes of an attempt.
+    var encrypts = true
     /// What people type where both sides are asked, or the wrong passkey that they type.
     var typed: UInt32?
     /// What they say of numbers that are shown; nil where they compare them.
@@ -223,6 +240,7 @@ struct Meeting {
         case .pdu(let pdu, let role):
             receive(pdu, as: role)
         case .encryption(let key):
+            guard encrypts else { return }
             guard let expected = peripheral.expectedKey else {
                 // The peripheral has no key to answer with.
                 return encryptionChanged(to: nil, as: .central)
