@@ -168,7 +168,7 @@ let package = Package(
         .testTarget(name: "CaptureTests", dependencies: ["Capture", "ByteCoding"], swiftSettings: engine),
         .testTarget(
             name: "DissectionTests",
-            dependencies: ["Dissection", "Capture", "HCI", "ATT", "ByteCoding", "BluetoothTypes"],
+            dependencies: ["Dissection", "Capture", "HCI", "ByteCoding", "BluetoothTypes"],
             swiftSettings: engine
         ),
         .testTarget(

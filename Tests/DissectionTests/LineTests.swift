@@ -71,8 +71,8 @@ struct LineTests {
             Sample(
                 .event,
                 .controllerToHost,
-                "3E16 02 01 00 01 0504030201F0 0A 020106 0609416C6D61 21 D0",
-                "Event LE Advertising Report: [ADV_IND, F0:01:02:03:04:05 (random), RSSI 33 dBm] "
+                "3E16 02 01 00 01 0504030201F0 09 020106 0509416C6D61 D0 00",
+                "Event LE Advertising Report: [ADV_IND, F0:01:02:03:04:05 (random), [\"Alma\"], RSSI -48 dBm] "
                     + "[malformed event: 1 octets after the end of the packet]"
             ),
             Sample(
@@ -110,7 +110,7 @@ struct LineTests {
             ),
             (
                 "0700 0600 01 04 00 0D 10 03 03",
-                "SMP Pairing Request: KeyboardDisplay, auth req bonding + MITM + SC, maximum encryption key size 16, "
+                "SMP Pairing Request: KeyboardDisplay, AuthReq bonding + MITM + SC, maximum encryption key size 16, "
                     + "initiator key distribution EncKey + IdKey, responder key distribution EncKey + IdKey"
             ),
             ("0200 0600 0505", "SMP Pairing Failed: Pairing Not Supported"),

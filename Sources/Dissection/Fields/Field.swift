@@ -37,11 +37,14 @@ public final class FieldName: Sendable {
 
 /// One thing that a packet says.
 public struct Field: Sendable {
+    /// What it is called.
     public let name: FieldName
+    /// What it holds.
     public let value: Value
     /// Whether the line about the packet has it.
     let isInLine: Bool
 
+    /// - Parameter isInLine: whether the line about the packet has it.
     public init(_ name: FieldName, _ value: Value, isInLine: Bool = false) {
         self.name = name
         self.value = value
@@ -61,7 +64,7 @@ public indirect enum Value: Sendable {
     /// A number whose meaning the specification lists; without a name it is reserved.
     case named(UInt64, String?)
     /// A set of bits and what those that are set are called.
-    case flags(UInt64, FlagNames)
+    case flags(UInt64, FlagNames, digits: UInt8 = 2)
     case truth(Bool)
     case octets([UInt8])
     /// Text as a device sent it: what shows it makes it safe.
@@ -79,6 +82,7 @@ public struct Unit: Hashable, Sendable {
     /// Written after a number that is no time.
     let symbol: StaticStringValue
 
+    /// A unit of time.
     static func time(microseconds: Int64) -> Unit { Unit(microseconds: microseconds, symbol: .none) }
     static let decibelMilliwatts = Unit(microseconds: 0, symbol: .decibelMilliwatts)
     static let octets = Unit(microseconds: 0, symbol: .octets)
@@ -120,22 +124,33 @@ public final class FlagNames: Sendable {
 public struct Layer: Sendable {
     /// The protocols, in the order in which they lie in each other.
     public enum Kind: String, Sendable, CaseIterable {
+        /// An HCI command.
         case command
+        /// An HCI event.
         case event
+        /// HCI synchronous data.
         case synchronous
+        /// HCI ISO data.
         case iso
+        /// HCI ACL data.
         case acl
+        /// A frame of L2CAP.
         case l2cap
+        /// A PDU of the Attribute Protocol.
         case att
+        /// A PDU of the Security Manager Protocol.
         case smp
+        /// What the recorder says besides packets.
         case note
     }
 
+    /// The protocol.
     public let kind: Kind
     /// The packet's name in its protocol.
     public var title: String
     /// The numbers that name it: an opcode, an event code.
     public var head: [Field]
+    /// What the packet says, in the order in which it lies there.
     public var fields: [Field] = []
 
     init(_ kind: Kind, _ title: String, head: [Field] = []) {

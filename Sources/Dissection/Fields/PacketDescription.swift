@@ -8,7 +8,9 @@ public struct PacketDescription: Sendable {
     public var time: Int64
     /// Since the first record.
     public var elapsedMicroseconds: Int64
+    /// Which adapter it went through; 0xFFFF for none.
     public var adapter: UInt16
+    /// Which way it went, where the capture tells.
     public var direction: CaptureDirection?
     /// What the record is: `command`, `event`, `acl`, `synchronous`, `iso` or `note`.
     public var kind: Layer.Kind
@@ -23,13 +25,17 @@ public struct PacketDescription: Sendable {
 
     /// A packet that another answers.
     public struct Answered: Sendable {
+        /// Its number in the capture.
         public let index: Int
+        /// From that packet to this one.
         public let microseconds: Int64
     }
 
     /// What is wrong, and in which layer.
     public struct Malformation: Sendable {
+        /// The protocol whose rules are broken.
         public let layer: Layer.Kind
+        /// In words.
         public let reason: String
     }
 }
@@ -38,6 +44,7 @@ public struct PacketDescription: Sendable {
 public struct LinkReference: Sendable {
     /// Counted through the capture, since handles are used again.
     public let number: Int
+    /// The connection handle.
     public let handle: UInt16
     /// Nil where the link was made before the capture.
     public let peer: PeerReference?
@@ -47,6 +54,7 @@ public struct LinkReference: Sendable {
 
 /// A device and how its address was told.
 public struct PeerReference: Hashable, Sendable {
+    /// A number of 48 bits, the first octet as written the most significant.
     public let address: UInt64
     /// As HCI tells it: 0 public, 1 random, 2 and 3 the identities that they were resolved to; nil on BR/EDR.
     public let type: UInt8?

@@ -13,12 +13,7 @@ extension Value {
                 position += structure.data.byteCount + 2
                 structures.append(.fields(describe(structure)))
             } catch {
-                let rest = [UInt8](copying: data.extracting(droppingFirst: min(position, data.byteCount)))
-                structures.append(
-                    .fields([
-                        Field(Names.malformed, .text("\(error)"), isInLine: true), Field(.data, .octets(rest)),
-                    ])
-                )
+                structures.append(.fields(describe(cut: data.extracting(droppingFirst: position), error)))
                 return .list(structures)
             }
         }
@@ -43,6 +38,17 @@ extension Value {
         static let uri = FieldName("URI")
         static let company = FieldName("Company")
         static let text = FieldName("Text")
+    }
+
+    /// A structure that runs over the end of the data.
+    private static func describe(cut structure: RawSpan, _ error: PacketDecodingError) -> [Field] {
+        var fields: [Field] = []
+        if let type = structure[checked: 1] {
+            fields.append(Field(Names.type, .named(UInt64(type), NamedValues.adTypes[UInt64(type)])))
+        }
+        fields.append(Field(Names.malformed, .text("\(error)"), isInLine: true))
+        fields.append(Field(.data, .octets([UInt8](copying: structure.extracting(droppingFirst: 2)))))
+        return fields
     }
 
     private static func describe(_ structure: borrowing ADStructure) -> [Field] {

@@ -86,7 +86,8 @@ extension ParameterLayout.Parameter {
         case .enumeration(let octets, let names):
             let value = try reader.readUnsigned(octets: octets)
             return .named(value, names[value])
-        case .flags(let octets, let names): return .flags(try reader.readUnsigned(octets: octets), names)
+        case .flags(let octets, let names):
+            return .flags(try reader.readUnsigned(octets: octets), names, digits: UInt8(octets * 2))
         case .octets(let count): return .octets([UInt8](copying: try reader.readBytes(count: count)))
         case .rest: return .octets([UInt8](copying: reader.readRemaining()))
         case .text(let length):

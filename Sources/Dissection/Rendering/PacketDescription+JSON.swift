@@ -4,7 +4,7 @@ import Capture
 extension PacketDescription {
     /// Appends the packet as one object of JSON, without the end of the line.
     ///
-    /// Numbers are as they are sent, in the units of the specification. Beside a number that has a name stands the name,
+    /// Numbers are as they are sent, in the units of the specification; those of 64 bits and more are strings. Beside a number that has a name stands the name,
     /// and beside a set of bits the names of those that are set: `status` and `statusName`.
     public func appendJSON(to text: inout TextBuffer) {
         text.append("{\"index\":" as StaticString)
@@ -116,13 +116,14 @@ extension Value {
     fileprivate func appendJSON(to text: inout TextBuffer) {
         switch self {
         case .number(let number), .measure(let number, _): text.append(decimal: number)
-        case .hexadecimal(let number, _), .named(let number, _), .flags(let number, _):
-            // JSON's numbers hold 53 bits everywhere.
-            if number >> 53 == 0 {
+        case .named(let number, _): text.append(decimal: Int64(clamping: number))
+        case .hexadecimal(let number, let digits), .flags(let number, _, let digits):
+            // JSON's numbers hold 53 bits everywhere; what is wider is a string, whatever it holds.
+            if digits < 14 {
                 text.append(decimal: Int64(clamping: number))
             } else {
                 text.append("\"0x" as StaticString)
-                text.append(hexadecimal: number, digits: 16)
+                text.append(hexadecimal: number, digits: Int(digits))
                 text.append(ascii: "\"")
             }
         case .wide(let number):
@@ -161,7 +162,7 @@ extension Value {
         case .named(_, let name?): appendName(name, of: field, to: &text)
         case .uuid(let uuid):
             if let name = uuid.name { appendName(name, of: field, to: &text) }
-        case .flags(let value, let names):
+        case .flags(let value, let names, _):
             text.append(",\"" as StaticString)
             text.append(field.nameKey)
             text.append("s\":[" as StaticString)

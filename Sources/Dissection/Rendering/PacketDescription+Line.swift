@@ -197,7 +197,7 @@ extension Value {
                 text.append("0x" as StaticString)
                 text.append(hexadecimal: number, digits: 2)
             }
-        case .flags(let number, let names):
+        case .flags(let number, let names, _):
             let set = names.names(in: number)
             text.append(set.isEmpty ? "none" : set.joined(separator: " + "))
         case .truth(let truth): text.append(truth ? "yes" : "no")

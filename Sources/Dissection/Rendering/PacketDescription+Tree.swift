@@ -64,10 +64,10 @@ extension Value {
             text.append(" (0x" as StaticString)
             text.append(hexadecimal: number, digits: 2)
             text.append(ascii: ")")
-        case .flags(let number, _):
+        case .flags(let number, _, let digits):
             appendLine(to: &text)
             text.append(" (0x" as StaticString)
-            text.append(hexadecimal: number, digits: 2)
+            text.append(hexadecimal: number, digits: Int(digits))
             text.append(ascii: ")")
         case .octets(let octets): Value.append(octets, limit: .max, to: &text)
         case .uuid(let uuid):

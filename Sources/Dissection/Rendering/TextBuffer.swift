@@ -5,10 +5,12 @@ public struct TextBuffer: Sendable {
     /// What has been written.
     public private(set) var bytes: [UInt8] = []
 
+    /// - Parameter capacity: octets for which there is room at once.
     public init(capacity: Int = 0) {
         bytes.reserveCapacity(capacity)
     }
 
+    /// In octets.
     public var count: Int { bytes.count }
 
     /// Empties the buffer and keeps its memory.
@@ -25,6 +27,7 @@ public struct TextBuffer: Sendable {
         bytes.append(contentsOf: text)
     }
 
+    /// Appends one character of ASCII.
     public mutating func append(ascii: Unicode.Scalar) {
         bytes.append(UInt8(truncatingIfNeeded: ascii.value))
     }

@@ -10,17 +10,21 @@ public struct CaptureSummary: Sendable {
 
     /// A device that has advertised or to which there was a link.
     public struct Device: Sendable {
+        /// Its names, shortened ones too.
         public var names: [String] = []
+        /// The services that it advertised.
         public var services: [BluetoothUUID] = []
         /// Advertising reports.
         public var reports = 0
         /// In dBm; nil where no report said it.
         public var weakest: Int8?
+        /// In dBm.
         public var strongest: Int8?
     }
 
     /// A link, from its connection to its disconnection, or as much of it as was captured.
     public struct Link: Sendable {
+        /// Which link it is.
         public let reference: LinkReference
         /// Microseconds since 1970.
         public let begin: Int64
@@ -28,16 +32,21 @@ public struct CaptureSummary: Sendable {
         public var end: Int64?
         /// Why it ended, where an event says so.
         public var reason: ErrorCode?
-        /// ACL data of both directions.
+        /// ACL data from the captured host.
         public var sent = Traffic()
+        /// ACL data to it.
         public var received = Traffic()
     }
 
     /// ACL data that went one way.
     public struct Traffic: Sendable {
+        /// ACL packets.
         public var packets = 0
+        /// What is in them, without their headers.
         public var octets = 0
+        /// When the first went, in microseconds since 1970.
         public var first: Int64?
+        /// When the last went.
         public var last: Int64 = 0
 
         /// In octets a second, over the time between the first and the last packet.
@@ -54,15 +63,23 @@ public struct CaptureSummary: Sendable {
         }
     }
 
+    /// How many packets of each kind there are.
     public private(set) var packets: [Layer.Kind: Int] = [:]
+    /// How many of them are malformed.
     public private(set) var malformed = 0
+    /// When the first packet was taken, in microseconds since 1970.
     public private(set) var firstTime: Int64?
+    /// When the last was.
     public private(set) var lastTime: Int64 = 0
+    /// Who advertised or was connected.
     public private(set) var devices: [PeerReference: Device] = [:]
-    /// Devices for which there was no room.
+    /// Reports of devices for which there was no room.
     public private(set) var uncountedReports = 0
+    /// Links by their numbers.
     public private(set) var links: [Int: Link] = [:]
+    /// Links for which there was no room.
     public private(set) var uncountedLinks = 0
+    /// How often each GATT procedure was begun, by its requests.
     public private(set) var procedures: [String: Int] = [:]
     /// How often what went wrong in what.
     public private(set) var errors: [String: Int] = [:]
@@ -159,8 +176,11 @@ extension CaptureSummary.Device {
 
 /// How long answers took: the least, the most, and a median that is exact for few and close for many.
 public struct RoundTrips: Sendable {
+    /// How many there were.
     public private(set) var count = 0
+    /// In microseconds.
     public private(set) var least = Int64.max
+    /// In microseconds.
     public private(set) var most = Int64.min
     /// Counts by size: sixteen steps to each power of two, so that no value is off by more than a sixteenth.
     private var counts: [Int: Int] = [:]
