@@ -212,6 +212,12 @@ static inline int ble_stream_socket(int family)
     return ble_result(socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 }
 
+/* Keeps packets apart as the HCI sockets do: each read gives one. */
+static inline int ble_seqpacket_socket(int family)
+{
+    return ble_result(socket(family, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+}
+
 /* Sends on a socket; one whose other end is gone is an error then and not the signal that ends a process. -1 sets errno. */
 static inline ssize_t ble_send(int fd, const void *bytes, size_t count)
 {

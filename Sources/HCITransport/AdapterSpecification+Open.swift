@@ -28,12 +28,17 @@ extension AdapterSpecification {
         case .unix(let path):
             kind = .unix
             descriptor = try await offLoop { () throws(TransportError) in
-                try StreamConnector(name: "\(self)", timeout: options.connectTimeout).connect(path: path)
+                try SocketConnector(name: "\(self)", timeout: options.connectTimeout).connect(path: path)
+            }
+        case .seqpacket(let path):
+            kind = .seqpacket
+            descriptor = try await offLoop { () throws(TransportError) in
+                try SocketConnector(name: "\(self)", timeout: options.connectTimeout).connect(packetsAt: path)
             }
         case .tcp(let host, let port):
             kind = .tcp
             descriptor = try await offLoop { () throws(TransportError) in
-                try StreamConnector(name: "\(self)", timeout: options.connectTimeout).connect(host: host, port: port)
+                try SocketConnector(name: "\(self)", timeout: options.connectTimeout).connect(host: host, port: port)
             }
         case .serial(let path, let rate, let usesFlowControl):
             kind = .serial

@@ -3,6 +3,7 @@
 /// - `hci0`, `hci:0`: the kernel's adapter, for this program alone (user channel); `hci0?channel=raw`: beside the
 ///   kernel's own stack.
 /// - `unix:PATH`, `tcp:HOST:PORT`: a stream of H4 packets; an IPv6 address stands in brackets.
+/// - `seqpacket:PATH`: a UNIX socket with one packet in each read and write, as the kernel's HCI sockets have it.
 /// - `serial:PATH,BAUD[,flow=rtscts]`: a UART.
 /// - `virtual`, `virtual:NAME`: a controller in this process, on the air of that name.
 public enum AdapterSpecification: Hashable, Sendable {
@@ -18,6 +19,8 @@ public enum AdapterSpecification: Hashable, Sendable {
     case hci(index: Int, channel: Channel)
     /// A UNIX stream socket. The path has at most 107 octets.
     case unix(path: String)
+    /// A UNIX socket of sequenced packets, in a kernel adapter's place. The path has at most 107 octets.
+    case seqpacket(path: String)
     /// A TCP stream. The host is a name or an address, an IPv6 address without brackets.
     case tcp(host: String, port: UInt16)
     /// A UART. The rate is one of ``baudRates``.
@@ -49,11 +52,12 @@ public enum AdapterSpecification: Hashable, Sendable {
     static func parse(_ text: String, lowestPort: Int = 1) throws(Complaint) -> AdapterSpecification {
         if text == "virtual" { return .virtual(name: "") }
         if let name = text.suffix(after: "virtual:") { return try parseVirtual(name) }
-        if let path = text.suffix(after: "unix:") { return try parseUNIX(path) }
+        if let path = text.suffix(after: "unix:") { return .unix(path: try parsePath(path, of: "unix")) }
+        if let path = text.suffix(after: "seqpacket:") { return .seqpacket(path: try parsePath(path, of: "seqpacket")) }
         if let address = text.suffix(after: "tcp:") { return try parseTCP(address, lowestPort) }
         if let line = text.suffix(after: "serial:") { return try parseSerial(line) }
         if let adapter = text.suffix(after: "hci:") ?? text.suffix(after: "hci") { return try parseHCI(adapter) }
-        throw Complaint(advice: "use hci0, unix:PATH, tcp:HOST:PORT, serial:PATH,BAUD or virtual")
+        throw Complaint(advice: "use hci0, unix:PATH, seqpacket:PATH, tcp:HOST:PORT, serial:PATH,BAUD or virtual")
     }
 
     private static func parseVirtual(_ name: Substring) throws(Complaint) -> AdapterSpecification {
@@ -61,10 +65,10 @@ public enum AdapterSpecification: Hashable, Sendable {
         return .virtual(name: String(name))
     }
 
-    private static func parseUNIX(_ path: Substring) throws(Complaint) -> AdapterSpecification {
-        guard !path.isEmpty else { throw Complaint(advice: "unix: needs a path, as in unix:/tmp/bt-server-le") }
+    private static func parsePath(_ path: Substring, of kind: String) throws(Complaint) -> String {
+        guard !path.isEmpty else { throw Complaint(advice: "\(kind): needs a path, as in \(kind):/tmp/bt-server-le") }
         guard path.utf8.count < 108 else { throw Complaint(advice: "a socket's path has at most 107 octets") }
-        return .unix(path: String(path))
+        return String(path)
     }
 
     private static func parseHCI(_ text: Substring) throws(Complaint) -> AdapterSpecification {
@@ -125,6 +129,7 @@ extension AdapterSpecification: CustomStringConvertible {
         case .hci(let index, .user): "hci\(index)"
         case .hci(let index, .raw): "hci\(index)?channel=raw"
         case .unix(let path): "unix:\(path)"
+        case .seqpacket(let path): "seqpacket:\(path)"
         case .tcp(let host, let port): host.contains(":") ? "tcp:[\(host)]:\(port)" : "tcp:\(host):\(port)"
         case .serial(let path, let rate, let usesFlowControl):
             "serial:\(path),\(rate)" + (usesFlowControl ? ",flow=rtscts" : "")

@@ -3,7 +3,7 @@ import CBluetooth
 import Dispatch
 import Glibc
 
-/// A transport on a non-blocking descriptor: an HCI socket, or a stream of H4 packets.
+/// A transport on a non-blocking descriptor: an HCI socket or its like, or a stream of H4 packets.
 ///
 /// Everything happens on the queue it is made with. Reading drains the descriptor each time it is ready; a packet is
 /// written at once, and only what the kernel does not take then waits for the write source.
@@ -12,11 +12,13 @@ final class DescriptorTransport: Transport, @unchecked Sendable {
     enum Kind: Equatable {
         /// One packet in each read and write.
         case hci(index: Int, channel: AdapterSpecification.Channel)
+        /// One packet in each read and write.
+        case seqpacket
         case unix
         case tcp
         case serial
 
-        fileprivate var isSocket: Bool { self == .unix || self == .tcp }
+        fileprivate var isSocket: Bool { self == .seqpacket || self == .unix || self == .tcp }
 
         fileprivate var isShared: Bool {
             if case .hci(_, .raw) = self { true } else { false }
@@ -59,7 +61,7 @@ final class DescriptorTransport: Transport, @unchecked Sendable {
         self.queue = queue
         self.options = options
         switch kind {
-        case .hci: packetBuffer = [UInt8](repeating: 0, count: 4096)
+        case .hci, .seqpacket: packetBuffer = [UInt8](repeating: 0, count: 4096)
         case .unix, .tcp: decoder = H4StreamDecoder(recovery: .fail, sender: sender)
         case .serial: decoder = H4StreamDecoder(recovery: .search, sender: sender)
         }
@@ -222,7 +224,9 @@ final class DescriptorTransport: Transport, @unchecked Sendable {
         case (.hci(let index, _), EPIPE), (.hci(let index, _), ENODEV), (.hci(let index, _), ENXIO):
             .adapterRemoved(index: index)
         case (.hci(let index, _), ENETDOWN): .adapterDown(index: index)
-        case (.unix, EPIPE), (.tcp, EPIPE), (.unix, ECONNRESET), (.tcp, ECONNRESET), (.serial, EIO): .closedByPeer
+        case (.seqpacket, EPIPE), (.unix, EPIPE), (.tcp, EPIPE), (.seqpacket, ECONNRESET), (.unix, ECONNRESET),
+            (.tcp, ECONNRESET), (.serial, EIO):
+            .closedByPeer
         default: nil
         }
     }

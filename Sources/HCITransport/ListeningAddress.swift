@@ -16,7 +16,8 @@ package enum ListeningAddress: Hashable, Sendable {
             switch try AdapterSpecification.parse(text, lowestPort: 0) {
             case .unix(let path): self = .unix(path: path)
             case .tcp(let host, let port): self = .tcp(host: host, port: port)
-            case .hci, .serial, .virtual: throw AdapterSpecification.Complaint(advice: "use unix:PATH or tcp:HOST:PORT")
+            case .hci, .seqpacket, .serial, .virtual:
+                throw AdapterSpecification.Complaint(advice: "use unix:PATH or tcp:HOST:PORT")
             }
         } catch {
             throw ListeningAddressError(text: text, advice: error.advice)

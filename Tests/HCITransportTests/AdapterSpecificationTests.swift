@@ -11,6 +11,7 @@ struct AdapterSpecificationTests {
             ("hci0?channel=user", .hci(index: 0, channel: .user)),
             ("hci65534?channel=raw", .hci(index: 65534, channel: .raw)),
             ("unix:/tmp/bt server", .unix(path: "/tmp/bt server")),
+            ("seqpacket:/tmp/hci", .seqpacket(path: "/tmp/hci")),
             ("tcp:127.0.0.1:6402", .tcp(host: "127.0.0.1", port: 6402)),
             ("tcp:radio.example:65535", .tcp(host: "radio.example", port: 65535)),
             ("tcp:[::1]:7300", .tcp(host: "::1", port: 7300)),
@@ -31,7 +32,8 @@ struct AdapterSpecificationTests {
     @Test(
         "comes back from what was read",
         arguments: [
-            "hci0", "hci3?channel=raw", "unix:/run/hci", "tcp:localhost:1", "tcp:[fe80::1%eth0]:9",
+            "hci0", "hci3?channel=raw", "unix:/run/hci", "seqpacket:/run/hci", "tcp:localhost:1",
+            "tcp:[fe80::1%eth0]:9",
             "serial:/dev/ttyS0,9600", "serial:/dev/ttyS0,921600,flow=rtscts", "virtual", "virtual:lab",
         ]
     )
@@ -42,12 +44,13 @@ struct AdapterSpecificationTests {
     @Test(
         "that is wrong is refused with what is accepted",
         arguments: [
-            ("", "use hci0, unix:PATH, tcp:HOST:PORT, serial:PATH,BAUD or virtual"),
+            ("", "use hci0, unix:PATH, seqpacket:PATH, tcp:HOST:PORT, serial:PATH,BAUD or virtual"),
             ("usb:0", "use hci0"), ("Virtual", "use hci0"), ("virtual:", "virtual:lab"),
             ("hci", "as in hci0"), ("hci-1", "as in hci0"), ("hci+1", "as in hci0"), ("hci0x", "as in hci0"),
             ("hci65535", "as in hci0"), ("hci99999999999999999999", "as in hci0"), ("hci:?channel=raw", "as in hci0"),
             ("hci0?", "?channel=raw"), ("hci0?channel=monitor", "?channel=raw"), ("hci0?foo=raw", "?channel=raw"),
             ("unix:", "unix:/tmp"), ("unix:/" + String(repeating: "x", count: 107), "107 octets"),
+            ("seqpacket:", "seqpacket:/tmp"), ("seqpacket:/" + String(repeating: "x", count: 107), "107 octets"),
             ("tcp:", "port from 1 to 65535"), ("tcp:localhost", "port from 1 to 65535"),
             ("tcp:localhost:", "port from 1 to 65535"), ("tcp:localhost:0", "port from 1 to 65535"),
             ("tcp:localhost:65536", "port from 1 to 65535"), ("tcp:localhost:+80", "port from 1 to 65535"),

@@ -28,6 +28,17 @@ struct Peer: Sendable {
         }
     }
 
+    /// Reads what one call gives: of a socket that keeps packets apart, a packet.
+    func readOnce() async -> [UInt8] {
+        await offThread {
+            var bytes = [UInt8](repeating: 0, count: 4096)
+            guard case .success(let count) = HCITransport.read(descriptor.number, into: &bytes, from: 0) else {
+                return []
+            }
+            return Array(bytes.prefix(count))
+        }
+    }
+
     /// Ends the stream as a peer does that goes away.
     func hangUp() {
         _ = shutdown(descriptor.number, Int32(SHUT_RDWR))
@@ -67,9 +78,18 @@ struct Listener: Sendable {
 
     /// Listens on a path in a new folder.
     static func unix() -> Listener {
+        at(SOCK_STREAM) { .unix(path: $0) }
+    }
+
+    /// Listens on a path in a new folder, for one that keeps packets apart.
+    static func seqpacket() -> Listener {
+        at(SOCK_SEQPACKET) { .seqpacket(path: $0) }
+    }
+
+    private static func at(_ type: __socket_type, _ specification: (String) -> AdapterSpecification) -> Listener {
         let folder = TemporaryFolder()
         let path = folder.path + "/hci"
-        let descriptor = OwnedDescriptor(socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0))
+        let descriptor = OwnedDescriptor(socket(AF_UNIX, Int32(type.rawValue), 0))
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
         withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: Array(path.utf8)) }
@@ -79,7 +99,7 @@ struct Listener: Sendable {
             }
         }
         _ = listen(descriptor.number, 8)
-        return Listener(specification: .unix(path: path), descriptor: descriptor, folder: folder)
+        return Listener(specification: specification(path), descriptor: descriptor, folder: folder)
     }
 
     func accept() async -> Peer {

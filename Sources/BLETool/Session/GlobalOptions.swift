@@ -31,7 +31,10 @@ struct GlobalOptions: ParsableArguments {
 struct AdapterOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "The controller: hci0, unix:PATH, tcp:HOST:PORT, serial:PATH,BAUD or virtual; else BLE_ADAPTER, else hci0.",
+            """
+            The controller: hci0, unix:PATH, seqpacket:PATH, tcp:HOST:PORT, serial:PATH,BAUD or virtual; else BLE_ADAPTER, \
+            else hci0.
+            """,
             valueName: "spec"
         ),
         transform: { try AdapterSpecification(parsing: $0) }

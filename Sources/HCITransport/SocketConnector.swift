@@ -4,8 +4,8 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// Connects to the other end of a stream within a time. It blocks its thread meanwhile.
-struct StreamConnector {
+/// Connects to the other end of a socket within a time. It blocks its thread meanwhile.
+struct SocketConnector {
     /// What is connected to, for errors.
     let name: String
     private let deadline: UInt64
@@ -25,6 +25,12 @@ struct StreamConnector {
     func connect(path: String) throws(TransportError) -> OwnedDescriptor {
         guard let address = SocketAddress(path: path) else { throw .connectionFailed(name, errno: ENAMETOOLONG) }
         return try connect(address)
+    }
+
+    /// Connects to a socket that keeps packets apart.
+    func connect(packetsAt path: String) throws(TransportError) -> OwnedDescriptor {
+        guard let address = SocketAddress(path: path) else { throw .connectionFailed(name, errno: ENAMETOOLONG) }
+        return try connect(address, by: ble_seqpacket_socket)
     }
 
     // MARK: TCP
@@ -76,8 +82,12 @@ struct StreamConnector {
 
     // MARK: Both
 
-    private func connect(_ address: SocketAddress, share: Int32 = 1) throws(TransportError) -> OwnedDescriptor {
-        let descriptor = OwnedDescriptor(ble_stream_socket(address.family))
+    private func connect(
+        _ address: SocketAddress,
+        share: Int32 = 1,
+        by makeSocket: (_ family: Int32) -> Int32 = ble_stream_socket
+    ) throws(TransportError) -> OwnedDescriptor {
+        let descriptor = OwnedDescriptor(makeSocket(address.family))
         guard descriptor.number >= 0 else { throw .connectionFailed(name, errno: -descriptor.number) }
         while true {
             let result = uninterrupted { address.connect(descriptor.number) }
