@@ -72,6 +72,33 @@ struct RecoveryTests {
         #expect(fixture.controller.opcodes.last == LESetScanEnable.opcode)
     }
 
+    @Test(
+        "A controller that is lost just as it has agreed to something is asked for it again when it is back",
+        arguments: [LESetAdvertisingEnable.opcode, LESetScanEnable.opcode]
+    )
+    func lostInAgreement(opcode: HCI.Opcode) throws {
+        let fixture = HostFixture()
+        try fixture.bringUp()
+        let (host, controller) = (fixture.host, fixture.controller)
+        let isFirst = Atomic(true)
+        controller.override = { command in
+            guard command.opcode == opcode, isFirst.exchange(false, ordering: .relaxed) else { return nil }
+            let (low, high) = (UInt8(opcode.rawValue & 0xFF), UInt8(opcode.rawValue >> 8))
+            controller.emit([0x04, 0x0E, 0x04, 0x01, low, high, 0x00])
+            controller.vanish()
+            return .silence
+        }
+        if opcode == LESetScanEnable.opcode {
+            try fixture.run { _ = await host.startScan(ScanOptions()) { _ in } }
+        } else {
+            _ = fixture.start { try await host.startAdvertising(AdvertisementConfiguration()) }
+        }
+        fixture.loop.run(for: .seconds(2))
+        #expect(fixture.events.all.last == "poweredOn")
+        let afterReset = controller.opcodes.suffix(while: { $0 != Reset.opcode })
+        #expect(afterReset.contains(opcode))
+    }
+
     @Test("A silent scan is restarted, then the controller is reset, and the app is told")
     func silentScan() throws {
         let fixture = HostFixture()
@@ -124,5 +151,12 @@ struct RecoveryTests {
         fixture.controller.emit(packet)
         fixture.loop.run(for: .milliseconds(1))
         #expect(fixture.exchange([0x02, 0x17, 0x00]) == [[0x03, 0x05, 0x02]])
+    }
+}
+
+extension Array {
+    /// The elements behind the last one that does not fit.
+    fileprivate func suffix(while fits: (Element) -> Bool) -> ArraySlice<Element> {
+        self[(lastIndex { !fits($0) }.map { $0 + 1 } ?? 0)...]
     }
 }

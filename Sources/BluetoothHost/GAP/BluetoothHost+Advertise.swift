@@ -103,6 +103,7 @@ extension BluetoothHost {
     }
 
     private func advance(_ entry: Advertiser.Entry) async {
+        let generation = generation
         do throws(CommandFailure) {
             if entry.phase == .stale || entry.phase == .on { try await setEnabled(false, entry) }
             // To whom it is directed may be known by another address now.
@@ -110,6 +111,8 @@ extension BluetoothHost {
             if information?.usesExtendedCommands == true { try await setAddress(of: entry.identifier) }
             let endCount = advertiser.endCount
             try await setEnabled(true, entry)
+            // What a controller has agreed to that failed since, the next one knows nothing of.
+            guard generation == self.generation else { return }
             // A connection may be told of before the command's completion is.
             let isStillOn = advertiser.endCount == endCount
             setPhase(isStillOn ? .on : .off, of: entry.identifier)

@@ -45,6 +45,7 @@ extension BluetoothHost {
                 wanted = nil
             }
             guard wanted != scanner.applied else { continue }
+            let generation = generation
             do throws(CommandFailure) {
                 if scanner.applied != nil {
                     try await setScanEnabled(false, filtersDuplicates: false)
@@ -53,6 +54,8 @@ extension BluetoothHost {
                 if let wanted {
                     try await setScanParameters(wanted)
                     try await setScanEnabled(true, filtersDuplicates: wanted.filtersDuplicates)
+                    // What a controller has agreed to that failed since, the next one knows nothing of.
+                    guard generation == self.generation else { continue }
                     scanner.applied = wanted
                     scanner.lastActivity = loop.now
                 }
