@@ -29,6 +29,7 @@ let package = Package(
         .library(name: "BluetoothTesting", targets: ["BluetoothTesting"]),
         .library(name: "CoreBluetooth", targets: ["CoreBluetooth"]),
         .executable(name: "ble", targets: ["BLETool"]),
+        .executable(name: "hci-harness", targets: ["Harness"]),
     ],
     dependencies: [collections, crypto, log, metrics, argumentParser],
     targets: [
@@ -133,6 +134,18 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ],
+            swiftSettings: strict
+        ),
+
+        // Stands in a controller's place; knows nothing of the host.
+        .executableTarget(
+            name: "Harness",
+            dependencies: [
+                "ByteCoding", "Capture", "CBluetooth",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            path: "Tests/Harness",
+            exclude: ["Scripts"],
             swiftSettings: strict
         ),
 
@@ -269,6 +282,7 @@ let package = Package(
             ],
             swiftSettings: strict
         ),
+        .testTarget(name: "HarnessTests", dependencies: ["Harness", "BLETool"], swiftSettings: strict),
     ]
 )
 

@@ -1,0 +1,144 @@
+import CBluetooth
+import Glibc
+
+/// Runs scripts and captures, each with a host and a socket of its own.
+struct Runner {
+    /// How long a host may take to use its adapter.
+    static let patienceForStart = Duration.seconds(60)
+
+    var listen: ListenAddress?
+    /// The host's command line where it is not the script's own.
+    var host: [String] = []
+    /// Where programs are looked for first.
+    var programFolders: [String] = []
+    /// What the host can do, of what scripts may need.
+    var abilities: Set<String> = []
+    var patience = Duration.seconds(10)
+    var isVerbose = false
+
+    /// Why a run did not come to its end.
+    struct Failure: Error {
+        /// In lines, the first of which says where.
+        let report: [String]
+    }
+
+    func run(_ script: Script) throws {
+        try run(script.host, folder: folder(of: script.path), controller: script.controller) { exchange in
+            for line in script.lines {
+                do throws(Difference) {
+                    try exchange.perform(line.statement)
+                } catch {
+                    throw Failure(at: "\(line.file):\(line.number): \(line.text)", error, exchange.journal)
+                }
+            }
+        }
+    }
+
+    func run(_ capture: CapturePlayer, _ allowances: CapturePlayer.Allowances, path: String) throws {
+        try run([], folder: folder(of: path), controller: Controller()) { exchange in
+            do throws(Difference) {
+                try capture.play(on: exchange, allowances)
+                exchange.controller = Controller()
+            } catch {
+                throw Failure(at: path, error, exchange.journal)
+            }
+        }
+    }
+
+    private func run(
+        _ usualHost: [String],
+        folder: String,
+        controller: Controller,
+        _ body: (Exchange) throws -> Void
+    ) throws {
+        let temporary = try TemporaryFolder()
+        let exchange = Exchange(
+            try Endpoint(listen ?? .seqpacket(path: temporary.path + "/hci")),
+            patience: patience
+        )
+        exchange.journal.isShownAtOnce = isVerbose
+        do throws(Difference) {
+            try exchange.settle(as: controller)
+            let command = (host.isEmpty ? usualHost : host).map {
+                $0.replacing("{adapter}", with: exchange.endpoint.adapter)
+                    .replacing("{here}", with: folder).replacing("{directory}", with: temporary.path)
+            }
+            if command.isEmpty {
+                printError("listening: a host can use the adapter \(exchange.endpoint.adapter)")
+            } else {
+                exchange.host = try start(command, adapter: exchange.endpoint.adapter)
+            }
+            try exchange.acceptHost(within: Runner.patienceForStart)
+        } catch {
+            throw Failure(at: "before the first line", error, exchange.journal)
+        }
+        try body(exchange)
+        do throws(Difference) {
+            try exchange.finish()
+        } catch {
+            throw Failure(at: "after the last line", error, exchange.journal)
+        }
+    }
+
+    private func start(_ command: [String], adapter: String) throws(Difference) -> HostProcess {
+        do throws(SystemError) {
+            return try HostProcess(
+                command: command,
+                environment: ["BLE_ADAPTER": adapter],
+                folders: programFolders
+            )
+        } catch {
+            throw Difference("\(command.joined(separator: " ")) cannot be started: \(error)")
+        }
+    }
+}
+
+extension Runner.Failure {
+    init(at place: String, _ difference: Difference, _ journal: Journal) {
+        report =
+            [place, difference.message] + difference.details
+            + (journal.lines.isEmpty ? [] : ["last:"] + journal.lines.map { "  " + $0 })
+    }
+}
+
+extension Script {
+    /// The controller that the script begins with.
+    var controller: Controller {
+        for line in lines {
+            if case .controller(let controller) = line.statement { return controller }
+        }
+        return Controller()
+    }
+}
+
+extension Exchange {
+    /// Lets the kernel bring a controller of its own up, and down again for the want of anybody who uses it: only then can a
+    /// host have it for itself.
+    func settle(as preset: Controller) throws(Difference) {
+        guard let index = endpoint.adapterIndex else { return }
+        controller = preset
+        defer { controller = nil }
+        let deadline = ContinuousClock.now + .seconds(30)
+        var wasUp = false
+        while true {
+            while let message = try nextMessage() { _ = try answer(message) }
+            let isUp = try isAdapterUp(index)
+            if wasUp, !isUp { return }
+            wasUp = wasUp || isUp
+            let soon = min(deadline, .now + .milliseconds(20))
+            _ = try wait(until: soon)
+            guard ContinuousClock.now < deadline else { throw Difference("the kernel does not let go of hci\(index)") }
+        }
+    }
+
+    private func isAdapterUp(_ index: UInt16) throws(Difference) -> Bool {
+        do throws(SystemError) {
+            let socket = try Descriptor(ble_hci_socket())
+            var information = ble_hci_information()
+            let up: UInt32 = 1
+            return ble_hci_get_information(socket.number, index, &information) >= 0 && information.flags & up != 0
+        } catch {
+            throw Difference("there is no HCI socket: \(error)")
+        }
+    }
+}
