@@ -19,7 +19,7 @@ struct HarnessCommand: ParsableCommand {
     @Option(parsing: .upToNextOption, help: ArgumentHelp("The scripts to run, in order.", valueName: "file"))
     var script: [String] = []
 
-    @Option(help: ArgumentHelp("Play this capture (btsnoop) instead of a script.", valueName: "file"))
+    @Option(help: ArgumentHelp("Play this capture, of any format, instead of a script.", valueName: "file"))
     var capture: String?
 
     @Option(

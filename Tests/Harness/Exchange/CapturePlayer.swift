@@ -23,29 +23,33 @@ struct CapturePlayer {
 
     let records: [Record]
 
-    /// Reads a btsnoop file.
+    /// Reads a capture of any format: of several adapters in it, the first that has packets.
     init(contentsOf path: String) throws(ScriptError) {
-        let octets: [UInt8]
         switch readFile(path) {
-        case .success(let read): octets = read
-        case .failure(let error): throw ScriptError(file: path, line: 0, message: "cannot be read: \(error)")
-        }
-        do throws(PacketDecodingError) {
-            records = try CapturePlayer.records(in: octets)
-        } catch {
-            throw ScriptError(file: path, line: 0, message: "is no btsnoop capture that can be read: \(error)")
+        case .success(let octets):
+            do throws(CaptureReadingError) {
+                records = try CapturePlayer.records(in: octets)
+            } catch {
+                throw ScriptError(file: path, line: 0, message: "\(error)")
+            }
+        case .failure(let error):
+            throw ScriptError(file: path, line: 0, message: "cannot be read: \(error)")
         }
     }
 
-    private static func records(in octets: [UInt8]) throws(PacketDecodingError) -> [Record] {
+    private static func records(in octets: [UInt8]) throws(CaptureReadingError) -> [Record] {
         var records: [Record] = []
-        var reader = try BTSnoopReader(octets.rawSpan)
-        var number = 0
-        while let record = try reader.next() {
-            number += 1
-            guard case .packet(let kind, let direction, let bytes) = try record.content(in: reader.header.dataLink)
+        var adapter: UInt16?
+        var reader = CaptureReader()
+        reader.append(octets.rawSpan)
+        reader.finish()
+        while try reader.advance() == .record, let record = reader.record {
+            guard case .packet(let kind, let direction, let bytes) = record.content, record.cutLength == 0,
+                let direction = direction ?? kind.onlyDirection, adapter == nil || adapter == record.adapterIndex
             else { continue }
+            adapter = record.adapterIndex
             let packet = [kind.rawValue] + [UInt8](copying: bytes)
+            let number = Int(clamping: record.number)
             records.append(Record(number: number, isFromHost: direction == .hostToController, packet: packet))
         }
         return records
