@@ -20,7 +20,7 @@ struct BLECommand: AsyncParsableCommand {
             ),
             CommandGroup(name: "Peripheral", subcommands: [Serve.self]),
             CommandGroup(name: "Both", subcommands: [Channel.self]),
-            CommandGroup(name: "Security", subcommands: [Bonds.self]),
+            CommandGroup(name: "Security", subcommands: [Pair.self, Bonds.self]),
             CommandGroup(name: "Captures", subcommands: [Decode.self]),
             CommandGroup(name: "Without hardware", subcommands: [Demo.self, Controller.self]),
         ]

@@ -10,10 +10,14 @@ struct Serve: AsyncParsableCommand {
             What happens is told in lines of JSON. Commands are read from standard input, a line each: set UUID HEX, \
             notify UUID HEX, indicate UUID HEX, disconnect, quit; for UUID there may be SERVICE/UUID or #HANDLE, and - \
             for an empty value. The end of standard input does not stop the server.
+            Clients may pair where the profile has something that needs it, or a pairing option is given. What comes up \
+            is told in events; passkey N, yes and no answer.
             """
     )
 
     @OptionGroup var options: GlobalOptions
+
+    @OptionGroup(title: "Pairing") var pairing: PairingOptions
 
     @Argument(help: "The profile: a file in JSON, or - for standard input.")
     var profile: String
@@ -22,11 +26,19 @@ struct Serve: AsyncParsableCommand {
         let profile = try Profile(contentsOf: profile)
         let specification = try options.controller.specification()
         let readsCommands = self.profile != "-"
+        let policy = try pairing.policy()
+        let (mayPair, mayReplace) = (pairing.isGiven || profile.needsPairing, pairing.replaceBond)
+        let console = PairingConsole(asJSON: true, passkey: pairing.passkey, readsInput: false) {
+            mayPair && ($0.replaces == nil || $0.isProven || mayReplace)
+        }
         try await options.withAdapter {
             if let name = profile.name { $0.deviceName = name }
             if let appearance = profile.appearance { $0.appearance = appearance }
+            $0.security = policy
+            $0.pairingDelegate = console
         } _: { adapter in
-            let server = try await ProfileServer(profile, on: adapter)
+            try await pairing.prepare(adapter, policy)
+            let server = try await ProfileServer(profile, on: adapter, console: console)
             do {
                 try await server.run(adapter: "\(specification)", readsCommands: readsCommands)
             } catch  where Task.isCancelled && !(error is OutputError) {

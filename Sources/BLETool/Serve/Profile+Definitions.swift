@@ -67,3 +67,16 @@ extension AttributePermission {
         }
     }
 }
+
+extension Profile {
+    /// Whether something is only for clients whose links are encrypted.
+    var needsPairing: Bool {
+        let protected: Set<AttributePermission> = [
+            .readEncrypted, .writeEncrypted, .readAuthenticated, .writeAuthenticated,
+        ]
+        return services.flatMap(\.characteristics).contains { characteristic in
+            !characteristic.permissions.isDisjoint(with: protected)
+                || characteristic.descriptors.contains { !$0.permissions.isDisjoint(with: protected) }
+        }
+    }
+}

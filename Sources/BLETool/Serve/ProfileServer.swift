@@ -9,10 +9,12 @@ actor ProfileServer {
     private let served: ServedProfile
     private let advertising: AdvertisingSet
     private let events: Events<PeripheralEvent>
+    private let console: PairingConsole
     private var clients: [ClientID: DeviceAddress] = [:]
 
     /// Publishes the services and begins to advertise.
-    init(_ profile: Profile, on adapter: Adapter) async throws {
+    init(_ profile: Profile, on adapter: Adapter, console: PairingConsole) async throws {
+        self.console = console
         peripheral = adapter.peripheral
         events = await adapter.peripheral.events()
         let identity = try await adapter.information.identityAddress
@@ -44,6 +46,7 @@ actor ProfileServer {
                 if readsCommands {
                     for await line in StandardInput.lines() where try await !self.obey(line) { return }
                 }
+                self.console.end()
                 // Nobody says anything more; clients are served on.
                 try await Task.sleep(for: .seconds(86_400 * 365 * 100))
             }
@@ -110,6 +113,8 @@ actor ProfileServer {
                 try await peripheral.indicate(value, of: served.handle(selector))
             case .disconnect:
                 for client in clients.keys { await peripheral.disconnect(client) }
+            case .answer(let text):
+                guard console.take(text) else { throw ArgumentProblem("\(terminalSafe(text)) is no passkey") }
             case .quit: return false
             }
         } catch  where !Task.isCancelled && !(error is OutputError) {

@@ -95,13 +95,13 @@ extension ServeEvent.Attribute {
 }
 
 extension JSON.Member {
-    fileprivate static func event(_ name: String) -> JSON.Member {
+    static func event(_ name: String) -> JSON.Member {
         JSON.Member(key: "event", value: .string(name))
     }
 }
 
 extension [JSON.Member] {
-    fileprivate static func peer(_ address: DeviceAddress) -> [JSON.Member] {
+    static func peer(_ address: DeviceAddress) -> [JSON.Member] {
         [
             .init(key: "address", value: .string("\(address)")),
             .init(key: "addressType", value: .string(address.typeName)),

@@ -21,6 +21,8 @@ struct PeerOptions: ParsableArguments {
     @Option(help: "Connect to an address without looking for it first.")
     var addressType: AddressType?
 
+    @OptionGroup(title: "Pairing") var pairing: PairingOptions
+
     func validate() throws {
         guard addressType != nil else { return }
         guard case .address = target else { throw ValidationError("--address-type goes with an address only") }
@@ -30,11 +32,28 @@ struct PeerOptions: ParsableArguments {
     func withPeer<Value: Sendable>(
         _ body: @escaping @Sendable (RemotePeripheral) async throws -> Value
     ) async throws -> Value {
-        try await options.withAdapter { adapter in
+        try await withPeer(.none) { try await body($1) }
+    }
+
+    /// - Parameter usual: what can be shown and typed here where nothing is said of it.
+    func withPeer<Value: Sendable>(
+        _ usual: PairingOptions.Capability,
+        _ body: @escaping @Sendable (Adapter, RemotePeripheral) async throws -> Value
+    ) async throws -> Value {
+        let policy = try pairing.policy(usual)
+        // Who begins a pairing here wants it; that a bond is replaced must have been said.
+        let console = PairingConsole(asJSON: options.output.json, passkey: pairing.passkey, readsInput: true) {
+            [replaces = pairing.replaceBond] in $0.isStartedHere && ($0.replaces == nil || $0.isProven || replaces)
+        }
+        return try await options.withAdapter {
+            $0.security = policy
+            $0.pairingDelegate = console
+        } _: { adapter in
+            try await pairing.prepare(adapter, policy)
             let address = try await find(with: adapter.central)
             let peer = try await adapter.central.connect(to: address, timeout: options.patience.duration)
             do {
-                let value = try await body(peer)
+                let value = try await body(adapter, peer)
                 await uncancelled { await peer.disconnect() }
                 return value
             } catch {

@@ -1,7 +1,10 @@
 import Dispatch
+import Glibc
 
 /// The lines of standard input.
 enum StandardInput {
+    static var isTerminal: Bool { isatty(STDIN_FILENO) == 1 }
+
     /// Reads on a thread of its own, which may block; the stream ends with the input.
     static func lines() -> AsyncStream<String> {
         AsyncStream { continuation in

@@ -111,7 +111,8 @@ extension BluetoothHost {
             peer: link.identity,
             question: question,
             isStartedHere: link.protection.initiative != .peer,
-            replaces: existing
+            replaces: existing,
+            isProven: link.protection.isBondProven
         )
         if case .consent(let model, let strength) = question {
             if let existing, strength.isWeaker(than: existing) { return refuse(.weakerThanBond(strength), on: link) }
@@ -235,7 +236,8 @@ extension BluetoothHost {
                     peer: outcome.bond.identity,
                     question: .consent(outcome.model, outcome.strength),
                     isStartedHere: link.protection.initiative != .peer,
-                    replaces: existing
+                    replaces: existing,
+                    isProven: link.protection.isBondProven
                 )
                 return put(inquiry, for: .replacement(outcome), on: link)
             }

@@ -14,6 +14,8 @@ public struct PairingInquiry: Hashable, Sendable {
     /// Whoever can do just works can claim to be any peer: a bond should be replaced only where somebody knows that the peer
     /// was reset.
     public let replaces: KeyStrength?
+    /// Whether the link is encrypted with that bond's key, so that the peer is the one it claims to be.
+    public let isProven: Bool
 }
 
 /// Is asked about pairings, on the loop, and gives a way to take the question back. It answers once, from anywhere.

@@ -32,7 +32,7 @@ final class Pairing: Sendable {
     }
 
     private static func answer(_ inquiry: PairingInquiry, isServing: Bool) -> PairingAnswer {
-        guard case .consent(.justWorks, _) = inquiry.question, inquiry.replaces == nil,
+        guard case .consent(.justWorks, _) = inquiry.question, inquiry.replaces == nil || inquiry.isProven,
             inquiry.isStartedHere || isServing
         else { return .refuse }
         return .accept

@@ -1,0 +1,47 @@
+import ArgumentParser
+import BLE
+
+struct Pair: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "pair",
+        abstract: "Connect to a peer and pair with it.",
+        discussion: """
+            A peer that is bonded already is only asked to prove it, by encrypting the link; with --replace-bond the devices \
+            pair again. What comes up is asked on standard input: six digits for a passkey, yes or no for a comparison. \
+            Out of band data are files in JSON: {"confirm": ..., "random": ...} for LE Secure Connections, \
+            {"temporaryKey": ...} for LE legacy pairing, 32 hexadecimal digits each.
+            """
+    )
+
+    @OptionGroup var peer: PeerOptions
+
+    func run() async throws {
+        let isAgain = peer.pairing.replaceBond
+        let required = RequiredSecurity(
+            isAuthenticated: peer.pairing.authenticated,
+            isSecureConnections: peer.pairing.scOnly
+        )
+        let usual: PairingOptions.Capability = Terminal.isPresent && StandardInput.isTerminal ? .keyboardDisplay : .none
+        let (address, strength, events) = try await peer.withPeer(usual) { adapter, peer in
+            let events = await adapter.securityEvents()
+            return (peer.address, try await peer.pair(required, again: isAgain), events)
+        }
+        // The adapter is closed, so that the events have an end.
+        var paired: PairingResult?
+        for await event in events {
+            if case .paired(_, let result) = event { paired = result }
+        }
+        if peer.options.output.json {
+            try Output.standard.json(
+                .object(
+                    [.event(paired == nil ? "encrypted" : "paired")] + .peer(address)
+                        + (paired?.members ?? strength.members)
+                )
+            )
+        } else {
+            try Output.standard.line(
+                paired?.words ?? "\(address): encrypted with the bond's key, \(strength.words)"
+            )
+        }
+    }
+}

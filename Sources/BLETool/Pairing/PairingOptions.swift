@@ -1,0 +1,112 @@
+import ArgumentParser
+import BLE
+
+/// How a command pairs, where something needs it.
+struct PairingOptions: ParsableArguments {
+    /// What can be shown and typed here.
+    enum Capability: String, ExpressibleByArgument, CaseIterable {
+        case none
+        case display
+        case keyboard
+        case displayYesNo
+        case keyboardDisplay
+
+        var ioCapability: IOCapability {
+            switch self {
+            case .none: .noInputNoOutput
+            case .display: .displayOnly
+            case .keyboard: .keyboardOnly
+            case .displayYesNo: .displayYesNo
+            case .keyboardDisplay: .keyboardDisplay
+            }
+        }
+    }
+
+    @Option(help: "What can be shown and typed here, when devices pair.")
+    var io: Capability?
+
+    @Option(
+        help: ArgumentHelp("What to type where a passkey is wanted: six digits.", valueName: "n"),
+        transform: { try Passkey(argument: $0) }
+    )
+    var passkey: Passkey?
+
+    @Option(help: ArgumentHelp("What the peer has handed over by another way: a file in JSON.", valueName: "file"))
+    var oob: String?
+
+    @Option(
+        help: ArgumentHelp("Write what the peer is to be given by another way into this file.", valueName: "file")
+    )
+    var oobOut: String?
+
+    @Flag(help: "Refuse LE legacy pairing.")
+    var scOnly = false
+
+    @Flag(help: "Refuse pairing that anybody could stand between.")
+    var authenticated = false
+
+    @Flag(help: "Forget the keys with the link.")
+    var noBond = false
+
+    @Flag(help: "Let a peer that is bonded pair anew: it may have been reset, or be another device.")
+    var replaceBond = false
+
+    func validate() throws {
+        if passkey != nil, io != .keyboard, io != .keyboardDisplay {
+            throw ValidationError("--passkey goes with --io keyboard or --io keyboardDisplay")
+        }
+        if let oob { _ = try OutOfBandFile(contentsOf: oob) }
+    }
+
+    /// Whether anything is said of pairing.
+    var isGiven: Bool {
+        io != nil || oob != nil || oobOut != nil || scOnly || authenticated || noBond || replaceBond
+    }
+
+    func policy(_ usual: Capability = .none) throws -> SecurityPolicy {
+        var policy = SecurityPolicy()
+        policy.ioCapability = (io ?? usual).ioCapability
+        policy.bonds = !noBond
+        policy.requiresAuthentication = authenticated
+        policy.requiresSecureConnections = scOnly
+        policy.keyLoss = replaceBond ? .askToPairAgain : .fail
+        if let oob {
+            let data = try OutOfBandFile(contentsOf: oob).data
+            policy.peerOutOfBandData = data
+            if case .temporaryKey(let key) = data { policy.ownOutOfBandData = .temporaryKey(key) }
+        }
+        return policy
+    }
+
+    /// Makes out of band data for the peer, where they are asked for, before anybody can pair.
+    func prepare(_ adapter: Adapter, _ policy: SecurityPolicy) async throws {
+        guard let oobOut else { return }
+        let (secret, forPeer) = await adapter.makeOutOfBandData()
+        var policy = policy
+        policy.ownOutOfBandData = secret
+        try OutOfBandFile(data: forPeer).write(to: oobOut)
+        await adapter.setSecurityPolicy(policy)
+    }
+}
+
+/// Six digits, or fewer where the first are zeros.
+struct Passkey: Hashable, Sendable {
+    let value: UInt32
+
+    init(value: UInt32) {
+        self.value = value
+    }
+
+    init(argument text: String) throws(ArgumentProblem) {
+        guard (1...6).contains(text.utf8.count), text.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
+            let value = UInt32(text)
+        else { throw ArgumentProblem("\"\(terminalSafe(text))\" is not a passkey, which has six digits") }
+        self.value = value
+    }
+
+    /// In six digits.
+    var digits: String {
+        let digits = String(value)
+        return String(repeating: "0", count: 6 - digits.utf8.count) + digits
+    }
+}
