@@ -26,6 +26,7 @@ import controller_tests  # noqa: F401
 import demo_tests  # noqa: F401
 import channel_tests  # noqa: F401
 import decode_tests  # noqa: F401
+import pairing_tests
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -170,6 +171,8 @@ async def main() -> int:
     started = time.monotonic()
     runner = Runner(options)
     await runner.all(chosen)
+    for line in pairing_tests.table():
+        print(line)
     for name in runner.failures:
         print(f"failed: {name}")
     print(f"in {time.monotonic() - started:.0f} s, captures and logs in {os.path.relpath(runner.directory)}")

@@ -1,73 +1,72 @@
 """`ble` pairs with Bumble: in both roles, by every association model, with a bond and without, and meets it again.
 
-What the peers are to each other afterwards is seen by what can be read: a characteristic that needs encryption, one that
-needs an authenticated key.
+What the devices are to each other is seen by what can be read: a characteristic that needs encryption, one that needs an
+authenticated key.
 """
 
 import asyncio
 import contextlib
 import dataclasses
-import itertools
+import json
 
+from bumble.hci import HCI_Error, OwnAddressType
 from bumble.pairing import PairingConfig, PairingDelegate
-from bumble.smp import OobContext, OobLegacyContext, OobSharedData
+from bumble.smp import OobContext, OobLegacyContext, OobSharedData, ProtocolError
 
 import bumble_peripheral as bumble
 import profiles
-from bumble_central import ATTError, Link
-from bumble_pairing import DISPLAY, KEYBOARD, NOTHING, YES_NO, encryption_of
+from bumble_central import ATTError
+from bumble_pairing import DISPLAY, KEYBOARD, NOTHING, YES_NO
 from harness import World, expect, test
 
 NAMES = {NOTHING: "none", KEYBOARD: "keyboard", DISPLAY: "display", YES_NO: "displayYesNo"}
 PERIPHERAL, CENTRAL = "F0:01:02:03:04:05", "F0:01:02:03:04:06"
 SECRET = b"secret"
+RESULTS: dict[tuple[str, str], str] = {}
 
 
 @dataclasses.dataclass(frozen=True)
 class Model:
-    """An association model: what `ble` can show and take in, and Bumble, and by which kind of pairing."""
+    """An association model: by which kind of pairing, and what `ble` can show and take in, and Bumble."""
 
     name: str
     secure_connections: bool
     ours: PairingDelegate.IoCapability = NOTHING
     theirs: PairingDelegate.IoCapability = NOTHING
     identifier: str = "justWorks"
-    out_of_band: bool = False
 
     @property
     def is_authenticated(self) -> bool:
         return self.identifier != "justWorks"
 
     @property
+    def is_out_of_band(self) -> bool:
+        return self.identifier == "outOfBand"
+
+    @property
     def title(self) -> str:
         return f"{'Secure Connections' if self.secure_connections else 'legacy pairing'}, {self.name}"
 
 
+JUST_WORKS = {secure: Model("just works", secure) for secure in (False, True)}
+SHOWN = {secure: Model("passkey shown by ble", secure, DISPLAY, KEYBOARD, "passkeyShownHere") for secure in (False, True)}
+TYPED = {secure: Model("passkey typed at ble", secure, KEYBOARD, DISPLAY, "passkeyTypedHere") for secure in (False, True)}
+OUT_OF_BAND = {secure: Model("out of band", secure, identifier="outOfBand") for secure in (False, True)}
+COMPARISON = Model("numeric comparison", True, YES_NO, YES_NO, "numericComparison")
 MODELS = [
-    *(
-        Model(name, secure, ours, theirs, identifier)
-        for secure in (False, True)
-        for name, ours, theirs, identifier in (
-            ("just works", NOTHING, NOTHING, "justWorks"),
-            ("passkey shown by ble", DISPLAY, KEYBOARD, "passkeyShownHere"),
-            ("passkey typed at ble", KEYBOARD, DISPLAY, "passkeyTypedHere"),
-        )
-    ),
-    Model("numeric comparison", True, YES_NO, YES_NO, "numericComparison"),
-    Model("out of band", False, identifier="outOfBand", out_of_band=True),
-    Model("out of band", True, identifier="outOfBand", out_of_band=True),
-]
-BY_NAME = {model.title: model for model in MODELS}
+    JUST_WORKS[False], SHOWN[False], TYPED[False], OUT_OF_BAND[False],
+    JUST_WORKS[True], SHOWN[True], TYPED[True], COMPARISON, OUT_OF_BAND[True],
+]  # fmt: skip
 
 
-class BumblePerson(PairingDelegate):
-    """Who looks at Bumble's display and types into it; what `ble` shows is given to it."""
+class Person(PairingDelegate):
+    """Who looks at Bumble's display and types into it."""
 
-    def __init__(self, capability, *, passkey=None, accepts=True, agrees=True):
+    def __init__(self, capability, agrees: bool = True, accepts: bool = True):
         super().__init__(io_capability=capability)
-        self.accepts, self.agrees, self.passkey = accepts, agrees, passkey
+        self.agrees, self.accepts = agrees, accepts
         self.shown: asyncio.Queue[int] = asyncio.Queue()
-        self.typed: asyncio.Queue[int] = asyncio.Queue()
+        self.typed: asyncio.Queue[int | None] = asyncio.Queue()
         self.compared: asyncio.Queue[int] = asyncio.Queue()
 
     async def accept(self) -> bool:
@@ -76,7 +75,7 @@ class BumblePerson(PairingDelegate):
     async def display_number(self, number: int, digits: int):
         self.shown.put_nowait(number)
 
-    async def get_number(self) -> int:
+    async def get_number(self) -> int | None:
         return await self.typed.get()
 
     async def compare_numbers(self, number: int, digits: int) -> bool:
@@ -84,19 +83,432 @@ class BumblePerson(PairingDelegate):
         return self.agrees
 
 
-class OutOfBand:
-    """What both sides have handed to each other by another way: a file for `ble`, a configuration for Bumble."""
+class Pairing:
+    """A `ble` and a Bumble that are made ready to pair by a model, and who sits between them."""
 
-    def __init__(self, world: World, model: Model):
-        self.world, self.model = world, model
-        self.context = OobContext()
-        self.legacy = OobLegacyContext()
-        self.peer: OobSharedData | None = None
+    def __init__(self, world: World, model: Model, bonds: bool, **person):
+        self.world, self.model, self.bonds = world, model, bonds
+        self.person = Person(model.theirs, **person)
+        self.state = str(world.directory / "state")
+        self.context, self.legacy = OobContext(), OobLegacyContext()
+        self.theirs, self.ours = world.directory / "theirs.json", world.directory / "ours.json"
 
     @property
-    def configuration(self):
-        return PairingConfig.OobConfig(
-            our_context=self.context if self.model.secure_connections else None,
-            peer_data=self.peer,
-            legacy_context=None if self.model.secure_connections else self.legacy,
+    def options(self) -> tuple[str, ...]:
+        """What `ble` is told."""
+        options = ("--state-dir", self.state, "--io", NAMES[self.model.ours])
+        if not self.bonds:
+            options += ("--no-bond",)
+        if not self.model.is_out_of_band:
+            return options
+        if self.model.secure_connections:
+            shared = self.context.share()
+            content = {"confirm": shared.c[::-1].hex(), "random": shared.r[::-1].hex()}
+            options += ("--oob-out", str(self.ours))
+        else:
+            content = {"temporaryKey": self.legacy.tk[::-1].hex()}
+        self.theirs.write_text(json.dumps(content))
+        return (*options, "--oob", str(self.theirs))
+
+    def configure(self, device):
+        """Has Bumble pair by the model, under its random static address."""
+
+        def configuration(_):
+            return PairingConfig(
+                sc=self.model.secure_connections,
+                mitm=self.model.theirs != NOTHING,
+                bonding=True,
+                delegate=self.person,
+                identity_address_type=PairingConfig.AddressType.RANDOM,
+                oob=self.out_of_band() if self.model.is_out_of_band else None,
+            )
+
+        device.pairing_config_factory = configuration
+
+    def out_of_band(self):
+        if not self.model.secure_connections:
+            return PairingConfig.OobConfig(our_context=None, peer_data=None, legacy_context=self.legacy)
+        # By the time that the devices pair, `ble` has written what it has for Bumble.
+        ours = json.loads(self.ours.read_text())
+        peer = OobSharedData(c=bytes.fromhex(ours["confirm"])[::-1], r=bytes.fromhex(ours["random"])[::-1])
+        return PairingConfig.OobConfig(our_context=self.context, peer_data=peer, legacy_context=None)
+
+    async def carry(self, process, verb: str = ""):
+        """Carries numbers between Bumble and a running `ble`, as who sits at both would."""
+        if self.model.identifier == "passkeyShownHere":
+            self.person.typed.put_nowait(int((await process.event("passkey", deadline=20))["passkey"]))
+        elif self.model.identifier == "passkeyTypedHere":
+            await process.event("passkeyWanted", deadline=20)
+            process.send(f"{verb}{await self.person.shown.get():06}")
+        elif self.model.identifier == "numericComparison":
+            shown = int((await process.event("compare", deadline=20))["number"])
+            expect(shown, await self.person.compared.get(), "the number that both show")
+            process.send("yes")
+
+    def check(self, event: dict):
+        """Sees that the devices have paired by the model, and as it is worth."""
+        found = {key: event[key] for key in ("model", "authenticated", "secureConnections", "keySize", "bonded")}
+        wanted = {
+            "model": self.model.identifier,
+            "authenticated": self.model.is_authenticated,
+            "secureConnections": self.model.secure_connections,
+            "keySize": 16,
+            "bonded": self.bonds,
+        }
+        expect(found, wanted, "the pairing")
+
+    async def expect_bonds(self, count: int):
+        """Sees how many bonds are kept; one that was just made may be on its way to the file."""
+        async with asyncio.timeout(10):
+            while True:
+                outcome = await self.world.tool.run("bonds", "list", "--state-dir", self.state, capture=False)
+                if len(outcome.succeeded().events) == count:
+                    return
+                assert len(outcome.events) < count, f"{len(outcome.events)} bonds instead of {count}"
+
+    @contextlib.contextmanager
+    def noted(self, role: str):
+        """Notes for the table what has become of it."""
+        place = (self.model.title, f"{role}, {'bond' if self.bonds else 'no bond'}")
+        RESULTS[place] = "FAILED"
+        yield
+        RESULTS[place] = "ok"
+
+
+def table() -> list[str]:
+    """What has become of all that was paired, a line for each model."""
+    columns = [f"ble as {role}, {bond}" for role in ("central", "peripheral") for bond in ("bond", "no bond")]
+    rows = [model.title for model in MODELS if any(title == model.title for title, _ in RESULTS)]
+    if not rows:
+        return []
+    width = max(map(len, rows))
+    lines = ["", "pairing with Bumble".ljust(width) + "".join(f"  {column}" for column in columns)]
+    for row in rows:
+        cells = (RESULTS.get((row, column.removeprefix("ble as ")), "") for column in columns)
+        lines.append(row.ljust(width) + "".join(f"  {cell.ljust(len(column))}" for cell, column in zip(cells, columns)))
+    return lines
+
+
+# ble as the central
+
+
+@contextlib.asynccontextmanager
+async def bumble_lock(pairing: Pairing, **settings):
+    """A Bumble peripheral with values that need security."""
+    async with pairing.world.peripheral(name="Lock", address=PERIPHERAL, **settings) as lock:
+        pairing.configure(lock.device)
+        await lock.advertise()
+        yield lock
+
+
+def start(pairing: Pairing, verb: str, *arguments: str, **options):
+    return pairing.world.start(verb, PERIPHERAL, *arguments, "--address-type", "random", **options)
+
+
+async def read(pairing: Pairing, uuid: str) -> bytes:
+    """Reads with nobody at the terminal: what the bond is good for."""
+    arguments = ("read", PERIPHERAL, uuid, "--address-type", "random", "--state-dir", pairing.state)
+    return bytes.fromhex((await pairing.world.ble(*arguments)).succeeded().object["value"])
+
+
+def readable(model: Model) -> list[str]:
+    return [bumble.ENCRYPTED, bumble.AUTHENTICATED] if model.is_authenticated else [bumble.ENCRYPTED]
+
+
+def as_central(model: Model, bonds: bool):
+    @test(f"ble pairs with a Bumble peripheral: {model.title}, {'bond' if bonds else 'no bond'}", deadline=90)
+    async def paired(world: World):
+        pairing = Pairing(world, model, bonds)
+        with pairing.noted("central"):
+            async with bumble_lock(pairing) as lock:
+                pairings = []
+                lock.device.on("connection", lambda each: each.on(each.EVENT_PAIRING, pairings.append))
+                if bonds:
+                    async with start(pairing, "pair", *pairing.options) as process:
+                        await pairing.carry(process)
+                        pairing.check(await process.event("paired", deadline=20))
+                        (await process.ended(20)).succeeded()
+                else:
+                    # The keys are gone with the link: what they are for is read over it.
+                    async with start(pairing, "read", readable(model)[-1], *pairing.options) as process:
+                        await pairing.carry(process)
+                        outcome = (await process.ended(20)).succeeded()
+                        expect(bytes.fromhex(outcome.events[-1]["value"]), SECRET, "the value")
+                expect(len(pairings), 1, "pairings")
+                await pairing.expect_bonds(1 if bonds else 0)
+                if bonds:
+                    for uuid in readable(model):
+                        expect(await read(pairing, uuid), SECRET, "the value by the bond")
+                    expect(len(pairings), 1, "pairings after meeting again")
+
+
+for each in MODELS:
+    for kept in (True, False):
+        as_central(each, kept)
+
+
+# ble as the peripheral
+
+
+@contextlib.asynccontextmanager
+async def our_lock(pairing: Pairing, *more: str):
+    """A running `ble serve` with values that need security, which is ready."""
+    path = pairing.world.file("lock.json", profiles.profile())
+    async with pairing.world.start("serve", path, *pairing.options, *more) as process:
+        await process.event("ready")
+        yield process
+
+
+async def read_secrets(link, model: Model):
+    for uuid in readable(model):
+        expect(await link.read(profiles.value_handle(uuid)), SECRET, "the value")
+
+
+def as_peripheral(model: Model, bonds: bool):
+    @test(f"Bumble pairs with ble serve: {model.title}, {'bond' if bonds else 'no bond'}", deadline=90)
+    async def paired(world: World):
+        pairing = Pairing(world, model, bonds)
+        with pairing.noted("peripheral"):
+            async with our_lock(pairing) as process, world.central(address=CENTRAL) as central:
+                pairing.configure(central.device)
+                link = await central.connect(profiles.ADDRESS)
+                await refused(link)
+                attempt = asyncio.ensure_future(link.connection.pair())
+                await pairing.carry(process, "passkey ")
+                await attempt
+                pairing.check(await process.event("paired", deadline=20))
+                await read_secrets(link, model)
+                await link.disconnect()
+                await process.event("disconnected")
+                await pairing.expect_bonds(1 if bonds else 0)
+
+                link = await central.connect(profiles.ADDRESS)
+                await refused(link)
+                if bonds:
+                    await link.connection.encrypt()
+                    await process.event("encryption", encrypted=True)
+                    await read_secrets(link, model)
+                    await link.disconnect()
+                else:
+                    await expect_no_key(link)
+                await process.event("disconnected")
+                pairings = [event for event in process.events if event["event"] == "pairing"]
+                expect(len(pairings), 1, "pairings")
+                process.send("quit")
+                (await process.ended()).succeeded()
+
+
+async def refused(link):
+    """What needs encryption is not to be had without."""
+    try:
+        await link.read(profiles.value_handle(bumble.ENCRYPTED))
+    except ATTError as error:
+        assert error.name in ("insufficientAuthentication", "insufficientEncryption"), error
+    else:
+        raise AssertionError("a value that needs encryption was read without")
+
+
+async def expect_no_key(link):
+    """The peer has no key any more: encryption fails, and the link may end with it."""
+    with contextlib.suppress(HCI_Error, asyncio.CancelledError, ConnectionError, ProtocolError):
+        async with asyncio.timeout(10):
+            await link.connection.encrypt()
+            raise AssertionError("the link is encrypted with a key that was to be forgotten")
+    if not link.disconnected.done():
+        with contextlib.suppress(Exception):
+            await link.disconnect()
+
+
+for each in MODELS:
+    for kept in (True, False):
+        as_peripheral(each, kept)
+
+
+# What goes wrong
+
+ONE = ("DEFAULT", "OURS")
+
+
+@test("a wrong passkey ends the pairing, told in a line, and nothing is kept", presets=ONE)
+async def wrong_passkey(world: World):
+    for secure in (False, True):
+        pairing = Pairing(world, TYPED[secure], True)
+        async with bumble_lock(pairing):
+            async with start(pairing, "pair", *pairing.options) as process:
+                await process.event("passkeyWanted", deadline=20)
+                process.send(f"{(await pairing.person.shown.get() + 1) % 1_000_000:06}")
+                (await process.ended(20)).failed("confirm value")
+            await pairing.expect_bonds(0)
+        pairing = Pairing(world, SHOWN[secure], True)
+        async with our_lock(pairing) as process, world.central(address=CENTRAL) as central:
+            pairing.configure(central.device)
+            link = await central.connect(profiles.ADDRESS)
+            attempt = asyncio.ensure_future(link.connection.pair())
+            shown = int((await process.event("passkey", deadline=20))["passkey"])
+            pairing.person.typed.put_nowait((shown + 1) % 1_000_000)
+            await process.event("pairingFailed", deadline=20)
+            await fails(attempt)
+            await pairing.expect_bonds(0)
+            # Who has failed is not heard again at once, and a value that is protected stays so.
+            await refused(link)
+            await fails(asyncio.ensure_future(link.connection.pair()))
+
+
+async def fails(attempt: asyncio.Future):
+    try:
+        async with asyncio.timeout(10):
+            await attempt
+    except (ProtocolError, HCI_Error, asyncio.CancelledError):
+        return
+    raise AssertionError("a pairing was to fail")
+
+
+@test("a refusal of either side ends the pairing, told in a line, and nothing is kept", presets=ONE)
+async def refusals(world: World):
+    # Bumble's person sees another number, or does not want to pair at all.
+    for model, person, words in (
+        (COMPARISON, {"agrees": False}, "as the peer said"),
+        (JUST_WORKS[True], {"accepts": False}, "as the peer said"),
+    ):
+        pairing = Pairing(world, model, True, **person)
+        async with bumble_lock(pairing):
+            async with start(pairing, "pair", *pairing.options) as process:
+                if model is COMPARISON:
+                    await process.event("compare", deadline=20)
+                    process.send("yes")
+                (await process.ended(20)).failed(words)
+            await pairing.expect_bonds(0)
+    # Ours does.
+    pairing = Pairing(world, COMPARISON, True)
+    async with bumble_lock(pairing):
+        async with start(pairing, "pair", *pairing.options) as process:
+            await process.event("compare", deadline=20)
+            process.send("no")
+            (await process.ended(20)).failed("not consented")
+        await pairing.expect_bonds(0)
+
+
+@test("legacy pairing, just works and a peer without a keyboard are refused where the options say so", presets=ONE)
+async def policies(world: World):
+    for model, option in ((JUST_WORKS[False], "--sc-only"), (JUST_WORKS[True], "--authenticated")):
+        pairing = Pairing(world, model, True)
+        async with bumble_lock(pairing):
+            async with start(pairing, "pair", *pairing.options, option) as process:
+                (await process.ended(20)).failed("authentication requirements")
+        async with our_lock(pairing, option) as process, world.central(address=CENTRAL) as central:
+            pairing.configure(central.device)
+            link = await central.connect(profiles.ADDRESS)
+            await fails(asyncio.ensure_future(link.connection.pair()))
+            await process.event("pairingFailed")
+
+
+@test("a person who does not answer in 30 seconds ends the pairing", presets=("DEFAULT",), deadline=120)
+async def silence(world: World):
+    pairing = Pairing(world, SHOWN[True], True)
+    async with bumble_lock(pairing):
+        async with start(pairing, "pair", *pairing.options) as process:
+            await process.event("passkey", deadline=20)
+            (await process.ended(60)).failed("30 seconds")
+        await pairing.expect_bonds(0)
+
+
+@test("a peripheral that has lost the bond is not paired anew unasked", presets=ONE)
+async def lost_by_peripheral(world: World):
+    pairing = Pairing(world, JUST_WORKS[True], True)
+    async with bumble_lock(pairing) as lock:
+        async with start(pairing, "pair", *pairing.options) as process:
+            (await process.ended(20)).succeeded()
+        await lock.device.keystore.delete_all()
+        attempt = await world.ble(
+            "read", PERIPHERAL, bumble.ENCRYPTED, "--address-type", "random", "--state-dir", pairing.state
         )
+        attempt.failed("lost", "remove the bond")
+        await pairing.expect_bonds(1)
+        async with start(pairing, "pair", *pairing.options, "--replace-bond") as process:
+            (await process.ended(20)).succeeded()
+        expect(await read(pairing, bumble.ENCRYPTED), SECRET, "the value by the new bond")
+
+
+@test("a central that has lost the bond may not replace it unasked, and reads nothing", presets=ONE)
+async def lost_by_central(world: World):
+    pairing = Pairing(world, JUST_WORKS[True], True)
+    async with our_lock(pairing) as process, world.central(address=CENTRAL) as central:
+        pairing.configure(central.device)
+        link = await central.connect(profiles.ADDRESS)
+        await link.connection.pair()
+        await process.event("paired")
+        await link.disconnect()
+        await process.event("disconnected")
+        await central.device.keystore.delete_all()
+        link = await central.connect(profiles.ADDRESS)
+        await fails(asyncio.ensure_future(link.connection.pair()))
+        await refused(link)
+        await process.event("pairingFailed")
+        await pairing.expect_bonds(1)
+    async with our_lock(pairing, "--replace-bond") as process, world.central(address=CENTRAL) as central:
+        pairing.configure(central.device)
+        link = await central.connect(profiles.ADDRESS)
+        await link.connection.pair()
+        await process.event("paired")
+        await read_secrets(link, pairing.model)
+
+
+@test("ble that has lost the bond is not encrypted for, and pairs anew", presets=ONE)
+async def lost_by_us(world: World):
+    pairing = Pairing(world, JUST_WORKS[True], True)
+    async with our_lock(pairing) as process, world.central(address=CENTRAL) as central:
+        pairing.configure(central.device)
+        link = await central.connect(profiles.ADDRESS)
+        await link.connection.pair()
+        await process.event("paired")
+        await link.disconnect()
+        process.send("quit")
+        (await process.ended()).succeeded()
+        (await world.tool.run("bonds", "remove", CENTRAL, "--state-dir", pairing.state, capture=False)).succeeded()
+        async with our_lock(pairing) as process:
+            link = await central.connect(profiles.ADDRESS)
+            await expect_no_key(link)
+
+
+# Private addresses
+
+
+@test("a bonded Bumble peripheral is known by its private addresses, and read", presets=("DEFAULT", "LEGACY", "OURS"))
+async def private_peripheral(world: World):
+    settings = {"irk": bytes(range(16)), "le_privacy_enabled": True}
+    pairing = Pairing(world, JUST_WORKS[True], True)
+    async with bumble_lock(pairing, settings=settings) as lock:
+        await lock.device.stop_advertising()
+        await lock.device.update_rpa()
+        async with private_advertising(lock):
+            first = str(lock.device.random_address).split("/")[0].upper()
+            async with world.start(
+                "pair", first, "--address-type", "random", "--state-dir", pairing.state
+            ) as process:
+                event = await process.event("paired", deadline=20)
+                expect(event["identity"], PERIPHERAL, "the identity")
+                (await process.ended(20)).succeeded()
+        await lock.device.update_rpa()
+        async with private_advertising(lock):
+            second = str(lock.device.random_address).split("/")[0].upper()
+            assert second != first, "the address has not changed"
+            outcome = await world.ble("scan", "--duration", "2", "--state-dir", pairing.state)
+            addresses = {event["address"] for event in outcome.succeeded().events if "address" in event}
+            assert PERIPHERAL in addresses and second not in addresses, f"heard {addresses}"
+            value = await world.ble("read", PERIPHERAL, bumble.ENCRYPTED, "--state-dir", pairing.state)
+            expect(bytes.fromhex(value.succeeded().object["value"]), SECRET, "the value")
+
+
+@contextlib.asynccontextmanager
+async def private_advertising(lock):
+    """Has Bumble advertise under a resolvable private address of its own making."""
+    await lock.device.start_advertising(
+        own_address_type=OwnAddressType.RANDOM,
+        auto_restart=True,
+        advertising_data=lock.advertising_data,
+        scan_response_data=lock.scan_response_data,
+        advertising_interval_min=20,
+        advertising_interval_max=20,
+    )
+    yield
+    await lock.device.stop_advertising()

@@ -11,6 +11,9 @@ final class PairingConsole: PairingDelegate {
 
     private struct State {
         var waiting: CheckedContinuation<PairingAnswer, Never>?
+        /// Whether a question has been put: an answer may be quicker than who waits for it.
+        var isAsking = false
+        var early: PairingAnswer?
         /// The input has ended, so that nobody will answer.
         var isOver = false
     }
@@ -34,6 +37,10 @@ final class PairingConsole: PairingDelegate {
     }
 
     func answer(_ inquiry: PairingInquiry) async -> PairingAnswer {
+        state.withLock { state in
+            state.isAsking = true
+            state.early = nil
+        }
         switch inquiry.question {
         case .consent:
             return consents(inquiry) ? .accept : .refuse
@@ -76,7 +83,11 @@ final class PairingConsole: PairingDelegate {
         } else {
             return false
         }
-        state.withLock { $0.waiting.take() }?.resume(returning: answer)
+        let waiting = state.withLock { state -> CheckedContinuation<PairingAnswer, Never>? in
+            if state.waiting == nil, state.isAsking { state.early = answer }
+            return state.waiting.take()
+        }
+        waiting?.resume(returning: answer)
         return true
     }
 
@@ -93,12 +104,14 @@ final class PairingConsole: PairingDelegate {
         readInput()
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                let refused = state.withLock { state -> CheckedContinuation<PairingAnswer, Never>? in
-                    if state.isOver || Task.isCancelled { return continuation }
-                    defer { state.waiting = continuation }
-                    return state.waiting
+                let answer = state.withLock { state -> PairingAnswer? in
+                    state.isAsking = false
+                    if let early = state.early.take() { return early }
+                    if state.isOver || Task.isCancelled { return .refuse }
+                    state.waiting = continuation
+                    return nil
                 }
-                refused?.resume(returning: .refuse)
+                if let answer { continuation.resume(returning: answer) }
             }
         } onCancel: {
             state.withLock { $0.waiting.take() }?.resume(returning: .refuse)

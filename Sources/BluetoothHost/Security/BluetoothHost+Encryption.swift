@@ -131,12 +131,14 @@ extension BluetoothHost {
         if wasEncrypted, link.protection.strength == nil { emit(.encryptionChanged(link.identifier, nil)) }
         // The pairing's own key has failed, even where the link is encrypted with an older one.
         guard !link.protection.channel.isPairing else { return tellChannel(of: link, nil) }
-        if status == .pinOrKeyMissing {
+        // A peer without the key says the former (Vol 6, Part B, 5.1.3.1); some controllers report the latter.
+        let isKeyMissing = status == .pinOrKeyMissing || status == .authenticationFailure
+        if isKeyMissing {
             keyIsMissing(on: link)
         } else {
             link.protection.loss = .encryptionFailed(status)
         }
-        if status == .pinOrKeyMissing, link.protection.policy.keyLoss == .askToPairAgain,
+        if isKeyMissing, link.protection.policy.keyLoss == .askToPairAgain,
             let waiter = link.protection.waiters.first
         {
             waiter.pairsAgain = true
