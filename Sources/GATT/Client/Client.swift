@@ -33,9 +33,6 @@ public final class Client {
     /// Called when what is to be kept of the server's database is another.
     public var onCacheChange: ((DatabaseCache?) -> Void)?
 
-    /// Whether requests wait, until the link is encrypted or will not be.
-    public var isHeld = false
-
     public init() {}
 
     /// Queues a procedure. The owner then calls ``nextRequest(mtu:into:)`` where the bearer is free.
@@ -80,7 +77,7 @@ public final class Client {
     ///
     /// - Returns: the request's opcode; nil where there is nothing to send.
     public func nextRequest(mtu: Int, into buffer: inout PacketBuffer) -> Opcode? {
-        guard running == nil, !isHeld else { return nil }
+        guard running == nil else { return nil }
         while !queue.isEmpty, running == nil {
             let next = queue.removeFirst()
             running = next
@@ -115,7 +112,7 @@ public final class Client {
         } else {
             opcode = follow(running.receive(response, mtu: mtu, into: &buffer), of: running, buffer)
         }
-        if opcode != nil, running.isBackground, !queue.isEmpty || isHeld {
+        if opcode != nil, running.isBackground, !queue.isEmpty {
             suspended = (running, [UInt8](copying: buffer.bytes.extracting(droppingFirst: start)))
             buffer.truncate(to: start)
             self.running = nil
