@@ -28,6 +28,7 @@ test-interop: build
 	@Tests/InteropTests/run
 
 test-kernel: build
+	$(SWIFT) build -c release --product hci-harness
 	@Tests/KernelTests/run
 
 embedded: ## Compiles the codec rooms in Embedded Swift.

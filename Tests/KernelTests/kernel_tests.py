@@ -106,6 +106,19 @@ def raw_info(world: World):
         world.hciconfig("hci0", "down")
 
 
+@test("scripts of the harness, on a controller of its own in the kernel")
+def harness(world: World):
+    harness = world.binary.parent / "hci-harness"
+    assert harness.exists(), f"no {harness}: swift build --product hci-harness"
+    scripts = ROOT / "Tests" / "Harness" / "Scripts"
+    # What needs a host's socket to be closed is not for a controller that stays.
+    chosen = ["gatt-server-read", "gatt-server-indication", "gatt-client-explore", "l2cap-fragments", "hci-flow-control"]
+    paths = shlex.join(str(scripts / f"{each}.hci") for each in chosen)
+    command = f"chroot /host /usr/bin/env TMPDIR=/run/tmp {shlex.quote(str(harness))} --listen vhci --timeout 60 --script {paths}"
+    outcome = world.machine.run(command, 240)
+    assert f"{len(chosen)} passed, 0 failed" in outcome.output, outcome.output + outcome.errors
+
+
 @test("an adapter that is up is busy, and the error says so")
 def adapter_up(world: World):
     world.hciconfig("hci0", "up")

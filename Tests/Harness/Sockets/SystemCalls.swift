@@ -56,7 +56,8 @@ final class TemporaryFolder {
     let path: String
 
     init() throws(SystemError) {
-        var template = Array("/tmp/hci-harness-XXXXXX".utf8CString)
+        let parent = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
+        var template = Array("\(parent)/hci-harness-XXXXXX".utf8CString)
         guard let made = template.withUnsafeMutableBufferPointer({ $0.baseAddress.flatMap { mkdtemp($0) } }) else {
             throw SystemError.last
         }
