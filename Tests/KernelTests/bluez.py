@@ -59,3 +59,21 @@ class BlueZ:
 
     def answer(self, pattern: str, deadline: float = 20) -> re.Match:
         return self.control.line(pattern, deadline)
+
+    def answers(self, *patterns: str, deadline: float = 40):
+        """Waits for lines in any order, one for each pattern."""
+        left = list(patterns)
+        while left:
+            line = self.answer("|".join(left), deadline).string
+            left.remove(next(pattern for pattern in left if re.search(pattern, line)))
+
+    def take_up_agent(self, capability: str):
+        """Has bluetoothctl answer for a person with such a keyboard or display when devices pair."""
+        self.tell("agent off", "Agent unregistered")
+        self.tell(f"agent {capability}", "Agent registered")
+        self.tell("default-agent", "Default agent request successful")
+        self.tell("pairable on", "Changing pairable on succeeded")
+
+    def forget(self, address: str):
+        """Removes what BlueZ knows of a device, its bond too."""
+        self.tell(f"remove {address}", "Device has been removed|not available")

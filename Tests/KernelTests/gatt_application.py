@@ -10,7 +10,9 @@ import sys
 
 from dbus import CALL, Bus
 
-SERVICE, LONG, VALUE, NOTIFIED, INDICATED, COMMAND = (f"7e57000{n}-5eed-4000-8000-c0ffee000000" for n in range(6))
+SERVICE, LONG, VALUE, NOTIFIED, INDICATED, COMMAND, SECRET, GUARDED = (
+    f"7e57000{n}-5eed-4000-8000-c0ffee000000" for n in range(8)
+)
 DESCRIPTION = "00002901-0000-1000-8000-00805f9b34fb"
 NAME = "BlueZ peer"
 BLUEZ, ROOT = "org.bluez", "/test"
@@ -22,6 +24,8 @@ SERVICES = {
         NOTIFIED: (["notify"], b""),
         INDICATED: (["indicate"], b""),
         COMMAND: (["write-without-response"], b""),
+        SECRET: (["encrypt-read"], b"secret"),
+        GUARDED: (["encrypt-authenticated-read"], b"guarded"),
     },
 }
 

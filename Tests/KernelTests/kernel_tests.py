@@ -203,7 +203,8 @@ def ours_values(world: World):
         world.ble("write", *peer, OURS_VALUE, value.hex(), adapter="hci0").succeeded()
         found = world.ble("read", *peer, OURS_VALUE, adapter="hci0").succeeded().object
         expect(found["value"], value.hex(), "value")
-        world.ble("read", *peer, OURS_SECRET, adapter="hci0").failed("insufficient")
+        found = world.ble("read", *peer, OURS_SECRET, adapter="hci0").succeeded().object
+        expect(bytes.fromhex(found["value"]), b"secret", "a value for which they pair")
         for characteristic, verb, kind in (
             (OURS_NOTIFY, "notify", "notification"),
             (OURS_INDICATE, "indicate", "indication"),
@@ -224,6 +225,11 @@ def ours_values(world: World):
         expect(got, [bytes([index]).hex() * 300 for index in range(100)], "writes without response")
 
 
+def application() -> str:
+    """A script that runs the GATT application on BlueZ's adapter."""
+    return f"chroot /host /usr/bin/python3 -B {shlex.quote(str(HERE))}/gatt_application.py hci1"
+
+
 @test("BlueZ as the peripheral on hci1: explore, read, write, subscribe")
 def bluez_peripheral(world: World):
     target = (HCI1, "--address-type", "public")
@@ -232,8 +238,7 @@ def bluez_peripheral(world: World):
     def value_of(*arguments: str) -> str:
         return world.ble("read", *target, *arguments, adapter="hci0").succeeded().object["value"]
 
-    application = f"chroot /host /usr/bin/python3 -B {shlex.quote(str(HERE))}/gatt_application.py hci1"
-    with BlueZ(world.machine), world.machine.start(application) as bluez:
+    with BlueZ(world.machine), world.machine.start(application()) as bluez:
         bluez.event("ready", deadline=40)
         found = world.ble("explore", *target, adapter="hci0").succeeded().object
         services = {each["uuid"]: each for each in tables.normalized(found["services"])}
@@ -243,7 +248,10 @@ def bluez_peripheral(world: World):
             discovered = {each["uuid"].lower(): each for each in services[uuid.upper()]["characteristics"]}
             expect(sorted(discovered), sorted(characteristics), f"characteristics of {uuid}")
             for name, (flags, value) in characteristics.items():
-                properties = {"writeWithoutResponse" if flag == "write-without-response" else flag for flag in flags}
+                properties = {
+                    "writeWithoutResponse" if flag == "write-without-response" else flag.split("-")[-1]
+                    for flag in flags
+                }
                 assert set(discovered[name]["properties"]) == properties, discovered[name]
                 if "read" in flags:
                     expect(discovered[name]["value"], value.hex(), name)
@@ -320,6 +328,115 @@ def bluez_central(world: World):
             server.event("disconnected")
             server.send("quit")
             server.ended().succeeded()
+
+
+BONDS = "/run/tmp/bonds"
+
+
+@test("BlueZ as the peripheral pairs with ble: just works, and the bond serves the next connections")
+def bluez_pairs_just_works(world: World):
+    world.peer = "bluez-"
+    with BlueZ(world.machine) as bluez, world.machine.start(application()) as served:
+        served.event("ready", deadline=40)
+        bluez.take_up_agent("NoInputNoOutput")
+        target = (HCI1, "--address-type", "public", "--state-dir", f"{BONDS}1")
+        refused = world.ble("read", *target, peer.GUARDED, "--authenticated", adapter="hci0")
+        refused.failed("authentication")
+        with world.start("pair", *target, adapter="hci0") as pairing:
+            # Nobody compares anything, but whether this device may pair at all, BlueZ asks.
+            bluez.answer("Request authorization", 40)
+            bluez.tell("yes")
+            paired = pairing.ended(40).succeeded().object
+        expect((paired["event"], paired["model"], paired["bonded"]), ("paired", "justWorks", True), "the pairing")
+        expect(paired["secureConnections"], True, "Secure Connections")
+        for _ in range(2):
+            found = world.ble("read", *target, peer.SECRET, adapter="hci0").succeeded().object
+            expect(bytes.fromhex(found["value"]), b"secret", "the value by the bond")
+        again = world.ble("pair", *target, adapter="hci0").succeeded().object
+        expect(again["event"], "encrypted", "pairing with a bonded peer")
+
+
+@test("BlueZ as the peripheral pairs with ble: passkey typed at ble, and what needs authentication is read")
+def bluez_pairs_by_passkey(world: World):
+    world.peer = "bluez-"
+    with BlueZ(world.machine) as bluez, world.machine.start(application()) as served:
+        served.event("ready", deadline=40)
+        bluez.take_up_agent("DisplayOnly")
+        target = (HCI1, "--address-type", "public", "--state-dir", f"{BONDS}2")
+        with world.start("pair", *target, "--io", "keyboard", adapter="hci0") as pairing:
+            pairing.event("passkeyWanted", deadline=40)
+            pairing.send(bluez.answer(r"Passkey: .*?(\d{6})").group(1))
+            paired = pairing.event("paired", deadline=40)
+            expect((paired["model"], paired["authenticated"]), ("passkeyTypedHere", True), "the pairing")
+            pairing.ended().succeeded()
+        for _ in range(2):
+            found = world.ble("read", *target, peer.GUARDED, adapter="hci0").succeeded().object
+            expect(bytes.fromhex(found["value"]), b"guarded", "the value by the bond")
+
+
+def meets_lock(world: World, bluez: BlueZ, server):
+    """BlueZ finds our server and connects."""
+    server.event("ready", deadline=40)
+    bluez.tell("scan on", "Discovery started")
+    bluez.answer(rf"NEW.*Device {ADDRESS} {NAME}", 40)
+    bluez.tell("scan off", "Discovery stopped")
+
+
+def reads_secret(bluez: BlueZ):
+    bluez.tell("menu gatt")
+    bluez.tell(f"select-attribute {OURS_SECRET.lower()}")
+    bluez.tell("read", "73 65 63 72 65 74")
+    bluez.tell("back")
+
+
+def bluez_central_pairs(world: World, agent: str, options: tuple[str, ...], carry, model: str):
+    """BlueZ as the central pairs with our server, reads what needs it, and meets it again encrypted."""
+    world.peer = "bluez-"
+    shutil.copy(HERE / "profile.json", world.machine.out / "profile.json")
+    with BlueZ(world.machine) as bluez:
+        bluez.take_up_agent(agent)
+        with world.start("serve", f"{OUT}/profile.json", *options, adapter="hci0") as server:
+            meets_lock(world, bluez, server)
+            bluez.tell(f"pair {ADDRESS}")
+            carry(bluez, server)
+            paired = server.event("paired", deadline=40)
+            expect((paired["model"], paired["bonded"]), (model, True), "the pairing")
+            bluez.answers("Pairing successful", "ServicesResolved: yes")
+            reads_secret(bluez)
+            bluez.tell(f"disconnect {ADDRESS}", "Successful disconnected")
+            server.event("disconnected", deadline=40)
+
+            bluez.tell(f"connect {ADDRESS}", "Connection successful", 40)
+            server.event("encryption", deadline=40, encrypted=True)
+            reads_secret(bluez)
+            assert not any(event.get("event") == "pairing" for event in later(server, "disconnected")), "paired again"
+            bluez.tell(f"disconnect {ADDRESS}", "Successful disconnected")
+            server.send("quit")
+            server.ended().succeeded()
+        bluez.forget(ADDRESS)
+
+
+def later(server, name: str) -> list[dict]:
+    """The events that have come after the first of a name."""
+    events = [json.loads(line) for line in server.output if line.startswith("{")]
+    return events[[event["event"] for event in events].index(name) :]
+
+
+@test("BlueZ as the central pairs with ble serve: just works, and meets it again encrypted")
+def bluez_central_just_works(world: World):
+    options = ("--state-dir", f"{BONDS}3")
+    bluez_central_pairs(world, "NoInputNoOutput", options, lambda *_: None, "justWorks")
+
+
+@test("BlueZ as the central pairs with ble serve: passkey shown by ble, and meets it again encrypted")
+def bluez_central_passkey(world: World):
+    def carry(bluez: BlueZ, server):
+        passkey = server.event("passkey", deadline=40)["passkey"]
+        bluez.answer("Request passkey", 40)
+        bluez.tell(passkey)
+
+    options = ("--state-dir", f"{BONDS}4", "--io", "display")
+    bluez_central_pairs(world, "KeyboardOnly", options, carry, "passkeyShownHere")
 
 
 @test("bluetoothd that has an adapter up is named as who holds it")

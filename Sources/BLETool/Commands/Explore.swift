@@ -11,7 +11,7 @@ struct Explore: AsyncParsableCommand {
     @OptionGroup var peer: PeerOptions
 
     func run() async throws {
-        let exploration = try await peer.withPeer { try await Exploration(of: $0) }
+        let exploration = try await peer.withPeerAsItIs { try await Exploration(of: $0) }
         if peer.options.output.json {
             try Output.standard.json(exploration.json)
         } else {

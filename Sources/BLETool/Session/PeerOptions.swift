@@ -35,20 +35,31 @@ struct PeerOptions: ParsableArguments {
         try await withPeer(.none) { try await body($1) }
     }
 
-    /// - Parameter usual: what can be shown and typed here where nothing is said of it.
+    /// The same, without pairing for what the peer protects, unless an option says how to pair.
+    func withPeerAsItIs<Value: Sendable>(
+        _ body: @escaping @Sendable (RemotePeripheral) async throws -> Value
+    ) async throws -> Value {
+        try await withPeer(.none, securesOnDemand: pairing.isGiven) { try await body($1) }
+    }
+
+    /// - Parameters:
+    ///   - usual: what can be shown and typed here where nothing is said of it.
+    ///   - securesOnDemand: whether devices pair when the peer answers that something needs it.
     func withPeer<Value: Sendable>(
         _ usual: PairingOptions.Capability,
+        securesOnDemand: Bool = true,
         _ body: @escaping @Sendable (Adapter, RemotePeripheral) async throws -> Value
     ) async throws -> Value {
-        let policy = try pairing.policy(usual)
+        var policy = try pairing.policy(usual)
+        policy.securesOnDemand = securesOnDemand
         // Who begins a pairing here wants it; that a bond is replaced must have been said.
         let console = PairingConsole(asJSON: options.output.json, passkey: pairing.passkey, readsInput: true) {
             [replaces = pairing.replaceBond] in $0.isStartedHere && ($0.replaces == nil || $0.isProven || replaces)
         }
-        return try await options.withAdapter {
+        return try await options.withAdapter { [policy] in
             $0.security = policy
             $0.pairingDelegate = console
-        } _: { adapter in
+        } _: { [policy] adapter in
             try await pairing.prepare(adapter, policy)
             let address = try await find(with: adapter.central)
             let peer = try await adapter.central.connect(to: address, timeout: options.patience.duration)
