@@ -444,6 +444,44 @@ struct PrivacyTests {
     }
 
     @Test(
+        "Strangers pair under private addresses and find each other by their identities when those have changed",
+        arguments: ControllerKind.allCases,
+        ControllerKind.allCases
+    )
+    func pairing(kind: ControllerKind, centralKind: ControllerKind) throws {
+        try World.run(seed: 15) { world in
+            let peripheral = try await Party("peripheral", in: world, kind)
+            let central = try await Party("central", in: world, centralKind)
+            var policy = SecurityPolicy()
+            policy.justWorks = .always
+            await peripheral.adapter.host.setSecurityPolicy(policy)
+            _ = try await peripheral.advertise()
+            let sightings = await Sightings(by: central)
+            try await world.sleep(for: .seconds(5))
+            let stranger = try #require(sightings.addresses.last)
+            let first = try await central.adapter.central.connect(to: stranger)
+            let link = try await central.link(world)
+            #expect(link.peerAddress == stranger)
+            let strength = try await central.adapter.host.secure(link.identifier)
+            try await world.sleep(for: .seconds(5))
+            await first.disconnect()
+            try await world.sleep(for: .seconds(120))
+
+            let second = try await central.adapter.central.connect(to: peripheral.identity)
+            let here = try await central.link(world)
+            let there = try await peripheral.link(world)
+            #expect(here.peerAddress != stranger && second.address == peripheral.identity)
+            #expect(there.peer == central.identity)
+            #expect(there.ownAddress == here.peerAddress && there.peerAddress == here.ownAddress)
+            // With the key of the bond: the policy does not let a bonded peer pair again unasked.
+            #expect(try await central.adapter.host.secure(here.identifier) == strength)
+            #expect(await central.adapter.host.bondRecords().map(\.bond.identity) == [peripheral.identity])
+            #expect(await peripheral.adapter.host.bondRecords().map(\.bond.identity) == [central.identity])
+            await second.disconnect()
+        }
+    }
+
+    @Test(
         "After a reset of the controllers all is as before",
         arguments: ControllerKind.allCases,
         ControllerKind.allCases

@@ -213,10 +213,13 @@ extension BluetoothHost {
 
     /// What this host tells its peers of itself when they pair.
     ///
-    /// It gives no key for private addresses as long as it uses none: peers might not listen to its identity address then
+    /// It gives no key for private addresses where it uses none: peers might not listen to its identity address then
     /// (Vol 6, Part B, 4.7).
     var localIdentity: LocalIdentity {
-        LocalIdentity(address: information?.identityAddress ?? bonds.identity.staticAddress, resolvingKey: nil)
+        LocalIdentity(
+            address: information?.identityAddress ?? bonds.identity.staticAddress,
+            resolvingKey: configuration.usesPrivateAddresses ? bonds.identity.resolvingKey : nil
+        )
     }
 }
 
