@@ -85,7 +85,7 @@ extension BluetoothHost {
                 } else if power == .on,
                     [.new, .off, .stale].contains(entry.phase) || hasOldAddress(entry)
                 {
-                    await advance(entry)
+                    await advance(entry, generation)
                 }
             }
         }
@@ -102,8 +102,9 @@ extension BluetoothHost {
         setPhase(.off, of: entry.identifier)
     }
 
-    private func advance(_ entry: Advertiser.Entry) async {
-        let generation = generation
+    /// - Parameter generation: that of the controller which the entry is about; the call itself may have taken time.
+    private func advance(_ entry: Advertiser.Entry, _ generation: UInt64) async {
+        guard generation == self.generation else { return }
         do throws(CommandFailure) {
             if entry.phase == .stale || entry.phase == .on { try await setEnabled(false, entry) }
             // To whom it is directed may be known by another address now.
