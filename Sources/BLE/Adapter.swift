@@ -18,7 +18,7 @@ public final class Adapter: Sendable {
     public struct Configuration: Sendable {
         /// Takes what the host has to say; nothing by default.
         public var logger = Logger(label: "swift-ble", factory: { _ in SwiftLogNoOpLogHandler() })
-        /// Where all HCI packets are recorded as btsnoop.
+        /// Where all HCI packets are recorded: as pcapng where the path ends so, else as btsnoop.
         public var capturePath: String?
         /// The ATT_MTU that is offered to peers: 23 to 517 octets.
         public var mtu: UInt16 = 517

@@ -82,7 +82,10 @@ class Tool:
         if adapter is not None:
             command += ["--adapter", adapter]
             if capture:
-                name = f"{self.label}-{next(self.numbers):02}-{arguments[0]}.btsnoop"
+                number = next(self.numbers)
+                # Some in the other format, so that tshark reads both.
+                format = "pcapng" if number % 4 == 0 else "btsnoop"
+                name = f"{self.label}-{number:02}-{arguments[0]}.{format}"
                 command += ["--capture", str(self.captures / name)]
         if timeout is not None:
             command += ["--timeout", str(timeout)]

@@ -35,7 +35,7 @@ struct Demo: AsyncParsableCommand {
 
     @OptionGroup var state: StateOptions
 
-    @Option(help: ArgumentHelp("Write the HCI traffic to this file (btsnoop).", valueName: "file"))
+    @Option(help: ArgumentHelp("Write the HCI traffic to this file (btsnoop, or .pcapng).", valueName: "file"))
     var capture: String?
 
     @Option(help: ArgumentHelp("The file whose text texttransfer sends, or - for standard input.", valueName: "file"))

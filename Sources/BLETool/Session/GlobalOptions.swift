@@ -7,7 +7,7 @@ import Logging
 struct GlobalOptions: ParsableArguments {
     @OptionGroup var controller: AdapterOptions
 
-    @Option(help: ArgumentHelp("Write all HCI traffic to this file (btsnoop).", valueName: "file"))
+    @Option(help: ArgumentHelp("Write all HCI traffic to this file (btsnoop, or .pcapng).", valueName: "file"))
     var capture: String?
 
     @Option(

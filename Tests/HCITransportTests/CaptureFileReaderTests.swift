@@ -1,0 +1,94 @@
+import ByteCoding
+import Capture
+import Glibc
+import Synchronization
+import Testing
+
+@testable import HCITransport
+
+@Suite("A capture file", .timeLimit(.minutes(1)))
+struct CaptureFileReaderTests {
+    private let folder = TemporaryFolder()
+
+    private func write(_ bytes: [UInt8], to name: String) throws -> String {
+        let path = "\(folder.path)/\(name)"
+        let file = OwnedDescriptor(open(path, O_WRONLY | O_CREAT, 0o600))
+        var written = 0
+        while written < bytes.count {
+            written += try HCITransport.write(file.number, bytes.rawSpan.extracting(droppingFirst: written)).get()
+        }
+        return path
+    }
+
+    @Test("that was recorded is read again, record by record", arguments: ["btsnoop", "pcapng"])
+    func reads(ending: String) throws {
+        let path = "\(folder.path)/capture.\(ending)"
+        let clock = Mutex<Int64>(1_700_000_000_000_000)
+        do {
+            let file = try CaptureFile(path: path) {
+                clock.withLock { time in
+                    time += 1
+                    return time
+                }
+            }
+            let (reset, acl) = (Sample.reset, Sample.acl)
+            for _ in 0..<10_000 {
+                file.append(reset.rawSpan, direction: .hostToController)
+                file.append(acl.rawSpan, direction: .controllerToHost)
+            }
+        }
+        var file = try CaptureFileReader(path: path)
+        while let record = try file.next() {
+            let isData = record.number % 2 == 0
+            guard case .packet(let kind, let direction, let bytes) = record.content else {
+                Issue.record("record \(record.number) is no packet")
+                return
+            }
+            guard kind == (isData ? .acl : .command), direction == (isData ? .controllerToHost : .hostToController),
+                [UInt8](copying: bytes) == Array((isData ? Sample.acl : Sample.reset).dropFirst()),
+                record.time?.microsecondsSince1970 == 1_700_000_000_000_000 + Int64(record.number)
+            else {
+                Issue.record("record \(record.number) is not what was written")
+                return
+            }
+        }
+        let count = file.recordCount
+        let format = file.format
+        #expect(count == 20_000)
+        #expect(format == (ending == "pcapng" ? .pcapng : .btsnoop(.hciUART)))
+    }
+
+    @Test(
+        "that is none, or none that can be read, is named with the reason",
+        arguments: [
+            ("empty", "", "an empty file, not a capture"),
+            ("text", "# swift-ble", "text, not a capture (btsnoop, pcap, pcapng or PacketLogger)"),
+            ("cut", "btsnoop\0\0\0\0\u{1}\0\0", "damaged at octet 0: truncated: 4 octets needed, 2 left"),
+        ]
+    )
+    func isNamed(name: String, content: String, reason: String) throws {
+        let path = try write(Array(content.utf8), to: name)
+        var file = try CaptureFileReader(path: path)
+        do throws(CaptureFileError) {
+            let hasRecord = try file.next() != nil
+            Issue.record("a record: \(hasRecord)")
+        } catch {
+            #expect(error.description == "\(path) is \(reason)")
+        }
+    }
+
+    @Test("that the system does not give is an error with the system's reason")
+    func isNotGiven() throws {
+        #expect(throws: CaptureFileError.unreadable(path: "/nonexistent", errno: ENOENT)) {
+            _ = try CaptureFileReader(path: "/nonexistent")
+        }
+        var directory = try CaptureFileReader(path: folder.path)
+        do throws(CaptureFileError) {
+            _ = try directory.next() != nil
+            Issue.record("a folder is read")
+        } catch {
+            #expect(error == .unreadable(path: folder.path, errno: EISDIR))
+            #expect(error.description == "cannot read \(folder.path): Is a directory")
+        }
+    }
+}
