@@ -394,7 +394,7 @@ async def policies(world: World):
         pairing = Pairing(world, model, True)
         async with bumble_lock(pairing):
             async with start(pairing, "pair", *pairing.options, option) as process:
-                (await process.ended(20)).failed("authentication requirements")
+                (await process.ended(20)).failed("authentication")
         async with our_lock(pairing, option) as process, world.central(address=CENTRAL) as central:
             pairing.configure(central.device)
             link = await central.connect(profiles.ADDRESS)

@@ -5,7 +5,7 @@ import re
 
 from machine import Unexpected
 
-HCI1 = "00:AA:01:01:00:01"
+HCI0, HCI1 = "00:AA:01:00:00:00", "00:AA:01:01:00:01"
 
 
 class BlueZ:

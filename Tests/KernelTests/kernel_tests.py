@@ -14,7 +14,7 @@ import traceback
 from pathlib import Path
 
 import gatt_application as peer
-from bluez import HCI1, BlueZ
+from bluez import HCI0, HCI1, BlueZ
 from machine import OUT, Machine
 
 HERE = Path(__file__).resolve().parent
@@ -354,6 +354,7 @@ def bluez_pairs_just_works(world: World):
             expect(bytes.fromhex(found["value"]), b"secret", "the value by the bond")
         again = world.ble("pair", *target, adapter="hci0").succeeded().object
         expect(again["event"], "encrypted", "pairing with a bonded peer")
+        bluez.forget(HCI0)
 
 
 @test("BlueZ as the peripheral pairs with ble: passkey typed at ble, and what needs authentication is read")
@@ -372,6 +373,7 @@ def bluez_pairs_by_passkey(world: World):
         for _ in range(2):
             found = world.ble("read", *target, peer.GUARDED, adapter="hci0").succeeded().object
             expect(bytes.fromhex(found["value"]), b"guarded", "the value by the bond")
+        bluez.forget(HCI0)
 
 
 def meets_lock(world: World, bluez: BlueZ, server):

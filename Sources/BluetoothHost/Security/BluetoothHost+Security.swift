@@ -160,7 +160,7 @@ extension BluetoothHost {
     }
 
     private func pair(_ link: Link, for waiter: SecurityWaiter) {
-        if let obstacle = obstacle(to: waiter.initiative, on: link) { return refuse(waiter, obstacle, on: link) }
+        if let obstacle = obstacle(to: waiter, on: link) { return refuse(waiter, obstacle, on: link) }
         for waiter in link.protection.waiters {
             waiter.hasPaired = true
             waiter.pairsAgain = false
@@ -188,10 +188,13 @@ extension BluetoothHost {
     }
 
     /// Why no pairing may begin now, if so.
-    private func obstacle(to initiative: Protection.Initiative, on link: Link) -> SecurityError? {
+    private func obstacle(to waiter: SecurityWaiter, on link: Link) -> SecurityError? {
         let policy = link.protection.policy
+        if waiter.required.isAuthenticated || policy.requiresAuthentication, !policy.canAuthenticate {
+            return .refused("it needs authentication, and nothing can be shown or typed here")
+        }
         if let wait = pairingAttempts.wait(for: link.identity, at: loop.now) { return .repeatedAttempts(wait) }
-        switch initiative {
+        switch waiter.initiative {
         case .app: break
         case .demand: if !policy.securesOnDemand { return .refused("the policy does not pair on demand") }
         case .peer: if !policy.pairsOnRequest { return .refused("the policy does not pair when a peripheral asks") }

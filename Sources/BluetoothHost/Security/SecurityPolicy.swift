@@ -63,6 +63,11 @@ public struct SecurityPolicy: Hashable, Sendable {
 
     public init() {}
 
+    /// Whether there is a way to make sure that nobody stands between the devices.
+    var canAuthenticate: Bool {
+        ioCapability != .noInputNoOutput || ownOutOfBandData != nil || peerOutOfBandData != nil
+    }
+
     var pairingParameters: PairingParameters {
         var parameters = PairingParameters()
         parameters.ioCapability = ioCapability
