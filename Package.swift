@@ -198,8 +198,9 @@ let package = Package(
         .testTarget(
             name: "BluetoothHostTests",
             dependencies: [
-                "BluetoothHost", "HCITransport", "HCI", "L2CAP", "ATT", "GATT", "SMP", "Cryptography", "ByteCoding",
-                "BluetoothTypes", .product(name: "Logging", package: "swift-log"),
+                "BluetoothHost", "BluetoothTesting", "BLE", "HCITransport", "HCI", "L2CAP", "ATT", "GATT", "SMP",
+                "Cryptography", "ByteCoding", "BluetoothTypes",
+                .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: engine
         ),

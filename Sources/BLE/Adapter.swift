@@ -43,6 +43,8 @@ public final class Adapter: Sendable {
         public var security = SecurityPolicy()
         /// Is asked about pairings; nil where there is nobody to ask.
         public var pairingDelegate: (any PairingDelegate)?
+        /// How many bonds there are at the most; a pairing beyond them is refused, no bond is pushed out.
+        public var bondLimit = 128
         /// Where bonds and identity outlive the process.
         public var stateLocation = StateLocation.automatic
         /// Takes what the user should know of the state that is kept, a line each; nil for the logger.
@@ -119,6 +121,7 @@ public final class Adapter: Sendable {
         settings.appearance = configuration.appearance
         settings.bondStore = bonds
         settings.security = configuration.security
+        settings.bondLimit = max(configuration.bondLimit, 0)
         settings.pairingHandler = configuration.pairingDelegate?.handler(on: loop.appTaskExecutor)
         let host = BluetoothHost(
             loop: loop,

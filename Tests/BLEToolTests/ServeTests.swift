@@ -24,10 +24,12 @@ struct ServeTests {
     @Test(
         "refuses what is no command",
         arguments: [
-            ("stop", "\"stop\" is not a command; known are set, notify, indicate, disconnect, quit"),
+            ("stop", "\"stop\" is not a command; known are set, notify, indicate, disconnect, passkey, yes, no, quit"),
             ("set 2A19", "set takes a characteristic and a value, as in: set 2A19 64"),
             ("notify 2A19 00 01", "notify takes a characteristic and a value, as in: notify 2A19 64"),
             ("quit now", "quit takes nothing after it"),
+            ("yes indeed", "yes takes nothing after it"),
+            ("passkey", "passkey takes six digits, as in: passkey 012345"),
             ("set 2A1 00", "\"2A1\" is not a UUID: use 4 or 8 hexadecimal digits, or 32 as 8-4-4-4-12"),
             ("set 2A19 0", "\"0\" has an odd number of hexadecimal digits; an octet takes two"),
         ]

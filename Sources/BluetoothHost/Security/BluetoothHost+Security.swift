@@ -216,8 +216,8 @@ extension BluetoothHost {
 
     /// What this host tells its peers of itself when they pair.
     ///
-    /// It gives no key for private addresses where it uses none: peers might not listen to its identity address then
-    /// (Vol 6, Part B, 4.7).
+    /// It gives the key to its private addresses only where it uses such: peers that have one might not listen to its
+    /// identity address (Vol 6, Part B, 4.7).
     var localIdentity: LocalIdentity {
         LocalIdentity(
             address: information?.identityAddress ?? bonds.identity.staticAddress,

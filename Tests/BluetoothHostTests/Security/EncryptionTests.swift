@@ -1,0 +1,329 @@
+import BluetoothHost
+import BluetoothTypes
+import ByteCoding
+import GATT
+import HCI
+import SMP
+import Testing
+
+/// What a host does with its controller, command by command and event by event.
+@Suite("Encryption of a host's links")
+struct EncryptionTests {
+    private static let peer = DeviceAddress(0xC0FF_EE00_0001, isRandom: true)
+    private static let handle: ConnectionHandle = 0x0040
+    private static let legacy = KeyStrength(isAuthenticated: true, isSecureConnections: false, keySize: 16)
+    private static let pairingRequest: [UInt8] = [0x01, 0x03, 0x00, 0x09, 0x10, 0x00, 0x00]
+    private static let notification: [UInt8] = [0x1B, 0x09, 0x00, 0x05]
+
+    private static let central = LongTermKey(
+        value: 0x0011_2233_4455_6677_8899_AABB_CCDD_EEFF,
+        encryptedDiversifier: 0x2474,
+        randomNumber: 0xABCD_EF12_3456_789A,
+        strength: legacy
+    )
+    private static let peripheral = LongTermKey(
+        value: 0xFFEE_DDCC_BBAA_9988_7766_5544_3322_1100,
+        encryptedDiversifier: 0x7424,
+        randomNumber: 0x9A78_5634_12EF_CDAB,
+        strength: legacy
+    )
+
+    private func fixture(
+        isBonded: Bool = true,
+        isAuthenticated: Bool = true,
+        configure: (inout BluetoothHost.Configuration) -> Void = { _ in }
+    ) throws -> HostFixture {
+        let fixture = HostFixture(configure: configure)
+        try fixture.bringUp()
+        guard isBonded else { return fixture }
+        var bond = Bond(identity: Self.peer)
+        bond.centralKey = Self.central
+        bond.peripheralKey = Self.peripheral
+        bond.centralKey?.strength.isAuthenticated = isAuthenticated
+        bond.peripheralKey?.strength.isAuthenticated = isAuthenticated
+        let (host, record) = (fixture.host, BondRecord(bond: bond))
+        try fixture.run { try await host.importBond(record) }
+        return fixture
+    }
+
+    /// Makes a link and gives it; as the central, as a connection that was asked for.
+    private func link(_ fixture: HostFixture, role: HCI.Role) throws -> LinkIdentifier {
+        let host = fixture.host
+        if role == .central {
+            _ = fixture.start {
+                try await host.connect(toAnyOf: [Self.peer], parameters: ConnectionParameters(), timeout: nil)
+            }
+        }
+        fixture.controller.forgetCommands()
+        fixture.connect(Self.handle, role: role, peer: Self.peer)
+        return try #require(try fixture.run { await host.linkIdentifiers() }.first)
+    }
+
+    private func emit(_ fixture: HostFixture, _ encode: (inout PacketBuffer) -> Void) {
+        fixture.controller.emit(encode)
+        fixture.loop.run(for: .milliseconds(1))
+    }
+
+    private func changeEncryption(_ fixture: HostFixture, _ status: ErrorCode = .success) {
+        emit(fixture) {
+            EncryptionChange(
+                status: status,
+                connectionHandle: Self.handle,
+                encryptionEnabled: status == .success ? .on : .off
+            ).encodePacket(into: &$0)
+        }
+    }
+
+    private func requestKey(_ fixture: HostFixture, _ random: UInt64, _ diversifier: UInt16) {
+        fixture.controller.forgetCommands()
+        emit(fixture) {
+            LELongTermKeyRequest(
+                connectionHandle: Self.handle,
+                randomNumber: random,
+                encryptedDiversifier: diversifier
+            ).encodePacket(into: &$0)
+        }
+    }
+
+    private func strength(_ fixture: HostFixture, _ link: LinkIdentifier) throws -> KeyStrength? {
+        let host = fixture.host
+        return try fixture.run { await host.strength(of: link) }
+    }
+
+    // MARK: The central
+
+    @Test("A link to a bonded peripheral is encrypted with its key at once, and counts as encrypted only when it is")
+    func bondedPeripheral() throws {
+        let fixture = try fixture()
+        let link = try link(fixture, role: .central)
+        let command = try #require(fixture.controller.commands.compactMap { $0.decode(LEEnableEncryption.self) }.first)
+        #expect(
+            command
+                == LEEnableEncryption(
+                    connectionHandle: Self.handle,
+                    randomNumber: 0xABCD_EF12_3456_789A,
+                    encryptedDiversifier: 0x2474,
+                    longTermKey: Self.central.value
+                )
+        )
+        #expect(try strength(fixture, link) == nil)
+        changeEncryption(fixture)
+        #expect(try strength(fixture, link) == Self.legacy)
+        emit(fixture) {
+            EncryptionChange(connectionHandle: Self.handle, encryptionEnabled: .off).encodePacket(into: &$0)
+        }
+        #expect(try strength(fixture, link) == nil)
+    }
+
+    @Test("A key that the controller has by itself proves nothing")
+    func unknownKey() throws {
+        let fixture = try fixture(isBonded: false)
+        let link = try link(fixture, role: .central)
+        changeEncryption(fixture)
+        #expect(try strength(fixture, link) == nil)
+    }
+
+    @Test("Requests wait until a bonded server has proven its key, and values that it sends before are dropped")
+    func proof() throws {
+        let fixture = try fixture()
+        let host = fixture.host
+        let link = try link(fixture, role: .central)
+        let received = Recorder<[UInt8]>()
+        _ = try fixture.run { try await host.addSubscriber(of: 9, on: link) { received.append($0.value) } }
+        let read = fixture.start { try await host.perform(ReadValue(handle: 9), on: link) }
+        #expect(fixture.exchange(Self.notification).isEmpty)
+        #expect(received.all.isEmpty)
+        #expect(read.all.isEmpty)
+
+        changeEncryption(fixture)
+        // What the host itself wants of the server had waited too: the Database Hash, and the exchange of the MTU.
+        let databaseHash: [UInt8] = [0x08, 0x01, 0x00, 0xFF, 0xFF, 0x2A, 0x2B]
+        #expect(fixture.controller.data.map { Array($0.dropFirst(9)) } == [databaseHash])
+        #expect(fixture.exchange([0x01, 0x08, 0x01, 0x00, 0x0A]) == [[0x02, 0x05, 0x02]])
+        #expect(fixture.exchange([0x03, 0x17, 0x00]) == [[0x0A, 0x09, 0x00]])
+        _ = fixture.exchange(Self.notification)
+        _ = fixture.exchange([0x0B, 0x2A])
+        #expect(received.all == [[0x05]])
+        #expect(try read.all.first?.get() == [0x2A])
+    }
+
+    @Test("Where the policy does not ask for proof, an unencrypted link to a bonded peer is used as any other")
+    func withoutProof() throws {
+        let fixture = try fixture { $0.security.encryptsBondedLinks = false }
+        let host = fixture.host
+        let link = try link(fixture, role: .central)
+        let received = Recorder<[UInt8]>()
+        _ = try fixture.run { try await host.addSubscriber(of: 9, on: link) { received.append($0.value) } }
+        _ = fixture.exchange(Self.notification)
+        #expect(received.all == [[0x05]])
+        #expect(!fixture.controller.opcodes.contains(LEEnableEncryption.opcode))
+    }
+
+    @Test(
+        "A peer without the key, or with another, is told from one that cannot encrypt; nothing is asked of either",
+        arguments: [
+            (ErrorCode.pinOrKeyMissing, SecurityError.keyMissing),
+            (.unsupportedRemoteFeature, .encryptionFailed(.unsupportedRemoteFeature)),
+        ]
+    )
+    func failure(status: ErrorCode, error: SecurityError) throws {
+        let fixture = try fixture()
+        let host = fixture.host
+        let link = try link(fixture, role: .central)
+        let read = fixture.start { try await host.perform(ReadValue(handle: 9), on: link) }
+        changeEncryption(fixture, status)
+        #expect(throws: HostError.security(error)) { try read.all.first?.get() }
+        #expect(throws: HostError.security(error)) { try fixture.run { try await host.secure(link) } }
+        #expect(fixture.controller.data.isEmpty, "neither a request nor a pairing is sent")
+        #expect(try fixture.run { await host.bondRecords().count } == 1)
+    }
+
+    @Test("A controller that refuses the command has begun nothing")
+    func refusedCommand() throws {
+        let fixture = try fixture()
+        let host = fixture.host
+        fixture.controller.override = { command in
+            command.opcode == LEEnableEncryption.opcode
+                ? ScriptedController.status(command.opcode, .commandDisallowed) : nil
+        }
+        let link = try link(fixture, role: .central)
+        #expect(try strength(fixture, link) == nil)
+        #expect(throws: HostError.security(.encryptionFailed(.commandDisallowed))) {
+            try fixture.run { try await host.secure(link) }
+        }
+    }
+
+    @Test("A link that ends by a wrong MIC while encryption starts was with who has another key")
+    func wrongKey() throws {
+        let fixture = try fixture()
+        let host = fixture.host
+        let events = Recorder<SecurityEvent>()
+        _ = try fixture.run { await host.observeSecurity { events.append($0) } }
+        let link = try link(fixture, role: .central)
+        let secured = fixture.start { try await host.secure(link) }
+        emit(fixture) {
+            DisconnectionComplete(connectionHandle: Self.handle, reason: .connectionTerminatedDueToMICFailure)
+                .encodePacket(into: &$0)
+        }
+        #expect(throws: HostError.security(.keyMissing)) { try secured.all.first?.get() }
+        #expect(events.all == [.keyMissing(link, identity: Self.peer)])
+    }
+
+    @Test("A peripheral that asks for security is given it with the bond's key, however often it asks")
+    func securityRequests() throws {
+        let fixture = try fixture { $0.security.encryptsBondedLinks = false }
+        _ = try link(fixture, role: .central)
+        fixture.controller.forgetCommands()
+        for _ in 0..<20 {
+            fixture.controller.emit(HostFixture.acl([0x0B, 0x01], channel: 6))
+            fixture.loop.run(for: .milliseconds(1))
+        }
+        #expect(fixture.controller.opcodes == [LEEnableEncryption.opcode])
+        let host = fixture.host
+        let inspection = try fixture.run { await host.inspect() }
+        #expect(inspection.waiters <= 1)
+    }
+
+    @Test("An unbonded peripheral that asks for security is refused where the policy says so")
+    func refusedSecurityRequest() throws {
+        let fixture = try fixture(isBonded: false) { $0.security.pairsOnRequest = false }
+        _ = try link(fixture, role: .central)
+        fixture.controller.forgetData()
+        fixture.controller.emit(HostFixture.acl([0x0B, 0x01], channel: 6))
+        fixture.loop.run(for: .milliseconds(1))
+        #expect(fixture.controller.data.map { Array($0.dropFirst(9)) } == [[0x05, 0x05]])
+    }
+
+    // MARK: The peripheral
+
+    @Test("A central is given the bond's key for exactly its EDIV and Rand, and for no others")
+    func keyRequests() throws {
+        let fixture = try fixture()
+        let link = try link(fixture, role: .peripheral)
+        for (random, diversifier) in [
+            (0, 0), (0x9A78_5634_12EF_CDAB, 0x7425), (0x9A78_5634_12EF_CDAA, 0x7424), (0xABCD_EF12_3456_789A, 0x2474),
+        ] as [(UInt64, UInt16)] {
+            requestKey(fixture, random, diversifier)
+            #expect(fixture.controller.opcodes == [LELongTermKeyRequestNegativeReply.opcode])
+        }
+        requestKey(fixture, 0x9A78_5634_12EF_CDAB, 0x7424)
+        #expect(
+            fixture.controller.commands.first?.decode(LELongTermKeyRequestReply.self)
+                == LELongTermKeyRequestReply(connectionHandle: Self.handle, longTermKey: Self.peripheral.value)
+        )
+        #expect(try strength(fixture, link) == nil, "a key that is given is not one that is proven")
+        changeEncryption(fixture)
+        #expect(try strength(fixture, link) == Self.legacy)
+    }
+
+    @Test("Without a bond, or on a link that there is not, no key is given")
+    func noKey() throws {
+        let fixture = try fixture(isBonded: false)
+        requestKey(fixture, 0, 0)
+        #expect(fixture.controller.opcodes == [LELongTermKeyRequestNegativeReply.opcode])
+        _ = try link(fixture, role: .peripheral)
+        requestKey(fixture, 0, 0)
+        #expect(fixture.controller.opcodes == [LELongTermKeyRequestNegativeReply.opcode])
+    }
+
+    @Test("While devices pair, an earlier key is not given: encryption has no place there")
+    func encryptionDuringPairing() throws {
+        let fixture = try fixture(isAuthenticated: false) {
+            $0.security.offersSecureConnections = false
+            // Somebody who thinks about it.
+            $0.pairingHandler = { _, _ in {} }
+        }
+        let link = try link(fixture, role: .peripheral)
+        fixture.controller.emit(HostFixture.acl([0x01, 0x03, 0x00, 0x01, 0x10, 0x01, 0x01], channel: 6))
+        fixture.loop.run(for: .milliseconds(1))
+        requestKey(fixture, 0x9A78_5634_12EF_CDAB, 0x7424)
+        #expect(fixture.controller.opcodes == [LELongTermKeyRequestNegativeReply.opcode])
+        #expect(try strength(fixture, link) == nil)
+    }
+
+    @Test("A refreshed key takes the place of the one before")
+    func refresh() throws {
+        let fixture = try fixture()
+        let link = try link(fixture, role: .peripheral)
+        for isFirst in [true, false] {
+            requestKey(fixture, 0x9A78_5634_12EF_CDAB, 0x7424)
+            #expect(fixture.controller.opcodes == [LELongTermKeyRequestReply.opcode])
+            if isFirst {
+                changeEncryption(fixture)
+            } else {
+                #expect(try strength(fixture, link) == Self.legacy, "the old key holds until the new one is proven")
+                emit(fixture) {
+                    EncryptionKeyRefreshComplete(connectionHandle: Self.handle).encodePacket(into: &$0)
+                }
+            }
+            #expect(try strength(fixture, link) == Self.legacy)
+        }
+    }
+
+    // MARK: Repeated attempts
+
+    @Test("Who fails has to wait twice as long each time, over links too")
+    func repeatedAttempts() throws {
+        let fixture = try fixture(isBonded: false)
+        func attempt() -> [[UInt8]] {
+            fixture.controller.forgetData()
+            fixture.controller.emit(HostFixture.acl(Self.pairingRequest, channel: 6))
+            fixture.loop.run(for: .milliseconds(1))
+            return fixture.controller.data.map { Array($0.dropFirst(9)) }
+        }
+        _ = try link(fixture, role: .peripheral)
+        // Nobody consents: each attempt that is heard fails.
+        for wait in [1, 2, 4, 8] {
+            #expect(attempt() == [[0x05, 0x05]])
+            #expect(attempt() == [[0x05, 0x09]])
+            emit(fixture) {
+                DisconnectionComplete(connectionHandle: Self.handle, reason: .remoteUserTerminatedConnection)
+                    .encodePacket(into: &$0)
+            }
+            _ = try link(fixture, role: .peripheral)
+            fixture.loop.run(for: .seconds(wait) - .milliseconds(100))
+            #expect(attempt() == [[0x05, 0x09]], "before \(wait) s are over")
+            fixture.loop.run(for: .milliseconds(100))
+        }
+    }
+}
