@@ -6,7 +6,7 @@ import Testing
 @Suite("Our host, by scripts of the specification's procedures", .serialized, .timeLimit(.minutes(5)))
 struct ConformanceTests {
     /// What this host can do, of what scripts need.
-    static let abilities = ["pairing", "encryption", "refusal"]
+    static let abilities = ["pairing", "encryption", "consent"]
 
     static let scripts: [Script] = {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: Programs.scripts)) ?? []
