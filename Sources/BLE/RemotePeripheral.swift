@@ -14,6 +14,9 @@ public enum WriteKind: Sendable {
     case withoutResponse
     /// The peer gives back what it understood before anything is written.
     case reliable
+    /// The peer does not confirm, but knows by a signature who has written (Vol 3, Part G, 4.9.2): for bonded peers whose link
+    /// is not encrypted; over an encrypted link the value is written without a response.
+    case signed
 }
 
 /// A peripheral that we are connected to.
@@ -158,6 +161,8 @@ public final class RemotePeripheral: Sendable {
             try await translating { () throws(HostError) in
                 try await host.writeWithoutResponse(value, to: handle, on: link)
             }
+        case .signed:
+            try await translating { () throws(HostError) in try await host.writeSigned(value, to: handle, on: link) }
         }
     }
 

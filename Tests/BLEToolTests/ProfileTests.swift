@@ -83,7 +83,7 @@ struct ProfileTests {
         "without permissions takes them from the properties",
         arguments: [
             (#""read""#, [.read]), (#""notify""#, []), (#""write""#, [.write]), (#""writeWithoutResponse""#, [.write]),
-            (#""read","authenticatedSignedWrites""#, [.read, .write]),
+            (#""read","authenticatedSignedWrites""#, [.read, .writeSigned]),
         ] as [(String, Set<AttributePermission>)]
     )
     func permissions(properties: String, permissions: Set<AttributePermission>) throws {

@@ -27,6 +27,23 @@ extension Peripheral {
     }
 }
 
+extension Peripheral {
+    /// Says who decides whether a client may have what needs authorization; what needs it is refused where nobody does.
+    ///
+    /// - Parameter decide: is asked once for each client and connection, when it first asks for such a thing.
+    public func setAuthorizer(_ decide: (@Sendable (_ client: ClientID, AuthorizationRequest) async -> Bool)?) async {
+        guard let decide else { return await host.setAuthorizer(nil) }
+        // The host keeps the closure, so the closure must not keep the host.
+        let authorizer: Authorizer = { [weak host] client, request in
+            Task(executorPreference: host?.loop.appTaskExecutor) {
+                let isAuthorized = await decide(client, request)
+                await host?.authorize(request.identifier, on: client, isAuthorized: isAuthorized)
+            }
+        }
+        await host.setAuthorizer(authorizer)
+    }
+}
+
 extension PeripheralEvent {
     /// The event of the face that an event of a client's link is.
     static func from(_ event: SecurityEvent) -> (ClientID, PeripheralEvent)? {

@@ -34,19 +34,24 @@ struct Write: AsyncParsableCommand {
     @Flag(help: "Let the peer repeat the value before it takes effect.")
     var reliable = false
 
+    @Flag(help: "Sign the value for a bonded peer, over a link that is not encrypted, and do not ask for a confirmation.")
+    var signed = false
+
     func validate() throws {
+        if [withoutResponse, reliable, signed].filter({ $0 }).count > 1 {
+            throw ValidationError("--without-response, --reliable and --signed exclude each other")
+        }
         if (value == nil) == (text == nil) {
             throw ValidationError("Give the value either in hexadecimal digits or with --text")
-        }
-        if withoutResponse && reliable {
-            throw ValidationError("--without-response and --reliable exclude each other")
         }
     }
 
     func run() async throws {
         let value = value ?? .value(Array((text ?? "").utf8))
-        let kind: WriteKind = withoutResponse ? .withoutResponse : reliable ? .reliable : .withResponse
-        let (uuid, handle, count) = try await peer.withPeer { [characteristic] peer in
+        let kind: WriteKind =
+            withoutResponse ? .withoutResponse : reliable ? .reliable : signed ? .signed : .withResponse
+        // A signature stands in for encryption.
+        let (uuid, handle, count) = try await peer.withPeer(encryptsBondedLinks: !signed) { [characteristic] peer in
             let (uuid, handle) = try await peer.attribute(characteristic)
             var count = 0
             switch value {

@@ -39,4 +39,5 @@ enum AttributePermission: String, CaseIterable, Hashable, Sendable {
     case writeAuthenticated
     case readAuthorized
     case writeAuthorized
+    case writeSigned
 }

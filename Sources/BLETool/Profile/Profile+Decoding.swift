@@ -136,9 +136,8 @@ extension Profile.Characteristic {
     private static func permissions(for properties: Set<CharacteristicProperty>) -> Set<AttributePermission> {
         var permissions: Set<AttributePermission> = []
         if properties.contains(.read) { permissions.insert(.read) }
-        if !properties.isDisjoint(with: [.write, .writeWithoutResponse, .authenticatedSignedWrites]) {
-            permissions.insert(.write)
-        }
+        if !properties.isDisjoint(with: [.write, .writeWithoutResponse]) { permissions.insert(.write) }
+        if properties.contains(.authenticatedSignedWrites) { permissions.insert(.writeSigned) }
         return permissions
     }
 }

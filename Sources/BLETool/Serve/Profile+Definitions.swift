@@ -64,6 +64,7 @@ extension AttributePermission {
         case .writeAuthenticated: .writeAuthenticated
         case .readAuthorized: .readAuthorized
         case .writeAuthorized: .writeAuthorized
+        case .writeSigned: .writeSigned
         }
     }
 }
@@ -72,7 +73,7 @@ extension Profile {
     /// Whether something is only for clients whose links are encrypted.
     var needsPairing: Bool {
         let protected: Set<AttributePermission> = [
-            .readEncrypted, .writeEncrypted, .readAuthenticated, .writeAuthenticated,
+            .readEncrypted, .writeEncrypted, .readAuthenticated, .writeAuthenticated, .writeSigned,
         ]
         return services.flatMap(\.characteristics).contains { characteristic in
             !characteristic.permissions.isDisjoint(with: protected)

@@ -29,10 +29,13 @@ struct PeerOptions: ParsableArguments {
     }
 
     /// Connects to the peer for `body`, and disconnects whatever happens.
+    ///
+    /// - Parameter encryptsBondedLinks: whether the link to a bonded peer is encrypted first.
     func withPeer<Value: Sendable>(
+        encryptsBondedLinks: Bool = true,
         _ body: @escaping @Sendable (RemotePeripheral) async throws -> Value
     ) async throws -> Value {
-        try await withPeer(.none) { try await body($1) }
+        try await withPeer(.none, encryptsBondedLinks: encryptsBondedLinks) { try await body($1) }
     }
 
     /// The same, without pairing for what the peer protects, unless an option says how to pair.
@@ -44,14 +47,17 @@ struct PeerOptions: ParsableArguments {
 
     /// - Parameters:
     ///   - usual: what can be shown and typed here where nothing is said of it.
+    ///   - encryptsBondedLinks: whether the link to a bonded peer is encrypted first.
     ///   - securesOnDemand: whether devices pair when the peer answers that something needs it.
     func withPeer<Value: Sendable>(
         _ usual: PairingOptions.Capability,
         securesOnDemand: Bool = true,
+        encryptsBondedLinks: Bool = true,
         _ body: @escaping @Sendable (Adapter, RemotePeripheral) async throws -> Value
     ) async throws -> Value {
         var policy = try pairing.policy(usual)
         policy.securesOnDemand = securesOnDemand
+        policy.encryptsBondedLinks = encryptsBondedLinks
         // Who begins a pairing here wants it; that a bond is replaced must have been said.
         let console = PairingConsole(asJSON: options.output.json, passkey: pairing.passkey, readsInput: true) {
             [replaces = pairing.replaceBond] in $0.isStartedHere && ($0.replaces == nil || $0.isProven || replaces)
