@@ -14,6 +14,8 @@ extension SecurityChannel {
         if case .closed = phase { return [] }
         let overdue = advance(to: now)
         guard overdue.isEmpty else { return overdue }
+        // A code that is reserved is ignored (3.3).
+        if let code = pdu[checked: 0], CommandCode(rawValue: code) == nil { return [] }
         guard pdu[checked: 0] != CommandCode.pairingFailed.rawValue else {
             // One that is malformed ends the pairing as well; what it is never answered with is another.
             let command = try? PairingFailed(decoding: pdu)
@@ -23,8 +25,7 @@ extension SecurityChannel {
         do throws(PacketDecodingError) {
             command = try SecurityManagerPDU(decoding: pdu)
         } catch {
-            let isKnown = pdu[checked: 0].map { CommandCode(rawValue: $0) != nil } ?? true
-            return refuse(isKnown ? .invalidParameters : .commandNotSupported)
+            return refuse(.invalidParameters)
         }
         switch phase {
         case .pairing:

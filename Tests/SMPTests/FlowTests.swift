@@ -61,6 +61,19 @@ struct SecurityRequestTests {
         #expect(meeting.central.outcome != nil && meeting.peripheral.outcome != nil)
     }
 
+    @Test("is ignored by a central that encrypts the link already")
+    func whileEncrypting() throws {
+        var meeting = try method("Secure Connections, just works").meeting()
+        meeting.encrypts = false
+        meeting.pair()
+        var central = meeting.central
+        #expect(central.channel.receive([0x0B, 0x09].rawSpan, at: meeting.now, random: &central.random) == [])
+        #expect(central.channel.isPairing)
+        var peripheral = meeting.peripheral
+        let steps = peripheral.channel.receive([0x0B, 0x09].rawSpan, at: meeting.now, random: &peripheral.random)
+        #expect(steps == .ending(.unspecifiedReason))
+    }
+
     @Test("is done with when the link is encrypted by a bond, or the central refuses")
     func isAnswered() {
         var device = Device(.peripheral)
@@ -154,9 +167,6 @@ struct EndTests {
             ([0x01, 0x05, 0x00, 0x09, 0x10, 0x07, 0x07], .invalidParameters),
             ([0x0C] + [UInt8](repeating: 1, count: 65), .invalidParameters),
             ([0x03] + [UInt8](repeating: 1, count: 600), .invalidParameters),
-            ([0x00], .commandNotSupported),
-            ([0x0F, 0x00], .commandNotSupported),
-            ([0xFF], .commandNotSupported),
         ] as [([UInt8], PairingFailedReason)]
     )
     func wrongPDU(pdu: [UInt8], reason: PairingFailedReason) {
@@ -165,6 +175,17 @@ struct EndTests {
             #expect(device.receive(pdu) == .ending(reason))
             #expect(device.receive(pdu) == [.send([0x05, reason.rawValue])])
             #expect(!device.channel.isPairing && device.channel.deadline == nil)
+        }
+    }
+
+    @Test("does not come from a command with a code that is reserved, which is ignored", arguments: [0x00, 0x0F, 0xFF])
+    func reservedCode(code: UInt8) {
+        for role in [Channel.Role.central, .peripheral] {
+            var (device, _) = Device.agreed(role, with: role == .central ? response : request)
+            #expect(device.receive([code, 0x00]) == [])
+            #expect(device.channel.isPairing)
+            _ = device.channel.cancel(.unspecifiedReason)
+            #expect(device.receive([code]) == [])
         }
     }
 

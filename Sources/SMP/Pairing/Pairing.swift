@@ -44,6 +44,9 @@ enum Pairing: Sendable {
         case (.awaitingResponse, .securityRequest):
             // It has crossed with the Pairing Request.
             break
+        case (.encrypting(let agreement, _), .securityRequest) where agreement.terms.role == .initiator:
+            // What it asks for has begun (2.4.6).
+            break
         case (.awaitingResponse(let terms, let request), .pairingResponse(let response)):
             let agreement = try Agreement(terms: terms, request: request, response: response)
             turn.ask(.consent(agreement.model, agreement.strength))
