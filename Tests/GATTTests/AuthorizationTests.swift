@@ -54,6 +54,16 @@ struct AuthorizationTests {
         #expect(fixture.send([0x0A] + handle).response == [0x01, 0x0A] + handle + [0x05])
     }
 
+    @Test("Find By Type Value does not tell whether a value is right that its client may not read")
+    func guess() throws {
+        let fixture = try ServerFixture([Self.characteristic(.readEncrypted)])
+        let guess: [UInt8] = [0x06, 0x01, 0x00, 0xFF, 0xFF, 0x01, 0xB0, 1]
+        #expect(fixture.send(guess).response == [0x01, 0x06, 0x01, 0x00, 0x0A])
+        fixture.session.security = LinkSecurity(isEncrypted: true, keySize: 16)
+        let handle = fixture.handle(0)
+        #expect(fixture.send(guess).response == [0x07] + handle + handle)
+    }
+
     @Test("A signed write is given out to be verified, and written when it was")
     func signedWrite() throws {
         let fixture = try ServerFixture([Self.characteristic([.read, .writeSigned])])

@@ -76,7 +76,8 @@ struct RequestContext {
             let isEqual =
                 uuid.map { (try? BluetoothUUID(decoding: value.rawSpan)) == $0 }
                 ?? value.rawSpan.elementsEqual(request.value)
-            guard isEqual else { return true }
+            // Whether a value is right is as much as its client may read.
+            guard isEqual, (try? session.check(.read, attribute)) != nil else { return true }
             guard buffer.count - start + 4 <= mtu else { return false }
             buffer.append(attribute.handle.rawValue)
             buffer.append(attribute.groupEnd.rawValue)
