@@ -41,8 +41,12 @@ extension BluetoothHost {
             if pairingAttempts.wait(for: link.identity, at: loop.now) != nil {
                 return send(PacketBuffer.bytes { PairingFailed(reason: .repeatedAttempts).encode(into: &$0) }, on: link)
             }
-            prepareChannel(of: link)
-            if !link.protection.isCentralAsked { link.protection.initiative = .peer }
+            // What was asked of the central stays asked of the pairing that it begins.
+            if !link.protection.isCentralAsked {
+                prepareChannel(of: link)
+                link.protection.initiative = .peer
+                link.protection.replacesBond = false
+            }
         }
         let wasPairing = link.protection.channel.isPairing
         let steps = link.protection.channel.receive(pdu, at: loop.now, random: &random)
@@ -105,7 +109,7 @@ extension BluetoothHost {
     // MARK: Who is asked
 
     private func ask(_ question: PairingQuestion, on link: Link) {
-        let existing = record(for: link)?.bond.strength
+        let existing = bonds.strength(of: link.identity)
         let inquiry = PairingInquiry(
             link: link.identifier,
             peer: link.identity,
@@ -164,7 +168,7 @@ extension BluetoothHost {
         case .consent(.outOfBand, _): break
         case .consent, .showPasskey, .enterPasskey, .compare: refusal = "there is nobody to ask"
         }
-        if inquiry.replaces != nil, link.protection.initiative != .app || isAboutReplacement(number, link) {
+        if inquiry.replaces != nil, !link.protection.replacesBond || isAboutReplacement(number, link) {
             refusal = "it would replace a bond, and there is nobody to ask"
         }
         answer(number, on: inquiry.link, refusal == nil ? .accept : .refuse, refusal: refusal ?? "")
@@ -226,7 +230,7 @@ extension BluetoothHost {
         takeBackQuestion(on: link)
         pairingAttempts.succeeded(link.identity)
         // Who a peer is it says only now; it may be one that is bonded, or say so.
-        if let existing = bonds[outcome.bond.identity]?.bond.strength {
+        if let existing = bonds.strength(of: outcome.bond.identity) {
             if outcome.strength.isWeaker(than: existing) {
                 return reject(.weakerThanBond(outcome.strength), on: link)
             }

@@ -150,7 +150,9 @@ extension BluetoothHost {
         {
             switch link.role {
             case .central: startEncryption(of: link, with: key)
-            case .peripheral: askCentral(of: link, for: waiter)
+            case .peripheral:
+                link.protection.replacesBond = false
+                askCentral(of: link, for: waiter)
             }
         } else if let loss = link.protection.loss, !waiter.pairsAgain {
             refuse(waiter, loss, on: link)
@@ -161,6 +163,8 @@ extension BluetoothHost {
 
     private func pair(_ link: Link, for waiter: SecurityWaiter) {
         if let obstacle = obstacle(to: waiter, on: link) { return refuse(waiter, obstacle, on: link) }
+        let isBondEnough = link.protection.bondKey.map { waiter.required.isMet(by: $0.strength) } ?? false
+        link.protection.replacesBond = waiter.initiative == .app && (waiter.replacesBond || !isBondEnough)
         for waiter in link.protection.waiters {
             waiter.hasPaired = true
             waiter.pairsAgain = false

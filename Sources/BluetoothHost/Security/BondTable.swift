@@ -57,6 +57,18 @@ struct BondTable {
     /// The bond with the peer of this identity address.
     subscript(identity: DeviceAddress) -> BondRecord? { byIdentity[identity] }
 
+    /// What the bond with a peer is worth; nil where there is none. One without a key to encrypt with is worth least.
+    func strength(of identity: DeviceAddress) -> KeyStrength? {
+        byIdentity[identity].map { record in
+            record.bond.strength
+                ?? KeyStrength(
+                    isAuthenticated: record.bond.peerSigningKey?.isAuthenticated ?? false,
+                    isSecureConnections: false,
+                    keySize: 7
+                )
+        }
+    }
+
     // MARK: Changing
 
     /// Adds a bond, or puts it into the place of the one with the same peer.

@@ -54,6 +54,8 @@ struct Protection {
 
     /// On whose behalf the pairing is that goes on.
     var initiative = Initiative.peer
+    /// Whether the app itself wants a pairing though the devices are bonded: not only what a bond's key is enough for.
+    var replacesBond = false
     /// Why this host itself has refused it.
     var refusal: SecurityError?
     var question: Question?
@@ -90,6 +92,8 @@ final class SecurityWaiter {
     let identifier: UInt64
     let required: RequiredSecurity
     let initiative: Protection.Initiative
+    /// Whether the caller wants the devices to pair though they are bonded.
+    let replacesBond: Bool
     /// Whether the devices are to pair though they are bonded.
     var pairsAgain: Bool
     /// Whether they have paired since.
@@ -107,6 +111,7 @@ final class SecurityWaiter {
         self.identifier = identifier
         self.required = required
         self.initiative = initiative
+        replacesBond = pairsAgain
         self.pairsAgain = pairsAgain
         self.completion = completion
     }
