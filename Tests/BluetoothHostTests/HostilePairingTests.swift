@@ -246,6 +246,48 @@ struct BondTakeoverTests {
 
 @Suite("A policy")
 struct PolicyTests {
+    private static let weak: [(KeyStrength, @Sendable (inout SecurityPolicy) -> Void)] = [
+        (
+            KeyStrength(isAuthenticated: true, isSecureConnections: false, keySize: 16),
+            { $0.requiresSecureConnections = true }
+        ),
+        (secure, { $0.requiresAuthentication = true }),
+        (KeyStrength(isAuthenticated: true, isSecureConnections: true, keySize: 15), { _ in }),
+    ]
+
+    @Test(
+        "keeps a bond from an earlier one from being used where its key is not worth enough any more",
+        arguments: 0..<3
+    )
+    func oldBond(index: Int) throws {
+        let (strength, change) = Self.weak[index]
+        let kept = bond(strength)
+        let key = try #require(kept.peripheralKey)
+        for isStrict in [false, true] {
+            func configure(_ configuration: inout BluetoothHost.Configuration) {
+                configuration.security.minimumKeySize = isStrict ? 16 : 7
+                if isStrict { change(&configuration.security) }
+            }
+            let peripheral = try Encounter(.peripheral, bond: kept, configure: configure)
+            #expect(peripheral.requestKey(key) == (isStrict ? nil : key.value))
+            let hasKey = try peripheral.run { $0.links[connection]?.session.security.hasKey }
+            #expect(hasKey == !isStrict)
+
+            let central = try Encounter(.central, bond: kept, configure: configure)
+            #expect(central.fixture.controller.opcodes.contains(LEEnableEncryption.opcode) == !isStrict)
+            let isWary = try central.run { $0.links[connection]?.protection.awaitsProof }
+            #expect(isWary == true)
+        }
+    }
+
+    @Test("says how long keys must be for attributes too")
+    func keySize() throws {
+        let fixture = HostFixture { $0.security.minimumKeySize = 7 }
+        let host = fixture.host
+        let sizes = try fixture.run { await host.minimumKeySizes() }
+        #expect(sizes == [7, 16])
+    }
+
     @Test("that asks for authentication holds for what the peer begins when it is asked to")
     func requirement() throws {
         let encounter = try Encounter(.peripheral) { $0.security.ioCapability = .displayYesNo }
@@ -254,5 +296,14 @@ struct PolicyTests {
         encounter.pair()
         #expect(encounter.heard.last == [0x05, 0x03])
         #expect(encounter.outcome == nil && call.all.count == 1)
+    }
+}
+
+extension BluetoothHost {
+    /// The shortest key for attributes, before and after the policy is the default one.
+    fileprivate func minimumKeySizes() -> [UInt8] {
+        let before = server.minimumKeySize
+        setSecurityPolicy(SecurityPolicy())
+        return [before, server.minimumKeySize]
     }
 }

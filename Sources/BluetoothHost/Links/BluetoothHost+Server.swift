@@ -25,7 +25,7 @@ package typealias Authorizer = @Sendable (LinkIdentifier, AuthorizationRequest) 
 extension BluetoothHost {
     /// The server with its two services, and the handle of Central Address Resolution.
     static func makeServer(_ configuration: Configuration) -> (GATT.Server, addressResolution: AttributeHandle?) {
-        let server = GATT.Server { key, message in
+        let server = GATT.Server(minimumKeySize: configuration.security.minimumKeySize) { key, message in
             var code: [UInt8] = []
             code.append(
                 mostSignificantFirst: SwiftCryptography().authenticationCode(

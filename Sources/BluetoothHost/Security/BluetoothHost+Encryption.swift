@@ -23,7 +23,8 @@ extension BluetoothHost {
         link.session.security.isAuthenticated = strength?.isAuthenticated ?? false
         link.session.security.keySize = strength?.keySize ?? 0
         link.session.security.hasKey =
-            link.protection.bondKey != nil || link.protection.passingBond.flatMap { key(in: $0, for: link) } != nil
+            link.protection.usableBondKey != nil
+            || link.protection.passingBond.flatMap { key(in: $0, for: link) } != nil
     }
 
     // MARK: Beginning
@@ -71,7 +72,7 @@ extension BluetoothHost {
             if link.protection.channel.isPairing {
                 [link.protection.expectedKey]
             } else {
-                [link.protection.passingBond.flatMap { key(in: $0, for: link) }, link.protection.bondKey]
+                [link.protection.passingBond.flatMap { key(in: $0, for: link) }, link.protection.usableBondKey]
             }
         return candidates.lazy.compactMap { $0 }.first {
             $0.encryptedDiversifier == event.encryptedDiversifier && $0.randomNumber == event.randomNumber

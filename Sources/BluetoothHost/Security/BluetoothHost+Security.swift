@@ -9,7 +9,11 @@ extension BluetoothHost {
     /// Changes what is asked of peers from now on. A pairing that is going on keeps to what it began with.
     package func setSecurityPolicy(_ policy: SecurityPolicy) {
         securityPolicy = policy
-        for link in links.values { link.protection.policy = policy }
+        server.minimumKeySize = policy.minimumKeySize
+        for link in links.values {
+            link.protection.policy = policy
+            keysChanged(of: link)
+        }
     }
 
     /// Changes who is asked about pairings.
@@ -145,7 +149,7 @@ extension BluetoothHost {
             finish(waiter.identifier, of: link, .failure(.security(.insufficient(strength))))
             return pursueSecurity(of: link)
         }
-        if let key = link.protection.bondKey, !waiter.pairsAgain, link.protection.loss == nil,
+        if let key = link.protection.usableBondKey, !waiter.pairsAgain, link.protection.loss == nil,
             waiter.required.isMet(by: key.strength)
         {
             switch link.role {

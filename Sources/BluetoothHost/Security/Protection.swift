@@ -70,6 +70,11 @@ struct Protection {
         }
     }
 
+    /// The bond's key, where the policy has it be used.
+    var usableBondKey: LongTermKey? {
+        bondKey.flatMap { policy.accepts($0.strength) ? $0 : nil }
+    }
+
     var isStarting: Bool {
         if case .starting = encryption { true } else { false }
     }

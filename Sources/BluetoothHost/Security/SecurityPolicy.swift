@@ -30,11 +30,12 @@ public struct SecurityPolicy: Hashable, Sendable {
     public var ioCapability = IOCapability.noInputNoOutput
     /// Whether keys are kept beyond the link.
     public var bonds = true
-    /// Whether every pairing must make sure that nobody stands between the devices.
+    /// Whether every pairing must make sure that nobody stands between the devices; a bond without that is not used either.
     public var requiresAuthentication = false
     /// Whether LE Secure Connections is offered; otherwise there is LE legacy pairing alone.
     public var offersSecureConnections = true
-    /// Whether LE legacy pairing is refused. LE Secure Connections is used wherever the peer has it.
+    /// Whether LE legacy pairing is refused, and a bond that was made by it not used. LE Secure Connections is used wherever
+    /// the peer has it.
     public var requiresSecureConnections = false
     /// The shortest key that is accepted, in octets: 7 to 16.
     public var minimumKeySize: UInt8 = 16
@@ -66,6 +67,15 @@ public struct SecurityPolicy: Hashable, Sendable {
     /// Whether there is a way to make sure that nobody stands between the devices.
     var canAuthenticate: Bool {
         ioCapability != .noInputNoOutput || ownOutOfBandData != nil || peerOutOfBandData != nil
+    }
+
+    /// Whether a key of this strength may be used; that of a bond from an earlier policy may not be worth enough any more.
+    func accepts(_ strength: KeyStrength) -> Bool {
+        RequiredSecurity(
+            isAuthenticated: requiresAuthentication,
+            isSecureConnections: requiresSecureConnections,
+            keySize: min(minimumKeySize, 16)
+        ).isMet(by: strength)
     }
 
     var pairingParameters: PairingParameters {

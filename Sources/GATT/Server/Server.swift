@@ -19,12 +19,18 @@ public final class Server {
     public private(set) var databaseHash: UInt128?
 
     /// The shortest key, in octets, that encryption counts with for attributes that need it: 7 to 16.
-    public let minimumKeySize: UInt8
+    public var minimumKeySize: UInt8 {
+        didSet { minimumKeySize = Server.keySize(minimumKeySize) }
+    }
 
     /// - Parameter cmac: for the Database Hash; without it the hash is zero.
-    public init(cmac: CMAC? = nil, minimumKeySize: UInt8 = 16) {
+    public init(minimumKeySize: UInt8 = 16, cmac: CMAC? = nil) {
         self.cmac = cmac
-        self.minimumKeySize = min(max(minimumKeySize, 7), 16)
+        self.minimumKeySize = Server.keySize(minimumKeySize)
+    }
+
+    private static func keySize(_ size: UInt8) -> UInt8 {
+        min(max(size, 7), 16)
     }
 
     /// The value handle of Service Changed, where the GATT service is published.
