@@ -29,7 +29,10 @@ public struct SecurityChannel<Functions: SecurityFunctions>: Sendable {
 
     public let role: Role
     /// The addresses that the link was made with, which go into the confirm values: private ones, where they were used.
-    public let ownAddress: DeviceAddress
+    ///
+    /// A controller may tell only after the connection which own one that was; a pairing that is going on keeps to what it
+    /// began with.
+    public package(set) var ownAddress: DeviceAddress
     public let peerAddress: DeviceAddress
     /// How this device pairs and who it is; a pairing that is going on keeps to what was set when it began.
     public var parameters = PairingParameters()
@@ -54,6 +57,11 @@ public struct SecurityChannel<Functions: SecurityFunctions>: Sendable {
     /// Whether a pairing is going on. A Security Request is none yet.
     public var isPairing: Bool {
         if case .pairing = phase { true } else { false }
+    }
+
+    /// Whether nothing more is sent or taken on this link, since the time for a pairing has run out (3.4), or it has ended.
+    public var isClosed: Bool {
+        if case .closed = phase { true } else { false }
     }
 
     /// When the pairing, or a Security Request, is given up (3.4).

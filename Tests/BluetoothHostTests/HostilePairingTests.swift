@@ -242,6 +242,26 @@ struct BondTakeoverTests {
         let bonds = try encounter.run { $0.bondRecords().map(\.bond) }
         #expect(bonds == [kept])
     }
+
+    @Test("costs who claims to be its peer twice as long a wait each time")
+    func claims() throws {
+        let identity = DeviceAddress(0x0000_0000_4711, isRandom: false)
+        let encounter = try Encounter(
+            .peripheral,
+            bond: bond(authenticated, identity: identity),
+            identity: LocalIdentity(address: identity, resolvingKey: 5)
+        ) { $0.security.justWorks = .always }
+        for wait in [1, 2] {
+            encounter.outcome = nil
+            encounter.pair()
+            #expect(encounter.outcome != nil, "the peer has done its part")
+            #expect(encounter.fixture.controller.opcodes.contains(Disconnect.opcode) == (wait == 1))
+            let left = try encounter.run { $0.pairingAttempts.wait(for: peerAddress, at: $0.loop.now) }
+            #expect(try #require(left) > .seconds(wait) - .milliseconds(100))
+            encounter.fixture.loop.run(for: .seconds(wait))
+        }
+        #expect(try encounter.run { $0.bondRecords().count } == 1)
+    }
 }
 
 @Suite("A policy")
@@ -305,5 +325,46 @@ extension BluetoothHost {
         let before = server.minimumKeySize
         setSecurityPolicy(SecurityPolicy())
         return [before, server.minimumKeySize]
+    }
+}
+
+@Suite("A peer that pairs too often")
+struct RepeatedAttemptsTests {
+    private static let request: [UInt8] = [0x01, 0x03, 0x00, 0x09, 0x10, 0x00, 0x00]
+
+    @Test("may still ask a bonded central to encrypt; one that would have to pair is told to wait")
+    func securityRequest() throws {
+        for kept in [bond(secure), nil] {
+            let encounter = try Encounter(.central, bond: kept, meets: false)
+            try encounter.run { $0.pairingAttempts.failed(peerAddress, at: $0.loop.now) }
+            encounter.expectedKey = kept?.centralKey
+            encounter.meet()
+            encounter.send([0x0B, 0x01])
+            encounter.settle()
+            #expect(encounter.heard == (kept == nil ? [[0x05, 0x09]] : []))
+            let strength = try encounter.run { $0.links[connection]?.protection.strength }
+            #expect(strength == (kept == nil ? nil : secure))
+        }
+    }
+
+    @Test("is charged with each that it gives up, whatever reason it gives", arguments: [0x04, 0x08, 0x09] as [UInt8])
+    func givesUp(reason: UInt8) throws {
+        let encounter = try Encounter(.peripheral) { $0.pairingHandler = { _, _ in {} } }
+        encounter.send(Self.request)
+        encounter.send([0x05, reason])
+        let wait = try encounter.run { $0.pairingAttempts.wait(for: peerAddress, at: $0.loop.now) }
+        #expect(wait != nil)
+    }
+
+    @Test("is told nothing more once the time for a pairing has run out")
+    func afterTimeout() throws {
+        let encounter = try Encounter(.peripheral) { $0.pairingHandler = { _, _ in {} } }
+        encounter.send(Self.request)
+        encounter.fixture.loop.run(for: .seconds(30))
+        let isClosed = try encounter.run { $0.links[connection]?.protection.channel.deadline == nil }
+        #expect(isClosed)
+        encounter.send(Self.request)
+        encounter.settle()
+        #expect(encounter.heard == [])
     }
 }

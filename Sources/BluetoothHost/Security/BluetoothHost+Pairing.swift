@@ -36,8 +36,7 @@ extension BluetoothHost {
     // MARK: What comes
 
     func receiveSecurityPDU(_ pdu: RawSpan, on link: Link) {
-        let beginsPairing = isPairingRequest(pdu) && !link.protection.channel.isPairing
-        if beginsPairing {
+        if isPairingRequest(pdu), !link.protection.channel.isPairing, !link.protection.channel.isClosed {
             if pairingAttempts.wait(for: link.identity, at: loop.now) != nil {
                 return send(PacketBuffer.bytes { PairingFailed(reason: .repeatedAttempts).encode(into: &$0) }, on: link)
             }
@@ -53,10 +52,8 @@ extension BluetoothHost {
         proceed(link, steps, wasPairing: wasPairing)
     }
 
-    /// Whether a PDU asks for a pairing, or for security, which may lead to one.
     private func isPairingRequest(_ pdu: RawSpan) -> Bool {
-        let code = pdu[checked: 0].flatMap(CommandCode.init(rawValue:))
-        return code == .pairingRequest || code == .securityRequest
+        pdu[checked: 0] == CommandCode.pairingRequest.rawValue
     }
 
     private func send(_ pdu: [UInt8], on link: Link) {
@@ -228,7 +225,6 @@ extension BluetoothHost {
     private func pairingCompleted(_ outcome: PairingOutcome, on link: Link) {
         link.protection.expectedKey = nil
         takeBackQuestion(on: link)
-        pairingAttempts.succeeded(link.identity)
         // Who a peer is it says only now; it may be one that is bonded, or say so.
         if let existing = bonds.strength(of: outcome.bond.identity) {
             if outcome.strength.isWeaker(than: existing) {
@@ -251,6 +247,7 @@ extension BluetoothHost {
 
     /// Keeps what a pairing has come to, as long as the link or for good.
     private func keep(_ outcome: PairingOutcome, on link: Link) {
+        pairingAttempts.succeeded(link.identity)
         // A peer that has given neither a lasting address nor the key to its private ones could never be told again.
         let isLasting = [.public, .randomStatic].contains(outcome.bond.identity.kind)
         let isBonded = outcome.isBonded && isLasting
@@ -303,10 +300,7 @@ extension BluetoothHost {
         }
         let error = link.protection.refusal ?? .pairing(failure)
         link.protection.refusal = nil
-        switch failure {
-        case .ended(.repeatedAttempts), .endedByPeer(.repeatedAttempts): break
-        default: pairingAttempts.failed(link.identity, at: loop.now)
-        }
+        pairingAttempts.failed(link.identity, at: loop.now)
         logger.info("pairing with \(link.peer) failed: \(error)")
         emit(.pairingFailed(link.identifier, peer: link.identity, error))
         failSecurityWaiters(of: link, .security(error))
