@@ -262,6 +262,23 @@ struct BondTakeoverTests {
         }
         #expect(try encounter.run { $0.bondRecords().count } == 1)
     }
+
+    @Test("goes on with what its peer has configured, where that has proven itself and pairs again")
+    func keepsConfiguration() throws {
+        let encounter = try Encounter(.peripheral) { $0.security.justWorks = .always }
+        encounter.pair()
+        let serviceChanged = try #require(try encounter.run { $0.server.serviceChanged })
+        let descriptor = serviceChanged.rawValue + 1
+        let pdu = [0x12, UInt8(truncatingIfNeeded: descriptor), UInt8(descriptor >> 8), 0x02, 0x00]
+        #expect(encounter.fixture.exchange(pdu, on: connection) == [[0x13]])
+        let before = try encounter.run { $0.bondRecords()[0] }
+        #expect(before.serverState?.configurations.count == 1)
+        _ = try encounter.require(pairsAgain: true)
+        encounter.settle()
+        encounter.pair()
+        let after = try encounter.run { $0.bondRecords()[0] }
+        #expect(after.bond != before.bond && after.serverState == before.serverState)
+    }
 }
 
 @Suite("A policy")

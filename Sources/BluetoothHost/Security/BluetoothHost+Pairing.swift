@@ -252,7 +252,13 @@ extension BluetoothHost {
         let isLasting = [.public, .randomStatic].contains(outcome.bond.identity.kind)
         let isBonded = outcome.isBonded && isLasting
         if isBonded {
-            guard bonds.insert(BondRecord(bond: outcome.bond)) else {
+            var record = BondRecord(bond: outcome.bond)
+            if link.isTrusted {
+                // The peer has proven the bond that this one replaces: what is known of it stays.
+                record.serverState = link.session.persistentState
+                record.clientCache = self.record(for: link)?.clientCache
+            }
+            guard bonds.insert(record) else {
                 return reject(.tooManyBonds(bonds.limit), on: link)
             }
             link.identity = outcome.bond.identity
