@@ -281,6 +281,42 @@ struct BondTakeoverTests {
     }
 }
 
+@Suite("A link whose own address is told late")
+struct LateAddressTests {
+    @Test("goes on with what was begun on it before")
+    func ownAddress() throws {
+        let encounter = try Encounter(.peripheral, bond: bond(secure), meets: false, usesExtendedCommands: true)
+        for number in UInt64(1)...2 {
+            try encounter.run { host in
+                var advertisement = AdvertisementConfiguration()
+                advertisement.address = DeviceAddress(0xC000_0000_0000 + number, isRandom: true)
+                _ = try await host.startAdvertising(advertisement)
+            }
+        }
+        encounter.meet()
+        let call = try encounter.require()
+        encounter.settle()
+        #expect(encounter.heard == [[0x0B, 0x09]])
+        let own = try encounter.run { $0.links[connection]?.ownAddress }
+        let entry = try encounter.run { $0.advertiser.entries.first { $0.address != own } }
+        let (handle, address) = try #require(entry.map { ($0.handle, $0.address) })
+        encounter.fixture.controller.emit {
+            LEAdvertisingSetTerminated(
+                status: .success,
+                advertisingHandle: handle,
+                connectionHandle: connection,
+                numCompletedExtendedAdvertisingEvents: 0
+            ).encodePacket(into: &$0)
+        }
+        encounter.fixture.loop.run(for: .seconds(1))
+        #expect(try encounter.run { $0.links[connection]?.ownAddress } == address)
+        #expect(call.all.isEmpty)
+        // The central does not do what it is asked to: that comes to its end.
+        encounter.fixture.loop.run(for: .seconds(30))
+        #expect(call.all.count == 1)
+    }
+}
+
 @Suite("A policy")
 struct PolicyTests {
     private static let weak: [(KeyStrength, @Sendable (inout SecurityPolicy) -> Void)] = [

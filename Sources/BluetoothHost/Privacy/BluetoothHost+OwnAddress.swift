@@ -42,15 +42,8 @@ extension BluetoothHost {
             !link.hasAddressOfController,
             let entry = advertiser.entries.first(where: { $0.handle == event.advertisingHandle })
         else { return }
-        let channel = link.protection.channel
-        guard let address = entry.address ?? information?.identityAddress, address != channel.ownAddress,
-            !channel.isPairing
-        else { return }
-        link.protection.channel = makeSecurityChannel(
-            role: channel.role,
-            ownAddress: address,
-            peerAddress: channel.peerAddress
-        )
+        guard let address = entry.address ?? information?.identityAddress else { return }
+        link.protection.channel.ownAddress = address
     }
 
     /// How an advertisement is addressed: the own type, and the device that it is directed to or that the controller makes
