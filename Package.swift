@@ -98,6 +98,9 @@ let package = Package(
             swiftSettings: engine
         ),
 
+        // Files that say what a device advertises and serves.
+        .target(name: "Profiles", dependencies: ["BluetoothTypes", "GATT"], swiftSettings: engine),
+
         // The faces and the tool.
         .target(
             name: "BLE",
@@ -130,7 +133,7 @@ let package = Package(
             name: "BLETool",
             dependencies: [
                 "BLE", "BluetoothHost", "CoreBluetooth", "Examples", "KeyStore", "BluetoothTypes", "ByteCoding", "ATT",
-                "GATT", "HCI", "HCITransport", "SMP", "Capture", "Dissection",
+                "GATT", "HCI", "HCITransport", "SMP", "Capture", "Dissection", "Profiles",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -194,6 +197,7 @@ let package = Package(
             dependencies: ["VirtualController", "HCI", "SMP", "Cryptography", "ByteCoding", "BluetoothTypes"],
             swiftSettings: engine
         ),
+        .testTarget(name: "ProfilesTests", dependencies: ["Profiles", "BluetoothTypes"], swiftSettings: engine),
         .testTarget(name: "KeyStoreTests", dependencies: ["KeyStore"], swiftSettings: engine),
         .testTarget(
             name: "BluetoothHostTests",
@@ -251,14 +255,14 @@ let package = Package(
             name: "FuzzTargets",
             dependencies: [
                 "ByteCoding", "BluetoothTypes", "HCI", "L2CAP", "ATT", "GATT", "SMP", "Cryptography", "BluetoothHost",
-                "BLE", "BluetoothTesting", "Capture", "Dissection",
+                "BLE", "BluetoothTesting", "Capture", "Dissection", "Profiles",
             ],
             path: "Tests/Fuzz/Targets",
             swiftSettings: engine
         ),
         .testTarget(
             name: "FuzzTests",
-            dependencies: ["FuzzTargets", "ByteCoding"],
+            dependencies: ["FuzzTargets", "ByteCoding", "Capture"],
             path: "Tests/Fuzz/Tests",
             swiftSettings: engine
         ),
@@ -278,7 +282,7 @@ let package = Package(
             name: "BLEToolTests",
             dependencies: [
                 "BLETool", "BLE", "BluetoothHost", "Examples", "KeyStore", "SMP", "BluetoothTypes", "ATT", "GATT",
-                "HCITransport", "VirtualController",
+                "HCITransport", "Profiles", "VirtualController",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict

@@ -1,4 +1,5 @@
 import BluetoothTypes
+import Profiles
 import Testing
 
 @testable import BLETool

@@ -3,6 +3,7 @@ import BLE
 import BluetoothHost
 import BluetoothTypes
 import Foundation
+import Profiles
 import SMP
 import Testing
 

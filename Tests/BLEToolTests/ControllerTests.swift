@@ -1,6 +1,7 @@
 import ArgumentParser
 import BLE
 import HCITransport
+import Profiles
 import Testing
 import VirtualController
 

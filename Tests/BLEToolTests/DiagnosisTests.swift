@@ -1,5 +1,6 @@
 import BluetoothTypes
 import HCITransport
+import Profiles
 import Testing
 
 @testable import BLETool

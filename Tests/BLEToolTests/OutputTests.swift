@@ -1,5 +1,6 @@
 import ATT
 import BluetoothTypes
+import Profiles
 import Testing
 
 @testable import BLETool

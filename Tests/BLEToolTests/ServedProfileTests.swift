@@ -1,5 +1,6 @@
 import BluetoothTypes
 import GATT
+import Profiles
 import Testing
 
 @testable import BLETool

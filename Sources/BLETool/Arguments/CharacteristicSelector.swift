@@ -1,4 +1,5 @@
 import BluetoothTypes
+import Profiles
 
 /// Names a characteristic: `UUID`, `SERVICE/UUID`, or `#HANDLE` for the attribute of a handle.
 enum CharacteristicSelector: Hashable, Sendable {
@@ -59,21 +60,5 @@ extension CharacteristicSelector: CustomStringConvertible {
         case .uuid(let uuid, let service?): "\(service)/\(uuid.withName)"
         case .handle(let handle): "#\(handle)"
         }
-    }
-}
-
-extension AttributeHandle {
-    /// Reads 1 to 65535, decimal or after `0x` hexadecimal.
-    init(argument text: some StringProtocol) throws(ArgumentProblem) {
-        let isHexadecimal = text.hasPrefix("0x") || text.hasPrefix("0X")
-        let digits = text.dropFirst(isHexadecimal ? 2 : 0)
-        guard digits.allSatisfy({ $0.isASCII && $0.isHexDigit }),
-            let value = UInt16(digits, radix: isHexadecimal ? 16 : 10), value > 0
-        else {
-            throw ArgumentProblem(
-                "\"\(terminalSafe(String(text)))\" is not a handle: use 1 to 65535, or 0x0001 to 0xFFFF"
-            )
-        }
-        self.init(value)
     }
 }

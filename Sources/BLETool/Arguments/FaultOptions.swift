@@ -1,5 +1,6 @@
 import ArgumentParser
 import BLE
+import Profiles
 
 /// What is wrong with the air and the controllers that `ble controller` serves.
 struct FaultOptions: ParsableArguments {

@@ -1,3 +1,5 @@
+import Profiles
+
 /// How likely something is, as the user has typed it: a number from 0 to 1.
 struct Probability: Hashable, Sendable {
     let value: Double

@@ -1,4 +1,5 @@
 import BluetoothTypes
+import Profiles
 
 /// A length of time that the user has typed: a number of seconds, or a number followed by `ms`, `s` or `min`.
 struct Seconds: Hashable, Sendable {

@@ -1,4 +1,5 @@
 import BluetoothTypes
+import Profiles
 
 /// The peer that a command is meant for.
 enum Target: Hashable, Sendable {

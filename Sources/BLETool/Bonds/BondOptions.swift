@@ -2,6 +2,7 @@ import ArgumentParser
 import BLE
 import BluetoothHost
 import KeyStore
+import Profiles
 
 /// What all of `ble bonds` takes.
 struct BondOptions: ParsableArguments {

@@ -1,6 +1,7 @@
 import BLE
 import BluetoothHost
 import BluetoothTypes
+import Profiles
 import SMP
 
 /// A bond as `ble bonds list` shows it: all but its keys.

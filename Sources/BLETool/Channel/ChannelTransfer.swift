@@ -1,5 +1,6 @@
 import BLE
 import BluetoothTypes
+import Profiles
 import Synchronization
 
 /// A channel between the files that it carries octets from and to.

@@ -1,3 +1,5 @@
+import Profiles
+
 /// Names a channel's service, as the user has typed it: in decimal digits, or in hexadecimal ones after `0x`.
 struct PSM: Hashable, Sendable {
     let value: UInt16

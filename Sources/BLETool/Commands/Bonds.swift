@@ -3,6 +3,7 @@ import BLE
 import BluetoothHost
 import BluetoothTypes
 import KeyStore
+import Profiles
 
 struct Bonds: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

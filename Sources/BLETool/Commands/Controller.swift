@@ -3,6 +3,7 @@ import BLE
 import BluetoothTypes
 import Glibc
 import HCITransport
+import Profiles
 
 struct Controller: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Capture
 import Dissection
+import Profiles
 
 struct Decode: AsyncParsableCommand {
     /// When lines are coloured.

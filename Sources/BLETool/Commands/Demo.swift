@@ -3,6 +3,7 @@ import BLE
 import CoreBluetooth
 import Examples
 import Glibc
+import Profiles
 
 /// An example, with both ends in one process on two controllers in software, or with one end against a real peer.
 struct Demo: AsyncParsableCommand {

@@ -1,6 +1,7 @@
 import ATT
 import ArgumentParser
 import BLE
+import Profiles
 
 struct Explore: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

@@ -1,6 +1,7 @@
 import ArgumentParser
 import BLE
 import BluetoothTypes
+import Profiles
 import Synchronization
 
 struct Scan: AsyncParsableCommand {

@@ -1,6 +1,7 @@
 import ArgumentParser
 import BLE
 import BluetoothTypes
+import Profiles
 
 struct Write: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

@@ -1,5 +1,6 @@
 import BluetoothTypes
 import HCITransport
+import Profiles
 
 /// A kernel's adapter as `ble adapters` shows it.
 struct AdapterRow: Hashable, Sendable {

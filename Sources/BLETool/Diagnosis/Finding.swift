@@ -1,3 +1,5 @@
+import Profiles
+
 /// One thing that `ble doctor` has looked at.
 struct Finding: Hashable, Sendable {
     enum Severity: String, Hashable, Sendable {

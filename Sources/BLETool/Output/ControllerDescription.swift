@@ -1,4 +1,5 @@
 import BluetoothTypes
+import Profiles
 
 /// A controller as `ble info` shows it.
 struct ControllerDescription: Hashable, Sendable {

@@ -1,6 +1,7 @@
 import BLE
 import BluetoothTypes
 import HCITransport
+import Profiles
 
 /// What `ble controller` tells: where it listens, and which hosts come and go.
 enum ControllerLine {

@@ -1,4 +1,5 @@
 import BluetoothTypes
+import Profiles
 
 /// A notification or an indication as `ble subscribe` shows it.
 struct Delivery: Hashable, Sendable {

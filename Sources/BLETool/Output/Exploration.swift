@@ -1,5 +1,6 @@
 import ATT
 import BluetoothTypes
+import Profiles
 
 /// All that a peer's attribute database holds, with the values that could be read.
 struct Exploration: Hashable, Sendable {

@@ -1,11 +1,5 @@
 import BluetoothTypes
-
-/// The text with everything replaced that could steer a terminal or change the direction of what follows.
-func terminalSafe(_ text: String) -> String {
-    var safe = String.UnicodeScalarView()
-    for scalar in text.unicodeScalars { safe.append(isPrintable(scalar) ? scalar : "\u{FFFD}") }
-    return String(safe)
-}
+import Profiles
 
 /// A value as hexadecimal digits, followed by the text that it spells, if it does.
 func readable(_ value: [UInt8], greatestCount: Int = .max) -> String {
@@ -17,15 +11,6 @@ func readable(_ value: [UInt8], greatestCount: Int = .max) -> String {
         return value.hexadecimal
     }
     return "\(value.hexadecimal) \"\(text)\""
-}
-
-private func isPrintable(_ scalar: Unicode.Scalar) -> Bool {
-    switch scalar.properties.generalCategory {
-    case .control, .surrogate, .privateUse, .unassigned, .lineSeparator, .paragraphSeparator: false
-    // The zero-width joiner holds emoji together; other format characters can hide or turn text.
-    case .format: scalar == "\u{200D}"
-    default: true
-    }
 }
 
 extension Character {

@@ -1,4 +1,5 @@
 import BLE
+import Profiles
 
 extension KeyStrength {
     /// As members of a JSON object.

@@ -1,4 +1,5 @@
 import BluetoothTypes
+import Profiles
 
 /// An advertiser as a scan shows it.
 struct Sighting: Hashable, Sendable {

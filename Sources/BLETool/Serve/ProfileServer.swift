@@ -1,6 +1,7 @@
 import BLE
 import BluetoothTypes
 import GATT
+import Profiles
 
 /// A profile on the air: tells what clients do, and does what commands say.
 actor ProfileServer {

@@ -1,5 +1,6 @@
 import BLE
 import BluetoothTypes
+import Profiles
 
 /// What `ble serve` tells on its standard output, a line of JSON each.
 enum ServeEvent: Hashable, Sendable {

@@ -2,6 +2,7 @@ import ArgumentParser
 import BLE
 import HCITransport
 import Logging
+import Profiles
 
 /// What every command that uses a controller takes.
 struct GlobalOptions: ParsableArguments {

@@ -1,4 +1,5 @@
 import Glibc
+import Profiles
 import Synchronization
 
 /// Standard output, whole lines at a time, from any task.

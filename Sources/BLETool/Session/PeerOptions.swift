@@ -1,6 +1,7 @@
 import ArgumentParser
 import BLE
 import BluetoothTypes
+import Profiles
 
 /// What every command that connects to a peer takes.
 struct PeerOptions: ParsableArguments {

@@ -1,5 +1,6 @@
 import BLE
 import BluetoothTypes
+import Profiles
 
 extension RemotePeripheral {
     /// The characteristic that is meant.

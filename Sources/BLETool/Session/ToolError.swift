@@ -1,4 +1,5 @@
 import BluetoothTypes
+import Profiles
 
 /// Why a command did not do what it was asked, beyond the errors of the stack.
 enum ToolError: Error, Equatable, CustomStringConvertible {

@@ -146,7 +146,8 @@ private final class SimulatedTaskExecutor: TaskExecutor {
 
 /// Belongs to the one thread that runs its loop.
 private final class SimulatedAlarm: Alarm, @unchecked Sendable {
-    private let loop: SimulatedEventLoop
+    /// The loop, which owns the alarms that are due.
+    private weak var loop: SimulatedEventLoop?
     private let action: @Sendable () -> Void
     private var scheduled: UInt64?
 
@@ -156,7 +157,7 @@ private final class SimulatedAlarm: Alarm, @unchecked Sendable {
     }
 
     func set(_ instant: Instant?) {
-        scheduled = instant.map { loop.schedule(self, at: $0) }
+        scheduled = instant.flatMap { loop?.schedule(self, at: $0) }
     }
 
     func goOff(_ sequence: UInt64?) {

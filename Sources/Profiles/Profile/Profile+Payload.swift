@@ -8,7 +8,7 @@ extension Profile {
     ///
     /// What identifies the device comes first; what the advertising PDU has no room for moves into the scan response. When
     /// both are full everything goes into the advertising data, which then need extended advertising.
-    var payload: (advertisingData: AdvertisingData, scanResponseData: AdvertisingData) {
+    package var payload: (advertisingData: AdvertisingData, scanResponseData: AdvertisingData) {
         let flags = AdvertisingData.Structure.flags([.generalDiscoverable, .brEdrNotSupported])
         var structures = AdvertisingData.Structure.lists(of: advertise.services)
         structures += advertise.manufacturerData.map { .manufacturerData($0.company, $0.data) }

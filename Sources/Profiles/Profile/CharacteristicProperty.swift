@@ -1,5 +1,5 @@
 /// The properties of a characteristic by their names in JSON, in the order of their bits (Vol 3, Part G, 3.3.1.1).
-enum CharacteristicProperty: String, CaseIterable, Hashable, Sendable {
+package enum CharacteristicProperty: String, CaseIterable, Hashable, Sendable {
     case broadcast
     case read
     case writeWithoutResponse
@@ -10,7 +10,7 @@ enum CharacteristicProperty: String, CaseIterable, Hashable, Sendable {
     case extendedProperties
 
     /// The property's bit.
-    var bit: UInt8 {
+    package var bit: UInt8 {
         switch self {
         case .broadcast: 0x01
         case .read: 0x02
@@ -24,13 +24,13 @@ enum CharacteristicProperty: String, CaseIterable, Hashable, Sendable {
     }
 
     /// The properties whose bits are set.
-    static func all(in bits: UInt8) -> [CharacteristicProperty] {
+    package static func all(in bits: UInt8) -> [CharacteristicProperty] {
         allCases.filter { bits & $0.bit != 0 }
     }
 }
 
 /// What a client may do with an attribute, and on what kind of link.
-enum AttributePermission: String, CaseIterable, Hashable, Sendable {
+package enum AttributePermission: String, CaseIterable, Hashable, Sendable {
     case read
     case write
     case readEncrypted

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import BLETool
+@testable import Profiles
 
 @Suite("JSON")
 struct JSONTests {

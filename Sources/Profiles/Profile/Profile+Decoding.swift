@@ -7,7 +7,7 @@ extension Profile {
     private static let longestName = 248
 
     /// Reads a profile strictly: unknown keys and bad values are errors.
-    init(decoding json: JSON) throws(ProfileError) {
+    package init(decoding json: JSON) throws(ProfileError) {
         let root = ProfileReader(value: json, place: "")
         let members = try root.members(["name", "appearance", "address", "advertise", "services"])
         if let reader = members["name"] {

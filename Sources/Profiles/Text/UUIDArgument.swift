@@ -2,16 +2,16 @@ import BluetoothTypes
 
 extension BluetoothUUID {
     /// Reads a UUID that the user has typed.
-    init(argument text: String) throws(ArgumentProblem) {
+    package init(argument text: String) throws(ArgumentProblem) {
         guard let uuid = BluetoothUUID(text) else { throw ArgumentProblem(BluetoothUUID.problem(of: text)) }
         self = uuid
     }
 
     /// Why a text is not a UUID.
-    static func problem(of text: String) -> String {
+    package static func problem(of text: String) -> String {
         "\"\(terminalSafe(text))\" is not a UUID: use 4 or 8 hexadecimal digits, or 32 as 8-4-4-4-12"
     }
 
     /// The UUID with its name, where it has one: `2A19 (Battery Level)`.
-    var withName: String { name.map { "\(self) (\($0))" } ?? description }
+    package var withName: String { name.map { "\(self) (\($0))" } ?? description }
 }

@@ -1,16 +1,16 @@
 /// Where a JSON text is not well formed, and how.
-struct JSONSyntaxError: Error, Equatable, CustomStringConvertible {
+package struct JSONSyntaxError: Error, Equatable, CustomStringConvertible {
     /// Both from 1; the column counts octets.
-    var line: Int
-    var column: Int
-    var problem: String
+    package var line: Int
+    package var column: Int
+    package var problem: String
 
-    var description: String { "line \(line), column \(column): \(problem)" }
+    package var description: String { "line \(line), column \(column): \(problem)" }
 }
 
 extension JSON {
     /// Reads one JSON text.
-    init(parsing bytes: [UInt8]) throws(JSONSyntaxError) {
+    package init(parsing bytes: [UInt8]) throws(JSONSyntaxError) {
         var parser = JSONParser(bytes)
         self = try parser.parseDocument()
     }

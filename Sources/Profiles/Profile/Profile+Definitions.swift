@@ -2,19 +2,8 @@ import BluetoothTypes
 import GATT
 
 extension Profile {
-    /// Reads the profile in a file.
-    init(contentsOf path: String) throws {
-        do {
-            try self.init(decoding: JSON(parsing: File.read(path)))
-        } catch let error as JSONSyntaxError {
-            throw FileError(path: path, problem: error.description)
-        } catch let error as ProfileError {
-            throw FileError(path: path, problem: error.description)
-        }
-    }
-
     /// The services as the server takes them.
-    var definitions: [ServiceDefinition] {
+    package var definitions: [ServiceDefinition] {
         services.map { service in
             ServiceDefinition(
                 uuid: service.uuid,

@@ -1,7 +1,7 @@
 import BluetoothTypes
 import Testing
 
-@testable import BLETool
+@testable import Profiles
 
 @Suite("A profile")
 struct ProfileTests {

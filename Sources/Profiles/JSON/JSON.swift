@@ -1,5 +1,5 @@
 /// A JSON value (RFC 8259) whose objects keep the order of their members.
-enum JSON: Hashable, Sendable {
+package enum JSON: Hashable, Sendable {
     case null
     case bool(Bool)
     case integer(Int)
@@ -8,13 +8,18 @@ enum JSON: Hashable, Sendable {
     case array([JSON])
     case object([Member])
 
-    struct Member: Hashable, Sendable {
-        var key: String
-        var value: JSON
+    package struct Member: Hashable, Sendable {
+        package var key: String
+        package var value: JSON
+
+        package init(key: String, value: JSON) {
+            self.key = key
+            self.value = value
+        }
     }
 
     /// What kind of value it is, with its article, for error messages.
-    var kind: String {
+    package var kind: String {
         switch self {
         case .null: "null"
         case .bool: "a boolean"
@@ -29,29 +34,29 @@ enum JSON: Hashable, Sendable {
 extension JSON: ExpressibleByDictionaryLiteral, ExpressibleByArrayLiteral, ExpressibleByStringLiteral,
     ExpressibleByIntegerLiteral, ExpressibleByBooleanLiteral, ExpressibleByNilLiteral
 {
-    init(dictionaryLiteral elements: (String, JSON)...) {
+    package init(dictionaryLiteral elements: (String, JSON)...) {
         self = .object(elements.map { Member(key: $0, value: $1) })
     }
 
-    init(arrayLiteral elements: JSON...) { self = .array(elements) }
-    init(stringLiteral value: String) { self = .string(value) }
-    init(integerLiteral value: Int) { self = .integer(value) }
-    init(booleanLiteral value: Bool) { self = .bool(value) }
-    init(nilLiteral: ()) { self = .null }
+    package init(arrayLiteral elements: JSON...) { self = .array(elements) }
+    package init(stringLiteral value: String) { self = .string(value) }
+    package init(integerLiteral value: Int) { self = .integer(value) }
+    package init(booleanLiteral value: Bool) { self = .bool(value) }
+    package init(nilLiteral: ()) { self = .null }
 
     /// A string, or null.
-    init(_ text: String?) { self = text.map { .string($0) } ?? .null }
+    package init(_ text: String?) { self = text.map { .string($0) } ?? .null }
 
     /// A whole number, or null.
-    init(_ number: Int?) { self = number.map { .integer($0) } ?? .null }
+    package init(_ number: Int?) { self = number.map { .integer($0) } ?? .null }
 
     /// Bytes as hexadecimal digits.
-    init(_ bytes: [UInt8]) { self = .string(bytes.hexadecimal) }
+    package init(_ bytes: [UInt8]) { self = .string(bytes.hexadecimal) }
 }
 
 extension JSON: CustomStringConvertible {
     /// The value on one line, without spaces.
-    var description: String {
+    package var description: String {
         var text = ""
         write(to: &text)
         return text

@@ -1,0 +1,56 @@
+import BluetoothTypes
+
+/// What `ble serve` advertises and serves.
+package struct Profile: Hashable, Sendable {
+    /// The device name, of GAP and of the advertisement.
+    package var name: String?
+    package var appearance: Appearance?
+    /// A random static address for the advertisement.
+    package var address: DeviceAddress?
+    package var advertise = Advertise()
+    package var services: [Service] = []
+
+    package struct Advertise: Hashable, Sendable {
+        package var services: [BluetoothUUID] = []
+        package var manufacturerData: [AdvertisingData.ManufacturerData] = []
+        package var isConnectable = true
+        package var interval: Duration = .milliseconds(100)
+    }
+
+    package struct Service: Hashable, Sendable {
+        package var uuid: BluetoothUUID
+        package var isPrimary: Bool
+        package var handle: AttributeHandle?
+        /// Places in ``Profile/services``.
+        package var includes: [Int]
+        package var characteristics: [Characteristic]
+    }
+
+    package struct Characteristic: Hashable, Sendable {
+        package var uuid: BluetoothUUID
+        /// The handle of the declaration; the value's is the next.
+        package var handle: AttributeHandle?
+        package var properties: Set<CharacteristicProperty>
+        package var permissions: Set<AttributePermission>
+        package var value: [UInt8]
+        /// The longest value in octets.
+        package var maximumLength: Int
+        package var descriptors: [Descriptor]
+    }
+
+    package struct Descriptor: Hashable, Sendable {
+        package var uuid: BluetoothUUID
+        package var handle: AttributeHandle?
+        package var value: [UInt8]
+        package var permissions: Set<AttributePermission>
+    }
+}
+
+/// What is wrong with a profile, and where.
+package struct ProfileError: Error, Equatable, CustomStringConvertible {
+    /// As in `services[1].characteristics[0].uuid`; empty for the whole profile.
+    package var place: String
+    package var problem: String
+
+    package var description: String { "\(place.isEmpty ? "the profile" : place): \(problem)" }
+}
