@@ -1,10 +1,10 @@
-# make setup, build, demo, test, simulate, test-interop, test-kernel, embedded, lint, clean: see README.md.
+# make setup, build, demo, test, simulate, test-interop, test-kernel, fuzz, embedded, lint, clean: see README.md.
 
 SHELL := /bin/bash
 SWIFT ?= swift
 BLE := .build/release/ble
 
-.PHONY: setup build demo test simulate simulate-report test-interop test-kernel embedded lint format clean
+.PHONY: setup build demo test simulate simulate-report test-interop test-kernel fuzz fuzz-coverage embedded lint format clean
 
 setup: ## Installs what is missing: libbluetooth-dev.
 	@./.ci/setup
@@ -30,6 +30,12 @@ test-interop: build
 test-kernel: build
 	$(SWIFT) build -c release --product hci-harness
 	@Tests/KernelTests/run
+
+fuzz: setup ## Fuzzes each target of TARGET (att, smp, host ...), or all, for TIME=60 seconds.
+	@TIME=$(or $(TIME),60) Tests/Fuzz/run $(TARGET)
+
+fuzz-coverage: setup ## Prints by file what the corpora of TARGET, or of all targets, reach.
+	@Tests/Fuzz/coverage $(TARGET)
 
 embedded: ## Compiles the codec rooms in Embedded Swift.
 	@./.ci/embedded

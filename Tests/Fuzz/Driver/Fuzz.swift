@@ -1,5 +1,6 @@
 import CFuzzer
 import FuzzTargets
+import Glibc
 
 /// The target that this process fuzzes; set once, before the first input.
 nonisolated(unsafe) private var current = FuzzTarget.event
@@ -21,11 +22,21 @@ func fuzz(_ target: FuzzTarget, _ arguments: ArraySlice<String>) -> Int32 {
 /// libFuzzer asks this for a new input; targets that take packets get whole packets changed.
 @_cdecl("LLVMFuzzerCustomMutator")
 func mutate(_ octets: UnsafeMutablePointer<UInt8>, _ count: Int, _ limit: Int, _ seed: UInt32) -> Int {
-    guard current.takesScripts, seed % 4 != 0 else { return LLVMFuzzerMutate(octets, count, limit) }
-    var mutation = ScriptMutation(seed: UInt64(seed))
-    let script = mutation.mutate(Script(Array(UnsafeBufferPointer(start: octets, count: count))))
-    let result = script.octets
-    guard !result.isEmpty, result.count <= limit else { return LLVMFuzzerMutate(octets, count, limit) }
+    guard seed % 8 != 0 else { return LLVMFuzzerMutate(octets, count, limit) }
+    var mutation = ScriptMutation(seed: UInt64(seed), changeOctets: changeOctets)
+    let input = Array(UnsafeBufferPointer(start: octets, count: count))
+    guard let result = mutation.mutate(input, of: current), !result.isEmpty, result.count <= limit else {
+        return LLVMFuzzerMutate(octets, count, limit)
+    }
     for (index, octet) in result.enumerated() { octets[index] = octet }
     return result.count
+}
+
+/// Changes a packet as libFuzzer changes inputs, with its dictionary and what it saw compared.
+private func changeOctets(_ octets: [UInt8]) -> [UInt8] {
+    var buffer = octets + [UInt8](repeating: 0, count: 64)
+    let count = buffer.withUnsafeMutableBufferPointer { buffer in
+        buffer.baseAddress.map { LLVMFuzzerMutate($0, octets.count, buffer.count) } ?? 0
+    }
+    return Array(buffer.prefix(count))
 }

@@ -21,12 +21,30 @@ func writeSeeds(of target: FuzzTarget, from captures: ArraySlice<String>, to fol
             try Data(input).write(to: URL(fileURLWithPath: folder).appendingPathComponent("\(number)-\(index)"))
         }
     }
+    var others = target.madeSeeds
     if target == .capture {
-        for (number, path) in captures.enumerated() {
-            try Data(contentsOf: URL(fileURLWithPath: path)).prefix(1 << 16)
-                .write(to: URL(fileURLWithPath: folder).appendingPathComponent("\(number)"))
-        }
+        others += try captures.flatMap { try rewritten(capture: Data(contentsOf: URL(fileURLWithPath: $0))) }
     }
+    for (index, input) in others.enumerated() {
+        try Data(input).write(to: URL(fileURLWithPath: folder).appendingPathComponent("made-\(index)"))
+    }
+}
+
+/// The beginning of a capture, and the same written in the other formats.
+private func rewritten(capture: Data) throws -> [[UInt8]] {
+    let start = [UInt8](capture.prefix(3000))
+    return [start]
+        + [CaptureWriter.Format.btsnoopMonitor, .pcapng, .pcapngMonitor].map { format in
+            PacketBuffer.bytes { buffer in
+                var reader = CaptureReader()
+                reader.append(start.rawSpan)
+                var writer = CaptureWriter(format)
+                writer.encodeHeader(into: &buffer)
+                while (try? reader.advance()) == .record, let record = reader.record {
+                    _ = writer.encode(record, into: &buffer)
+                }
+            }
+        }
 }
 
 /// Picks out of a capture, packet by packet, what a target takes.
@@ -87,7 +105,7 @@ private struct SeedTrace {
     private mutating func take(_ payload: [UInt8], of channel: ChannelIdentifier) {
         switch (target, channel) {
         // What a server answers has an odd opcode, but for notifications; either target passes over the other's.
-        case (.server, .attribute), (.client, .attribute): add(.init(choice: 0x1F, octets: payload))
+        case (.server, .attribute), (.client, .attribute): add(.init(choice: 0x17, octets: payload))
         case (.security, .securityManager): add(.init(choice: UInt8(packets.count % 2) | 0x0A, octets: payload))
         case (.signaling, .signaling): add(.init(octets: payload))
         case (.signaling, let channel) where channel.isDynamic: add(.init(choice: 1, octets: payload))

@@ -4,7 +4,7 @@ import FuzzTargets
 
 // fuzz TARGET [options and folders of libFuzzer]: fuzzes a target.
 // fuzz --seeds TARGET CAPTURE... FOLDER: writes what the captures hold for a target into a folder.
-// fuzz --targets: lists the targets.
+// fuzz --targets [NAME...]: lists the targets of the names, or all.
 
 func fail(_ text: String) -> Never {
     FileHandle.standardError.write(Data((text + "\n").utf8))
@@ -12,21 +12,34 @@ func fail(_ text: String) -> Never {
 }
 
 func target(_ name: String) -> FuzzTarget {
-    guard let target = FuzzTarget(rawValue: name) else {
-        fail("fuzz: no target \(name); there are \(FuzzTarget.allCases.map(\.rawValue).joined(separator: ", "))")
+    targets([name])[0]
+}
+
+func targets(_ names: ArraySlice<String>) -> [FuzzTarget] {
+    names.flatMap { name in
+        let targets = FuzzTarget.named(name)
+        if targets.isEmpty {
+            fail("fuzz: no target \(name); there are \(FuzzTarget.allCases.map(\.rawValue).joined(separator: ", "))")
+        }
+        return targets
     }
-    return target
 }
 
 let arguments = CommandLine.arguments
 switch arguments.dropFirst().first {
-case "--targets": print(FuzzTarget.allCases.map(\.rawValue).joined(separator: "\n"))
+case "--targets":
+    let names = arguments.dropFirst(2)
+    for target in names.isEmpty ? FuzzTarget.allCases : targets(names) { print(target.rawValue) }
 case "--seeds" where arguments.count >= 5:
     do {
-        try writeSeeds(of: target(arguments[2]), from: arguments[3..<(arguments.count - 1)], to: arguments[arguments.count - 1])
+        let files = arguments.dropFirst(3)
+        try writeSeeds(of: target(arguments[2]), from: files.dropLast(), to: files.last ?? ".")
     } catch {
         fail("fuzz: \(error)")
     }
 case let name? where !name.hasPrefix("-"): exit(fuzz(target(name), arguments.dropFirst(2)))
-default: fail("usage: fuzz TARGET [OPTION...] [FOLDER...] | fuzz --seeds TARGET CAPTURE... FOLDER | fuzz --targets")
+default:
+    fail(
+        "usage: fuzz TARGET [OPTION...] [FOLDER...] | fuzz --seeds TARGET CAPTURE... FOLDER | fuzz --targets [NAME...]"
+    )
 }

@@ -35,8 +35,27 @@ func fuzzServer(_ input: [UInt8]) {
             )
             settle(action, &buffer, session, &bearer, &waiting)
         }
+        if packet.delay & 1 != 0 { notify(packet, session, &buffer) }
         if packet.choice & 0xC0 == 0xC0 { _ = server.remove(serviceAt: AttributeHandle(rawValue: 0x0010)) }
     }
+}
+
+/// A value changes, and the client has it sent if it wants; then what is kept of the client is taken up again.
+private func notify(_ packet: Script.Packet, _ session: ServerSession, _ buffer: inout PacketBuffer) {
+    for handle in UInt16(1)...0x20 {
+        let handle = AttributeHandle(rawValue: handle)
+        let configuration = session.sendable(of: handle)
+        buffer.reset()
+        if configuration.contains(.notification) { session.notify(packet.octets.rawSpan, of: handle, into: &buffer) }
+        require(buffer.count <= session.mtu, "a notification of \(buffer.count) octets")
+        buffer.reset()
+        if configuration.contains(.indication) {
+            session.indicate(packet.octets.rawSpan, of: handle, into: &buffer)
+            if packet.delay & 2 != 0 { session.serviceChangedConfirmed() }
+        }
+        require(buffer.count <= session.mtu, "an indication of \(buffer.count) octets")
+    }
+    if packet.delay & 4 != 0 { session.restore(session.persistentState) }
 }
 
 private func settle(
@@ -99,44 +118,3 @@ private let services = [
         ]
     ),
 ]
-
-/// A client whose procedures are answered by the packets of a script, one after the other: whatever comes, each procedure
-/// ends, and never asks more of a server than that gives.
-func fuzzClient(_ input: [UInt8]) {
-    let client = GATT.Client()
-    var bearer = Bearer()
-    var buffer = PacketBuffer(capacity: 1024)
-    let now = Instant(nanoseconds: 0)
-    let handle = AttributeHandle(rawValue: 3)
-    let range = HandleRange(start: handle, end: AttributeHandle(rawValue: 0xFFFF))
-    var unfinished = 0
-    func perform(_ procedure: some ClientProcedure) {
-        unfinished += 1
-        client.perform(procedure) { _ in unfinished -= 1 }
-    }
-    perform(DiscoverAll())
-    perform(DiscoverServicesByUUID(uuid: "180F"))
-    perform(FindIncludedServices(range: range))
-    perform(DiscoverCharacteristics(range: range))
-    perform(DiscoverDescriptors(range: range))
-    perform(ReadLongValue(handle: handle))
-    perform(ReadUsingUUID(uuid: "2A00"))
-    perform(ReadMultipleValues(handles: [handle, handle]))
-    perform(ReadMultipleVariableValues(handles: [handle, handle]))
-    perform(PreparedWrites([.init(handle: handle, value: [UInt8](repeating: 1, count: 60))]))
-    perform(WriteWholeValue(handle: handle, value: [UInt8](repeating: 1, count: 60)))
-
-    func send(_ opcode: Opcode?) {
-        guard let opcode else { return }
-        require(buffer.count <= bearer.mtu, "a request of \(buffer.count) octets with an ATT_MTU of \(bearer.mtu)")
-        try? bearer.requestWillBeSent(opcode, at: now)
-    }
-    send(client.nextRequest(mtu: bearer.mtu, into: &buffer))
-    for packet in Script(input).packets {
-        guard case .response = bearer.receive(packet.octets.rawSpan) else { continue }
-        buffer.reset()
-        send(client.receive(packet.octets.rawSpan, mtu: bearer.mtu, into: &buffer))
-    }
-    client.close()
-    require(unfinished == 0, "\(unfinished) procedures of a client that is closed are not at their end")
-}

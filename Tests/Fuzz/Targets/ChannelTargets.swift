@@ -3,9 +3,9 @@ import ByteCoding
 import L2CAP
 
 /// A link's signalling channel and its credit-based channels, as the packets of a script drive them: an even choice is for
-/// the signalling channel, an odd one for the channel it names; a delay moves the clock.
+/// the signalling channel, an odd one for the channel it names or for what this side does; a delay moves the clock.
 func fuzzSignaling(_ input: [UInt8]) {
-    var signaling = SignalingChannel(role: .central)
+    var signaling = SignalingChannel(role: input.count.isMultiple(of: 2) ? .central : .peripheral)
     var channels = CreditBasedChannels()
     var services = SPSMRegistry()
     try? services.register(.init(), at: SPSM(rawValue: SPSM.dynamicRange.lowerBound))
@@ -18,7 +18,18 @@ func fuzzSignaling(_ input: [UInt8]) {
         now = now + .milliseconds(Int(packet.delay) * 200)
         _ = signaling.advance(to: now)
         channels.advance(to: now)
-        if packet.choice.isMultiple(of: 2) {
+        let channel = ChannelIdentifier(rawValue: 0x0040 + UInt16(packet.choice >> 4 & 7))
+        if packet.choice & 0x81 == 0x81 {
+            buffer.reset()
+            let request = ConnectionParameterUpdateRequest(
+                intervalMin: 6,
+                intervalMax: 12,
+                latency: 0,
+                timeout: 100
+            )
+            try? signaling.requestParameterUpdate(request, at: now, into: &buffer)
+            act(packet, on: channel, &channels)
+        } else if packet.choice.isMultiple(of: 2) {
             let payload = packet.octets.rawSpan
             let outcome = channels.receive(command: payload, services: services, security: LinkSecurity(), at: now)
             if case .notForChannels = outcome {
@@ -26,13 +37,26 @@ func fuzzSignaling(_ input: [UInt8]) {
                 _ = signaling.receive(payload, into: &buffer)
             }
         } else {
-            let channel = ChannelIdentifier(rawValue: 0x0040 + UInt16(packet.choice >> 1))
             _ = channels.receive(packet.octets.rawSpan, on: channel)
-            if packet.choice & 0x80 != 0 { _ = channels.read(from: channel) }
-            if packet.choice & 0x40 != 0 { try? channels.send(packet.octets, on: channel) }
         }
         drain(&channels, &signaling, now, &buffer)
         require(channels.count <= 16, "\(channels.count) channels of one link")
+    }
+}
+
+/// What an app may do with channels.
+private func act(_ packet: Script.Packet, on channel: ChannelIdentifier, _ channels: inout CreditBasedChannels) {
+    var list = ChannelIdentifierList()
+    list.append(channel)
+    switch packet.choice >> 1 & 7 {
+    case 0: _ = try? channels.connect(to: SPSM(rawValue: 0x0080))
+    case 1: _ = try? channels.connect(to: SPSM(rawValue: 0x0081), count: Int(packet.delay % 6))
+    case 2: try? channels.send(packet.octets, on: channel)
+    case 3: while channels.read(from: channel) != nil {}
+    case 4: try? channels.reconfigure(list, mtu: UInt16(packet.octets.count) * 64, mps: 128)
+    case 5: channels.finish(channel)
+    case 6: channels.linkEnded()
+    default: channels.disconnect(channel)
     }
 }
 

@@ -60,17 +60,35 @@ func fuzzAdvertising(_ input: [UInt8]) {
     _ = data.appearance
 }
 
-/// Reads a capture and describes each of its packets; it comes in pieces, whose length its first octet gives.
+/// Reads a capture, describes each of its packets in every way and writes it anew in every format; it comes in pieces, whose
+/// length its first octet gives.
 func fuzzCapture(_ input: [UInt8]) {
     var reader = CaptureReader()
     let dissector = Dissector(summarizing: true)
+    var text = TextBuffer()
+    var buffer = PacketBuffer(capacity: 4096)
+    var writers = writtenFormats.map { CaptureWriter($0) }
+    defer {
+        text.removeAll()
+        dissector.summary?.appendText(to: &text)
+        dissector.summary?.appendJSON(to: &text)
+    }
     var rest = input[...]
     let pieceLength = 1 + Int(input.first ?? 0)
     while true {
         guard let progress = try? reader.advance() else { return }
         switch progress {
         case .record:
-            if let record = reader.record { _ = dissector.dissect(record) }
+            guard let record = reader.record else { break }
+            let packet = dissector.dissect(record)
+            text.removeAll()
+            packet.appendLine(to: &text)
+            packet.appendTree(to: &text)
+            packet.appendJSON(to: &text)
+            for index in writers.indices {
+                buffer.reset()
+                _ = writers[index].encode(record, into: &buffer)
+            }
         case .needsBytes where rest.isEmpty: reader.finish()
         case .needsBytes:
             reader.append(Array(rest.prefix(pieceLength)).rawSpan)
@@ -79,3 +97,5 @@ func fuzzCapture(_ input: [UInt8]) {
         }
     }
 }
+
+private let writtenFormats: [CaptureWriter.Format] = [.btsnoop, .btsnoopMonitor, .pcapng, .pcapngMonitor]

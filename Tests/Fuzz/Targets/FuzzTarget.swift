@@ -21,6 +21,8 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
     case advertising
     /// A capture of any format.
     case capture
+    /// A profile as JSON.
+    case profile
     /// A whole host, in a world of its own, whose controller also says what the input makes it say.
     case host
 
@@ -35,7 +37,22 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
         case .security: fuzzSecurity(input)
         case .advertising: fuzzAdvertising(input)
         case .capture: fuzzCapture(input)
+        case .profile: fuzzProfile(input)
         case .host: HostFuzzing.run(Script(input))
+        }
+    }
+}
+
+extension FuzzTarget {
+    /// The targets of a name: a target's own, or a protocol's that has several or another one.
+    package static func named(_ name: String) -> [FuzzTarget] {
+        switch name {
+        case "hci": [.event, .acl]
+        case "l2cap": [.acl, .signaling]
+        case "att": [.server, .client]
+        case "smp": [.security]
+        case "ad": [.advertising]
+        default: FuzzTarget(rawValue: name).map { [$0] } ?? []
         }
     }
 }

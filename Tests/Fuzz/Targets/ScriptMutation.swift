@@ -1,21 +1,43 @@
-/// Changes scripts by whole packets: swaps, repeats, leaves out, cuts and delays them, and changes their fields.
+/// Changes inputs by whole packets: swaps, repeats, leaves out, cuts and delays them, and changes their fields.
 package struct ScriptMutation {
     private var state: UInt64
+    /// Changes the octets of one packet in some other way.
+    private let changeOctets: ([UInt8]) -> [UInt8]
 
-    package init(seed: UInt64) {
+    package init(seed: UInt64, changeOctets: @escaping ([UInt8]) -> [UInt8] = { $0 }) {
         state = seed &* 0x9E37_79B9_7F4A_7C15 | 1
+        self.changeOctets = changeOctets
+    }
+
+    /// Changes an input of a target; nil where that takes no packets.
+    package mutating func mutate(_ input: [UInt8], of target: FuzzTarget) -> [UInt8]? {
+        switch target.inputShape {
+        case .octets: return nil
+        case .script: return mutate(Script(input)).octets
+        case .capture:
+            var capture = CaptureRecords(input)
+            var packets = capture.records.map { Script.Packet(octets: $0) }
+            mutate(&packets)
+            capture.records = packets.map(\.octets)
+            if number(below: 8) != 0 { capture.correctLengths() }
+            return capture.octets
+        }
     }
 
     package mutating func mutate(_ script: Script) -> Script {
         var packets = script.packets
-        for _ in 0...number(below: 3) { change(&packets) }
+        mutate(&packets)
         return Script(Array(packets.prefix(Script.limit)))
+    }
+
+    private mutating func mutate(_ packets: inout [Script.Packet]) {
+        for _ in 0...number(below: 3) { change(&packets) }
     }
 
     private mutating func change(_ packets: inout [Script.Packet]) {
         guard !packets.isEmpty else { return packets.append(.init(octets: [])) }
         let index = number(below: packets.count)
-        switch number(below: 9) {
+        switch number(below: 12) {
         case 0: packets.swapAt(index, number(below: packets.count))
         case 1: packets.insert(packets[index], at: number(below: packets.count + 1))
         case 2 where packets.count > 1: packets.remove(at: index)
@@ -25,7 +47,8 @@ package struct ScriptMutation {
         case 6 where !packets[index].octets.isEmpty:
             packets[index].octets[number(below: packets[index].octets.count)] = interesting()
         case 7: packets[index].octets.append(contentsOf: (0...number(below: 8)).map { _ in interesting() })
-        default: splice(&packets, index)
+        case 8: splice(&packets, index)
+        default: packets[index].octets = changeOctets(packets[index].octets)
         }
     }
 
@@ -50,11 +73,20 @@ package struct ScriptMutation {
 }
 
 extension FuzzTarget {
-    /// Whether inputs are read as a ``Script``.
-    package var takesScripts: Bool {
+    /// How a target reads its input.
+    enum InputShape {
+        case octets
+        /// As a ``Script``.
+        case script
+        /// As a file of records.
+        case capture
+    }
+
+    var inputShape: InputShape {
         switch self {
-        case .event, .advertising, .capture: false
-        case .acl, .signaling, .server, .client, .security, .host: true
+        case .event, .advertising, .profile: .octets
+        case .capture: .capture
+        case .acl, .signaling, .server, .client, .security, .host: .script
         }
     }
 }

@@ -34,6 +34,8 @@ private struct FuzzedMeeting {
     var now = Instant(nanoseconds: 0)
     /// What is on its way: to the central or not, and the octets.
     var underWay: [(toCentral: Bool, octets: [UInt8])] = []
+    /// The passkey that one of them has shown last.
+    var passkey: UInt32 = 0
 
     mutating func run(_ packets: [Script.Packet]) {
         for packet in packets {
@@ -60,8 +62,20 @@ private struct FuzzedMeeting {
     private mutating func configure(_ packet: Script.Packet) {
         var parameters = PairingParameters()
         parameters.ioCapability = IOCapability(rawValue: (packet.octets.first ?? 0) % 5) ?? .noInputNoOutput
-        parameters.requiresAuthentication = (packet.octets.dropFirst().first ?? 0) & 1 != 0
+        let flags = packet.octets.dropFirst().first ?? 0
+        parameters.requiresAuthentication = flags & 1 != 0
+        parameters.offersSecureConnections = flags & 2 == 0
+        parameters.requiresSecureConnections = flags & 6 == 4
+        parameters.bonds = flags & 8 == 0
+        parameters.allowsDebugKey = flags & 0x10 != 0
+        if flags & 0x20 != 0 {
+            parameters.peerOutOfBandData = .temporaryKey(7)
+            parameters.ownOutOfBandData = .temporaryKey(7)
+        } else if flags & 0x40 != 0 {
+            parameters.peerOutOfBandData = .secureConnections(confirm: 1, random: 2)
+        }
         parameters.minimumKeySize = 7
+        parameters.maximumKeySize = 7 + (packet.octets.dropFirst(2).first ?? 9) % 10
         if !central.isPairing, packet.choice & 1 != 0 { central.parameters = parameters }
         if !peripheral.isPairing, packet.choice & 1 == 0 { peripheral.parameters = parameters }
     }
@@ -79,6 +93,7 @@ private struct FuzzedMeeting {
             switch packet.octets.first ?? 0 {
             case 0: .refuse
             case 1: .passkey(UInt32(packet.octets.last ?? 0))
+            case 2: .passkey(passkey)
             default: .accept
             }
         if ofCentral {
@@ -95,8 +110,15 @@ private struct FuzzedMeeting {
                 require(octets.count <= 65, "a PDU of \(octets.count) octets")
                 underWay.append((!ofCentral, octets))
             case .encrypt(let key): encrypted(key.strength)
+            case .ask(.showPasskey(let shown)):
+                require(shown <= 999_999, "a passkey of \(shown)")
+                passkey = shown
             case .completed(let outcome):
-                require(outcome.strength.keySize >= 7, "a key of \(outcome.strength.keySize) octets")
+                require((7...16).contains(outcome.strength.keySize), "a key of \(outcome.strength.keySize) octets")
+                require(
+                    !outcome.strength.isAuthenticated || outcome.model != .justWorks,
+                    "a key that is said to be authenticated, though nobody was asked"
+                )
             default: break
             }
         }

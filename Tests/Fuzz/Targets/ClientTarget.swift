@@ -1,0 +1,111 @@
+import ATT
+import BluetoothTypes
+import ByteCoding
+import GATT
+
+/// A client whose procedures are answered by the packets of a script, one after the other: whatever comes, each procedure
+/// ends, asks no more of a server than that gives, and waits only while a request is open.
+///
+/// The first packet's choice says which procedure comes first, and its delay whether the server is known.
+func fuzzClient(_ input: [UInt8]) {
+    let script = Script(input)
+    var fuzzed = FuzzedClient()
+    if let first = script.packets.first, first.delay & 1 != 0 { fuzzed.trust(first.delay) }
+    fuzzed.performAll(beginningWith: script.packets.first?.choice ?? 0)
+    for packet in script.packets { fuzzed.take(packet) }
+    fuzzed.close()
+}
+
+private struct FuzzedClient {
+    /// Counts procedures that have not come to their end.
+    private final class Count {
+        var value = 0
+    }
+
+    private let client = GATT.Client()
+    private var bearer = Bearer()
+    private var buffer = PacketBuffer(capacity: 1024)
+    private let unfinished = Count()
+    private let wantsElevation = Count()
+    private let now = Instant(nanoseconds: 0)
+
+    /// The client learns the database, or has it in a cache that may be outdated.
+    func trust(_ choice: UInt8) {
+        let service = DiscoveredService(
+            uuid: "180F",
+            isPrimary: true,
+            handle: AttributeHandle(rawValue: 1),
+            endHandle: AttributeHandle(rawValue: 5)
+        )
+        client.trust(choice & 2 == 0 ? nil : DatabaseCache(hash: choice & 4 == 0 ? nil : 1, services: [service]))
+    }
+
+    private func perform(_ procedure: some ClientProcedure) {
+        unfinished.value += 1
+        client.perform(procedure) { [unfinished] _ in unfinished.value -= 1 }
+    }
+
+    mutating func performAll(beginningWith first: UInt8) {
+        client.elevateSecurity = { [wantsElevation] _ in
+            wantsElevation.value += 1
+            return wantsElevation.value % 2 == 1
+        }
+        let count = 13
+        for number in 0..<count { perform(number: (number + Int(first)) % count) }
+        send(client.nextRequest(mtu: bearer.mtu, into: &buffer))
+    }
+
+    private func perform(number: Int) {
+        let handle = AttributeHandle(rawValue: 3)
+        let range = HandleRange(start: handle, end: AttributeHandle(rawValue: 0xFFFF))
+        switch number {
+        case 0: perform(DiscoverAll())
+        case 1: perform(DiscoverServicesByUUID(uuid: "180F"))
+        case 2: perform(FindIncludedServices(range: range))
+        case 3: perform(DiscoverCharacteristics(range: range))
+        case 4: perform(DiscoverDescriptors(range: range))
+        case 5: perform(ReadLongValue(handle: handle))
+        case 6: perform(ReadUsingUUID(uuid: "2A00"))
+        case 7: perform(ReadMultipleValues(handles: [handle, handle]))
+        case 8: perform(ReadMultipleVariableValues(handles: [handle, handle]))
+        case 9: perform(PreparedWrites([.init(handle: handle, value: [UInt8](repeating: 1, count: 60))]))
+        case 10: perform(WriteWholeValue(handle: handle, value: [UInt8](repeating: 1, count: 60)))
+        case 11: perform(SetClientConfiguration(.notification, inDescriptors: range))
+        default: perform(WriteValue(handle: handle, value: [1]))
+        }
+    }
+
+    mutating func take(_ packet: Script.Packet) {
+        buffer.reset()
+        let elevations = wantsElevation.value
+        switch bearer.receive(packet.octets.rawSpan) {
+        case .response: send(client.receive(packet.octets.rawSpan, mtu: bearer.mtu, into: &buffer))
+        case .indication:
+            bearer.confirmationWillBeSent()
+            client.indicationReceived(from: AttributeHandle(rawValue: UInt16(packet.choice)))
+        default: if packet.choice & 0xC0 == 0xC0 { bearer.exchangeMTU(peer: UInt16(packet.delay) * 4) }
+        }
+        if wantsElevation.value > elevations, bearer.awaitedRequest == nil {
+            buffer.reset()
+            let handle = AttributeHandle(rawValue: 3)
+            let result: Result<Void, ATT.ErrorCode> = packet.choice & 2 == 0 ? .success(()) : .failure(.unlikelyError)
+            send(client.securityElevated(result, handle: handle, mtu: bearer.mtu, into: &buffer))
+        }
+        require(
+            unfinished.value == 0 || bearer.awaitedRequest != nil,
+            "\(unfinished.value) procedures of a client wait, and no request is open"
+        )
+    }
+
+    private mutating func send(_ opcode: Opcode?) {
+        guard let opcode else { return }
+        require(buffer.count <= bearer.mtu, "a request of \(buffer.count) octets with an ATT_MTU of \(bearer.mtu)")
+        let isSent = (try? bearer.requestWillBeSent(opcode, at: now)) != nil
+        require(isSent, "a request while one is open")
+    }
+
+    mutating func close() {
+        client.close()
+        require(unfinished.value == 0, "\(unfinished.value) procedures of a client that is closed are not at their end")
+    }
+}

@@ -1,0 +1,127 @@
+extension FuzzTarget {
+    /// Inputs that reach what captures do not show.
+    package var madeSeeds: [[UInt8]] {
+        switch self {
+        case .security: pairings.map(\.octets)
+        case .signaling: channels.map(\.octets)
+        case .client: (0..<13).flatMap { number in answers(number).map(\.octets) }
+        case .server: [requests.octets]
+        case .profile: profiles.map { Array($0.utf8) }
+        case .capture: captures
+        case .event, .acl, .advertising, .host: []
+        }
+    }
+}
+
+/// A pairing from its beginning to its end, for each two ways to ask a person, by each kind of pairing.
+private var pairings: [Script] {
+    var scripts: [Script] = []
+    for central in UInt8(0)..<5 {
+        for peripheral in UInt8(0)..<5 {
+            for flags: UInt8 in [0, 1, 2, 3, 0x23] {
+                // The choices of the target: configure, start, answer with what was shown, deliver all there is.
+                var packets: [Script.Packet] = [
+                    .init(choice: 7, octets: [central, flags, 9]), .init(choice: 6, octets: [peripheral, flags, 9]),
+                    .init(choice: 0xF0, octets: []),
+                ]
+                for _ in 0..<25 {
+                    packets += [.init(choice: 0xF9, octets: [2]), .init(choice: 0xF8, octets: [2])]
+                    packets += [.init(choice: 0xF9, octets: [3]), .init(choice: 0xF8, octets: [3])]
+                }
+                scripts.append(Script(packets))
+            }
+        }
+    }
+    return scripts
+}
+
+/// Channels that either side opens, uses, changes and closes (Vol 3, Part A, 4.22 to 4.28).
+private var channels: [Script] {
+    let request: [UInt8] = [0x14, 1, 10, 0, 0x80, 0, 0x40, 0, 0x40, 0, 0x20, 0, 5, 0]
+    let enhanced: [UInt8] = [0x17, 2, 12, 0, 0x80, 0, 0x40, 0, 0x40, 0, 5, 0, 0x50, 0, 0x51, 0]
+    let reconfigure: [UInt8] = [0x19, 3, 8, 0, 0x80, 0, 0x80, 0, 0x50, 0, 0x51, 0]
+    let credit: [UInt8] = [0x16, 4, 4, 0, 0x40, 0, 9, 0]
+    let disconnect: [UInt8] = [0x06, 5, 4, 0, 0x41, 0, 0x40, 0]
+    let answer: [UInt8] = [0x15, 1, 10, 0, 0x40, 0, 0x40, 0, 0x20, 0, 5, 0, 0, 0]
+    let enhancedAnswer: [UInt8] = [0x18, 2, 12, 0, 0x40, 0, 0x40, 0, 5, 0, 0, 0, 0x60, 0, 0x61, 0]
+    let reconfigured: [UInt8] = [0x1A, 3, 2, 0, 0, 0]
+    let frame: [UInt8] = [6, 0, 1, 2, 3, 4]
+    let rest: [UInt8] = [5, 6]
+    func own(_ action: UInt8, _ channel: UInt8 = 0, _ octets: [UInt8] = []) -> Script.Packet {
+        .init(choice: 0x81 | channel << 4 | action << 1, delay: 2, octets: octets)
+    }
+    return [
+        Script([
+            .init(octets: request), .init(choice: 1, octets: frame), .init(choice: 1, octets: rest), own(3),
+            own(2, 1, frame), .init(octets: credit), own(2, 1, frame), .init(octets: disconnect), own(7, 1),
+        ]),
+        Script([
+            .init(octets: answer), .init(choice: 1, octets: frame), own(2, 0, frame), own(5), .init(octets: credit),
+        ]),
+        Script([
+            .init(octets: enhanced), .init(octets: reconfigure), own(4, 1, [UInt8](repeating: 0, count: 20)),
+            .init(octets: reconfigured), .init(choice: 0x21, octets: frame), own(7, 2),
+        ]),
+        Script([
+            own(1), .init(octets: enhancedAnswer), own(2, 1, frame), own(4, 1), .init(octets: reconfigured), own(6),
+        ]),
+        Script([
+            .init(octets: [0x12, 9, 8, 0, 6, 0, 12, 0, 0, 0, 100, 0]), .init(octets: [0x13, 1, 2, 0, 0, 0]),
+            .init(octets: [0x01, 1, 2, 0, 0, 0]), .init(octets: [0x0A, 1, 2, 0, 1, 0]),
+        ]),
+    ]
+}
+
+/// What a server may say to each procedure in turn, good and bad.
+private func answers(_ first: Int) -> [Script] {
+    let responses: [[UInt8]] = [
+        [0x11, 6, 1, 0, 5, 0, 0x0F, 0x18], [0x01, 0x10, 6, 0, 0x0A], [0x07, 1, 0, 5, 0], [0x01, 0x06, 6, 0, 0x0A],
+        [0x09, 8, 3, 0, 1, 0, 5, 0, 0x0F, 0x18], [0x09, 7, 4, 0, 0x12, 5, 0, 0x19, 0x2A], [0x01, 0x08, 5, 0, 0x0A],
+        [0x05, 1, 6, 0, 2, 0x29], [0x01, 0x04, 7, 0, 0x0A], [0x0B] + [UInt8](repeating: 1, count: 22), [0x0D, 1, 2],
+        [0x09, 4, 3, 0, 1, 2], [0x0F, 1, 2], [0x21, 1, 0, 7, 2, 0, 8, 9],
+        [0x17, 3, 0, 0, 0] + [UInt8](repeating: 1, count: 18), [0x17, 3, 0, 18, 0] + [UInt8](repeating: 1, count: 18),
+        [0x17, 3, 0, 36, 0] + [UInt8](repeating: 1, count: 18), [0x17, 3, 0, 54, 0] + [UInt8](repeating: 1, count: 6),
+        [0x19], [0x13], [0x01, 0x12, 3, 0, 0x05], [0x1D, 4, 0, 1, 0, 0xFF, 0xFF],
+    ]
+    let packets = responses.map { Script.Packet(octets: $0) }
+    return [0, 1, 7].map { delay in
+        Script([.init(choice: UInt8(first), delay: delay, octets: [])] + packets + packets)
+    }
+}
+
+/// A request of each kind, and a command of each.
+private var requests: Script {
+    let requests: [[UInt8]] = [
+        [0x02, 23, 2], [0x04, 1, 0, 0xFF, 0xFF], [0x06, 1, 0, 0xFF, 0xFF, 0, 0x28, 0x0F, 0x18],
+        [0x08, 1, 0, 0xFF, 0xFF, 3, 0x28], [0x08, 1, 0, 0xFF, 0xFF, 0x2A, 0x2B], [0x0A, 3, 0], [0x0C, 0x1A, 0, 20, 0],
+        [0x0E, 3, 0, 0x12, 0], [0x20, 3, 0, 0x12, 0], [0x10, 1, 0, 0xFF, 0xFF, 0, 0x28], [0x12, 0x13, 0, 1, 0],
+        [0x12, 4, 0, 2, 0], [0x52, 0x16, 0, 1], [0x16, 0x16, 0, 0, 0, 1, 2], [0x16, 0x16, 0, 2, 0, 3], [0x18, 1],
+        [0x18, 0], [0xD2, 0x16, 0, 1] + [UInt8](repeating: 0, count: 12), [0x1E],
+    ]
+    return Script(requests.map { .init(choice: 0x17, delay: 3, octets: $0) })
+}
+
+private let profiles = [
+    """
+    {"name": "Thermo", "appearance": 768, "address": "f0:12:34:56:78:9a",
+     "advertise": {"services": ["1809"], "manufacturerData": {"004C": "0215"}, "connectable": false, "interval": 62.5},
+     "services": [
+       {"uuid": "1809", "primary": true, "handle": 16, "includes": [1], "characteristics": [
+         {"uuid": "2A1C", "handle": "0x0012", "properties": ["read", "indicate"], "permissions": ["readEncrypted"],
+          "value": "0a0b", "maxLength": 20,
+          "descriptors": [{"uuid": "2901", "handle": 21, "value": {"text": "hot"}, "permissions": ["read", "write"]}]}]},
+       {"uuid": "12345678-1234-5678-1234-56789ABCDEF0", "primary": false}]}
+    """,
+    #"["\u00e9\ud83c\udf21\/\b\f\n\r\t\"\\", -2.5e1, 12345678901234567890, true, false, null, {}]"#,
+]
+
+/// A packet in each format that is read and not written (libpcap, and Apple's PacketLogger).
+private let captures: [[UInt8]] = [
+    [0xD4, 0xC3, 0xB2, 0xA1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 201, 0, 0, 0]
+        + [1, 0, 0, 0, 2, 0, 0, 0, 8, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 1, 3, 0x0C, 0],
+    [0xD4, 0xC3, 0xB2, 0xA1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 187, 0, 0, 0]
+        + [1, 0, 0, 0, 2, 0, 0, 0, 4, 0, 0, 0, 4, 0, 0, 0, 1, 3, 0x0C, 0],
+    [0xA1, 0xB2, 0x3C, 0x4D, 0, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 254]
+        + [0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 7, 0, 0, 0, 7, 0, 0, 0, 2, 3, 0x0C, 0],
+    [0, 0, 0, 12, 0, 0, 0, 1, 0, 0, 0, 2, 0, 3, 0x0C, 0],
+]
