@@ -298,8 +298,10 @@ struct LateAddressTests {
         encounter.settle()
         #expect(encounter.heard == [[0x0B, 0x09]])
         let own = try encounter.run { $0.links[connection]?.ownAddress }
-        let entry = try encounter.run { $0.advertiser.entries.first { $0.address != own } }
-        let (handle, address) = try #require(entry.map { ($0.handle, $0.address) })
+        let entry = try encounter.run { host in
+            host.advertiser.entries.first { $0.address != own }.map { ($0.handle, $0.address) }
+        }
+        let (handle, address) = try #require(entry)
         encounter.fixture.controller.emit {
             LEAdvertisingSetTerminated(
                 status: .success,

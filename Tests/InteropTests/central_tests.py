@@ -86,10 +86,11 @@ async def refusals(world: World, peer):
     def words(name: str) -> str:
         return "".join(" " + letter if letter.isupper() else letter for letter in name)
 
-    (await world.ble("read", peer.address, bumble.ENCRYPTED)).failed(words(peer.encryption_error))
-    (await world.ble("read", peer.address, bumble.AUTHENTICATED)).failed("insufficient authentication")
+    alone = ("--no-pair",)
+    (await world.ble("read", peer.address, bumble.ENCRYPTED, *alone)).failed(words(peer.encryption_error))
+    (await world.ble("read", peer.address, bumble.AUTHENTICATED, *alone)).failed("insufficient authentication")
     (await world.ble("read", peer.address, bumble.AUTHORIZED)).failed("insufficient authorization")
-    (await world.ble("write", peer.address, bumble.ENCRYPTED, "00")).failed(words(peer.encryption_error))
+    (await world.ble("write", peer.address, bumble.ENCRYPTED, "00", *alone)).failed(words(peer.encryption_error))
     (await world.ble("read", peer.address, "#65535")).failed("invalid handle")
     (await world.ble("read", peer.address, bumble.vendor(0xDEAD))).failed()
     (await world.ble("read", peer.address, f"180F/{bumble.LONG}")).failed()

@@ -168,12 +168,14 @@ async def walkthrough_peripheral(world: World):
             expect(await link.read(second), LONG, "the whole value")
 
 
-@test("demo titan: Bumble reads, writes, is told, and is not trusted with what is encrypted", presets=PRESETS)
+@test("demo titan: Bumble reads, writes, is told, and pairs for what is encrypted", presets=PRESETS)
 async def titan_peripheral(world: World):
     async with meeting(world, "titan", TITAN) as (peer, _):
         expect(await peer.read(TITAN_VALUE), b"TiTan dice hola", "the value")
         refused = await refusal(peer.link.write(peer.configuration(TITAN_ENCRYPTED), b"\1\0"))
         assert refused in ("insufficientAuthentication", "insufficientEncryption"), f"subscribing led to {refused}"
+        await peer.link.connection.pair()
+        await peer.link.write(peer.configuration(TITAN_ENCRYPTED), b"\1\0")
         async with peer.subscription(TITAN_VALUE) as queue:
             await peer.write(TITAN_VALUE, b"Hola, TiTan")
             expect(await queue.get(), b"Hola, TiTan", "the notification")

@@ -1,5 +1,6 @@
 import ArgumentParser
 import BLE
+import Profiles
 
 struct Pair: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

@@ -28,7 +28,9 @@ struct Serve: AsyncParsableCommand {
         let specification = try options.controller.specification()
         let readsCommands = self.profile != "-"
         let policy = try pairing.policy()
-        let (mayPair, mayReplace) = (pairing.isGiven || profile.needsPairing, pairing.replaceBond)
+        let (mayPair, mayReplace) = (
+            pairing.isGiven || profile.needsPairing && !pairing.noPair, pairing.replaceBond
+        )
         let console = PairingConsole(asJSON: true, passkey: pairing.passkey, readsInput: false) {
             mayPair && ($0.replaces == nil || $0.isProven || mayReplace)
         }

@@ -35,7 +35,9 @@ struct Write: AsyncParsableCommand {
     @Flag(help: "Let the peer repeat the value before it takes effect.")
     var reliable = false
 
-    @Flag(help: "Sign the value for a bonded peer, over a link that is not encrypted, and do not ask for a confirmation.")
+    @Flag(
+        help: "Sign the value for a bonded peer, over a link that is not encrypted, and do not ask for a confirmation."
+    )
     var signed = false
 
     func validate() throws {

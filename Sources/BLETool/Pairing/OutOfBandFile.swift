@@ -1,6 +1,7 @@
 import BLE
 import BluetoothTypes
 import Glibc
+import Profiles
 
 /// What devices hand over by another way than the link, as a file: `{"confirm": "32 digits", "random": "32 digits"}` for LE
 /// Secure Connections, `{"temporaryKey": "32 digits"}` for LE legacy pairing. The most significant octet comes first, as the

@@ -1,5 +1,6 @@
 import BLE
 import Glibc
+import Profiles
 import Synchronization
 
 /// Asks who sits at the terminal, or who reads the lines of JSON, what comes up when devices pair.
@@ -46,7 +47,12 @@ final class PairingConsole: PairingDelegate {
             return consents(inquiry) ? .accept : .refuse
         case .showPasskey(let passkey):
             let digits = Passkey(value: passkey).digits
-            tell(inquiry, "passkey", ["passkey": .string(digits)], "The passkey is \(digits): type it on \(inquiry.peer).")
+            tell(
+                inquiry,
+                "passkey",
+                ["passkey": .string(digits)],
+                "The passkey is \(digits): type it on \(inquiry.peer)."
+            )
             return .accept
         case .enterPasskey:
             if let passkey { return .passkey(passkey.value) }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import BLE
+import Profiles
 
 /// How a command pairs, where something needs it.
 struct PairingOptions: ParsableArguments {
@@ -45,6 +46,9 @@ struct PairingOptions: ParsableArguments {
     @Flag(help: "Refuse pairing that anybody could stand between.")
     var authenticated = false
 
+    @Flag(help: "Do not pair, also where the peer answers that something needs it.")
+    var noPair = false
+
     @Flag(help: "Forget the keys with the link.")
     var noBond = false
 
@@ -55,6 +59,7 @@ struct PairingOptions: ParsableArguments {
         if passkey != nil, io != .keyboard, io != .keyboardDisplay {
             throw ValidationError("--passkey goes with --io keyboard or --io keyboardDisplay")
         }
+        if noPair, isGiven { throw ValidationError("--no-pair excludes what says how to pair") }
         if let oob { _ = try OutOfBandFile(contentsOf: oob) }
     }
 

@@ -57,11 +57,13 @@ struct PeerOptions: ParsableArguments {
         _ body: @escaping @Sendable (Adapter, RemotePeripheral) async throws -> Value
     ) async throws -> Value {
         var policy = try pairing.policy(usual)
-        policy.securesOnDemand = securesOnDemand
+        policy.securesOnDemand = securesOnDemand && !pairing.noPair
+        policy.pairsOnRequest = !pairing.noPair
         policy.encryptsBondedLinks = encryptsBondedLinks
         // Who begins a pairing here wants it; that a bond is replaced must have been said.
         let console = PairingConsole(asJSON: options.output.json, passkey: pairing.passkey, readsInput: true) {
-            [replaces = pairing.replaceBond] in $0.isStartedHere && ($0.replaces == nil || $0.isProven || replaces)
+            [replaces = pairing.replaceBond, mayPair = !pairing.noPair] in
+            mayPair && $0.isStartedHere && ($0.replaces == nil || $0.isProven || replaces)
         }
         return try await options.withAdapter { [policy] in
             $0.security = policy

@@ -60,7 +60,7 @@ extension AttributePermission {
 
 extension Profile {
     /// Whether something is only for clients whose links are encrypted.
-    var needsPairing: Bool {
+    package var needsPairing: Bool {
         let protected: Set<AttributePermission> = [
             .readEncrypted, .writeEncrypted, .readAuthenticated, .writeAuthenticated, .writeSigned,
         ]

@@ -52,7 +52,9 @@ struct PairingEngineTests {
         }
     }
 
-    @Test("A pairing that a central begins is refused where nothing here needs encryption, and taken where something does")
+    @Test(
+        "A pairing that a central begins is refused where nothing here needs encryption, and taken where something does"
+    )
     func byPeer() throws {
         try World.run(seed: 62) { world in
             let pair = try await LampAndPhone(world)
