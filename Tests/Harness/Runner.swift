@@ -1,5 +1,7 @@
 import CBluetooth
+import Dispatch
 import Glibc
+import Synchronization
 
 /// Runs scripts and captures, each with a host and a socket of its own.
 struct Runner {
@@ -112,33 +114,36 @@ extension Script {
 }
 
 extension Exchange {
-    /// Lets the kernel bring a controller of its own up, and down again for the want of anybody who uses it: only then can a
-    /// host have it for itself.
+    /// Lets the kernel meet a controller of its own, and then let go of it: only so can a host have it for itself.
     func settle(as preset: Controller) throws(Difference) {
         guard let index = endpoint.adapterIndex else { return }
         controller = preset
         defer { controller = nil }
         let deadline = ContinuousClock.now + .seconds(30)
-        var wasUp = false
-        while true {
-            while let message = try nextMessage() { _ = try answer(message) }
-            let isUp = try isAdapterUp(index)
-            if wasUp, !isUp { return }
-            wasUp = wasUp || isUp
-            let soon = min(deadline, .now + .milliseconds(20))
-            _ = try wait(until: soon)
+        var closing: AdapterClosing?
+        while closing?.isDone != true {
+            while let message = try nextMessage() {
+                _ = try answer(message)
+                // The kernel has begun; closing waits for it to be done, and it for our answers.
+                if closing == nil { closing = AdapterClosing(of: index) }
+            }
+            _ = try wait(until: min(deadline, .now + .milliseconds(20)))
             guard ContinuousClock.now < deadline else { throw Difference("the kernel does not let go of hci\(index)") }
         }
     }
+}
 
-    private func isAdapterUp(_ index: UInt16) throws(Difference) -> Bool {
-        do throws(SystemError) {
-            let socket = try Descriptor(ble_hci_socket())
-            var information = ble_hci_information()
-            let up: UInt32 = 1
-            return ble_hci_get_information(socket.number, index, &information) >= 0 && information.flags & up != 0
-        } catch {
-            throw Difference("there is no HCI socket: \(error)")
+/// Has the kernel bring an adapter down, which takes its time, on another thread.
+private final class AdapterClosing: Sendable {
+    private let isClosed = Mutex(false)
+
+    init(of index: UInt16) {
+        DispatchQueue.global().async {
+            let socket = try? Descriptor(ble_hci_socket())
+            if let socket { _ = ble_hci_bring_down(socket.number, index) }
+            self.isClosed.withLock { $0 = true }
         }
     }
+
+    var isDone: Bool { isClosed.withLock { $0 } }
 }
