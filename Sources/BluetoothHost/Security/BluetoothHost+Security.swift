@@ -76,13 +76,16 @@ extension BluetoothHost {
         pairsAgain: Bool = false,
         completion: @escaping (Result<KeyStrength, HostError>) -> Void
     ) {
+        // A pairing that goes on already is as good as another.
+        let joins = pairsAgain && link.protection.channel.isPairing
         let waiter = SecurityWaiter(
             identifier: identifier ?? makeIdentifier(),
             required: required,
             initiative: initiative,
-            pairsAgain: pairsAgain,
+            pairsAgain: pairsAgain && !joins,
             completion: completion
         )
+        waiter.hasPaired = joins
         link.protection.waiters.append(waiter)
         setTimer(of: waiter, on: link.identifier)
         pursueSecurity(of: link)
