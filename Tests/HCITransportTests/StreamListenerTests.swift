@@ -41,7 +41,9 @@ struct StreamListenerTests {
     private func connect(to listener: StreamListener) async throws -> Probe {
         let hostQueue = DispatchQueue(label: "host")
         let specification = try AdapterSpecification(parsing: "\(listener.address)")
-        return Probe(try await specification.open(on: hostQueue), on: hostQueue)
+        // However busy the machine is.
+        let options = TransportOptions(connectTimeout: .seconds(120))
+        return Probe(try await specification.open(on: hostQueue, options: options), on: hostQueue)
     }
 
     @Test("makes a transport of each connection, which carries packets both ways", arguments: Family.allCases)

@@ -24,7 +24,9 @@ struct Pair: AsyncParsableCommand {
         )
         let usual: PairingOptions.Capability = Terminal.isPresent && StandardInput.isTerminal ? .keyboardDisplay : .none
         // Where the devices are to pair again, the old bond's key is not tried first.
-        let (address, strength, events) = try await peer.withPeer(usual, encryptsBondedLinks: !isAgain) { adapter, peer in
+        let (address, strength, events) = try await peer.withPeer(usual, encryptsBondedLinks: !isAgain) {
+            adapter,
+            peer in
             let events = await adapter.securityEvents()
             return (peer.address, try await peer.pair(required, again: isAgain), events)
         }
