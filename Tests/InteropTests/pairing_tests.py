@@ -234,7 +234,10 @@ def as_central(model: Model, bonds: bool):
                         await pairing.carry(process)
                         outcome = (await process.ended(20)).succeeded()
                         expect(bytes.fromhex(outcome.events[-1]["value"]), SECRET, "the value")
-                expect(len(pairings), 1, "pairings")
+                # Bumble may still be reading what was sent last.
+                async with asyncio.timeout(10):
+                    while not pairings:
+                        await asyncio.sleep(0.01)
                 await pairing.expect_bonds(1 if bonds else 0)
                 if bonds:
                     for uuid in readable(model):
@@ -479,7 +482,6 @@ async def private_peripheral(world: World):
     pairing = Pairing(world, JUST_WORKS[True], True)
     async with bumble_lock(pairing, settings=settings) as lock:
         await lock.device.stop_advertising()
-        await lock.device.update_rpa()
         async with private_advertising(lock):
             first = str(lock.device.random_address).split("/")[0].upper()
             async with world.start(
@@ -504,7 +506,7 @@ async def private_advertising(lock):
     """Has Bumble advertise under a resolvable private address of its own making."""
     await lock.device.start_advertising(
         own_address_type=OwnAddressType.RANDOM,
-        auto_restart=True,
+        auto_restart=False,
         advertising_data=lock.advertising_data,
         scan_response_data=lock.scan_response_data,
         advertising_interval_min=20,

@@ -26,7 +26,7 @@ public protocol PairingDelegate: Sendable {
 
 extension PairingDelegate {
     /// The delegate as the host asks it.
-    func handler(on executor: (any TaskExecutor)?) -> PairingHandler {
+    package func handler(on executor: (any TaskExecutor)?) -> PairingHandler {
         { inquiry, answer in
             let task = Task(executorPreference: executor) {
                 let given = await self.answer(inquiry)

@@ -19,11 +19,7 @@ final class Pairing: Sendable {
     func handler(for host: BluetoothHost) -> PairingHandler {
         { [weak self, weak host] inquiry, answer in
             if let delegate = self?.delegate.withLock({ $0 }) {
-                let task = Task(executorPreference: host?.loop.appTaskExecutor) {
-                    let given = await delegate.answer(inquiry)
-                    if !Task.isCancelled { answer(given) }
-                }
-                return { task.cancel() }
+                return delegate.handler(on: host?.loop.appTaskExecutor)(inquiry, answer)
             }
             let isServing = host?.assumeIsolated { $0.servesProtectedValues } ?? false
             answer(Pairing.answer(inquiry, isServing: isServing))
