@@ -1,10 +1,10 @@
-# make setup, build, demo, test, simulate, test-interop, test-kernel, fuzz, embedded, lint, clean: see README.md.
+# make setup, build, demo, test, simulate, test-interop, test-kernel, fixtures, fuzz, embedded, lint, clean: see README.md.
 
 SHELL := /bin/bash
 SWIFT ?= swift
 BLE := .build/release/ble
 
-.PHONY: setup build demo test simulate simulate-report test-interop test-kernel fuzz fuzz-coverage embedded lint format clean
+.PHONY: setup build demo test simulate simulate-report test-interop test-kernel fixtures large-capture fuzz fuzz-coverage embedded lint format clean
 
 setup: ## Installs what is missing: libbluetooth-dev.
 	@./.ci/setup
@@ -36,6 +36,13 @@ fuzz: setup ## Fuzzes each target of TARGET (att, smp, host ...), or all, for TI
 
 fuzz-coverage: setup ## Prints by file what the corpora of TARGET, or of all targets, reach.
 	@Tests/Fuzz/coverage $(TARGET)
+
+fixtures: build ## Stores anew what `ble decode` says of each capture in Fixtures; the difference is to be reviewed.
+	for capture in Fixtures/*.btsnoop; do $(BLE) decode --json $$capture >$${capture%.btsnoop}.json || exit; done
+	git diff --stat -- Fixtures
+
+large-capture: build ## Measures what reading 1 GB takes, beside tshark and btmon.
+	@Tests/InteropTests/large_capture.py
 
 embedded: ## Compiles the codec rooms in Embedded Swift.
 	@./.ci/embedded

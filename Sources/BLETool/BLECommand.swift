@@ -21,7 +21,7 @@ struct BLECommand: AsyncParsableCommand {
             CommandGroup(name: "Peripheral", subcommands: [Serve.self]),
             CommandGroup(name: "Both", subcommands: [Channel.self]),
             CommandGroup(name: "Security", subcommands: [Pair.self, Bonds.self]),
-            CommandGroup(name: "Captures", subcommands: [Decode.self]),
+            CommandGroup(name: "Captures", subcommands: [Monitor.self, Decode.self]),
             CommandGroup(name: "Without hardware", subcommands: [Demo.self, Controller.self]),
         ]
     )

@@ -19,6 +19,8 @@
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/time.h>
+#include <time.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <bluetooth/bluetooth.h>
@@ -84,6 +86,48 @@ static inline ssize_t ble_hci_receive(int fd, void *bytes, size_t capacity, int 
         if (header->cmsg_level == SOL_HCI && header->cmsg_type == HCI_CMSG_DIR)
             memcpy(is_inbound, CMSG_DATA(header), sizeof(*is_inbound));
     return count;
+}
+
+/*
+ * Has each message of a socket say when the kernel took it, and gives it room for those that come faster than they are
+ * read; what is refused of the latter is not missed.
+ */
+static inline int ble_socket_record(int fd, int room)
+{
+    int on = 1;
+    if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room)) < 0)
+        (void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof(room));
+    return ble_result(setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof(on)));
+}
+
+/* Reads one message and tells when the kernel took it, if it says; `time` is left alone where it does not. -1 sets errno. */
+static inline ssize_t ble_receive_timed(int fd, void *bytes, size_t capacity, struct timespec *time)
+{
+    char control[64];
+    struct iovec part = { bytes, capacity };
+    struct msghdr message;
+    memset(&message, 0, sizeof(message));
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof(control);
+    ssize_t count = recvmsg(fd, &message, 0);
+    if (count < 0)
+        return count;
+    for (struct cmsghdr *header = CMSG_FIRSTHDR(&message); header; header = CMSG_NXTHDR(&message, header))
+        if (header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_TIMESTAMPNS)
+            memcpy(time, CMSG_DATA(header), sizeof(*time));
+    return count;
+}
+
+/* How many messages the kernel has thrown away for want of room. */
+static inline uint32_t ble_socket_drops(int fd)
+{
+    uint32_t numbers[16];
+    socklen_t length = sizeof(numbers);
+    memset(numbers, 0, sizeof(numbers));
+    /* SO_MEMINFO; the ninth number is SK_MEMINFO_DROPS. */
+    return getsockopt(fd, SOL_SOCKET, 55, numbers, &length) < 0 ? 0 : numbers[8];
 }
 
 static inline int ble_hci_bring_up(int fd, uint16_t device)
@@ -205,6 +249,11 @@ static inline int ble_accept(int fd)
 static inline int ble_open(const char *path, int flags, unsigned mode)
 {
     return ble_result(open(path, flags | O_CLOEXEC, mode));
+}
+
+static inline int ble_duplicate(int fd)
+{
+    return ble_result(fcntl(fd, F_DUPFD_CLOEXEC, 0));
 }
 
 static inline int ble_stream_socket(int family)

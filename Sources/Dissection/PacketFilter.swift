@@ -3,6 +3,8 @@ import Capture
 
 /// Which packets are wanted: each is one condition, and several must all hold.
 public enum PacketFilter: Hashable, Sendable {
+    /// Packets that went through this adapter.
+    case adapter(UInt16)
     /// Packets in which the address stands, and those of links to it.
     case address(UInt64)
     /// Packets of the link with this connection handle.
@@ -17,7 +19,8 @@ public enum PacketFilter: Hashable, Sendable {
     /// Packets that are malformed.
     case malformed
 
-    /// Reads `address=F0:01:02:03:04:05`, `link=0x40`, `layer=att`, `opcode=0x200D`, `handle=0x2A` or `malformed`.
+    /// Reads `adapter=hci0`, `address=F0:01:02:03:04:05`, `link=0x40`, `layer=att`, `opcode=0x200D`, `handle=0x2A` or
+    /// `malformed`.
     public init?(parsing text: String) {
         if text == "malformed" {
             self = .malformed
@@ -27,6 +30,9 @@ public enum PacketFilter: Hashable, Sendable {
         guard parts.count == 2 else { return nil }
         let value = String(parts[1])
         switch parts[0] {
+        case "adapter":
+            guard let index = UInt16(value.hasPrefix("hci") ? String(value.dropFirst(3)) : value) else { return nil }
+            self = .adapter(index)
         case "address":
             guard let address = DeviceAddress(value, isRandom: false) else { return nil }
             self = .address(address.value)
@@ -59,13 +65,14 @@ public enum PacketFilter: Hashable, Sendable {
         case .layer(.synchronous): kind == .synchronous
         case .layer(.iso): kind == .iso
         case .layer(.note): kind == nil
-        case .address, .link, .opcode, .malformed: true
+        case .adapter, .address, .link, .opcode, .malformed: true
         }
     }
 
     /// Whether a packet that has been described is wanted.
     public func accepts(_ packet: PacketDescription) -> Bool {
         switch self {
+        case .adapter(let index): packet.adapter == index
         case .address(let address):
             packet.link?.peer?.address == address
                 || packet.layers.contains { $0.fields.contains { $0.value.contains(address: address) } }

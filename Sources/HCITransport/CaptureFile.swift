@@ -20,7 +20,7 @@ public final class CaptureFile: @unchecked Sendable {
     /// Creates the file, or empties the one that is there. Only its owner may read it, for a capture holds keys.
     ///
     /// - Parameters:
-    ///   - format: where none is given, pcapng for a path that ends so and btsnoop for any other.
+    ///   - format: where none is given, H4 packets in what the path's name says.
     ///   - microsecondsSince1970: the wall clock; the system's where none is given.
     public init(
         path: String,
@@ -28,7 +28,7 @@ public final class CaptureFile: @unchecked Sendable {
         microsecondsSince1970: (@Sendable () -> Int64)? = nil
     ) throws(TransportError) {
         self.path = path
-        writer = CaptureWriter(format ?? (path.hasSuffix(".pcapng") ? .pcapng : .btsnoop))
+        writer = CaptureWriter(format ?? .h4(path: path))
         self.microsecondsSince1970 = microsecondsSince1970 ?? systemMicrosecondsSince1970
         descriptor = OwnedDescriptor(unsafe ble_open(path, O_WRONLY | O_CREAT | O_TRUNC, 0o600))
         guard descriptor.number >= 0 else { throw .captureFile(path, errno: -descriptor.number) }
@@ -42,6 +42,12 @@ public final class CaptureFile: @unchecked Sendable {
         guard failure == nil else { return }
         let time = CaptureTime(microsecondsSince1970: microsecondsSince1970())
         writer.encode(h4Packet: packet, direction, time: time, into: &buffer)
+        flush()
+    }
+
+    /// Appends a record as it was read; one for which the format has no place is left out.
+    public func append(_ record: borrowing CaptureRecord) {
+        guard failure == nil, writer.encode(record, into: &buffer) else { return }
         flush()
     }
 
@@ -62,8 +68,17 @@ public final class CaptureFile: @unchecked Sendable {
     }
 }
 
+extension CaptureWriter.Format {
+    /// H4 packets: in pcapng for a path that ends so, in btsnoop for any other.
+    public static func h4(path: String) -> CaptureWriter.Format { path.hasSuffix(".pcapng") ? .pcapng : .btsnoop }
+
+    /// What Linux's monitor channel gives: in pcapng for a path that ends so, in btsnoop for any other.
+    public static func monitor(path: String) -> CaptureWriter.Format {
+        path.hasSuffix(".pcapng") ? .pcapngMonitor : .btsnoopMonitor
+    }
+}
+
 private func systemMicrosecondsSince1970() -> Int64 {
-    var time = timespec()
-    unsafe clock_gettime(CLOCK_REALTIME, &time)
+    let time = wallClock()
     return Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000
 }

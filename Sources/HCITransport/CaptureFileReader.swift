@@ -8,21 +8,37 @@ import Glibc
 ///     var file = try CaptureFileReader(path: "trace.btsnoop")
 ///     while let record = try file.next() { print(record.number) }
 public struct CaptureFileReader: ~Copyable {
-    private static let blockLength = 128 * 1024
+    private static let blockLength = 256 * 1024
 
     /// The name that the file was opened by.
     public let path: String
     private let descriptor: OwnedDescriptor
+    private let stop: ReadingStop
     private var reader = CaptureReader()
     private var block = [UInt8](repeating: 0, count: CaptureFileReader.blockLength)
 
     /// Opens a file, which may be a pipe.
     ///
-    /// - Throws: ``CaptureFileError/unreadable(path:errno:)`` where it cannot be opened. What it holds shows in ``next()``.
-    public init(path: String) throws(CaptureFileError) {
+    /// - Parameter stop: ends the records before the file does.
+    /// - Throws: ``CaptureFileError/unreadable(path:errno:)`` where it cannot be opened. What it holds shows in
+    ///   ``next(beforeWaiting:)``.
+    public init(path: String, stop: ReadingStop = ReadingStop()) throws(CaptureFileError) {
+        try self.init(unsafe ble_open(path, O_RDONLY, 0), path: path, stop)
+    }
+
+    /// Reads from standard input.
+    ///
+    /// - Parameter stop: ends the records before the input does.
+    public static func standardInput(stop: ReadingStop = ReadingStop()) throws(CaptureFileError) -> CaptureFileReader {
+        try CaptureFileReader(ble_duplicate(STDIN_FILENO), path: "standard input", stop)
+    }
+
+    /// - Parameter result: a descriptor, or a negative errno.
+    private init(_ result: Int32, path: String, _ stop: ReadingStop) throws(CaptureFileError) {
+        guard result >= 0 else { throw .unreadable(path: path, errno: -result) }
+        descriptor = OwnedDescriptor(result)
         self.path = path
-        descriptor = OwnedDescriptor(unsafe ble_open(path, O_RDONLY, 0))
-        guard descriptor.number >= 0 else { throw .unreadable(path: path, errno: -descriptor.number) }
+        self.stop = stop
     }
 
     /// The capture's format, once the first record has been read.
@@ -34,16 +50,17 @@ public struct CaptureFileReader: ~Copyable {
     /// How many records have been read.
     public var recordCount: UInt64 { reader.recordCount }
 
-    /// The next record; nil at the end of the file.
+    /// The next record; nil at the end of the file, or when the reading is to stop.
     ///
+    /// - Parameter beforeWaiting: called where more is not there yet, as in a pipe.
     /// - Throws: where the file is no capture, is damaged, or cannot be read. The records before are good.
     @_lifetime(&self)
-    public mutating func next() throws(CaptureFileError) -> CaptureRecord? {
-        guard try advance() else { return nil }
+    public mutating func next(beforeWaiting: () -> Void = {}) throws(CaptureFileError) -> CaptureRecord? {
+        guard try advance(beforeWaiting) else { return nil }
         return reader.record
     }
 
-    private mutating func advance() throws(CaptureFileError) -> Bool {
+    private mutating func advance(_ beforeWaiting: () -> Void) throws(CaptureFileError) -> Bool {
         while true {
             do throws(CaptureReadingError) {
                 switch try reader.advance() {
@@ -54,11 +71,14 @@ public struct CaptureFileReader: ~Copyable {
             } catch {
                 throw .invalid(path: path, error)
             }
+            guard stop.wait(for: descriptor.number, beforeWaiting: beforeWaiting) else { return false }
             switch read(descriptor.number, into: &block, from: 0) {
             case .success(0): reader.finish()
             case .success(let count):
                 let block = block
                 reader.append(block.rawSpan.extracting(first: count))
+            // Who gave us the descriptor may have made it so that it does not wait.
+            case .failure(let error) where error.wouldBlock: continue
             case .failure(let error): throw .unreadable(path: path, errno: error.code)
             }
         }

@@ -38,6 +38,13 @@ func receive(_ descriptor: Int32, into buffer: inout [UInt8], isInbound: inout B
     }
 }
 
+/// Reads one message of a socket; `time` is changed to when the kernel took it, where it says.
+func receive(_ descriptor: Int32, into buffer: inout [UInt8], time: inout timespec) -> Result<Int, Errno> {
+    unsafe buffer.withUnsafeMutableBytes { bytes in
+        uninterrupted { unsafe ble_receive_timed(descriptor, bytes.baseAddress, bytes.count, &time) }
+    }
+}
+
 func write(_ descriptor: Int32, _ bytes: RawSpan) -> Result<Int, Errno> {
     unsafe bytes.withUnsafeBytes { bytes in
         uninterrupted { unsafe Glibc.write(descriptor, bytes.baseAddress, bytes.count) }
@@ -56,6 +63,13 @@ func poll(_ descriptor: Int32, events: Int32, milliseconds: Int32) -> Bool {
     var entry = pollfd(fd: descriptor, events: Int16(truncatingIfNeeded: events), revents: 0)
     let result = uninterrupted { unsafe Int(Glibc.poll(&entry, 1, milliseconds)) }
     return result != .success(0)
+}
+
+/// The wall clock: the time since 1970-01-01 00:00 UTC.
+func wallClock() -> timespec {
+    var time = timespec()
+    unsafe clock_gettime(CLOCK_REALTIME, &time)
+    return time
 }
 
 /// The monotonic clock, in nanoseconds.

@@ -10,6 +10,8 @@ public enum TransportError: Error, Hashable, Sendable {
     case permissionDenied(String)
     /// The kernel has no Bluetooth.
     case bluetoothUnavailable
+    /// The kernel has no Bluetooth, and so nothing to monitor.
+    case monitorUnavailable
     /// The adapter is down, and the channel does not bring it up.
     case adapterDown(index: Int)
     /// The adapter was unplugged, or its driver gave it up.
@@ -57,6 +59,9 @@ extension TransportError: CustomStringConvertible {
         case .bluetoothUnavailable:
             "this kernel has no Bluetooth sockets (`modprobe bluetooth`); "
                 + "without hardware use --adapter virtual, tcp:HOST:PORT or unix:PATH"
+        case .monitorUnavailable:
+            "this kernel has no Bluetooth to monitor (`modprobe bluetooth`); "
+                + "what a command of ble itself sends and receives is recorded by its --capture"
         case .adapterDown(let index):
             "hci\(index) is down; bring it up with `hciconfig hci\(index) up`, or use it without ?channel=raw"
         case .adapterRemoved(let index): "hci\(index) was removed; plug it in again or see `dmesg`"

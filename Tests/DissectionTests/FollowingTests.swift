@@ -123,6 +123,7 @@ struct FollowingTests {
             ("layer=att", [2]), ("layer=event", [1, 3, 5]), ("link=0x40", [1, 2, 3]), ("handle=3", [2]),
             ("address=F0:01:02:03:04:05", [1, 2, 3]), ("address=F0:01:02:03:04:06", []), ("opcode=0x0A", [2]),
             ("opcode=0x0C03", [4, 5]), ("malformed", [6]), ("layer=command", [4, 6]),
+            ("adapter=hci0", [1, 2, 3, 4, 5, 6]), ("adapter=1", []),
         ]
     )
     func filters(text: String, expected: [Int]) throws {
@@ -137,7 +138,7 @@ struct FollowingTests {
 
     @Test(
         "What is no filter is none",
-        arguments: ["", "att", "layer=tcp", "link=0x1000", "opcode=x", "address=1", "handle=0x10000"]
+        arguments: ["", "att", "layer=tcp", "link=0x1000", "opcode=x", "address=1", "handle=0x10000", "adapter=usb"]
     )
     func noFilters(text: String) {
         #expect(PacketFilter(parsing: text) == nil)

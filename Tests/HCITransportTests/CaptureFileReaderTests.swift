@@ -91,4 +91,28 @@ struct CaptureFileReaderTests {
             #expect(error.description == "cannot read \(folder.path): Is a directory")
         }
     }
+
+    @Test("that is a pipe is read as it fills, and what was read is shown before more is waited for")
+    func isPipe() throws {
+        let path = "\(folder.path)/pipe"
+        try #require(mkfifo(path, 0o600) == 0)
+        // Opened for both, or the opening would wait for the other end.
+        let pipe = OwnedDescriptor(open(path, O_RDWR))
+        let capture: [UInt8] = [
+            0x62, 0x74, 0x73, 0x6E, 0x6F, 0x6F, 0x70, 0x00, 0x00, 0x00, 0x00, 0x01, 0x00, 0x00, 0x03, 0xEA, 0x00, 0x00,
+            0x00, 0x04, 0x00, 0x00, 0x00, 0x04, 0x00, 0x00, 0x00, 0x02, 0x00, 0x00, 0x00, 0x00, 0x00, 0xE3, 0x11, 0x74,
+            0xF5, 0xD0, 0x40, 0x00, 0x01, 0x03, 0x0C, 0x00,
+        ]
+        var rest = capture[...]
+        let stop = ReadingStop()
+        var file = try CaptureFileReader(path: path, stop: stop)
+        var count = 0
+        while try file.next(beforeWaiting: {
+            guard let octet = rest.popFirst() else { return stop.stop() }
+            let octets = [octet]
+            _ = HCITransport.write(pipe.number, octets.rawSpan)
+        }) != nil { count += 1 }
+        #expect(count == 1)
+        #expect(rest.isEmpty)
+    }
 }

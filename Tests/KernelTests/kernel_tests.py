@@ -8,6 +8,7 @@ import os
 import re
 import shlex
 import shutil
+import subprocess
 import sys
 import time
 import traceback
@@ -448,6 +449,80 @@ def bluez_holds(world: World):
     world.hciconfig("hci1", "down")
 
 
+def decoded(world: World, capture: Path) -> list[dict]:
+    """What `ble decode` says of a capture, out here."""
+    outcome = subprocess.run([world.binary, "decode", capture, "--json"], capture_output=True, check=True, timeout=60)
+    return [json.loads(line) for line in outcome.stdout.splitlines()]
+
+
+def check_monitor_capture(world: World, capture: Path, shown: list[dict]):
+    """What was captured is what was shown, packet for packet, and others read as many, of the same adapters."""
+    expect(decoded(world, capture), shown, capture.name)
+    numbers = [each.get("adapter", 0xFFFF) for each in shown]
+    if shutil.which("tshark"):
+        fields = ["-T", "fields", "-e", "hci_mon.adapter_id", "-e", "hci_mon.opcode"]
+        outcome = subprocess.run(["tshark", "-n", "-r", capture, *fields], capture_output=True, check=True, timeout=60)
+        theirs = [int(line.split()[0]) for line in outcome.stdout.decode().splitlines()]
+        expect(theirs, numbers, f"adapters in tshark of {capture.name}")
+    if shutil.which("btmon") and capture.suffix == ".btsnoop":
+        outcome = subprocess.run(["btmon", "-r", capture], capture_output=True, check=True, timeout=60)
+        theirs = re.findall(r"(?:\[hci(\d+)\]|\{0x\w+\} \[hci(\d+)\]) [0-9.]+$", outcome.stdout.decode(), re.MULTILINE)
+        found = {int(one or other) for one, other in theirs}
+        expect(sorted(found), sorted(set(numbers) - {0xFFFF}), f"adapters in btmon of {capture.name}")
+
+
+@test("monitor shows what ble does on hci0 and hci2 and BlueZ on hci1, and its captures are read by others")
+def monitored(world: World):
+    target = (HCI1, "--address-type", "public")
+    names = ["monitor.btsnoop", "monitor.pcapng"]
+    world.peer = "monitored-bluez-"
+    application = f"chroot /host /usr/bin/python3 -B {shlex.quote(str(HERE))}/gatt_application.py hci1"
+    with world.start("monitor", "--capture", f"{OUT}/captures/{names[0]}") as monitor:
+        monitor.line('"New Index".*"hci2"', 40)
+        with BlueZ(world.machine), world.machine.start(application) as bluez:
+            bluez.event("ready", deadline=40)
+            world.ble("info", adapter="hci0").succeeded()
+            world.ble("scan", "--duration", "1", adapter="hci0").succeeded()
+            value = world.ble("read", *target, peer.LONG, adapter="hci0").succeeded().object["value"]
+        monitor.signal("INT")
+        shown = [json.loads(line) for line in monitor.ended().succeeded().output.splitlines()]
+    expect([each["index"] for each in shown], list(range(1, len(shown) + 1)), "numbers")
+    assert all(abs(each["microseconds"] / 1e6 - time.time()) < 3600 for each in shown), "times are not of today"
+    for adapter, server in ((0, "controllerToHost"), (1, "hostToController")):
+        read = [
+            each["att"]["value"]
+            for each in shown
+            if each.get("adapter") == adapter
+            and each.get("direction") == server
+            and each.get("att", {}).get("name") in ("Read Response", "Read Blob Response")
+        ]
+        assert "".join(read).startswith(value[: 2 * 500]), f"hci{adapter}: {read}"
+    check_monitor_capture(world, world.machine.out / "captures" / names[0], shown)
+
+    world.hciconfig("hci2", "up")
+    try:
+        arguments = ("--capture", f"{OUT}/captures/{names[1]}", "--filter", "adapter=hci2", "--summary")
+        with world.start("monitor", *arguments, machine_readable=False) as monitor:
+            monitor.line("New Index.*hci2", 40)
+            world.ble("info", adapter="hci2?channel=raw").succeeded()
+            monitor.signal("INT")
+            lines = monitor.ended().succeeded().output.splitlines()
+    finally:
+        world.hciconfig("hci2", "down")
+    assert any(re.search(r"hci2 < Command Read BD_ADDR", line) for line in lines), lines
+    assert not any(re.match(r" *\d+ [0-9:.]+ hci[01] ", line) for line in lines), lines
+    assert any(re.match(r"\d+ packets from ", line) for line in lines), f"no summary in {lines[-10:]}"
+    captured = decoded(world, world.machine.out / "captures" / names[1])
+    check_monitor_capture(world, world.machine.out / "captures" / names[1], captured)
+    assert {0, 1, 2} <= {each.get("adapter") for each in captured}, "the filter was for the capture too"
+
+
+@test("monitor without CAP_NET_RAW says what is missing")
+def monitor_permission(world: World):
+    without = "/usr/bin/setpriv --bounding-set=-net_admin,-net_raw --inh-caps=-all"
+    world.ble("monitor", under=without).failed("permission", "CAP_NET_RAW|root|setcap")
+
+
 def binary() -> Path:
     """The `ble` that BLE names, or that was built."""
     candidates = (
@@ -470,7 +545,7 @@ def report(name: str, started: float, error: BaseException | None, verbose: bool
 
 async def check_captures(folder: Path) -> tuple[str, list[str]]:
     checker = Checker()
-    for capture in sorted(folder.glob("*.btsnoop")):
+    for capture in sorted([*folder.glob("*.btsnoop"), *folder.glob("*.pcapng")]):
         checker.submit(capture)
     return await checker.finish()
 

@@ -12,23 +12,20 @@ struct PacketPrinter {
     private let isVerbose: Bool
     private let isJSON: Bool
     private let isColored: Bool
-    /// Whether packets are printed; otherwise only the summary is.
     private let printsPackets: Bool
     private let dissector: Dissector
     private var text = TextBuffer(capacity: PacketPrinter.blockLength * 2)
 
-    init(_ command: Decode) {
-        filters = command.filter
-        isVerbose = command.verbose
-        isJSON = command.json
-        printsPackets = !command.summary
-        isColored =
-            switch command.color {
-            case .auto: Terminal.isPresent && environment("NO_COLOR") == nil
-            case .always: true
-            case .never: false
-            }
-        dissector = Dissector(summarizing: command.summary)
+    /// - Parameters:
+    ///   - printsPackets: whether each packet is printed as it is read.
+    ///   - summarizes: whether a summary is printed at the end.
+    init(_ options: PacketOptions, printsPackets: Bool, summarizes: Bool) {
+        filters = options.filter
+        isVerbose = options.verbose
+        isJSON = options.json
+        isColored = options.isColored
+        self.printsPackets = printsPackets
+        dissector = Dissector(summarizing: summarizes)
     }
 
     /// Prints a record where it is wanted.
@@ -59,8 +56,10 @@ struct PacketPrinter {
     }
 
     /// Writes the rest, and the summary where it is wanted.
-    mutating func finish(hasSummary: Bool) throws(OutputError) {
-        if hasSummary, let summary = dissector.summary {
+    ///
+    /// - Parameter isEmpty: there was nothing that could be summarized.
+    mutating func finish(isEmpty: Bool = false) throws(OutputError) {
+        if !isEmpty, let summary = dissector.summary {
             if isJSON {
                 summary.appendJSON(to: &text)
                 text.append(ascii: "\n")
