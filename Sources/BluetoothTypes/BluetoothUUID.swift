@@ -123,22 +123,31 @@ extension BluetoothUUID: LosslessStringConvertible, ExpressibleByStringLiteral {
 
     /// Upper-case digits: 4, 8 or 36 characters by width.
     public var description: String {
-        let digits = hexadecimalDigits(of: value)
-        switch width {
-        case .bits16: return String(digits.dropFirst(4).prefix(4))
-        case .bits32: return String(digits.prefix(8))
-        case .bits128:
-            var text = ""
-            for (index, digit) in digits.enumerated() {
-                if index == 8 || index == 12 || index == 16 || index == 20 { text.append("-") }
-                text.append(digit)
+        var characters: [UInt8] = []
+        characters.reserveCapacity(36)
+        forEachCharacter { characters.append($0) }
+        return String(decoding: characters, as: UTF8.self)
+    }
+
+    /// Gives the characters of ``description``, which are ASCII, one after the other.
+    package func forEachCharacter(_ body: (UInt8) -> Void) {
+        let octets =
+            switch width {
+            case .bits16: 2..<4
+            case .bits32: 0..<4
+            case .bits128: 0..<16
             }
-            return text
+        let halves = (UInt64(truncatingIfNeeded: value >> 64), UInt64(truncatingIfNeeded: value))
+        for index in octets {
+            if index == 4 || index == 6 || index == 8 || index == 10 { body(UInt8(ascii: "-")) }
+            let half = index < 8 ? halves.0 : halves.1
+            let octet = UInt8(truncatingIfNeeded: half &>> UInt64(56 - index % 8 * 8))
+            body(hexadecimalDigit(octet >> 4))
+            body(hexadecimalDigit(octet & 0x0F))
         }
     }
 }
 
-private func hexadecimalDigits(of value: UInt128) -> String {
-    let digits = String(value, radix: 16, uppercase: true)
-    return String(repeating: "0", count: 32 - digits.utf8.count) + digits
+private func hexadecimalDigit(_ value: UInt8) -> UInt8 {
+    value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "A") + value - 10
 }

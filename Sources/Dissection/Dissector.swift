@@ -11,6 +11,8 @@ public final class Dissector {
     /// What the capture holds as a whole, as far as it was read; nil where nobody wants to know.
     public private(set) var summary: CaptureSummary?
     private var adapters: [UInt16: AdapterState] = [:]
+    /// The one that the last packet went through, as the next mostly does.
+    private var lastAdapter: (index: UInt16, state: AdapterState)?
     private var firstTime: Int64?
     private var lastTime: Int64 = 0
     private var linkCount = 0
@@ -80,6 +82,13 @@ public final class Dissector {
     }
 
     private func adapter(_ index: UInt16) -> AdapterState {
+        if let lastAdapter, lastAdapter.index == index { return lastAdapter.state }
+        let state = findAdapter(index)
+        lastAdapter = (index, state)
+        return state
+    }
+
+    private func findAdapter(_ index: UInt16) -> AdapterState {
         if let adapter = adapters[index] { return adapter }
         // A capture with more adapters than any machine has is a damaged one.
         if adapters.count >= 64 { adapters.removeAll() }

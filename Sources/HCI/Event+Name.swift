@@ -4,9 +4,9 @@ extension Event {
     /// - Parameter subeventCode: of an LE Meta event, whose name is the subevent's then.
     public static func name(code: UInt8, subeventCode: UInt8? = nil) -> String {
         if code == leMetaCode, let subeventCode {
-            return subeventNames[subeventCode].map(String.init) ?? "LE subevent 0x" + hexadecimal(subeventCode)
+            return subeventNames[subeventCode] ?? "LE subevent 0x" + hexadecimal(subeventCode)
         }
-        return names[code].map(String.init) ?? "event 0x" + hexadecimal(code)
+        return names[code] ?? "event 0x" + hexadecimal(code)
     }
 
     private static func hexadecimal(_ value: UInt8) -> String {
@@ -17,11 +17,11 @@ extension Event {
     private static let subeventNames = parse(subeventTable)
 
     /// Reads lines of two hexadecimal digits, a space and the name.
-    private static func parse(_ table: String) -> [UInt8: Substring] {
-        var names: [UInt8: Substring] = [:]
+    private static func parse(_ table: String) -> [UInt8: String] {
+        var names: [UInt8: String] = [:]
         for line in table.split(separator: "\n") {
             guard let number = UInt8(line.prefix(2), radix: 16) else { continue }
-            names[number] = line.dropFirst(3)
+            names[number] = String(line.dropFirst(3))
         }
         return names
     }

@@ -1,14 +1,14 @@
 extension Opcode: CustomStringConvertible {
     /// The command's name in the specification, or its number.
     public var description: String {
-        Opcode.names[rawValue].map(String.init) ?? "command 0x" + String(rawValue, radix: 16, uppercase: true)
+        Opcode.names[rawValue] ?? "command 0x" + String(rawValue, radix: 16, uppercase: true)
     }
 
-    private static let names: [UInt16: Substring] = {
-        var names: [UInt16: Substring] = [:]
+    private static let names: [UInt16: String] = {
+        var names: [UInt16: String] = [:]
         for line in table.split(separator: "\n") {
             guard let number = UInt16(line.prefix(4), radix: 16) else { continue }
-            names[number] = line.dropFirst(5)
+            names[number] = String(line.dropFirst(5))
         }
         return names
     }()

@@ -24,6 +24,32 @@ struct Sample: Sendable, CustomTestStringConvertible {
 @Suite("Lines about packets")
 struct LineTests {
     @Test(
+        "Messages of the monitor channel say what the kernel tells of adapters and programs",
+        arguments: [
+            ("0000 0200 1000 00 01 0504030201F0 6863693200000000", "hci2 = New Index: \"hci2\", F0:01:02:03:04:05"),
+            ("0100 0200 0000", "hci2 = Delete Index"),
+            ("0A00 0200 0800 0504030201F0 0200", "hci2 = Index Information: F0:01:02:03:04:05, Intel Corp."),
+            (
+                "0E00 0200 1E00 01000000 0100 021600 00000000 10 626C6500000000000000000000000000",
+                "hci2 = Control Open: \"ble\", user channel, cookie 0x00000001"
+            ),
+            ("0F00 0200 0400 01000000", "hci2 = Control Close: cookie 0x00000001"),
+            ("0C00 FFFF 0400 4C696E00", "    - = System Note: \"Lin\""),
+            ("0200 0200 0300 030C00", "hci2 < Command Reset"),
+            ("0200 0200 0400 030C00", "[malformed note: truncated: 4 octets needed, 3 left]"),
+        ]
+    )
+    func monitorMessages(digits: String, expected: String) throws {
+        let message = try #require([UInt8](hexadecimal: digits.filter { $0 != " " }))
+        let time = CaptureTime(seconds: 0, nanoseconds: 0)
+        let record = CaptureRecord(monitorMessage: message.rawSpan, number: 1, time: time)
+        var text = TextBuffer()
+        Dissector().dissect(record).appendLine(to: &text)
+        let line = String(decoding: text.bytes, as: UTF8.self)
+        #expect(line.hasPrefix("     1 00:00:00.000000") && line.hasSuffix(expected), "\(line)")
+    }
+
+    @Test(
         "HCI packets say their name and what matters",
         arguments: [
             Sample(.command, .hostToController, "030C00", "Command Reset"),

@@ -2,19 +2,19 @@
 ///
 /// The tables are one string each, which costs nothing to compile and nothing to load; they are read when first asked.
 struct AssignedNames: Sendable {
-    private let names: [UInt16: Substring]
+    private let names: [UInt16: String]
 
     init(_ table: String) {
-        var names: [UInt16: Substring] = [:]
+        var names: [UInt16: String] = [:]
         for line in table.split(separator: "\n") {
             guard let number = UInt16(line.prefix(4), radix: 16) else { continue }
-            names[number] = line.dropFirst(5)
+            names[number] = String(line.dropFirst(5))
         }
         self.names = names
     }
 
     subscript(number: UInt16) -> String? {
-        names[number].map(String.init)
+        names[number]
     }
 
     static let uuids = AssignedNames(uuidTable)

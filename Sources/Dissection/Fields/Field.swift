@@ -53,7 +53,7 @@ public struct Field: Sendable {
 }
 
 /// What a field holds, with what is needed to show it and no more: text is made when it is asked for.
-public indirect enum Value: Sendable {
+public enum Value: Sendable {
     case number(Int64)
     /// A number as it is sent, and what one of it is.
     case measure(Int64, Unit)

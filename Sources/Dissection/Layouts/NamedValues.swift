@@ -1,9 +1,11 @@
 /// What the values of an enumerated parameter are called.
 final class NamedValues: Sendable {
+    /// The names of the lowest values, which are nearly all that there are.
+    private let low: [String?]
     private let names: [UInt64: String]
 
     /// - Parameter list: numbers with their names, `0=public 1=random`; an underscore stands for a space.
-    private init(_ list: String) {
+    private convenience init(_ list: String) {
         var names: [UInt64: String] = [:]
         for entry in list.split(separator: " ") {
             let parts = entry.split(separator: "=", maxSplits: 1)
@@ -12,14 +14,15 @@ final class NamedValues: Sendable {
             guard let number = text else { continue }
             names[number] = String(parts[1].map { $0 == "_" ? " " : $0 })
         }
-        self.names = names
+        self.init(names)
     }
 
     init(_ names: [UInt64: String]) {
+        low = (0..<256).map { names[$0] }
         self.names = names
     }
 
-    subscript(value: UInt64) -> String? { names[value] }
+    subscript(value: UInt64) -> String? { value < 256 ? low[Int(value)] : names[value] }
 
     /// By the name that layouts use.
     static let all: [String: NamedValues] = [

@@ -143,7 +143,7 @@ extension Value {
             text.append(ascii: "\"")
         case .uuid(let uuid):
             text.append(ascii: "\"")
-            text.append(uuid.description)
+            text.append(uuid: uuid)
             text.append(ascii: "\"")
         case .list(let values):
             text.append(ascii: "[")

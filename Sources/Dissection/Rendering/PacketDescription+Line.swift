@@ -83,11 +83,11 @@ extension PacketDescription {
     private func appendTitled(_ layer: Layer, prefix: String, to text: inout TextBuffer) {
         text.append(prefix)
         text.append(layer.title)
-        var words = TextBuffer()
-        layer.fields.appendLine(to: &words)
-        guard words.count > 0 else { return }
+        let end = text.count
         text.append(": " as StaticString)
-        text.append(words)
+        let start = text.count
+        layer.fields.appendLine(to: &text)
+        if text.count == start { text.truncate(to: end) }
     }
 
     private enum Color {
@@ -207,7 +207,8 @@ extension Value {
             text.append(foreign: string)
             text.append(ascii: "\"")
         case .address(let address): text.append(address: address)
-        case .uuid(let uuid): text.append(uuid.name ?? uuid.description)
+        case .uuid(let uuid):
+            if let name = uuid.name { text.append(name) } else { text.append(uuid: uuid) }
         case .list(let values): Value.append(values, to: &text)
         case .fields(let fields): fields.appendLine(to: &text)
         }
@@ -217,12 +218,11 @@ extension Value {
     private static func append(_ values: [Value], to text: inout TextBuffer) {
         var isFirst = true
         for value in values {
-            var inner = TextBuffer()
-            value.appendLine(to: &inner)
-            guard inner.count > 0 else { continue }
+            let end = text.count
             text.append(isFirst ? "[" : "; ")
-            isFirst = false
-            text.append(inner)
+            let start = text.count
+            value.appendLine(to: &text)
+            if text.count == start { text.truncate(to: end) } else { isFirst = false }
         }
         if !isFirst { text.append(ascii: "]") }
     }
@@ -238,9 +238,9 @@ extension Value {
             text.append("… (" as String)
             text.append(decimal: Int64(octets.count))
             text.append(" octets)" as StaticString)
-        } else if let spelling = octets.spelling {
+        } else if octets.isSpelling {
             text.append(" \"" as StaticString)
-            text.append(spelling)
+            text.append(printable: octets)
             text.append(ascii: "\"")
         }
     }
@@ -256,11 +256,5 @@ extension Unit {
             text.append(ascii: " ")
             text.append(symbol.text)
         }
-    }
-}
-
-extension TextBuffer {
-    mutating func append(_ other: TextBuffer) {
-        append(utf8: other.bytes)
     }
 }

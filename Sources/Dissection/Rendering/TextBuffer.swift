@@ -18,12 +18,17 @@ public struct TextBuffer: Sendable {
         bytes.removeAll(keepingCapacity: true)
     }
 
+    /// Takes back what was appended since there were so many octets.
+    mutating func truncate(to count: Int) {
+        bytes.removeLast(bytes.count - count)
+    }
+
     mutating func append(_ text: String) {
         bytes.append(contentsOf: text.utf8)
     }
 
-    /// Appends text that is UTF-8 already.
-    mutating func append(utf8 text: [UInt8]) {
+    /// Appends printable characters of ASCII.
+    mutating func append(printable text: [UInt8]) {
         bytes.append(contentsOf: text)
     }
 
@@ -38,29 +43,19 @@ public struct TextBuffer: Sendable {
 
     mutating func append(decimal number: Int64, width: Int = 0, padding: Unicode.Scalar = " ") {
         if number < 0 { append(ascii: "-") }
-        var digits: (UInt64, UInt64, UInt64) = (0, 0, 0)
+        // The digits come from the last to the first, and are turned round where they stand.
+        var first = bytes.count
         var rest = number.magnitude
-        var count = 0
         repeat {
-            let digit = rest % 10
-            // Twenty digits, eight to a number.
-            switch count {
-            case 0..<8: digits.0 |= digit << UInt64(count * 8)
-            case 8..<16: digits.1 |= digit << UInt64((count - 8) * 8)
-            default: digits.2 |= digit << UInt64((count - 16) * 8)
-            }
+            bytes.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10))
             rest /= 10
-            count += 1
         } while rest > 0
-        for _ in 0..<max(0, width - count) { append(ascii: padding) }
-        for index in (0..<count).reversed() {
-            let digit =
-                switch index {
-                case 0..<8: digits.0 >> UInt64(index * 8)
-                case 8..<16: digits.1 >> UInt64((index - 8) * 8)
-                default: digits.2 >> UInt64((index - 16) * 8)
-                }
-            bytes.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: digit))
+        while bytes.count - first < width { append(ascii: padding) }
+        var last = bytes.count - 1
+        while first < last {
+            bytes.swapAt(first, last)
+            first += 1
+            last -= 1
         }
     }
 
@@ -114,6 +109,11 @@ public struct TextBuffer: Sendable {
     /// A string of JSON with its quotation marks.
     mutating func append(json text: String) {
         append(ascii: "\"")
+        defer { append(ascii: "\"") }
+        guard !text.utf8.allSatisfy({ 0x20...0x7E ~= $0 && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") })
+        else {
+            return append(text)
+        }
         for scalar in text.unicodeScalars {
             switch scalar {
             case "\"": append("\\\"" as StaticString)
@@ -128,7 +128,10 @@ public struct TextBuffer: Sendable {
             default: bytes.append(contentsOf: String(scalar).utf8)
             }
         }
-        append(ascii: "\"")
+    }
+
+    mutating func append(uuid: BluetoothUUID) {
+        uuid.forEachCharacter { bytes.append($0) }
     }
 
     private mutating func appendDigit(_ digit: UInt8, isUpper: Bool) {
@@ -149,9 +152,6 @@ extension Unicode.Scalar {
 }
 
 extension [UInt8] {
-    /// The text that octets spell where they do: at least two characters of printable ASCII.
-    var spelling: String? {
-        guard count >= 2, allSatisfy({ 0x20...0x7E ~= $0 }) else { return nil }
-        return String(decoding: self, as: UTF8.self)
-    }
+    /// Whether the octets spell a text: at least two characters of printable ASCII.
+    var isSpelling: Bool { count >= 2 && allSatisfy { 0x20...0x7E ~= $0 } }
 }

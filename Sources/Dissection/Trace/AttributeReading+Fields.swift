@@ -42,12 +42,31 @@ extension AttributeReading {
     }
 
     mutating func addValue(_ value: [UInt8], type: BluetoothUUID?) {
-        if isDescribed { fields += interpretation(value, type: type) }
+        guard isDescribed else { return }
+        switch type {
+        case .primaryService?, .secondaryService?, .characteristic?, .include?, .clientCharacteristicConfiguration?:
+            fields += interpretation(value, type: type)
+        default: fields.append(Field(AttributeNames.value, .octets(value), isInLine: true))
+        }
     }
 
     /// An attribute by its handle and what is known of it.
     func attribute(_ handle: UInt16, in database: ObservedDatabase) -> [Field] {
-        var fields = [Field(AttributeNames.handle, .hexadecimal(UInt64(handle), digits: 4), isInLine: true)]
+        var fields: [Field] = []
+        // An attribute's own fields, and mostly a value behind them.
+        fields.reserveCapacity(6)
+        append(handle, in: database, to: &fields)
+        return fields
+    }
+
+    /// Says which attribute a PDU is about.
+    mutating func addAttribute(_ handle: UInt16, in database: ObservedDatabase) {
+        guard isDescribed else { return }
+        append(handle, in: database, to: &fields)
+    }
+
+    private func append(_ handle: UInt16, in database: ObservedDatabase, to fields: inout [Field]) {
+        fields.append(Field(AttributeNames.handle, .hexadecimal(UInt64(handle), digits: 4), isInLine: true))
         if let attribute = database[handle] {
             fields.append(Field(AttributeNames.uuid, .uuid(attribute.type), isInLine: true))
             if let characteristic = attribute.characteristic {
@@ -55,7 +74,6 @@ extension AttributeReading {
             }
         }
         if let service = database.service(of: handle) { fields.append(Field(AttributeNames.service, .uuid(service))) }
-        return fields
     }
 
     /// A value, and what it says where its type is one that every stack knows.

@@ -30,12 +30,12 @@ extension AttributeReading {
         case .readMultipleVariableResponse: try readVariable(pdu)
         case .prepareWriteResponse:
             let response = try PrepareWriteResponse(decoding: pdu)
-            if isDescribed { fields += attribute(response.handle.rawValue, in: telling) }
+            addAttribute(response.handle.rawValue, in: telling)
             add(AttributeNames.offset, .number(Int64(response.offset)), isInLine: true)
             add(AttributeNames.value, .octets([UInt8](copying: response.partValue)), isInLine: true)
         case .writeResponse:
             _ = try WriteResponse(decoding: pdu)
-            if case .handle(let handle) = request?.subject, isDescribed { fields += attribute(handle, in: telling) }
+            if case .handle(let handle) = request?.subject { addAttribute(handle, in: telling) }
         case .executeWriteResponse: _ = try ExecuteWriteResponse(decoding: pdu)
         default: break
         }
@@ -49,7 +49,7 @@ extension AttributeReading {
             .named(UInt64(response.requestOpcode), Opcode(rawValue: response.requestOpcode)?.title),
             isInLine: true
         )
-        if isDescribed { fields += attribute(response.handle.rawValue, in: telling) }
+        addAttribute(response.handle.rawValue, in: telling)
         add(AttributeNames.error, .named(code, NamedValues.attErrors[code]), isInLine: true)
         // How each discovery ends is no error.
         if response.error != .attributeNotFound { failure = "\(response.error)" }
@@ -58,7 +58,7 @@ extension AttributeReading {
     private mutating func addRequested(_ value: RawSpan, isWhole: Bool) {
         var type: BluetoothUUID?
         if case .handle(let handle) = request?.subject {
-            if isDescribed { fields += attribute(handle, in: telling) }
+            addAttribute(handle, in: telling)
             type = telling[handle]?.type
         }
         let octets = isDescribed ? [UInt8](copying: value) : []
@@ -159,7 +159,7 @@ extension AttributeReading {
             let handle = try reader.readUInt16()
             procedure = opcode.kind == .indication ? "Indication" : "Notification"
             guard isDescribed else { return }
-            fields += attribute(handle, in: telling)
+            addAttribute(handle, in: telling)
             addValue([UInt8](copying: reader.readRemaining()), type: telling[handle]?.type)
             return
         }

@@ -156,7 +156,7 @@ struct AttributeReading {
 
     /// Says which attribute a request is about.
     private mutating func about(_ handle: AttributeHandle) -> AttributeBearerState.Subject {
-        if isDescribed { fields += attribute(handle.rawValue, in: asked) }
+        addAttribute(handle.rawValue, in: asked)
         return .handle(handle.rawValue)
     }
 }

@@ -77,7 +77,8 @@ extension Dissector {
         let channel = link.channel(identifier, direction)
         var layer = Layer(.l2cap, "L2CAP")
         if isDescribed {
-            layer.head = [
+            layer.head.reserveCapacity(3)
+            layer.head += [
                 Field(Names.cid, .hexadecimal(UInt64(identifier), digits: 4), isInLine: true),
                 Field(Names.length, .measure(Int64(frame.payload.byteCount), .octets), isInLine: true),
             ]

@@ -2,6 +2,23 @@ import BluetoothTypes
 import ByteCoding
 import Capture
 
+private enum NoteNames {
+    static let name = FieldName("Name")
+    static let address = FieldName("Address")
+    static let bus = FieldName("Bus")
+    static let controllerType = FieldName("Controller Type")
+    static let manufacturer = FieldName("Manufacturer")
+    static let priority = FieldName("Priority")
+    static let program = FieldName("Program")
+    static let text = FieldName("Text")
+    static let cookie = FieldName("Cookie")
+    static let channel = FieldName("Channel")
+    static let version = FieldName("Version")
+    static let flags = FieldName("Flags")
+    /// The channels of HCI sockets that are no packet's, as the monitor numbers them.
+    static let channels = NamedValues([0: "raw channel", 1: "user channel", 2: "management channel"])
+}
+
 extension Layer {
     /// What a recorder says besides packets.
     init(note: CaptureNote, _ bytes: RawSpan) {
@@ -41,26 +58,33 @@ extension Layer {
         switch opcode {
         case .newIndex:
             guard let index = try? MonitorNewIndex(decoding: bytes) else { break }
-            fields.append(Field(FieldName("Name"), .text(Layer.string(index.name)), isInLine: true))
-            fields.append(Field(FieldName("Address"), .address(index.address), isInLine: true))
-            fields.append(Field(FieldName("Bus"), .number(Int64(index.bus))))
-            fields.append(Field(FieldName("Controller Type"), .number(Int64(index.type))))
+            fields.append(Field(NoteNames.name, .text(Layer.string(index.name)), isInLine: true))
+            fields.append(Field(NoteNames.address, .address(index.address), isInLine: true))
+            fields.append(Field(NoteNames.bus, .number(Int64(index.bus))))
+            fields.append(Field(NoteNames.controllerType, .number(Int64(index.type))))
             return
         case .indexInformation:
             guard let address = try? reader.readUInt48(), let company = try? reader.readUInt16() else { break }
-            fields.append(Field(FieldName("Address"), .address(address), isInLine: true))
+            fields.append(Field(NoteNames.address, .address(address), isInLine: true))
             let name = CompanyIdentifier(rawValue: company).name
-            fields.append(Field(FieldName("Manufacturer"), .named(UInt64(company), name), isInLine: true))
+            fields.append(Field(NoteNames.manufacturer, .named(UInt64(company), name), isInLine: true))
             return
         case .systemNote:
             fields.append(Layer.text(bytes))
+            return
+        case .controlOpen:
+            guard addControl(&reader) else { break }
+            return
+        case .controlClose:
+            guard let cookie = try? reader.readUInt32() else { break }
+            fields.append(Field(NoteNames.cookie, .hexadecimal(UInt64(cookie), digits: 8), isInLine: true))
             return
         case .userLogging:
             guard let priority = try? reader.readUInt8(), let length = try? reader.readUInt8(),
                 let program = try? reader.readBytes(count: Int(length))
             else { break }
-            fields.append(Field(FieldName("Priority"), .number(Int64(priority))))
-            fields.append(Field(FieldName("Program"), .text(Layer.string(program)), isInLine: true))
+            fields.append(Field(NoteNames.priority, .number(Int64(priority))))
+            fields.append(Field(NoteNames.program, .text(Layer.string(program)), isInLine: true))
             fields.append(Layer.text(reader.readRemaining()))
             return
         default: break
@@ -68,8 +92,24 @@ extension Layer {
         if !bytes.isEmpty { fields.append(Field(.data, .octets([UInt8](copying: bytes)))) }
     }
 
+    /// Who has opened which channel: false where the record does not say it as kernels do.
+    private mutating func addControl(_ reader: inout ByteReader) -> Bool {
+        guard let cookie = try? reader.readUInt32(), let channel = try? reader.readUInt16(),
+            let version = try? reader.readBytes(count: 3), let flags = try? reader.readUInt32(),
+            let length = try? reader.readUInt8(), let program = try? reader.readBytes(count: Int(length))
+        else { return false }
+        fields.append(Field(NoteNames.program, .text(Layer.string(program)), isInLine: true))
+        fields.append(
+            Field(NoteNames.channel, .named(UInt64(channel), NoteNames.channels[UInt64(channel)]), isInLine: true)
+        )
+        fields.append(Field(NoteNames.cookie, .hexadecimal(UInt64(cookie), digits: 8), isInLine: true))
+        fields.append(Field(NoteNames.version, .octets([UInt8](copying: version))))
+        fields.append(Field(NoteNames.flags, .hexadecimal(UInt64(flags), digits: 8)))
+        return true
+    }
+
     private static func text(_ bytes: RawSpan) -> Field {
-        Field(FieldName("Text"), .text(string(bytes)), isInLine: true)
+        Field(NoteNames.text, .text(string(bytes)), isInLine: true)
     }
 
     /// UTF-8 up to a zero.

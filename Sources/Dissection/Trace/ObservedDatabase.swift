@@ -17,14 +17,13 @@ final class ObservedDatabase {
     private var attributes: [UInt16: Attribute] = [:]
     /// Value handles in ascending order, to find the characteristic of a descriptor.
     private var valueHandles: [UInt16] = []
-    /// What clients subscribed to, by the descriptor's handle, is not state of ours: only names are.
-    private(set) var services: [ClosedRange<UInt16>: BluetoothUUID] = [:]
+    private var services: [(handles: ClosedRange<UInt16>, uuid: BluetoothUUID)] = []
 
     subscript(handle: UInt16) -> Attribute? { attributes[handle] }
 
     /// The service in which an attribute lies.
     func service(of handle: UInt16) -> BluetoothUUID? {
-        services.first { $0.key.contains(handle) }?.value
+        services.first { $0.handles.contains(handle) }?.uuid
     }
 
     /// The attribute at `handle` is of a type, which a client was told.
@@ -40,9 +39,12 @@ final class ObservedDatabase {
 
     func noteService(_ handles: ClosedRange<UInt16>, uuid: BluetoothUUID, type: BluetoothUUID) {
         note(handles.lowerBound, type: type)
-        guard services[handles] != nil || services.count < 512 else { return }
-        for known in services.keys where known.lowerBound == handles.lowerBound { services[known] = nil }
-        services[handles] = uuid
+        // What begins where another did is what has become of it.
+        if let known = services.firstIndex(where: { $0.handles.lowerBound == handles.lowerBound }) {
+            services[known] = (handles, uuid)
+        } else if services.count < 512 {
+            services.append((handles, uuid))
+        }
     }
 
     /// A characteristic's declaration was read.
