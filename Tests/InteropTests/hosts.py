@@ -3,7 +3,7 @@
 import asyncio
 import logging
 
-from bumble import gatt, gatt_server
+from bumble import gatt, gatt_server, smp
 from bumble.device import Device, DeviceConfiguration
 from bumble.hci import Address, HCI_LE_1M_PHY
 from bumble.transport.common import StreamPacketSink, StreamPacketSource, Transport
@@ -37,6 +37,16 @@ class Device(Device):
             if keys is not None and keys.ltk is None and keys.ltk_central is not None:
                 return keys.ltk_central.value
         return await super().get_long_term_key(connection_handle, rand, ediv)
+
+
+class Session(smp.Session):
+    """Bumble forgets a pairing of which all is said when its peer disconnects at once: the task that keeps the keys is
+    cancelled with the link. Here it is not."""
+
+    def on_peer_key_distribution_complete(self) -> None:
+        if self.is_initiator:
+            self.distribute_keys()
+        self.conclusion = asyncio.ensure_future(self.on_pairing())
 
 
 class Source(StreamPacketSource):
@@ -84,6 +94,7 @@ class BumbleHost:
         configuration = DeviceConfiguration(name=self.name, address=Address(self.static_address), **self.settings)
         self.device = Device.from_config_with_hci(configuration, self.transport.source, self.transport.sink)
         self.device.host.snooper = self.snooper
+        self.device.smp_session_proxy = Session
         self.prepare()
         try:
             async with asyncio.timeout(10):
