@@ -68,7 +68,7 @@ extension BluetoothHost {
             return "\(links.count) links by handle, \(linksByIdentifier.count) by identifier"
         }
         var held = 0
-        var timersAccountedFor = 9 + strayHandles.count + connector.attempts.count + connector.meetings.count
+        var timersAccountedFor = 10 + strayHandles.count + connector.attempts.count + connector.meetings.count
         for link in links.values {
             held += link.outbound.packetsInController
             timersAccountedFor += 3 + link.parameterWaiters.count + link.phyWaiters.count

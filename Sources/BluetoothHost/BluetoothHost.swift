@@ -83,6 +83,8 @@ package actor BluetoothHost {
     var information: ControllerInformation?
     var commands = CommandQueue()
     var commandTimer: TimerQueue.Token?
+    /// Runs while commands wait for the controller to take them.
+    var commandCreditTimer: TimerQueue.Token?
     var acl = ACLScheduler()
     var recoveryDelay = Duration.milliseconds(100)
     /// Ends the pause between two attempts to bring the controller up again.

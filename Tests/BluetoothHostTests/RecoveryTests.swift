@@ -50,6 +50,53 @@ struct RecoveryTests {
         #expect(fixture.events.all.last == "poweredOn")
     }
 
+    @Test("A link that the controller tells of while it is being reset is none")
+    func linkBeforeReset() throws {
+        let fixture = HostFixture()
+        try fixture.bringUp()
+        fixture.controller.emit([0x04, 0x10, 0x01, 0x42])
+        fixture.connect()
+        fixture.loop.run(for: .seconds(2))
+        #expect(fixture.events.all.last == "poweredOn")
+        let host = fixture.host
+        #expect(try fixture.run { await host.linkIdentifiers() }.isEmpty)
+        #expect(try fixture.run { await host.contradiction() } == nil)
+        fixture.connect()
+        #expect(try fixture.run { await host.linkIdentifiers() }.count == 1)
+    }
+
+    @Test("A controller that takes no commands any more is reset")
+    func noCredit() throws {
+        let fixture = HostFixture()
+        try fixture.bringUp()
+        fixture.connect()
+        let host = fixture.host
+        let link = try #require(try fixture.run { await host.linkIdentifiers() }.first)
+        fixture.controller.emit([0x04, 0x0E, 0x03, 0x00, 0x00, 0x00])
+        fixture.controller.forgetCommands()
+        #expect(throws: HostError.self) { try fixture.run { try await host.readRSSI(of: link) } }
+        #expect(!fixture.controller.opcodes.contains(ReadRSSI.opcode))
+        fixture.loop.run(for: .seconds(1))
+        #expect(fixture.events.all.suffix(2) == ["resetting: it takes no commands", "poweredOn"])
+    }
+
+    @Test("A controller that takes no commands for a while is sent them then")
+    func lateCredit() throws {
+        let fixture = HostFixture()
+        try fixture.bringUp()
+        fixture.connect()
+        let host = fixture.host
+        let link = try #require(try fixture.run { await host.linkIdentifiers() }.first)
+        fixture.controller.emit([0x04, 0x0E, 0x03, 0x00, 0x00, 0x00])
+        let value = fixture.start { try await host.readRSSI(of: link) }
+        fixture.loop.run(for: .milliseconds(100))
+        #expect(value.all.isEmpty)
+        fixture.controller.emit([0x04, 0x0E, 0x03, 0x01, 0x00, 0x00])
+        fixture.loop.run(for: .seconds(60))
+        #expect(value.all.count == 1)
+        #expect(fixture.events.all.last == "poweredOn")
+    }
+
     @Test("A lost transport is opened again, after longer and longer pauses while it fails")
     func lostTransport() throws {
         let fixture = HostFixture()

@@ -27,7 +27,9 @@ extension BluetoothHost {
     }
 
     func sendNextCommand() {
-        guard let transport, let exchange = commands.takeNext() else { return }
+        guard let transport else { return }
+        guard let exchange = commands.takeNext() else { return awaitCommandCredit() }
+        endAwaitingCommandCredit()
         metrics.packetsSent.increment()
         let packet = exchange.packet
         transport.send(packet.rawSpan)
@@ -35,6 +37,30 @@ extension BluetoothHost {
         commandTimer = schedule(after: configuration.commandTimeout) { [weak self] in
             self?.assumeIsolated { $0.commandTimedOut(opcode) }
         }
+    }
+
+    /// A controller that says that it takes no command must say when it does (Vol 4, Part E, 4.4); one that does not within
+    /// the time of a command is reset, or during bring-up given another command all the same.
+    private func awaitCommandCredit() {
+        guard commands.isStalled, commandCreditTimer == nil else { return }
+        commandCreditTimer = schedule(after: configuration.commandTimeout) { [weak self] in
+            self?.assumeIsolated { host in
+                host.commandCreditTimer = nil
+                guard host.commands.isStalled else { return }
+                host.logger.warning("the controller takes no commands")
+                if host.power == .on {
+                    host.controllerFailed("it takes no commands", isTransportLost: false)
+                } else {
+                    host.commands.assumeCredit()
+                    host.sendNextCommand()
+                }
+            }
+        }
+    }
+
+    private func endAwaitingCommandCredit() {
+        timers.cancel(commandCreditTimer)
+        commandCreditTimer = nil
     }
 
     func receive(_ event: borrowing CommandComplete) {
@@ -85,6 +111,7 @@ extension BluetoothHost {
 
     func abortCommands() {
         timers.cancel(commandTimer)
+        endAwaitingCommandCredit()
         for exchange in commands.removeAll() { exchange.fail(.aborted) }
     }
 }

@@ -92,6 +92,9 @@ struct CommandQueue {
     /// Whether a command waits for its answer.
     var isBusy: Bool { inFlight != nil }
 
+    /// Whether commands wait for nothing but the controller's leave to be sent.
+    var isStalled: Bool { inFlight == nil && credits == 0 && !waiting.isEmpty }
+
     /// How many commands wait to be sent.
     var waitingCount: Int { waiting.count }
 
@@ -126,8 +129,13 @@ struct CommandQueue {
     /// Gives the command in flight up, as its time is over.
     mutating func takeTimedOut() -> CommandExchange? {
         defer { inFlight = nil }
-        credits = max(credits, 1)
+        assumeCredit()
         return inFlight
+    }
+
+    /// Takes it that the controller would take a command, whatever it has said.
+    mutating func assumeCredit() {
+        credits = max(credits, 1)
     }
 
     /// Empties the queue and returns all that was in it, oldest first.

@@ -208,6 +208,8 @@ extension BluetoothHost {
     // MARK: Events
 
     func connectionCompleted(_ connection: NewConnection) {
+        // What was on its way when the controller was given up ends with the reset.
+        guard power == .on else { return }
         guard connection.status == .success else {
             // Only initiating fails with an event; the end of directed advertising is told by its own.
             guard connection.role == .central || connector.state != .idle else { return }

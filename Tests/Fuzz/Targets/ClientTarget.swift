@@ -83,7 +83,8 @@ private struct FuzzedClient {
         case .indication:
             bearer.confirmationWillBeSent()
             client.indicationReceived(from: AttributeHandle(rawValue: UInt16(packet.choice)))
-        default: if packet.choice & 0xC0 == 0xC0 { bearer.exchangeMTU(peer: UInt16(packet.delay) * 4) }
+        // Once: what was written to fit an ATT_MTU does not fit a smaller one.
+        default: if bearer.mtu == Bearer.defaultMTU { bearer.exchangeMTU(peer: UInt16(packet.delay) * 4) }
         }
         if wantsElevation.value > elevations, bearer.awaitedRequest == nil {
             buffer.reset()

@@ -7,6 +7,8 @@ import ByteCoding
 package enum FuzzTarget: String, CaseIterable, Sendable {
     /// Every event that a controller may send.
     case event
+    /// Every command, and what each returns.
+    case command
     /// ACL packets of one link and the frames that they make up.
     case acl
     /// The LE signalling channel, and credit-based channels with their frames.
@@ -30,6 +32,7 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
     package func run(_ input: [UInt8]) {
         switch self {
         case .event: fuzzEvent(input)
+        case .command: fuzzCommand(input)
         case .acl: fuzzACL(input)
         case .signaling: fuzzSignaling(input)
         case .server: fuzzServer(input)
@@ -47,7 +50,7 @@ extension FuzzTarget {
     /// The targets of a name: a target's own, or a protocol's that has several or another one.
     package static func named(_ name: String) -> [FuzzTarget] {
         switch name {
-        case "hci": [.event, .acl]
+        case "hci": [.event, .command, .acl]
         case "l2cap": [.acl, .signaling]
         case "att": [.server, .client]
         case "smp": [.security]

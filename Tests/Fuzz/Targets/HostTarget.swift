@@ -29,6 +29,7 @@ enum HostFuzzing {
                     while !Task.isCancelled, await peer.isConnected {
                         _ = try? await peer.discoverAll()
                         for handle in UInt16(1)...20 { _ = try? await peer.read(AttributeHandle(rawValue: handle)) }
+                        try? await world.sleep(for: .seconds(10))
                     }
                 }
                 for packet in script.packets {
@@ -53,10 +54,31 @@ enum HostFuzzing {
     /// The packet, for one of the host's own links where its choice says so.
     private static func addressed(_ packet: Script.Packet) -> [UInt8] {
         var octets = packet.octets
-        guard packet.choice & 1 != 0, octets.count > 2, octets[0] == PacketType.acl.rawValue else { return octets }
-        octets[1] = packet.choice >> 1 & 3
-        octets[2] &= 0xF0
+        guard packet.choice & 1 != 0, let place = handlePlace(in: octets), octets.count > place + 1 else {
+            return octets
+        }
+        octets[place] = 0x40 | packet.choice >> 1 & 3
+        octets[place + 1] &= 0xF0
         return octets
+    }
+
+    /// Where a packet has the connection handle that it is of.
+    private static func handlePlace(in octets: [UInt8]) -> Int? {
+        switch octets.first.flatMap(PacketType.init(rawValue:)) {
+        case .acl: return 1
+        case .event where octets.count > 3:
+            switch octets[1] {
+            case 0x05, 0x08, 0x0C, 0x13, 0x30, 0x59: return 4
+            case 0x3E:
+                switch octets[3] {
+                case 0x01, 0x03, 0x04, 0x0A, 0x0C, 0x29: return 5
+                case 0x05, 0x06, 0x07, 0x14: return 4
+                default: return nil
+                }
+            default: return nil
+            }
+        default: return nil
+        }
     }
 
     private static let service = ScriptedService(

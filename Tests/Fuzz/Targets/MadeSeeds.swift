@@ -8,7 +8,10 @@ extension FuzzTarget {
         case .server: [requests.octets]
         case .profile: profiles.map { Array($0.utf8) }
         case .capture: captures
-        case .event, .acl, .advertising, .host: []
+        case .event: eventSeeds
+        case .command: commandSeeds
+        case .host: hostSeeds
+        case .acl, .advertising: []
         }
     }
 }
@@ -24,7 +27,7 @@ private var pairings: [Script] {
                     .init(choice: 7, octets: [central, flags, 9]), .init(choice: 6, octets: [peripheral, flags, 9]),
                     .init(choice: 0xF0, octets: []),
                 ]
-                for _ in 0..<25 {
+                for _ in 0..<7 {
                     packets += [.init(choice: 0xF9, octets: [2]), .init(choice: 0xF8, octets: [2])]
                     packets += [.init(choice: 0xF9, octets: [3]), .init(choice: 0xF8, octets: [3])]
                 }

@@ -38,7 +38,7 @@ struct FuzzTests {
     @Test("Changed packets do no harm", arguments: FuzzTarget.allCases)
     func changed(target: FuzzTarget) {
         let seeds = target.madeSeeds
-        for number in 0..<(target == .host || seeds.isEmpty ? 0 : 200) {
+        for number in 0..<(seeds.isEmpty ? 0 : target == .host ? 4 : 200) {
             var mutation = ScriptMutation(seed: UInt64(number + 1))
             let seed = seeds[number % seeds.count]
             target.run(mutation.mutate(seed, of: target) ?? seed)

@@ -1,0 +1,124 @@
+import ByteCoding
+import HCI
+
+/// Reads a command's parameters, as a controller in software does, or what it returns, as the host does: the first octet says
+/// of which command, the lowest bit of the second which of both, and the rest is what is read.
+func fuzzCommand(_ input: [UInt8]) {
+    guard input.count >= 2 else { return }
+    let type = commandTypes[Int(input[0]) % commandTypes.count]
+    _ = readsCommand(type, isReturn: input[1] & 1 != 0, input.rawSpan.extracting(droppingFirst: 2))
+}
+
+/// Inputs of every command that can be read, of parameters that are zero.
+var commandSeeds: [[UInt8]] {
+    var seeds: [[UInt8]] = []
+    for (index, type) in commandTypes.enumerated() {
+        for isReturn in [false, true] {
+            let lengths = (0...255).filter { length in
+                readsCommand(type, isReturn: isReturn, [UInt8](repeating: 0, count: length).rawSpan)
+            }
+            for length in lengths.prefix(3) {
+                seeds.append([UInt8(index), isReturn ? 1 : 0] + [UInt8](repeating: 0, count: length))
+            }
+        }
+    }
+    return seeds
+}
+
+/// Whether the parameters could be read.
+private func readsCommand<C: Command>(_ type: C.Type, isReturn: Bool, _ parameters: RawSpan) -> Bool {
+    if isReturn {
+        var reader = ByteReader(parameters)
+        return (try? C.ReturnParameters(decodingAfterStatus: &reader)) != nil
+    }
+    guard let command = try? type.init(decoding: parameters) else { return false }
+    let packet = PacketBuffer.bytes { command.encodePacket(into: &$0) }
+    require(packet.count <= 3 + 255, "a command of \(packet.count) octets")
+    return true
+}
+
+private let commandTypes: [any Command.Type] = [
+    Disconnect.self,
+    HostBufferSize.self,
+    HostNumberOfCompletedPackets.self,
+    LEAddDeviceToFilterAcceptList.self,
+    LEAddDeviceToResolvingList.self,
+    LEClearAdvertisingSets.self,
+    LEClearFilterAcceptList.self,
+    LEClearResolvingList.self,
+    LEConnectionUpdate.self,
+    LECreateConnection.self,
+    LECreateConnectionCancel.self,
+    LEEnableEncryption.self,
+    LEEncrypt.self,
+    LEExtendedCreateConnection.self,
+    LEGenerateDHKey.self,
+    LELongTermKeyRequestNegativeReply.self,
+    LELongTermKeyRequestReply.self,
+    LEPeriodicAdvertisingCreateSync.self,
+    LEPeriodicAdvertisingCreateSyncCancel.self,
+    LEPeriodicAdvertisingTerminateSync.self,
+    LERand.self,
+    LEReadAdvertisingPhysicalChannelTxPower.self,
+    LEReadBufferSize.self,
+    LEReadBufferSizeV2.self,
+    LEReadChannelMap.self,
+    LEReadFilterAcceptListSize.self,
+    LEReadLocalP256PublicKey.self,
+    LEReadLocalResolvableAddress.self,
+    LEReadLocalSupportedFeatures.self,
+    LEReadMaximumAdvertisingDataLength.self,
+    LEReadMaximumDataLength.self,
+    LEReadNumberOfSupportedAdvertisingSets.self,
+    LEReadPHY.self,
+    LEReadPeerResolvableAddress.self,
+    LEReadRemoteFeatures.self,
+    LEReadResolvingListSize.self,
+    LEReadSuggestedDefaultDataLength.self,
+    LEReadSupportedStates.self,
+    LEReadTransmitPower.self,
+    LERemoteConnectionParameterRequestNegativeReply.self,
+    LERemoteConnectionParameterRequestReply.self,
+    LERemoveAdvertisingSet.self,
+    LERemoveDeviceFromFilterAcceptList.self,
+    LERemoveDeviceFromResolvingList.self,
+    LESetAddressResolutionEnable.self,
+    LESetAdvertisingData.self,
+    LESetAdvertisingEnable.self,
+    LESetAdvertisingParameters.self,
+    LESetAdvertisingSetRandomAddress.self,
+    LESetDataLength.self,
+    LESetDefaultPHY.self,
+    LESetEventMask.self,
+    LESetExtendedAdvertisingData.self,
+    LESetExtendedAdvertisingEnable.self,
+    LESetExtendedAdvertisingParameters.self,
+    LESetExtendedScanEnable.self,
+    LESetExtendedScanParameters.self,
+    LESetExtendedScanResponseData.self,
+    LESetHostChannelClassification.self,
+    LESetPHY.self,
+    LESetPeriodicAdvertisingData.self,
+    LESetPeriodicAdvertisingEnable.self,
+    LESetPeriodicAdvertisingParameters.self,
+    LESetPrivacyMode.self,
+    LESetRandomAddress.self,
+    LESetResolvablePrivateAddressTimeout.self,
+    LESetScanEnable.self,
+    LESetScanParameters.self,
+    LESetScanResponseData.self,
+    LEWriteSuggestedDefaultDataLength.self,
+    ReadBDADDR.self,
+    ReadBufferSize.self,
+    ReadLocalSupportedCommands.self,
+    ReadLocalSupportedFeatures.self,
+    ReadLocalVersionInformation.self,
+    ReadRSSI.self,
+    ReadRemoteVersionInformation.self,
+    ReadTransmitPowerLevel.self,
+    Reset.self,
+    SetControllerToHostFlowControl.self,
+    SetEventMask.self,
+    SetEventMaskPage2.self,
+    WriteLEHostSupport.self,
+]

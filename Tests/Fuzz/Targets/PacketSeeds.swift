@@ -1,0 +1,49 @@
+import ByteCoding
+import HCI
+
+/// Events of every kind, of parameters that are zero, as short as each can be.
+var eventSeeds: [[UInt8]] {
+    let kinds = (UInt8(0)...0xFE).map { [$0] } + (UInt8(1)...0x3F).map { [0x3E, $0] }
+    return kinds.flatMap { kind in
+        (kind.count - 1...200).lazy.map { length in
+            let rest = [UInt8](repeating: 0, count: length - kind.count + 1)
+            return [kind[0], UInt8(length)] + kind.dropFirst() + rest
+        }.filter(isKnownEvent).prefix(2)
+    }
+}
+
+private func isKnownEvent(_ packet: [UInt8]) -> Bool {
+    guard let event = try? Event(decoding: packet.rawSpan) else { return false }
+    if case .unknown = event { return false }
+    return true
+}
+
+/// Scripts of what a host's controller may say: events of every kind, and to each of its links what the targets of one
+/// protocol are told.
+var hostSeeds: [[UInt8]] {
+    let events = eventSeeds.map { Script.Packet(delay: 1, octets: [PacketType.event.rawValue] + $0) }
+    var scripts = stride(from: 0, to: events.count, by: 20).map {
+        Script(Array(events[$0..<min($0 + 20, events.count)]))
+    }
+    let protocols: [(channel: UInt8, target: FuzzTarget)] = [(4, .server), (4, .client), (5, .signaling)]
+    for (channel, target) in protocols {
+        for seed in target.madeSeeds {
+            scripts += (UInt8(0)...1).map { link in
+                Script(Script(seed).packets.prefix(40).map { data($0.octets, on: channel, link: link) })
+            }
+        }
+    }
+    let pairing: [[UInt8]] = [
+        [0x0B, 0x0D], [0x01, 3, 0, 0x0D, 16, 7, 7], [0x02, 3, 0, 0x0D, 16, 7, 7], [0x01, 3, 0, 0x05, 16, 7, 7],
+        [0x0C] + [UInt8](repeating: 1, count: 64), [0x03] + [UInt8](repeating: 1, count: 16),
+        [0x04] + [UInt8](repeating: 1, count: 16), [0x0D] + [UInt8](repeating: 1, count: 16), [0x05, 4], [0x0E, 0],
+    ]
+    return (scripts + [Script((pairing + pairing).map { data($0, on: 6, link: 0) })]).map(\.octets)
+}
+
+/// An ACL packet with one frame for a channel of one of the host's own links.
+private func data(_ payload: [UInt8], on channel: UInt8, link: UInt8) -> Script.Packet {
+    let length = UInt8(clamping: payload.count)
+    let header = [PacketType.acl.rawValue, 0, 0x20, length &+ 4, 0, length, 0, channel, 0]
+    return Script.Packet(choice: 1 | link << 1, delay: 2, octets: header + payload)
+}
