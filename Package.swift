@@ -115,7 +115,7 @@ let package = Package(
         .target(
             name: "BluetoothTesting",
             dependencies: [
-                "BLE", "BluetoothHost", "BluetoothTypes", "ByteCoding", "ATT", "GATT", "HCI", "L2CAP", "Capture",
+                "BLE", "BluetoothHost", "BluetoothTypes", "ByteCoding", "ATT", "GATT", "HCI", "L2CAP", "SMP", "Capture",
                 "HCITransport", "VirtualController",
             ],
             swiftSettings: engine
@@ -132,8 +132,8 @@ let package = Package(
         .executableTarget(
             name: "BLETool",
             dependencies: [
-                "BLE", "BluetoothHost", "CoreBluetooth", "Examples", "KeyStore", "BluetoothTypes", "ByteCoding", "ATT",
-                "GATT", "HCI", "HCITransport", "SMP", "Capture", "Dissection", "Profiles",
+                "BLE", "BluetoothHost", "BluetoothTesting", "CoreBluetooth", "Examples", "KeyStore", "BluetoothTypes",
+                "ByteCoding", "ATT", "GATT", "L2CAP", "HCI", "HCITransport", "SMP", "Capture", "Dissection", "Profiles",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -266,9 +266,25 @@ let package = Package(
             path: "Tests/Fuzz/Tests",
             swiftSettings: engine
         ),
+        // What fixtures are captures of, done again in their replays; and a program that does it before a controller.
+        .target(
+            name: "RecordedRuns",
+            dependencies: ["ATT", "BLE"],
+            path: "Tests/Support/RecordedRuns",
+            swiftSettings: engine
+        ),
+        .executableTarget(
+            name: "fixture-recorder",
+            dependencies: ["BLE", "RecordedRuns"],
+            path: "Tests/Support/FixtureRecorder",
+            swiftSettings: strict
+        ),
         .testTarget(
             name: "ReplayTests",
-            dependencies: ["Capture", "HCI", "L2CAP", "ATT", "ByteCoding", "BluetoothTypes"],
+            dependencies: [
+                "BLE", "BluetoothTesting", "RecordedRuns", "Capture", "HCI", "HCITransport", "L2CAP", "ATT", "SMP",
+                "ByteCoding",
+            ],
             swiftSettings: engine
         ),
         .testTarget(
@@ -281,8 +297,8 @@ let package = Package(
         .testTarget(
             name: "BLEToolTests",
             dependencies: [
-                "BLETool", "BLE", "BluetoothHost", "Examples", "KeyStore", "SMP", "BluetoothTypes", "ATT", "GATT",
-                "HCITransport", "Profiles", "VirtualController",
+                "BLETool", "BLE", "BluetoothHost", "BluetoothTesting", "Examples", "KeyStore", "SMP", "BluetoothTypes",
+                "ATT", "GATT", "HCITransport", "Profiles", "VirtualController",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict

@@ -4,6 +4,7 @@ import HCI
 import HCITransport
 import KeyStore
 import Logging
+import VirtualController
 
 /// One Bluetooth controller and the host on it.
 ///
@@ -47,6 +48,9 @@ public final class Adapter: Sendable {
         public var bondLimit = 128
         /// Where bonds and identity outlive the process.
         public var stateLocation = StateLocation.automatic
+        /// Makes all that the host draws by chance the same each time, so that a capture of it can be replayed; nil for real
+        /// chance. Keys and addresses are known to whoever knows the seed: never set it where security matters.
+        public var seed: UInt64?
         /// Takes what the user should know of the state that is kept, a line each; nil for the logger.
         package var warn: (@Sendable (String) -> Void)?
 
@@ -87,7 +91,9 @@ public final class Adapter: Sendable {
         }
         let transportOptions = options
         let bonds = keptBonds(of: specification, configuration)
-        return try await open(on: loop, configuration: configuration, bonds: bonds) {
+        let random: any RandomNumberGenerator & Sendable =
+            if let seed = configuration.seed { SeededGenerator(seed: seed) } else { SystemRandomNumberGenerator() }
+        return try await open(on: loop, configuration: configuration, bonds: bonds, random: random) {
             () async throws(TransportError) in
             let transport = try await specification.open(
                 on: loop.queue,

@@ -21,7 +21,7 @@ struct BLECommand: AsyncParsableCommand {
             CommandGroup(name: "Peripheral", subcommands: [Serve.self]),
             CommandGroup(name: "Both", subcommands: [Channel.self]),
             CommandGroup(name: "Security", subcommands: [Pair.self, Bonds.self]),
-            CommandGroup(name: "Captures", subcommands: [Monitor.self, Decode.self]),
+            CommandGroup(name: "Captures", subcommands: [Monitor.self, Decode.self, ReplayCapture.self]),
             CommandGroup(name: "Without hardware", subcommands: [Demo.self, Controller.self]),
         ]
     )
@@ -55,6 +55,8 @@ enum Main {
     private static func report(_ error: any Error, _ interruption: Interruption) -> Int32 {
         if let signal = interruption.signal { return 128 + signal }
         if let error = error as? OutputError, error.isBrokenPipe { return 128 + SIGPIPE }
+        // What there is to say has been said.
+        if let code = error as? ExitCode { return code.rawValue }
         let code = BLECommand.exitCode(for: error)
         if code.isSuccess {
             try? Output.standard.line(BLECommand.fullMessage(for: error))

@@ -68,7 +68,7 @@ public final class Device: @unchecked Sendable {
         let adapter = try await Adapter.open(
             on: world.loop,
             configuration: configuration,
-            random: random.split()
+            random: configuration.seed.map(SeededGenerator.init(seed:)) ?? random.split()
         ) { [weak self] () async throws(TransportError) in
             guard let self else { throw .closedByPeer }
             let transport = try attach()
@@ -155,7 +155,7 @@ public final class Device: @unchecked Sendable {
 
     // MARK: The way of a packet
 
-    private func attach() throws(TransportError) -> DeviceTransport {
+    func attach() throws(TransportError) -> DeviceTransport {
         guard controller != nil else { throw .closedByPeer }
         let transport = DeviceTransport(device: self)
         self.transport = transport

@@ -1,7 +1,6 @@
 import BLE
 import BluetoothHost
 import BluetoothTypes
-import Synchronization
 
 /// A run of a world did not come to its end.
 public struct UnfinishedRun: Error, CustomStringConvertible {
@@ -46,25 +45,15 @@ extension World {
         afterEachStep: () -> Void,
         _ body: @escaping @Sendable () async throws -> Value
     ) throws -> Value {
-        let outcome = Outcome<Value>()
-        let task = Task(executorPreference: taskExecutor) {
-            do {
-                outcome.set(.success(try await body()))
-            } catch {
-                outcome.set(.failure(error))
-            }
-        }
-        let isDone = loop.run(limit: limit) {
-            afterEachStep()
-            return outcome.value != nil
-        }
-        guard isDone, let result = outcome.value else {
-            let error = UnfinishedRun(limit: limit, awaited: whatIsAwaited())
-            task.cancel()
-            loop.run(limit: .seconds(60)) { outcome.value != nil }
-            throw error
-        }
-        return try result.get()
+        try loop.run(
+            limit: limit,
+            isAbandoned: {
+                afterEachStep()
+                return false
+            },
+            whatIsAwaited: whatIsAwaited,
+            body: body
+        )
     }
 
     /// What is waited for in the world, a line each.
@@ -96,16 +85,5 @@ extension World {
         for device in devices { device.end() }
         // What controllers still have to do holds on to the air, and the air to them.
         loop.run(for: .seconds(60))
-    }
-}
-
-/// What a body has come to. Written once, in the world's thread.
-private final class Outcome<Value: Sendable>: Sendable {
-    private let state = Mutex<Result<Value, any Error>?>(nil)
-
-    var value: Result<Value, any Error>? { state.withLock { $0 } }
-
-    func set(_ result: Result<Value, any Error>) {
-        state.withLock { $0 = result }
     }
 }

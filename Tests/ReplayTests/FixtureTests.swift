@@ -1,32 +1,49 @@
 import ATT
-import BluetoothTypes
+import BLE
+import BluetoothTesting
 import ByteCoding
 import Capture
 import Foundation
 import HCI
 import L2CAP
+import RecordedRuns
+import SMP
 import Testing
 
 /// The captures that were recorded of this project's own runs.
-private enum Fixtures {
+enum Fixtures {
     static let folder = URL(fileURLWithPath: #filePath).resolvingSymlinksInPath()
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
         .appendingPathComponent("Fixtures")
 
+    /// Without extensions.
     static let names: [String] =
         ((try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? [])
-        .filter { $0.hasSuffix(".btsnoop") }.sorted()
+        .filter { $0.hasSuffix(".btsnoop") }.map { String($0.dropLast(".btsnoop".count)) }.sorted()
+
+    static func file(_ name: String, _ fileExtension: String) -> URL {
+        folder.appendingPathComponent("\(name).\(fileExtension)")
+    }
+
+    static func bytes(_ name: String) throws -> [UInt8] {
+        [UInt8](try Data(contentsOf: file(name, "btsnoop")))
+    }
 }
 
 @Suite("Recorded captures")
 struct FixtureTests {
-    @Test("There are captures, each with its note")
-    func notes() {
-        #expect(Fixtures.names.count >= 4)
+    @Test("There are captures, each small, with its note, with what it says, and with what was done in it")
+    func complete() throws {
+        #expect(Fixtures.names.count >= 25)
         for name in Fixtures.names {
-            let note = Fixtures.folder.appendingPathComponent(name.replacingOccurrences(of: ".btsnoop", with: ".md"))
-            #expect(FileManager.default.fileExists(atPath: note.path))
+            let note = try String(contentsOf: Fixtures.file(name, "md"), encoding: .utf8)
+            #expect(note.hasPrefix("# \(name)\n") && note.contains("Recorded by"), "\(name).md")
+            #expect(FileManager.default.fileExists(atPath: Fixtures.file(name, "json").path), "\(name).json")
+            #expect(RecordedRun.named(name) != nil, "\(name) has no run")
+            #expect(try Fixtures.bytes(name).count < 100_000, "\(name) is large")
         }
+        for run in RecordedRun.all { #expect(Fixtures.names.contains(run.name), "\(run.name) has no fixture") }
+        #expect(Set(RecordedRun.all.map(\.name)).count == RecordedRun.all.count)
     }
 
     @Test(
@@ -34,7 +51,7 @@ struct FixtureTests {
         arguments: Fixtures.names
     )
     func decoded(name: String) throws {
-        let bytes = [UInt8](try Data(contentsOf: Fixtures.folder.appendingPathComponent(name)))
+        let bytes = try Fixtures.bytes(name)
         var reader = ByteReader(bytes.rawSpan)
         let header = try BTSnoopHeader(decoding: reader.readBytes(count: BTSnoopHeader.length))
         #expect(header.dataLink == .hciUART)
@@ -48,7 +65,42 @@ struct FixtureTests {
         }
         #expect([UInt8](copying: again.bytes) == bytes)
         #expect(trace.unknownCommands.isEmpty && trace.unknownEvents.isEmpty)
-        #expect(trace.pdus > 20 && trace.violations == 0)
+        // Peers that break the rules are what these two are about.
+        if !name.contains("malformed") {
+            #expect(trace.violations == 0)
+            #expect(trace.otherPDUs.isEmpty, "encoded to other bytes")
+        }
+    }
+
+    @Test("A host that is given the same calls sends the same bytes again", arguments: Fixtures.names)
+    func replayed(name: String) throws {
+        let run = try #require(RecordedRun.named(name))
+        let replay = Replay(try PacketRecording(Fixtures.bytes(name)), seed: run.seed)
+        try replay.run {
+            run.configure(&$0)
+        } _: {
+            try await run.perform(on: $0, ReplayStage(replay: replay))
+        }
+        #expect(replay.recording.damage == nil && !replay.recording.isCut)
+    }
+}
+
+/// A run's place in a replay.
+private struct ReplayStage: Stage {
+    let replay: Replay
+
+    func sleep(for duration: Duration) async throws {
+        try await replay.sleep(for: duration)
+    }
+
+    func tell(_ cue: String) {}
+
+    func loseController(of adapter: Adapter) async throws {
+        let events = await adapter.events()
+        try await replay.loseController()
+        for await event in events {
+            if case .poweredOn = event { break }
+        }
     }
 }
 
@@ -56,7 +108,8 @@ struct FixtureTests {
 private struct Trace {
     private(set) var unknownCommands: [HCI.Opcode] = []
     private(set) var unknownEvents: [UInt8] = []
-    private(set) var pdus = 0
+    /// Those that are encoded to other bytes than they came in.
+    private(set) var otherPDUs: [String] = []
     private(set) var violations = 0
     private var reassemblers = [Reassembler(), Reassembler()]
 
@@ -75,19 +128,25 @@ private struct Trace {
                 packet.payload,
                 isStart: packet.header.packetBoundaryFlag != .continuing
             ) { frame in
-                guard frame.channel == .attribute else { return }
                 let pdu = [UInt8](copying: frame.payload)
-                encoded.append((pdu, recode(pdu) == pdu))
+                switch frame.channel {
+                case .attribute: encoded.append((pdu, recode(pdu) == pdu))
+                case .securityManager: encoded.append((pdu, recodeSecurity(pdu) == pdu))
+                default: break
+                }
             }
             if case .dropped = outcome { violations += 1 }
-            for (pdu, isSame) in encoded {
-                pdus += 1
-                if !isSame { Issue.record("\(pdu.hexadecimal) is encoded to other bytes") }
-            }
+            otherPDUs += encoded.filter { !$0.isSame }.map(\.pdu.hexadecimal)
         default:
             violations += 1
         }
     }
+}
+
+/// Decodes an SMP PDU and encodes it again; nil where it cannot be decoded.
+private func recodeSecurity(_ pdu: [UInt8]) -> [UInt8]? {
+    guard let value = try? SecurityManagerPDU(decoding: pdu.rawSpan) else { return nil }
+    return PacketBuffer.bytes { value.encode(into: &$0) }
 }
 
 /// Decodes an ATT PDU and encodes it again; nil where it cannot be decoded.
@@ -118,6 +177,7 @@ private func recode(_ pdu: [UInt8]) -> [UInt8]? {
     case .readByGroupTypeResponse: borrowing(ReadByGroupTypeResponse.self)
     case .writeRequest: borrowing(WriteRequest.self)
     case .writeResponse: plain(WriteResponse.self)
+    case .writeCommand: borrowing(WriteCommand.self)
     case .prepareWriteRequest: borrowing(PrepareWriteRequest.self)
     case .prepareWriteResponse: borrowing(PrepareWriteResponse.self)
     case .executeWriteRequest: plain(ExecuteWriteRequest.self)

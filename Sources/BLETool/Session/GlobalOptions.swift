@@ -20,6 +20,15 @@ struct GlobalOptions: ParsableArguments {
     )
     var timeout: Seconds?
 
+    @Option(
+        help: ArgumentHelp(
+            "Make all that this host draws by chance the same each time, for captures that are to be replayed. Its keys "
+                + "are no secrets then.",
+            valueName: "number"
+        )
+    )
+    var seed: UInt64?
+
     @OptionGroup var state: StateOptions
 
     @OptionGroup var output: OutputOptions

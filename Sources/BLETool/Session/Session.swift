@@ -12,6 +12,8 @@ extension GlobalOptions {
         configuration.logger = output.logger
         configuration.capturePath = capture
         configuration.stateLocation = state.location
+        configuration.seed = seed
+        if seed != nil { Output.complain("with --seed, keys and addresses are no secrets: for captures only") }
         configuration.warn = Output.complain
         prepare(&configuration)
         let specification = try controller.specification()

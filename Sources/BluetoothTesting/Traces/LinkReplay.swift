@@ -1,0 +1,181 @@
+import ATT
+import BLE
+import BluetoothHost
+import BluetoothTypes
+import GATT
+import HCITransport
+import L2CAP
+
+/// Puts a host in the place of one of the two devices of a traced link, and compares what it sends with what that device
+/// had sent.
+///
+/// The host's server is built from what the trace shows of that device's; its client asks what that device's had asked.
+/// Frames of the attribute channel are played, requests for connection parameters, and the beginning of a pairing, up to
+/// where it depends on secrets that no trace has.
+package final class LinkReplay: @unchecked Sendable {
+    /// Where the host first does otherwise than the trace's device.
+    package struct Difference: Sendable {
+        /// The frame that the host was to have sent; nil where there was none left on the channel.
+        package let expected: TracedLink.Frame?
+        package let channel: ChannelIdentifier
+        /// What it has sent; nil where it has sent nothing.
+        package let sent: [UInt8]?
+    }
+
+    package let link: TracedLink
+    /// How many frames the host has sent as they were in the trace.
+    package private(set) var comparedCount = 0
+    package private(set) var difference: Difference?
+    /// How many frames of the trace are not played.
+    package var leftOutCount: Int { link.frames.count - plan.steps.count { $0.frame != nil } }
+
+    private let plan: LinkPlan
+    private var isMatched: [Bool]
+    private var database: TracedDatabase
+    private var controller: TracedController?
+    private var isBusy = false
+
+    /// - Parameter isCentral: which of both devices the host takes the place of.
+    package init(_ link: TracedLink, isCentral: Bool) {
+        self.link = link
+        plan = LinkPlan(link, isCentral: isCentral)
+        isMatched = Array(repeating: false, count: plan.steps.count)
+        // What the host's server is asked, and what it answers; not what its client asks the peer's.
+        database = TracedDatabase(
+            plan.steps.filter { $0.channel == .attribute && $0.isOurs != $0.isFromServersClient }
+                .map { ($0.payload, $0.isOurs) }
+        )
+    }
+
+    /// Plays the link to its end or to the first difference.
+    package func run() throws {
+        let world = World(seed: 0)
+        defer { world.close() }
+        let device = world.device("host")
+        try world.run(limit: .seconds(86_400)) { try await self.play(in: world, on: device) }
+    }
+
+    private func play(in world: World, on device: Device) async throws {
+        var configuration = Adapter.Configuration()
+        configuration.mtu = plan.mtu
+        configuration.usesExtendedCommands = false
+        configuration.security = plan.policy
+        configuration.pairingDelegate = Consenting()
+        let peer = link.peer ?? DeviceAddress(0xC000_0000_0001, isRandom: true)
+        let adapter = try await Adapter.open(
+            on: world.loop,
+            configuration: configuration,
+            random: SeededGenerator(seed: 0)
+        ) { () async throws(TransportError) in
+            let controller = TracedController(
+                try device.attach(),
+                isCentral: self.plan.isCentral,
+                peer: peer,
+                execute: { action in world.loop.execute(action) },
+                onFrame: { channel, payload in self.hostHasSent(payload, on: channel) }
+            )
+            self.controller = controller
+            return controller
+        }
+        if plan.peerHasOutOfBandData {
+            var policy = plan.policy
+            policy.ownOutOfBandData = await adapter.makeOutOfBandData().secret
+            await adapter.setSecurityPolicy(policy)
+        }
+        await publish(on: adapter)
+        let identifier = try await connect(adapter, to: peer)
+        for index in plan.steps.indices where difference == nil {
+            try await play(index, on: adapter.host, identifier, in: world)
+        }
+        await adapter.close()
+    }
+
+    /// Puts the trace's attributes in the place of the host's own.
+    private func publish(on adapter: Adapter) async {
+        for handle in 1...64 as ClosedRange<UInt16> {
+            await adapter.host.removeService(at: AttributeHandle(handle))
+        }
+        let definitions = database.definitions
+        if await publish(definitions, on: adapter) { return }
+        // What does not fit together in the trace is not served, which shows as a difference.
+        for definition in definitions { _ = await publish([definition], on: adapter) }
+    }
+
+    private func publish(_ definitions: [ServiceDefinition], on adapter: Adapter) async -> Bool {
+        let services = try? await adapter.peripheral.publish(definitions) { _, access in self.database.answer(access) }
+        return services != nil
+    }
+
+    private func connect(_ adapter: Adapter, to peer: DeviceAddress) async throws -> LinkIdentifier {
+        if plan.isCentral { return try await adapter.central.connect(to: peer).link }
+        let events = await adapter.peripheral.events()
+        _ = try await adapter.peripheral.startAdvertising(AdvertisementConfiguration())
+        for await event in events {
+            if case .connected(let client, _) = event { return client }
+        }
+        throw BLEError.closed
+    }
+
+    // MARK: Playing
+
+    private func play(_ index: Int, on host: BluetoothHost, _ link: LinkIdentifier, in world: World) async throws {
+        let step = plan.steps[index]
+        guard step.isOurs else {
+            controller?.deliver(step.payload, on: step.channel)
+            // The host answers, if it does at once, before the next frame comes.
+            return try await world.sleep(for: .milliseconds(1))
+        }
+        var hasBegun = false
+        let deadline = world.elapsed + .seconds(40)
+        while !isMatched[index], difference == nil {
+            if !hasBegun, !isBusy, let initiative = plan.initiative(at: index) {
+                hasBegun = true
+                begin(initiative, on: host, link, in: world)
+            }
+            try await world.sleep(for: .milliseconds(1))
+            if world.elapsed > deadline, !isMatched[index] {
+                difference = Difference(expected: step.frame, channel: step.channel, sent: nil)
+            }
+        }
+    }
+
+    private func begin(_ initiative: LinkInitiative, on host: BluetoothHost, _ link: LinkIdentifier, in world: World) {
+        isBusy = true
+        Task(executorPreference: world.taskExecutor) {
+            // What comes of it shows in the frames.
+            try? await initiative.take(on: host, link)
+            self.isBusy = false
+        }
+    }
+
+    private func hostHasSent(_ payload: [UInt8], on channel: ChannelIdentifier) {
+        guard difference == nil, channel == .attribute || channel == .securityManager || channel == .signaling else {
+            return
+        }
+        let sent = LinkPlan.Step(channel: channel, payload: payload, isOurs: true, frame: nil)
+        // Client and server do not wait for each other.
+        let next = plan.steps.indices.first {
+            !isMatched[$0] && plan.steps[$0].isOurs && plan.steps[$0].channel == channel
+                && plan.steps[$0].isFromServersClient == sent.isFromServersClient
+        }
+        guard let next else {
+            // The last request may have had no answer because the link had ended; what the host does of its own accord
+            // on other channels is its own affair.
+            if channel == .attribute, sent.isFromServersClient {
+                difference = Difference(expected: nil, channel: channel, sent: payload)
+            }
+            return
+        }
+        if plan.steps[next].payload == payload {
+            isMatched[next] = true
+            comparedCount += 1
+        } else {
+            difference = Difference(expected: plan.steps[next].frame, channel: channel, sent: payload)
+        }
+    }
+}
+
+/// Consents to each pairing; it does not get further.
+private struct Consenting: PairingDelegate {
+    func answer(_ inquiry: PairingInquiry) async -> PairingAnswer { .accept }
+}

@@ -1,0 +1,108 @@
+import BluetoothTypes
+import ByteCoding
+import Capture
+import HCI
+import HCITransport
+import L2CAP
+
+/// What two devices said to each other on one link of a recording, in frames of the fixed channels.
+package struct TracedLink: Sendable {
+    /// An L2CAP frame.
+    package struct Frame: Sendable {
+        /// Where in the recording its last fragment stands.
+        package let index: Int
+        package let channel: ChannelIdentifier
+        package let payload: [UInt8]
+        /// Whether the recorded host has sent it.
+        package let isSent: Bool
+    }
+
+    /// Counted through the recording, from 1.
+    package let number: Int
+    package let handle: ConnectionHandle
+    /// Nil where the link was made before the recording.
+    package let isCentral: Bool?
+    /// The device at the other end; nil where the link was made before the recording.
+    package let peer: DeviceAddress?
+    package private(set) var frames: [Frame] = []
+
+    private init(number: Int, handle: ConnectionHandle, isCentral: Bool?, peer: DeviceAddress?) {
+        self.number = number
+        self.handle = handle
+        self.isCentral = isCentral
+        self.peer = peer
+    }
+
+    /// The links of a recording, in the order in which they were made.
+    package static func all(in recording: PacketRecording) -> [TracedLink] {
+        var collector = Collector()
+        for (index, packet) in recording.packets.enumerated() { collector.take(packet, at: index) }
+        return collector.links
+    }
+
+    private struct Collector {
+        var links: [TracedLink] = []
+        /// The place in `links` of those that are there, and the fragments of each direction.
+        private var open: [ConnectionHandle: Int] = [:]
+        private var reassemblers: [Int: (sent: Reassembler, received: Reassembler)] = [:]
+
+        mutating func take(_ packet: PacketRecording.Packet, at index: Int) {
+            let bytes = packet.bytes.rawSpan.extracting(droppingFirst: 1)
+            switch packet.bytes.first.flatMap(PacketType.init(rawValue:)) {
+            case .event: try? takeEvent(bytes)
+            case .acl: takeACL(bytes, isSent: packet.direction == .hostToController, at: index)
+            default: break
+            }
+        }
+
+        private mutating func takeEvent(_ bytes: RawSpan) throws(PacketDecodingError) {
+            switch try Event(decoding: bytes) {
+            case .leConnectionComplete(let event) where event.status == .success:
+                begin(event.connectionHandle, event.role, event.peerAddress)
+            case .leEnhancedConnectionComplete(let event) where event.status == .success:
+                begin(event.connectionHandle, event.role, event.peerAddress)
+            case .leEnhancedConnectionCompleteV2(let event) where event.status == .success:
+                begin(event.connectionHandle, event.role, event.peerAddress)
+            case .disconnectionComplete(let event): open[event.connectionHandle] = nil
+            default: break
+            }
+        }
+
+        private mutating func begin(_ handle: ConnectionHandle, _ role: HCI.Role, _ peer: PeerAddress) {
+            let address = peer.deviceAddress ?? DeviceAddress(peer.value, isRandom: true)
+            add(handle, isCentral: role == .central, peer: address)
+        }
+
+        @discardableResult
+        private mutating func add(_ handle: ConnectionHandle, isCentral: Bool?, peer: DeviceAddress?) -> Int {
+            open[handle] = links.count
+            links.append(TracedLink(number: links.count + 1, handle: handle, isCentral: isCentral, peer: peer))
+            reassemblers[links.count - 1] = (Reassembler(), Reassembler())
+            return links.count - 1
+        }
+
+        private mutating func takeACL(_ bytes: RawSpan, isSent: Bool, at index: Int) {
+            guard let packet = try? ACLPacket(decoding: bytes) else { return }
+            let handle = packet.header.connectionHandle
+            let place = open[handle] ?? add(handle, isCentral: nil, peer: nil)
+            let isStart = packet.header.packetBoundaryFlag != .continuing
+            var found: [Frame] = []
+            func deliver(_ frame: borrowing L2CAP.Frame) {
+                found.append(
+                    Frame(
+                        index: index,
+                        channel: frame.channel,
+                        payload: [UInt8](copying: frame.payload),
+                        isSent: isSent
+                    )
+                )
+            }
+            if isSent {
+                _ = reassemblers[place]?.sent.receive(packet.payload, isStart: isStart, deliver: deliver)
+            } else {
+                _ = reassemblers[place]?.received.receive(packet.payload, isStart: isStart, deliver: deliver)
+            }
+            links[place].frames += found
+        }
+    }
+}

@@ -1,0 +1,150 @@
+import BluetoothTypes
+import ByteCoding
+import Capture
+
+/// The packets between one host and its controller, in the order in which a capture has them.
+///
+/// A recording is held in memory, so that it can be gone back to; ``packetLimit`` bounds it.
+public struct PacketRecording: Sendable {
+    /// A packet of a recording.
+    public struct Packet: Hashable, Sendable {
+        /// The record's number in its capture, from 1.
+        public let number: Int
+        /// How long after the recording's first packet it was taken; never less than the packet before it.
+        public let time: Duration
+        /// Which way it went.
+        public let direction: CaptureDirection
+        /// The packet with its H4 indicator.
+        public let bytes: [UInt8]
+
+        package init(number: Int, time: Duration, direction: CaptureDirection, bytes: [UInt8]) {
+            self.number = number
+            self.time = time
+            self.direction = direction
+            self.bytes = bytes
+        }
+    }
+
+    /// How many packets a recording holds at the most.
+    public static let packetLimit = 1_000_000
+
+    /// In the order in which they were recorded.
+    public let packets: [Packet]
+    /// What is wrong with the capture behind the last packet, if anything.
+    public let damage: CaptureReadingError?
+    /// Whether the capture goes on behind the last packet: there were more than ``packetLimit``, or the recorder had cut
+    /// the next one.
+    public let isCut: Bool
+
+    package init(packets: [Packet]) {
+        self.packets = packets
+        damage = nil
+        isCut = false
+    }
+
+    /// The packets up to where the host first does something that no controller needs to be brought up: it scans,
+    /// advertises, connects, or resets the controller again.
+    package var bringUp: PacketRecording {
+        var resets = 0
+        let end = packets.firstIndex { packet in
+            guard packet.direction == .hostToController else { return false }
+            guard packet.bytes.first == 1, packet.bytes.count > 2 else { return true }
+            switch UInt16(packet.bytes[1]) | UInt16(packet.bytes[2]) << 8 {
+            case 0x0C03:
+                resets += 1
+                return resets > 1
+            // Parameters of advertising and scanning, creating connections, lists; legacy and extended.
+            case 0x2006...0x200E, 0x2010...0x2012, 0x2035...0x2039,
+                0x203C...0x2043:
+                return true
+            default: return false
+            }
+        }
+        return PacketRecording(packets: Array(packets[..<(end ?? packets.count)]))
+    }
+
+    /// Reads a capture of any format.
+    ///
+    /// - Parameters:
+    ///   - bytes: the whole file.
+    ///   - adapter: which adapter's packets are wanted, where a capture has those of several; nil for the first's.
+    /// - Throws: where the bytes are no capture. Damage behind the first packet is told in ``damage``.
+    public init(_ bytes: [UInt8], adapter: UInt16? = nil) throws(CaptureReadingError) {
+        var reader = CaptureReader()
+        reader.append(bytes.rawSpan)
+        reader.finish()
+        var collector = Collector(adapter: adapter)
+        var damage: CaptureReadingError?
+        do throws(CaptureReadingError) {
+            while !collector.isFull, try reader.advance() == .record {
+                if let record = reader.record { collector.take(record) }
+            }
+        } catch {
+            guard !collector.packets.isEmpty else { throw error }
+            damage = error
+        }
+        packets = collector.packets
+        isCut = collector.isFull
+        self.damage = damage
+    }
+
+    /// Reads a capture of any format from a file.
+    ///
+    /// - Parameters:
+    ///   - path: the file.
+    ///   - adapter: which adapter's packets are wanted, where a capture has those of several; nil for the first's.
+    /// - Throws: where the file cannot be read or is no capture. Damage behind the first packet is told in ``damage``.
+    public init(path: String, adapter: UInt16? = nil) throws(CaptureFileError) {
+        var file = try CaptureFileReader(path: path)
+        var collector = Collector(adapter: adapter)
+        var damage: CaptureReadingError?
+        do throws(CaptureFileError) {
+            while !collector.isFull, let record = try file.next() { collector.take(record) }
+        } catch {
+            guard case .invalid(_, let reason) = error, !collector.packets.isEmpty else { throw error }
+            damage = reason
+        }
+        packets = collector.packets
+        isCut = collector.isFull
+        self.damage = damage
+    }
+}
+
+/// Takes the packets of one adapter out of a capture.
+private struct Collector {
+    private(set) var packets: [PacketRecording.Packet] = []
+    private(set) var isFull = false
+    private var adapter: UInt16?
+    private var start: CaptureTime?
+
+    init(adapter: UInt16?) {
+        self.adapter = adapter
+    }
+
+    mutating func take(_ record: borrowing CaptureRecord) {
+        guard case .packet(let kind, let given, let bytes) = record.content,
+            let direction = given ?? kind.onlyDirection, record.adapterIndex == adapter ?? record.adapterIndex
+        else { return }
+        // What has lost its end cannot be played, nor compared.
+        guard record.cutLength == 0, packets.count < PacketRecording.packetLimit else {
+            isFull = true
+            return
+        }
+        adapter = record.adapterIndex
+        var time = packets.last?.time ?? .zero
+        if let taken = record.time {
+            let start = self.start ?? taken
+            self.start = start
+            // A recorder's clock may have been set back meanwhile.
+            time = max(time, .nanoseconds(taken.nanoseconds(since: start)))
+        }
+        packets.append(
+            PacketRecording.Packet(
+                number: Int(clamping: record.number),
+                time: time,
+                direction: direction,
+                bytes: [kind.rawValue] + [UInt8](copying: bytes)
+            )
+        )
+    }
+}

@@ -1,0 +1,72 @@
+import BLE
+import BluetoothTesting
+import HCITransport
+import Testing
+
+@Suite("A host in the place of one device of a recorded link")
+struct LinkReplayTests {
+    /// Links on which what the peer sends is against the rules, or on which an app did what a trace does not tell.
+    private static let irregular: Set<String> = ["malformed-peripheral", "served-malformed"]
+
+    static func links(_ name: String) throws -> [TracedLink] {
+        TracedLink.all(in: try PacketRecording(Fixtures.bytes(name)))
+    }
+
+    @Test("In its own place it sends what it had sent", arguments: Fixtures.names.filter { !irregular.contains($0) })
+    func ownPlace(name: String) throws {
+        for link in try LinkReplayTests.links(name) {
+            let isCentral: Bool = try #require(link.isCentral as Bool?)
+            let replay = LinkReplay(link, isCentral: isCentral)
+            try replay.run()
+            if let difference = replay.difference { Issue.record("link \(link.number): \(difference)") }
+            let sent = link.frames.count { $0.isSent && $0.channel == .attribute }
+            #expect(replay.comparedCount >= sent)
+        }
+    }
+
+    @Test("In the place of `ble serve` it answers as that had answered, from the trace alone")
+    func peersPlace() throws {
+        let link = try #require(try LinkReplayTests.links("explore-kernel").first)
+        #expect(link.isCentral == true)
+        let replay = LinkReplay(link, isCentral: false)
+        try replay.run()
+        #expect(replay.difference == nil)
+        #expect(replay.comparedCount > 20)
+    }
+
+    @Test("A frame that was changed is found", arguments: [2, 5, 20])
+    func changed(ordinal: Int) throws {
+        let recording = try PacketRecording(Fixtures.bytes("explore-kernel"))
+        var packets = recording.packets
+        let sent = packets.indices.filter { packets[$0].direction == .hostToController && packets[$0].bytes[0] == 2 }
+        let index = sent[ordinal]
+        var bytes = packets[index].bytes
+        bytes[bytes.count - 1] ^= 0x40
+        packets[index] = .init(
+            number: packets[index].number,
+            time: packets[index].time,
+            direction: .hostToController,
+            bytes: bytes
+        )
+        let link = try #require(TracedLink.all(in: PacketRecording(packets: packets)).first)
+        let replay = LinkReplay(link, isCentral: true)
+        try replay.run()
+        let difference = try #require(replay.difference)
+        #expect(difference.expected?.index == index)
+        #expect(difference.expected?.payload.last == bytes.last)
+        #expect(difference.sent != nil && difference.sent != difference.expected?.payload)
+    }
+
+    @Test("A link that was made before the recording is one whose roles are not known")
+    func unknown() throws {
+        let recording = try PacketRecording(Fixtures.bytes("explore-kernel"))
+        let data = recording.packets.filter { $0.bytes[0] == 2 }
+        let links = TracedLink.all(in: PacketRecording(packets: data))
+        #expect(links.count == 1)
+        let link = try #require(links.first)
+        #expect(link.isCentral == nil && link.peer == nil && link.frames.count > 40)
+        let replay = LinkReplay(link, isCentral: true)
+        try replay.run()
+        #expect(replay.difference == nil)
+    }
+}

@@ -1,0 +1,192 @@
+import BLE
+import BluetoothTesting
+import ByteCoding
+import Capture
+import HCITransport
+import Testing
+
+/// A run in a world, and what its central's controller and host said to each other.
+private struct Recorded {
+    let recording: PacketRecording
+    let value: [UInt8]
+
+    static let lamp = DeviceAddress(0x5357_0000_0001, isRandom: false)
+
+    /// What the app does, in the world and again in the replay.
+    static func use(_ adapter: Adapter) async throws -> [UInt8] {
+        let peer = try await adapter.central.connect(to: lamp)
+        let services = try await peer.discoverAll()
+        guard let value = services.flatMap(\.characteristics).first(where: { $0.uuid == "FFE1" }) else {
+            throw BLEError.notFound("FFE1")
+        }
+        try await peer.pair()
+        try await peer.write([7, 8, 9], to: value.valueHandle)
+        let read = try await peer.read(value.valueHandle)
+        await peer.disconnect()
+        return read
+    }
+
+    /// - Parameter seed: of the central's random numbers.
+    init(seed: UInt64) throws {
+        let world = World(seed: 3, recordsCaptures: true)
+        defer { world.close() }
+        let (value, bytes) = try world.run { () -> ([UInt8], [UInt8]) in
+            let lamp = try await world.peripheral(
+                "lamp",
+                services: [
+                    ScriptedService("FFE0", [ScriptedCharacteristic("FFE1", properties: [.read, .write], value: [0])])
+                ]
+            )
+            #expect(lamp.address == Recorded.lamp)
+            var policy = SecurityPolicy()
+            policy.justWorks = .always
+            for adapter in world.devices.flatMap(\.adapters) { await adapter.setSecurityPolicy(policy) }
+            let phone = world.device("phone")
+            let adapter = try await phone.openAdapter { $0.seed = seed }
+            let value = try await Recorded.use(adapter)
+            await adapter.close()
+            return (value, phone.capture)
+        }
+        self.value = value
+        recording = try PacketRecording(bytes)
+    }
+
+    init(recording: PacketRecording) {
+        self.recording = recording
+        value = []
+    }
+
+    func replay(seed: UInt64) throws -> [UInt8] {
+        try Replay(recording, seed: seed).run {
+            $0.deviceName = "phone"
+        } _: {
+            try await Recorded.use($0)
+        }
+    }
+
+    func difference(seed: UInt64) -> ReplayDifference? {
+        do {
+            _ = try replay(seed: seed)
+            return nil
+        } catch {
+            return error as? ReplayDifference
+        }
+    }
+}
+
+@Suite("Replaying a recorded controller")
+struct ReplayTransportTests {
+    @Test("A host that is the same does the same, octet by octet, pairing included")
+    func same() throws {
+        let recorded = try Recorded(seed: 42)
+        #expect(recorded.value == [7, 8, 9])
+        #expect(recorded.recording.packets.count > 100)
+        #expect(try recorded.replay(seed: 42) == recorded.value)
+    }
+
+    @Test("Other random numbers differ where the pairing draws the first")
+    func otherSeed() throws {
+        let recorded = try Recorded(seed: 42)
+        let difference = try #require(recorded.difference(seed: 43))
+        let expected = try #require(difference.expected)
+        // The public key, in the fixed channel of the Security Manager, whatever it is in fragments.
+        #expect(expected.bytes.first == 2)
+        #expect(difference.sent != nil && difference.sent != expected.bytes)
+        #expect(try #require(difference.offset) >= 9)
+    }
+
+    @Test("An octet that was changed in what the host sent is found, wherever it is", arguments: [0, 7, 30, 50])
+    func changed(ordinal: Int) throws {
+        let recorded = try Recorded(seed: 42)
+        var packets = recorded.recording.packets
+        let sent = packets.indices.filter { packets[$0].direction == .hostToController }
+        let index = try #require(sent.dropFirst(ordinal).first)
+        var bytes = packets[index].bytes
+        let last = bytes.count - 1
+        bytes[last] ^= 1
+        packets[index] = packets[index].with(bytes)
+        let difference = try #require(Recorded(recording: .init(packets: packets)).difference(seed: 42))
+        #expect(difference.index == index && difference.offset == last)
+        #expect(difference.expected?.bytes == bytes)
+    }
+
+    @Test("What the host leaves out and what it adds are differences")
+    func missingAndMore() throws {
+        let recorded = try Recorded(seed: 42)
+        var packets = recorded.recording.packets
+        let last = try #require(packets.last { $0.direction == .hostToController })
+        packets.append(
+            .init(number: 999, time: last.time + .seconds(1), direction: .hostToController, bytes: [1, 3, 12, 0])
+        )
+        let missing = try #require(Recorded(recording: .init(packets: packets)).difference(seed: 42))
+        #expect(missing.sent == nil && missing.expected?.number == 999)
+
+        let cut = Array(recorded.recording.packets.prefix(while: { $0.number < last.number }))
+        let more = try #require(Recorded(recording: .init(packets: cut)).difference(seed: 42))
+        #expect(more.expected == nil && more.sent == last.bytes && more.index == cut.count)
+    }
+
+    @Test("A host that sends nothing where something is due is waited for no longer than patience lasts")
+    func silence() throws {
+        let recorded = try Recorded(seed: 42)
+        let replay = Replay(recorded.recording, seed: 42)
+        #expect(throws: ReplayDifference.self) {
+            try replay.run {
+                $0.deviceName = "phone"
+            } _: { _ in
+                try await replay.sleep(for: .seconds(1000))
+            }
+        }
+        let difference = try #require(replay.difference)
+        #expect(difference.sent == nil && difference.time > .seconds(60) && difference.time < .seconds(70))
+    }
+
+    @Test("A controller that is lost is gone on with where it was")
+    func lost() throws {
+        let recorded = try Recorded(seed: 42)
+        // Twice the same bring-up, as of a host whose controller was unplugged and put back.
+        let up = recorded.recording.bringUp.packets
+        #expect(up.count > 30)
+        let end = recorded.recording.packets.suffix(2)
+        let replay = Replay(.init(packets: up + up + end), seed: 42)
+        try replay.run {
+            $0.deviceName = "phone"
+        } _: { adapter in
+            let events = await adapter.events()
+            try await replay.loseController()
+            for await event in events {
+                if case .poweredOn = event { break }
+            }
+        }
+        #expect(replay.position >= up.count * 2 + 1)
+    }
+
+    @Test("Packets of one adapter are taken from a capture, and what cannot be played ends it")
+    func recording() throws {
+        let recorded = try Recorded(seed: 42)
+        var writer = CaptureWriter(.btsnoop)
+        var file = PacketBuffer(capacity: 1024, headroom: 0)
+        writer.encodeHeader(into: &file)
+        for (index, packet) in recorded.recording.packets.prefix(10).enumerated() {
+            let time = CaptureTime(microsecondsSince1970: 1_000_000 + Int64(index) * 250)
+            writer.encode(h4Packet: packet.bytes.rawSpan, packet.direction, time: time, into: &file)
+        }
+        let bytes = [UInt8](copying: file.bytes)
+        let whole = try PacketRecording(bytes)
+        #expect(whole.packets.map(\.bytes) == recorded.recording.packets.prefix(10).map(\.bytes))
+        #expect(whole.packets.map(\.number) == Array(1...10))
+        #expect(whole.packets.last?.time == .microseconds(2250) && whole.damage == nil && !whole.isCut)
+
+        let damaged = try PacketRecording(Array(bytes.dropLast()))
+        #expect(damaged.packets.count == 9 && damaged.damage != nil)
+        #expect(throws: CaptureReadingError.self) { try PacketRecording(Array("no capture at all".utf8)) }
+        #expect(throws: CaptureFileError.self) { try PacketRecording(path: "/nowhere/at/all") }
+    }
+}
+
+extension PacketRecording.Packet {
+    /// The packet with other octets.
+    fileprivate func with(_ bytes: [UInt8]) -> PacketRecording.Packet {
+        .init(number: number, time: time, direction: direction, bytes: bytes)
+    }
+}

@@ -1,0 +1,114 @@
+import BLE
+
+/// Agrees to everything, and tells whoever sits at the peer what is shown here.
+private struct Person: PairingDelegate {
+    /// What the peer shows.
+    static let passkey: UInt32 = 123_456
+
+    let stage: any Stage
+
+    func answer(_ inquiry: PairingInquiry) async -> PairingAnswer {
+        switch inquiry.question {
+        case .consent: return .accept
+        case .showPasskey(let passkey):
+            stage.tell("passkey \(passkey)")
+            return .accept
+        case .enterPasskey: return .passkey(Person.passkey)
+        case .compare(let number):
+            stage.tell("compare \(number)")
+            return .accept
+        }
+    }
+}
+
+/// How devices pair in a run.
+private struct Model {
+    let name: String
+    let isSecureConnections: Bool
+    let ioCapability: IOCapability
+    /// Whether data go another way than the link: the temporary key, or what this device commits to.
+    var isOutOfBand = false
+
+    static let all: [Model] = [
+        Model(name: "legacy-just-works", isSecureConnections: false, ioCapability: .noInputNoOutput),
+        Model(name: "legacy-passkey-shown", isSecureConnections: false, ioCapability: .displayOnly),
+        Model(name: "legacy-passkey-typed", isSecureConnections: false, ioCapability: .keyboardOnly),
+        Model(
+            name: "legacy-out-of-band",
+            isSecureConnections: false,
+            ioCapability: .noInputNoOutput,
+            isOutOfBand: true
+        ),
+        Model(name: "secure-just-works", isSecureConnections: true, ioCapability: .noInputNoOutput),
+        Model(name: "secure-passkey-shown", isSecureConnections: true, ioCapability: .displayOnly),
+        Model(name: "secure-passkey-typed", isSecureConnections: true, ioCapability: .keyboardOnly),
+        Model(name: "secure-comparison", isSecureConnections: true, ioCapability: .displayYesNo),
+        Model(
+            name: "secure-out-of-band",
+            isSecureConnections: true,
+            ioCapability: .noInputNoOutput,
+            isOutOfBand: true
+        ),
+    ]
+
+    func prepare(_ adapter: Adapter, _ stage: any Stage) async {
+        var policy = SecurityPolicy()
+        policy.ioCapability = ioCapability
+        if isOutOfBand, isSecureConnections {
+            let (secret, forPeer) = await adapter.makeOutOfBandData()
+            policy.ownOutOfBandData = secret
+            if case .secureConnections(let confirm, let random) = forPeer {
+                stage.tell("outOfBand \(String(confirm, radix: 16)) \(String(random, radix: 16))")
+            }
+        } else if isOutOfBand {
+            policy.peerOutOfBandData = .temporaryKey(0x0102_0304_0506_0708_090A_0B0C_0D0E_0F10)
+        }
+        await adapter.setSecurityPolicy(policy)
+        await adapter.setPairingDelegate(Person(stage: stage))
+    }
+}
+
+extension RecordedRun {
+    /// A central that pairs, and meets its peer again by the bond.
+    static let pairings: [RecordedRun] =
+        Model.all.map { model in
+            RecordedRun("pair-" + model.name) { adapter, stage in
+                await model.prepare(adapter, stage)
+                try await adapter.meet { peer in
+                    try await peer.pair()
+                    _ = try await peer.read(uuid: Bumble.encrypted)
+                }
+            }
+        } + [
+            reconnection("reconnect-legacy", isSecureConnections: false),
+            reconnection("reconnect-secure", isSecureConnections: true),
+            RecordedRun("pairing-refused") { adapter, _ in
+                try await adapter.meet { peer in _ = try? await peer.pair() }
+            },
+        ]
+
+    private static func reconnection(_ name: String, isSecureConnections: Bool) -> RecordedRun {
+        RecordedRun(name) { adapter, stage in
+            var policy = SecurityPolicy()
+            policy.offersSecureConnections = isSecureConnections
+            await adapter.setSecurityPolicy(policy)
+            await adapter.setPairingDelegate(Person(stage: stage))
+            try await adapter.meet { peer in
+                try await peer.pair()
+                // The last keys are on their way.
+                try await stage.sleep(for: .milliseconds(500))
+            }
+            try await adapter.meet { peer in
+                _ = try await peer.read(uuid: Bumble.encrypted)
+            }
+        }
+    }
+
+    /// A peripheral with which its client pairs; the second time it comes, the client has the bond's key.
+    static let servedPairings: [RecordedRun] = Model.all.map { model in
+        RecordedRun("served-pair-" + model.name) { adapter, stage in
+            await model.prepare(adapter, stage)
+            try await adapter.serve(stage, connections: 2) { _, _ in }
+        }
+    }
+}

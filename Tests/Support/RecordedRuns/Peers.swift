@@ -1,0 +1,90 @@
+import BLE
+
+/// What `Tests/InteropTests/bumble_peripheral.py` serves, as far as runs name it.
+enum Bumble {
+    static let address = DeviceAddress(0xF001_0203_0405, isRandom: true)
+    static let long = vendor(0x11)
+    static let store = vendor(0x15)
+    static let reliable = vendor(0x16)
+    static let sink = vendor(0x17)
+    static let encrypted = vendor(0x21)
+    static let authenticated = vendor(0x22)
+    static let authorized = vendor(0x23)
+    static let failing = vendor(0x24)
+    static let notify = vendor(0x31)
+    static let indicate = vendor(0x32)
+
+    static func vendor(_ number: UInt16) -> BluetoothUUID {
+        let digits = String(number, radix: 16, uppercase: true)
+        let text = "B1E0" + String(repeating: "0", count: 4 - digits.count) + digits + "-5EED-4000-8000-C0FFEE000000"
+        return BluetoothUUID(text) ?? "0000"
+    }
+}
+
+/// A peer whose attributes have been discovered.
+struct KnownPeer: Sendable {
+    let peer: RemotePeripheral
+    let characteristics: [RemoteCharacteristic]
+
+    init(_ peer: RemotePeripheral) async throws {
+        self.peer = peer
+        characteristics = try await peer.discoverAll().flatMap(\.characteristics)
+    }
+
+    func characteristic(_ uuid: BluetoothUUID) throws -> RemoteCharacteristic {
+        guard let found = characteristics.first(where: { $0.uuid == uuid }) else {
+            throw UnexpectedPeer(what: "no \(uuid)")
+        }
+        return found
+    }
+
+    func handle(_ uuid: BluetoothUUID) throws -> AttributeHandle {
+        try characteristic(uuid).valueHandle
+    }
+}
+
+extension Adapter {
+    /// Looks for a peer, connects to it, runs `body` and disconnects.
+    func meet(
+        _ address: DeviceAddress = Bumble.address,
+        isSought: Bool = false,
+        _ body: @Sendable (RemotePeripheral) async throws -> Void
+    ) async throws {
+        if isSought {
+            for try await advertisement in central.scan() where advertisement.address == address { break }
+        }
+        let peer = try await central.connect(to: address)
+        try await body(peer)
+        await peer.disconnect()
+    }
+}
+
+extension RemotePeripheral {
+    /// Discovers all and reads all that says it can be read; refusals are findings.
+    func explore() async throws {
+        for service in try await discoverAll() {
+            for characteristic in service.characteristics {
+                if characteristic.properties.contains(.read) { try await tryToRead(characteristic.valueHandle) }
+                for descriptor in characteristic.descriptors { try await tryToRead(descriptor.handle) }
+            }
+        }
+    }
+
+    func tryToRead(_ handle: AttributeHandle) async throws {
+        do throws(BLEError) {
+            _ = try await read(handle)
+        } catch .attribute {
+        } catch {
+            throw error
+        }
+    }
+
+    func tryToWrite(_ value: [UInt8], to handle: AttributeHandle) async throws {
+        do throws(BLEError) {
+            try await write(value, to: handle)
+        } catch .attribute {
+        } catch {
+            throw error
+        }
+    }
+}
