@@ -1,5 +1,6 @@
 import ArgumentParser
 import Dissection
+import Profiles
 
 /// Which packets are printed, and how.
 struct PacketOptions: ParsableArguments {
