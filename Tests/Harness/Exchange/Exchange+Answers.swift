@@ -3,6 +3,8 @@ extension Exchange {
     ///
     /// - Returns: false where nothing is done about it.
     func answer(_ message: Message) throws(Difference) -> Bool {
+        isAnswering = true
+        defer { isAnswering = false }
         if let index = try rules.lastIndex(matching: message, on: self) {
             let rule = rules[index]
             if rule.isOnce { rules.remove(at: index) }

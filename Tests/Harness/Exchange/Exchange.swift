@@ -36,6 +36,8 @@ final class Exchange {
     private var packets: [[UInt8]] = []
     private var messages: [Message] = []
     private var assemblers: [UInt16: FrameAssembler] = [:]
+    /// Whether what is sent is no line's, but an answer that the host may not have stayed for.
+    var isAnswering = false
     /// Why the host is not connected any more.
     private(set) var loss: SystemError?
 
@@ -50,8 +52,10 @@ final class Exchange {
         journal.note(packet, fromHost: false)
         do throws(SystemError) {
             try endpoint.send(packet)
-        } catch {
+        } catch where !isAnswering {
             throw Difference("the host takes nothing any more: \(error)", details: hostDetails)
+        } catch {
+            // It has closed its socket; whoever waits for more of it will see that.
         }
     }
 
