@@ -11,11 +11,14 @@ struct ReplayTests {
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
         .appendingPathComponent("Fixtures/explore-kernel.btsnoop").path
 
-    /// The fixture with another octet at the end of one of the host's ACL packets, and where that stands.
+    /// The fixture with another octet at the end of a request by which the host goes on with the discovery of services, and
+    /// where that stands.
     private func changed() throws -> (recording: PacketRecording, index: Int) {
         var packets = try PacketRecording(path: ReplayTests.path).packets
-        let sent = packets.indices.filter { packets[$0].direction == .hostToController && packets[$0].bytes[0] == 2 }
-        let index = sent[10]
+        let requests = packets.indices.filter {
+            packets[$0].direction == .hostToController && packets[$0].bytes.dropFirst(9).first == 0x10
+        }
+        let index = try #require(requests.dropFirst().first)
         var bytes = packets[index].bytes
         bytes[bytes.count - 1] ^= 0x40
         let packet = packets[index]

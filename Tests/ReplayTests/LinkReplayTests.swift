@@ -34,12 +34,12 @@ struct LinkReplayTests {
         #expect(replay.comparedCount > 20)
     }
 
-    @Test("A frame that was changed is found", arguments: [2, 5, 20])
-    func changed(ordinal: Int) throws {
-        let recording = try PacketRecording(Fixtures.bytes("explore-kernel"))
-        var packets = recording.packets
-        let sent = packets.indices.filter { packets[$0].direction == .hostToController && packets[$0].bytes[0] == 2 }
-        let index = sent[ordinal]
+    @Test("A frame that was changed is found, where the host is not told to send it", arguments: [0.0, 0.5, 1.0])
+    func changed(place: Double) throws {
+        var packets = try PacketRecording(Fixtures.bytes("explore-kernel")).packets
+        let continuing = LinkReplayTests.continuing(packets)
+        #expect(continuing.count > 10)
+        let index = continuing[Int(place * Double(continuing.count - 1))]
         var bytes = packets[index].bytes
         bytes[bytes.count - 1] ^= 0x40
         packets[index] = .init(
@@ -55,6 +55,17 @@ struct LinkReplayTests {
         #expect(difference.expected?.index == index)
         #expect(difference.expected?.payload.last == bytes.last)
         #expect(difference.sent != nil && difference.sent != difference.expected?.payload)
+    }
+
+    /// Requests by which the host goes on with a discovery: as the one before, but from another handle on.
+    private static func continuing(_ packets: [PacketRecording.Packet]) -> [Int] {
+        let requests = packets.indices.filter {
+            packets[$0].direction == .hostToController && packets[$0].bytes[0] == 2 && packets[$0].bytes.count > 13
+        }
+        return zip(requests, requests.dropFirst()).filter { before, after in
+            let (asked, asks) = (packets[before].bytes, packets[after].bytes)
+            return asked != asks && asked.prefix(10) == asks.prefix(10) && asked.dropFirst(12) == asks.dropFirst(12)
+        }.map(\.1)
     }
 
     @Test("A link that was made before the recording is one whose roles are not known")
