@@ -1,69 +1,180 @@
 #!/usr/bin/env python3
-"""Makes a large capture out of small ones, and measures what `ble decode`, tshark and btmon need to read it.
+"""Makes a large capture and measures what `ble decode`, tshark and btmon need to read it, one after the other.
 
-    large_capture.py                            # 1 GB of the captures in Fixtures, by all programs, in .build-large
-    large_capture.py --size 100M --share 1      # of 100 MB, and the others read all of it too
-    large_capture.py --make trace.btsnoop       # only makes the file
+    large_capture.py                        # of 1 GB, by all three: about half an hour, nearly all of it tshark's
+    large_capture.py --size 100M            # of 100 MB
+    large_capture.py --make trace.btsnoop   # only makes the file
 
-The records are those of the captures in turn, again and again, with times that go on; so links come and go, and services
-are discovered anew. Each program writes to /dev/null. The times are of the wall, the memory is the greatest that was
-resident, both as the kernel accounts for the process. Programs that are much slower read only the first part of the file,
-as `--share` says, and their seconds are multiplied; their memory is what they needed for that part.
+The capture is btsnoop of H4 packets: links that come and go, between reports of what advertises around. Each link has its
+commands and their events, discovery, reads, writes, notifications of 20 and of 244 octets, and values in fragments. There
+is no Read By Type Request in it: btmon 5.66 crashes where it reads one.
+
+Each program writes to /dev/null. The seconds are of the wall, the memory is the greatest that was resident. `ble decode`
+also reads a capture of a tenth of the length, which must take it as much memory.
 """
 
 import argparse
 import os
+import random
 import shutil
 import struct
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-HEADER, RECORD = 16, struct.Struct(">IIIIQ")  # of btsnoop: the file's, and each packet's, which is followed by the packet
+RECORD = struct.Struct(">IIIIQ")  # btsnoop: original length, included length, flags, drops, time; the packet follows
+EPOCH = 0x00E03AB44A676000  # of 2000-01-01 in microseconds, as btsnoop counts them
+LINKS = 64  # different ones, before the first comes again
+FRAGMENT = 27
 
 
-def records(capture: Path) -> list[tuple[tuple, bytes]]:
-    """The records of a btsnoop file: the header's numbers, the last of which is the time, and the packet."""
-    data = capture.read_bytes()
-    found, offset = [], HEADER
-    while offset < len(data):
-        header = RECORD.unpack_from(data, offset)
-        offset += RECORD.size
-        found.append((header, data[offset : offset + header[1]]))
-        offset += header[1]
-    return found
+class Link:
+    """What happens on one link and around it, as H4 packets with their flags."""
+
+    def __init__(self, number: int):
+        self.random = random.Random(number)
+        self.handle = 0x0040 + number % 4
+        self.peer = self.random.randbytes(5) + b"\xc0"
+        self.neighbours = [(self.random.randbytes(5) + b"\xc0", self.random.randbytes(24)) for _ in range(40)]
+        self.packets: list[tuple[int, bytes]] = []
+        self.connect()
+        self.discover()
+        for turn in range(120):
+            self.converse(turn)
+        self.command(0x0406, struct.pack("<HB", self.handle, 0x13))
+        self.event(0x0F, struct.pack("<BBH", 0, 1, 0x0406))
+        self.event(0x05, struct.pack("<BHB", 0, self.handle, 0x16))
+
+    def command(self, opcode: int, parameters: bytes = b""):
+        self.packets.append((2, struct.pack("<BHB", 1, opcode, len(parameters)) + parameters))
+
+    def event(self, code: int, parameters: bytes):
+        self.packets.append((3, struct.pack("<BBB", 4, code, len(parameters)) + parameters))
+
+    def complete(self, opcode: int, returned: bytes = b"\0"):
+        self.event(0x0E, struct.pack("<BH", 1, opcode) + returned)
+
+    def frame(self, pdu: bytes, received: bool, room: int = 251):
+        """An ATT PDU, in as many ACL packets as the controller's room makes of it."""
+        frame = struct.pack("<HH", len(pdu), 0x0004) + pdu
+        for start in range(0, len(frame), room):
+            part = frame[start : start + room]
+            boundary = 1 if start else 2 if received else 0
+            header = struct.pack("<BHH", 2, self.handle | boundary << 12, len(part))
+            self.packets.append((int(received), header + part))
+        if not received:
+            self.event(0x13, struct.pack("<BHH", 1, self.handle, -(-len(frame) // room)))
+
+    def exchange(self, request: bytes, response: bytes, room: int = 251):
+        self.frame(request, False)
+        self.frame(response, True, room)
+
+    def connect(self):
+        self.command(0x2042, struct.pack("<BBHH", 0, 0, 0, 0))
+        self.complete(0x2042)
+        self.command(0x2043, struct.pack("<BBB6sBHHHHHHHH", 0, 1, 1, self.peer, 1, 96, 96, 24, 40, 0, 500, 0, 0))
+        self.event(0x0F, struct.pack("<BBH", 0, 1, 0x2043))
+        addresses = struct.pack("<B6s6s6s", 1, self.peer, bytes(6), bytes(6))
+        connected = struct.pack("<BBHB", 0x0A, 0, self.handle, 0) + addresses + struct.pack("<HHHB", 36, 0, 500, 0)
+        self.event(0x3E, connected)
+        self.command(0x2022, struct.pack("<HHH", self.handle, 251, 2120))
+        self.complete(0x2022, struct.pack("<BH", 0, self.handle))
+        self.event(0x3E, struct.pack("<BHHHHH", 0x07, self.handle, 251, 2120, 251, 2120))
+
+    def discover(self):
+        self.exchange(struct.pack("<BH", 0x02, 247), struct.pack("<BH", 0x03, 247))
+        services = ((0x0001, 0x0007, 0x1800), (0x0010, 0x001F, 0xFFF0), (0x0020, 0x002F, 0x180F))
+        self.exchange(
+            struct.pack("<BHHH", 0x10, 1, 0xFFFF, 0x2800),
+            b"\x11\x06" + b"".join(struct.pack("<HHH", *service) for service in services),
+        )
+        types = {0x11: 0x2803, 0x12: 0xFFF1, 0x13: 0x2902, 0x21: 0x2803, 0x22: 0x2A19, 0x24: 0x2803, 0x25: 0xFFF2}
+        self.exchange(
+            struct.pack("<BHH", 0x04, 0x11, 0x2F),
+            b"\x05\x01" + b"".join(struct.pack("<HH", *each) for each in types.items()),
+        )
+        self.exchange(struct.pack("<BHH", 0x12, 0x13, 1), b"\x13")
+
+    def converse(self, turn: int):
+        self.advertise()
+        for _ in range(4):
+            self.frame(struct.pack("<BH", 0x1B, 0x12) + self.random.randbytes(20), True)
+        for _ in range(4):
+            self.frame(struct.pack("<BH", 0x1B, 0x12) + self.random.randbytes(244), True)
+        self.exchange(struct.pack("<BH", 0x0A, 0x22), struct.pack("<BB", 0x0B, turn % 100))
+        self.exchange(struct.pack("<BH", 0x0A, 0x25), b"\x0b" + self.random.randbytes(180), FRAGMENT)
+        self.exchange(struct.pack("<BH", 0x12, 0x25) + self.random.randbytes(20), b"\x13")
+        self.frame(struct.pack("<BH", 0x52, 0x25) + self.random.randbytes(100), False)
+        self.command(0x1405, struct.pack("<H", self.handle))
+        self.complete(0x1405, struct.pack("<BHb", 0, self.handle, -40 - turn % 40))
+
+    def advertise(self):
+        """Two legacy reports and two extended ones."""
+        for _ in range(2):
+            address, data = self.random.choice(self.neighbours)
+            advertised = b"\x02\x01\x06\x05\x03\x0d\x18\x0f\x18\x10\x09" + b"neighbour " + address.hex()[:5].encode()
+            report = struct.pack("<BB6sB", 0, 1, address, len(advertised)) + advertised + b"\xc8"
+            self.event(0x3E, b"\x02\x01" + report)
+        for _ in range(2):
+            address, data = self.random.choice(self.neighbours)
+            advertised = b"\x02\x01\x06" + bytes([len(data) + 3, 0xFF, 0x4C, 0x00]) + data
+            report = struct.pack("<HB6sBBBbbHB6s", 0x0013, 1, address, 1, 0, 0xFF, 127, -60, 0, 0, bytes(6))
+            self.event(0x3E, b"\x0d\x01" + report + bytes([len(advertised)]) + advertised)
+
+    def records(self) -> tuple[list[tuple[int, int, bytes]], int]:
+        """For each packet when it comes after the first, its flags and octets; and when the next link begins."""
+        clock, timed = 0, []
+        for flags, packet in self.packets:
+            timed.append((clock, flags, packet))
+            clock += self.random.randrange(100, 4000)
+        return timed, clock
 
 
-def make(sources: list[Path], target: Path, size: int) -> int:
-    """Writes the capture; the number of its packets."""
-    header = sources[0].read_bytes()[:HEADER]
-    parts = [records(source) for source in sources]
-    packets, written, clock = 0, HEADER, parts[0][0][0][4]
+def make(target: Path, size: int) -> int:
+    """Writes the capture, which is as long as whole links allow; the number of its packets."""
+    links = [Link(number).records() for number in range(LINKS)]
+    packets, written, clock, turn = 0, 16, EPOCH + 800_000_000 * 10**6, 0
     with target.open("wb") as file:
-        file.write(header)
+        file.write(b"btsnoop\0" + struct.pack(">II", 1, 1002))
         while True:
-            for part in parts:
-                shift = clock - part[0][0][4]
-                block = b"".join(RECORD.pack(*head[:4], head[4] + shift) + packet for head, packet in part)
-                if written + len(block) > size:
-                    return packets
-                file.write(block)
-                packets, written, clock = packets + len(part), written + len(block), part[-1][0][4] + shift + 1000
+            timed, duration = links[turn % LINKS]
+            block = b"".join(
+                RECORD.pack(len(packet), len(packet), flags, 0, clock + after) + packet
+                for after, flags, packet in timed
+            )
+            if written + len(block) > size:
+                return packets
+            file.write(block)
+            packets, written, clock, turn = packets + len(timed), written + len(block), clock + duration, turn + 1
 
 
-def measure(command: list[str]) -> tuple[float, float]:
-    """Seconds and megabytes of a program that must succeed."""
+def measure(command: list[str]) -> tuple[float, float, str]:
+    """Seconds, megabytes, and what went wrong."""
     started = time.monotonic()
-    with open(os.devnull, "wb") as nowhere:
-        process = subprocess.Popen(command, stdout=nowhere, stderr=subprocess.PIPE)
-        errors = process.stderr.read()
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0:
-        sys.exit(f"{' '.join(command)}: {errors.decode(errors='replace').strip()}")
-    return time.monotonic() - started, usage.ru_maxrss / 1024
+    peak = 0
+    with open(os.devnull, "wb") as nowhere, tempfile.TemporaryFile() as errors:
+        process = subprocess.Popen(command, stdout=nowhere, stderr=errors)
+        # What waiting for the process tells counts what this one held when it began; the peak never falls, so that the
+        # last that is seen of it is as good.
+        while process.poll() is None:
+            peak = max(peak, resident(process.pid))
+            time.sleep(0.01)
+        seconds = time.monotonic() - started
+        errors.seek(0)
+        said = errors.read().decode(errors="replace").strip()[-200:]
+    return seconds, peak / 1024, f"ended by {process.returncode}: {said}" if process.returncode else ""
+
+
+def resident(process: int) -> int:
+    """The most kilobytes that a process has held at a time."""
+    try:
+        status = Path(f"/proc/{process}/status").read_text()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM:")), 0)
 
 
 def octets(text: str) -> int:
@@ -72,41 +183,41 @@ def octets(text: str) -> int:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("sources", nargs="*", type=Path, help="btsnoop files of one data link (default: Fixtures)")
     parser.add_argument("--size", type=octets, default="1G", help="octets, with K, M or G (default: 1G)")
-    parser.add_argument("--share", type=int, default=20, help="the others read one part of so many (default: 20)")
     parser.add_argument("--make", type=Path, metavar="FILE", help="make the capture and measure nothing")
     options = parser.parse_args()
-    sources = options.sources or sorted((ROOT / "Fixtures").glob("*.btsnoop"))
     if options.make:
-        print(f"{make(sources, options.make, options.size)} packets")
+        print(f"{make(options.make, options.size)} packets")
         return
     folder = ROOT / ".build-large"
     folder.mkdir(exist_ok=True)
     ble = os.environ.get("BLE", str(ROOT / ".build/release/ble"))
+    failed = False
     try:
-        large, part = folder / "large.btsnoop", folder / "part.btsnoop"
-        packets = make(sources, large, options.size)
-        partial = make(sources, part, options.size // options.share)
-        print(f"{packets} packets, {large.stat().st_size} octets")
+        large, tenth = folder / "large.btsnoop", folder / "tenth.btsnoop"
+        packets = make(large, options.size)
+        fewer = make(tenth, options.size // 10)
+        print(f"{packets} packets, {large.stat().st_size} octets", flush=True)
         runs = [
-            ("ble decode", [ble, "decode", large], 1),
-            ("ble decode --json", [ble, "decode", "--json", large], 1),
-            ("ble decode --summary", [ble, "decode", "--summary", large], 1),
-            ("ble decode, of a part", [ble, "decode", part], packets / partial),
-            ("tshark", ["tshark", "-n", "-r", part], packets / partial),
-            ("btmon", ["btmon", "-r", part], packets / partial),
+            ("ble decode, of a tenth", fewer, [ble, "decode", tenth]),
+            ("ble decode", packets, [ble, "decode", large]),
+            ("ble decode --json", packets, [ble, "decode", "--json", large]),
+            ("ble decode -v", packets, [ble, "decode", "-v", large]),
+            ("ble decode --summary", packets, [ble, "decode", "--summary", large]),
+            ("btmon -r", packets, ["btmon", "-r", large]),
+            ("tshark -r", packets, ["tshark", "-n", "-r", large]),
         ]
-        for name, (program, *arguments), factor in runs:
+        for name, count, (program, *arguments) in runs:
             if shutil.which(program) is None:
                 print(f"{name:24} is not installed")
                 continue
-            seconds, memory = measure([program, *map(str, arguments)])
-            scaled = f" (measured {seconds:.1f} s for {partial} packets)" if factor != 1 else ""
-            rate = packets / (seconds * factor)
-            print(f"{name:24} {seconds * factor:8.1f} s {rate / 1000:8.0f} thousand/s {memory:8.0f} MB{scaled}", flush=True)
+            seconds, memory, problem = measure([program, *map(str, arguments)])
+            failed = failed or bool(problem) and program == ble
+            rate = f"{count / seconds / 1000:8.0f} thousand/s" if not problem else f" {problem}"
+            print(f"{name:24} {seconds:8.1f} s {memory:8.0f} MB {rate}", flush=True)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+    sys.exit(failed)
 
 
 if __name__ == "__main__":
