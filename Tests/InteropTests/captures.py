@@ -16,6 +16,8 @@ LIMITS = {
     "bthci_evt.code == 0x0e && bthci_evt.status != 0x00": "return parameters of a refused command",
     # Long advertising data come in several reports, which may cut an AD structure; tshark reads each by itself.
     "bthci_evt.le_meta_subevent == 0x0d && bthci_evt.le_ext_advts_event_type.legacy == 0": "parts of long data",
+    # What programs log begins with a priority and the length of the program's name; tshark takes that for a number's.
+    "hci_mon.opcode == 13": "the name of a program that logs",
 }
 
 # In captures of tests that send malformed packets on purpose only what our side has sent is looked at.
