@@ -25,6 +25,8 @@ public final class Adapter: Sendable {
         public var mtu: UInt16 = 517
         /// Whether extended advertising, scanning and initiating are used where the controller has them.
         public var usesExtendedCommands = true
+        /// Whether a central asks for a longer ATT_MTU on each new link by itself.
+        package var requestsMTU = true
         /// How long the controller may take to answer a command.
         public var commandTimeout = Duration.seconds(4)
         /// How long a scan may be silent before it is restarted; nil for ever.
@@ -117,6 +119,7 @@ public final class Adapter: Sendable {
         var settings = BluetoothHost.Configuration()
         settings.logger = configuration.logger
         settings.mtu = min(max(configuration.mtu, 23), 517)
+        settings.requestsMTU = configuration.requestsMTU
         settings.usesExtendedCommands = configuration.usesExtendedCommands
         settings.commandTimeout = configuration.commandTimeout
         settings.scanSilenceTimeout = configuration.scanSilenceTimeout

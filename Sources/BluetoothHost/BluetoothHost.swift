@@ -19,6 +19,8 @@ package actor BluetoothHost {
         package var logger = Logger(label: "swift-ble.host", factory: { _ in SwiftLogNoOpLogHandler() })
         /// The ATT_MTU that is offered to peers: 23 to 517 octets.
         package var mtu: UInt16 = 517
+        /// Whether a central asks for a longer ATT_MTU on each new link by itself.
+        package var requestsMTU = true
         /// How long the controller may take to answer a command.
         package var commandTimeout = Duration.seconds(4)
         /// How long a scan may be silent before it is restarted; nil for ever.

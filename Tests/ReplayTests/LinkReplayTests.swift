@@ -1,5 +1,6 @@
 import BLE
 import BluetoothTesting
+import Foundation
 import HCITransport
 import Testing
 
@@ -67,6 +68,29 @@ struct LinkReplayTests {
             return asked != asks && asked.prefix(10) == asks.prefix(10) && asked.dropFirst(12) == asks.dropFirst(12)
         }.map(\.1)
     }
+
+    @Test(
+        "Captures of other hosts are played in either place, to their end or to a difference",
+        arguments: publicCaptures
+    )
+    func others(file: URL) throws {
+        for link in TracedLink.all(in: try PacketRecording(path: file.path)) {
+            for isCentral in [true, false] {
+                let replay = LinkReplay(link, isCentral: isCentral)
+                try replay.run()
+                // What differs is said with what was expected, or sent.
+                if let difference = replay.difference { #expect(difference.expected != nil || difference.sent != nil) }
+            }
+        }
+    }
+
+    /// Captures of real devices, which may lie beside the repository.
+    private static let publicCaptures: [URL] = {
+        let folder = Fixtures.folder.deletingLastPathComponent().deletingLastPathComponent()
+            .appendingPathComponent("shared/captures")
+        let files = try? FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
+        return (files ?? []).filter { ["btsnoop", "log"].contains($0.pathExtension) }.sorted { $0.path < $1.path }
+    }()
 
     @Test("A link that was made before the recording is one whose roles are not known")
     func unknown() throws {

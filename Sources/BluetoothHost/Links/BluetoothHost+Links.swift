@@ -49,7 +49,12 @@ extension BluetoothHost {
                 )
             )
         }
-        if link.role == .central { requestMTU(on: link) }
+        if link.role == .central, configuration.requestsMTU { requestMTU(on: link) }
+    }
+
+    /// Asks for a longer ATT_MTU, where that is not done on each new link.
+    package func requestMTU(on identifier: LinkIdentifier) throws(HostError) {
+        requestMTU(on: try link(identifier))
     }
 
     private func requestMTU(on link: Link) {

@@ -116,6 +116,7 @@ enum LinkInitiative {
     /// Does it on a link.
     func take(on host: BluetoothHost, _ link: LinkIdentifier) async throws(HostError) {
         switch self {
+        case .mtu(let mtu) where mtu > UInt16(Bearer.defaultMTU): try await host.requestMTU(on: link)
         case .mtu(let mtu): _ = try await host.perform(ExchangeMTU(offered: mtu), on: link)
         case .services(let isPrimary): _ = try await host.perform(DiscoverServices(isPrimary: isPrimary), on: link)
         case .servicesOf(let uuid): _ = try await host.perform(DiscoverServicesByUUID(uuid: uuid), on: link)

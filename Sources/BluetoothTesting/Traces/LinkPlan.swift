@@ -7,6 +7,30 @@ import SMP
 
 /// Which frames of a traced link are played, and what the host is to be told for it.
 struct LinkPlan {
+    /// Frames that one device sends in the same order each time. Those of different streams do not wait for each other: a
+    /// server that is asked something may have a value to notify at that moment.
+    enum Stream: Hashable {
+        case requests
+        case responses
+        case values
+        case confirmations
+        case channel(ChannelIdentifier)
+
+        init(_ channel: ChannelIdentifier, _ payload: [UInt8]) {
+            guard channel == .attribute else {
+                self = .channel(channel)
+                return
+            }
+            self =
+                switch payload.first.flatMap(Opcode.init(rawValue:))?.kind {
+                case .request, .command: .requests
+                case .notification, .indication: .values
+                case .confirmation: .confirmations
+                case .response, nil: .responses
+                }
+        }
+    }
+
     struct Step {
         let channel: ChannelIdentifier
         let payload: [UInt8]
@@ -14,6 +38,9 @@ struct LinkPlan {
         let isOurs: Bool
         /// The trace's frame; nil for what ends a pairing that cannot be followed.
         let frame: TracedLink.Frame?
+
+        /// Of what it is one of the frames that keep their order.
+        var stream: Stream { Stream(channel, payload) }
 
         /// Of the attribute channel: whether a client sends it, so that it goes to the other's server.
         var isFromServersClient: Bool {

@@ -31,6 +31,8 @@ package final class LinkReplay: @unchecked Sendable {
 
     private let plan: LinkPlan
     private var isMatched: [Bool]
+    /// The steps whose frames the host has yet to send.
+    private var awaited: [LinkPlan.Stream: ArraySlice<Int>] = [:]
     private var database: TracedDatabase
     private var controller: TracedController?
     private var isBusy = false
@@ -40,6 +42,9 @@ package final class LinkReplay: @unchecked Sendable {
         self.link = link
         plan = LinkPlan(link, isCentral: isCentral)
         isMatched = Array(repeating: false, count: plan.steps.count)
+        for (index, step) in plan.steps.enumerated() where step.isOurs {
+            awaited[step.stream, default: []].append(index)
+        }
         // What the host's server is asked, and what it answers; not what its client asks the peer's.
         database = TracedDatabase(
             plan.steps.filter { $0.channel == .attribute && $0.isOurs != $0.isFromServersClient }
@@ -58,6 +63,7 @@ package final class LinkReplay: @unchecked Sendable {
     private func play(in world: World, on device: Device) async throws {
         var configuration = Adapter.Configuration()
         configuration.mtu = plan.mtu
+        configuration.requestsMTU = false
         configuration.usesExtendedCommands = false
         configuration.security = plan.policy
         configuration.pairingDelegate = Consenting()
@@ -152,16 +158,11 @@ package final class LinkReplay: @unchecked Sendable {
         guard difference == nil, channel == .attribute || channel == .securityManager || channel == .signaling else {
             return
         }
-        let sent = LinkPlan.Step(channel: channel, payload: payload, isOurs: true, frame: nil)
-        // Client and server do not wait for each other.
-        let next = plan.steps.indices.first {
-            !isMatched[$0] && plan.steps[$0].isOurs && plan.steps[$0].channel == channel
-                && plan.steps[$0].isFromServersClient == sent.isFromServersClient
-        }
-        guard let next else {
+        let stream = LinkPlan.Stream(channel, payload)
+        guard let next = awaited[stream]?.popFirst() else {
             // The last request may have had no answer because the link had ended; what the host does of its own accord
             // on other channels is its own affair.
-            if channel == .attribute, sent.isFromServersClient {
+            if stream == .requests || stream == .confirmations {
                 difference = Difference(expected: nil, channel: channel, sent: payload)
             }
             return

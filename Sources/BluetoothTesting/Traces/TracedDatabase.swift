@@ -184,15 +184,16 @@ struct TracedDatabase {
             includes: includes.keys.filter { range.contains($0) }.sorted().compactMap { includes[$0] }
                 .filter { services[$0] != nil }.map { .handle(AttributeHandle($0)) },
             characteristics: declarations.enumerated().map { place, declaration in
-                let next = place + 1 < declarations.count ? declarations[place + 1] : range.upperBound &+ 1
-                return definition(characteristic: declaration, before: max(next, declaration))
+                let last = place + 1 < declarations.count ? declarations[place + 1] - 1 : range.upperBound
+                return definition(characteristic: declaration, through: last)
             }
         )
     }
 
-    private func definition(characteristic handle: UInt16, before next: UInt16) -> CharacteristicDefinition {
+    private func definition(characteristic handle: UInt16, through last: UInt16) -> CharacteristicDefinition {
         let characteristic = characteristics[handle] ?? Characteristic(properties: 0, uuid: "FFFF")
-        let descriptors = Set(types.keys).union(accessed).filter { $0 > handle &+ 1 && $0 < next }.sorted()
+        let descriptors = Set(types.keys).union(accessed).filter { $0 > handle && $0 - handle > 1 && $0 <= last }
+            .sorted()
         return CharacteristicDefinition(
             uuid: characteristic.uuid,
             handle: AttributeHandle(handle),

@@ -18,7 +18,7 @@ package struct TracedLink: Sendable {
     }
 
     /// Counted through the recording, from 1.
-    package let number: Int
+    package private(set) var number: Int
     package let handle: ConnectionHandle
     /// Nil where the link was made before the recording.
     package let isCentral: Bool?
@@ -37,7 +37,13 @@ package struct TracedLink: Sendable {
     package static func all(in recording: PacketRecording) -> [TracedLink] {
         var collector = Collector()
         for (index, packet) in recording.packets.enumerated() { collector.take(packet, at: index) }
-        return collector.links
+        // Connections of BR/EDR that were made before the recording have none of these channels.
+        let fixed: [ChannelIdentifier] = [.attribute, .signaling, .securityManager]
+        var links = collector.links.filter { link in
+            link.isCentral != nil || link.frames.contains { fixed.contains($0.channel) }
+        }
+        for index in links.indices { links[index].number = index + 1 }
+        return links
     }
 
     private struct Collector {

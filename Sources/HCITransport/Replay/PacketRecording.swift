@@ -42,8 +42,13 @@ public struct PacketRecording: Sendable {
         isCut = false
     }
 
+    /// Whether it begins with the bring-up of the controller: the host's first packet is a Reset.
+    package var hasBringUp: Bool {
+        packets.first { $0.direction == .hostToController }?.bytes == [1, 0x03, 0x0C, 0]
+    }
+
     /// The packets up to where the host first does something that no controller needs to be brought up: it scans,
-    /// advertises, connects, or resets the controller again.
+    /// advertises, connects, says what only it knows, as addresses and keys, or resets the controller again.
     package var bringUp: PacketRecording {
         var resets = 0
         let end = packets.firstIndex { packet in
@@ -53,9 +58,8 @@ public struct PacketRecording: Sendable {
             case 0x0C03:
                 resets += 1
                 return resets > 1
-            // Parameters of advertising and scanning, creating connections, lists; legacy and extended.
-            case 0x2006...0x200E, 0x2010...0x2012, 0x2035...0x2039,
-                0x203C...0x2043:
+            // Addresses; parameters of advertising and scanning, creating connections, lists, legacy and extended; keys.
+            case 0x2005...0x200E, 0x2010...0x2012, 0x2017, 0x2019, 0x2027, 0x2035...0x2039, 0x203C...0x2043:
                 return true
             default: return false
             }

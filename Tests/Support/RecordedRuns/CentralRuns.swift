@@ -10,8 +10,8 @@ extension RecordedRun {
         _ name: String,
         _ address: DeviceAddress = Bumble.address
     ) -> RecordedRun {
-        RecordedRun(name) { adapter, _ in
-            try await adapter.meet(address, isSought: true) { try await $0.explore() }
+        RecordedRun(name) { adapter, stage in
+            try await adapter.meet(address, isSought: true, on: stage) { try await $0.explore(stage) }
         }
         .configured { $0.security.securesOnDemand = false }
     }
@@ -22,9 +22,9 @@ extension RecordedRun {
         explore("explore-legacy"),
         explore("explore-kernel", DeviceAddress(0xF234_5678_9ABC, isRandom: true)),
         explore("explore-bluez", DeviceAddress(0x00AA_0101_0001, isRandom: false)),
-        RecordedRun("long-values") { adapter, _ in
-            try await adapter.meet {
-                let known = try await KnownPeer($0)
+        RecordedRun("long-values") { adapter, stage in
+            try await adapter.meet(on: stage) {
+                let known = try await KnownPeer($0, stage)
                 _ = try await $0.read(known.handle(Bumble.long))
                 let store = try known.handle(Bumble.store)
                 for count in [0, 1, 22, 252, 253, 512] {
@@ -33,17 +33,17 @@ extension RecordedRun {
                 }
             }
         },
-        RecordedRun("small-mtu") { adapter, _ in
-            try await adapter.meet {
-                let known = try await KnownPeer($0)
+        RecordedRun("small-mtu") { adapter, stage in
+            try await adapter.meet(on: stage) {
+                let known = try await KnownPeer($0, stage)
                 _ = try await $0.read(known.handle(Bumble.long))
                 try await $0.write(octets(100), to: known.handle(Bumble.store))
                 try await $0.write(octets(20), to: known.handle(Bumble.sink), kind: .withoutResponse)
             }
         }.configured { $0.mtu = 23 },
-        RecordedRun("reliable-write") { adapter, _ in
-            try await adapter.meet {
-                let known = try await KnownPeer($0)
+        RecordedRun("reliable-write") { adapter, stage in
+            try await adapter.meet(on: stage) {
+                let known = try await KnownPeer($0, stage)
                 let handle = try known.handle(Bumble.reliable)
                 try await $0.write(octets(40), to: handle, kind: .reliable)
                 try await $0.writeReliably([
@@ -52,9 +52,9 @@ extension RecordedRun {
                 ])
             }
         },
-        RecordedRun("attribute-errors") { adapter, _ in
-            try await adapter.meet {
-                let known = try await KnownPeer($0)
+        RecordedRun("attribute-errors") { adapter, stage in
+            try await adapter.meet(on: stage) {
+                let known = try await KnownPeer($0, stage)
                 for uuid in [Bumble.encrypted, Bumble.authenticated, Bumble.authorized, Bumble.failing] {
                     try await $0.tryToRead(known.handle(uuid))
                 }
@@ -65,13 +65,13 @@ extension RecordedRun {
                 _ = try? await $0.read(uuid: "2AFF")
             }
         }.configured { $0.security.securesOnDemand = false },
-        RecordedRun("notifications") { adapter, _ in try await receive(Bumble.notify, adapter) },
-        RecordedRun("indications") { adapter, _ in try await receive(Bumble.indicate, adapter) },
+        RecordedRun("notifications") { try await receive(Bumble.notify, $0, $1) },
+        RecordedRun("indications") { try await receive(Bumble.indicate, $0, $1) },
     ]
 
-    private static func receive(_ uuid: BluetoothUUID, _ adapter: Adapter) async throws {
-        try await adapter.meet {
-            let known = try await KnownPeer($0)
+    private static func receive(_ uuid: BluetoothUUID, _ adapter: Adapter, _ stage: any Stage) async throws {
+        try await adapter.meet(on: stage) {
+            let known = try await KnownPeer($0, stage)
             let subscription = try await $0.subscribe(to: known.characteristic(uuid))
             var count = 0
             for try await _ in subscription {
@@ -86,7 +86,7 @@ extension RecordedRun {
     static let signals: [RecordedRun] = [
         RecordedRun("lost-link") { adapter, stage in
             let peer = try await adapter.central.connect(to: Bumble.address)
-            let known = try await KnownPeer(peer)
+            let known = try await KnownPeer(peer, stage)
             stage.tell("vanish")
             while await peer.isConnected {
                 try? await peer.write([1], to: known.handle(Bumble.store))
@@ -101,7 +101,7 @@ extension RecordedRun {
             _ = try? await peer.discoverServices()
         },
         RecordedRun("parameter-updates") { adapter, stage in
-            try await adapter.meet {
+            try await adapter.meet(on: stage) {
                 _ = try await $0.discoverServices()
                 try await $0.updateConnectionParameters(
                     ConnectionParameters(
@@ -147,9 +147,9 @@ extension RecordedRun {
             await second.stop()
         },
         RecordedRun("controller-lost") { adapter, stage in
-            try await adapter.meet { _ = try await $0.discoverServices() }
+            try await adapter.meet(on: stage) { _ = try await $0.discoverServices() }
             try await stage.loseController(of: adapter)
-            try await adapter.meet { _ = try await $0.discoverServices() }
+            try await adapter.meet(on: stage) { _ = try await $0.discoverServices() }
         },
         RecordedRun("malformed-peripheral") { adapter, stage in
             for cue in ["short", "unsolicited", "otherHandles", "backwards"] {
@@ -172,8 +172,8 @@ extension RecordedRun {
 
     /// L2CAP channels, opened here and by the peer.
     static let channels: [RecordedRun] = [
-        RecordedRun("channel-opened") { adapter, _ in
-            try await adapter.meet {
+        RecordedRun("channel-opened") { adapter, stage in
+            try await adapter.meet(on: stage) {
                 let channel = try await $0.openChannel(psm: 0x0080)
                 try await channel.write(octets(2000))
                 var received = 0
@@ -184,8 +184,8 @@ extension RecordedRun {
                 await channel.finish()
             }
         },
-        RecordedRun("channel-refused") { adapter, _ in
-            try await adapter.meet { _ = try? await $0.openChannel(psm: 0x0099) }
+        RecordedRun("channel-refused") { adapter, stage in
+            try await adapter.meet(on: stage) { _ = try? await $0.openChannel(psm: 0x0099) }
         },
         RecordedRun("channel-accepted") { adapter, stage in
             let listener = try await adapter.peripheral.publishChannel(psm: 0x0080)

@@ -74,16 +74,17 @@ extension RecordedRun {
         Model.all.map { model in
             RecordedRun("pair-" + model.name) { adapter, stage in
                 await model.prepare(adapter, stage)
-                try await adapter.meet { peer in
+                try await adapter.meet(on: stage) { peer in
                     try await peer.pair()
+                    try await stage.settle()
                     _ = try await peer.read(uuid: Bumble.encrypted)
                 }
             }
         } + [
             reconnection("reconnect-legacy", isSecureConnections: false),
             reconnection("reconnect-secure", isSecureConnections: true),
-            RecordedRun("pairing-refused") { adapter, _ in
-                try await adapter.meet { peer in _ = try? await peer.pair() }
+            RecordedRun("pairing-refused") { adapter, stage in
+                try await adapter.meet(on: stage) { peer in _ = try? await peer.pair() }
             },
         ]
 
@@ -93,12 +94,10 @@ extension RecordedRun {
             policy.offersSecureConnections = isSecureConnections
             await adapter.setSecurityPolicy(policy)
             await adapter.setPairingDelegate(Person(stage: stage))
-            try await adapter.meet { peer in
+            try await adapter.meet(on: stage) { peer in
                 try await peer.pair()
-                // The last keys are on their way.
-                try await stage.sleep(for: .milliseconds(500))
             }
-            try await adapter.meet { peer in
+            try await adapter.meet(on: stage) { peer in
                 _ = try await peer.read(uuid: Bumble.encrypted)
             }
         }

@@ -26,9 +26,10 @@ struct KnownPeer: Sendable {
     let peer: RemotePeripheral
     let characteristics: [RemoteCharacteristic]
 
-    init(_ peer: RemotePeripheral) async throws {
+    init(_ peer: RemotePeripheral, _ stage: any Stage) async throws {
         self.peer = peer
         characteristics = try await peer.discoverAll().flatMap(\.characteristics)
+        try await stage.settle()
     }
 
     func characteristic(_ uuid: BluetoothUUID) throws -> RemoteCharacteristic {
@@ -48,21 +49,27 @@ extension Adapter {
     func meet(
         _ address: DeviceAddress = Bumble.address,
         isSought: Bool = false,
+        on stage: any Stage,
         _ body: @Sendable (RemotePeripheral) async throws -> Void
     ) async throws {
         if isSought {
             for try await advertisement in central.scan() where advertisement.address == address { break }
+            try await stage.settle()
         }
         let peer = try await central.connect(to: address)
+        try await stage.settle()
         try await body(peer)
+        try await stage.settle()
         await peer.disconnect()
     }
 }
 
 extension RemotePeripheral {
     /// Discovers all and reads all that says it can be read; refusals are findings.
-    func explore() async throws {
-        for service in try await discoverAll() {
+    func explore(_ stage: any Stage) async throws {
+        let services = try await discoverAll()
+        try await stage.settle()
+        for service in services {
             for characteristic in service.characteristics {
                 if characteristic.properties.contains(.read) { try await tryToRead(characteristic.valueHandle) }
                 for descriptor in characteristic.descriptors { try await tryToRead(descriptor.handle) }

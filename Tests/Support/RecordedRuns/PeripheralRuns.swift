@@ -96,7 +96,10 @@ extension RecordedRun {
     private static func serving(_ name: String, connections: Int = 1) -> RecordedRun {
         RecordedRun(name) { adapter, stage in
             try await adapter.serve(stage, connections: connections) { peripheral, event in
-                guard case .subscribed(_, let handle, let kind) = event else { return }
+                // Clients subscribe to Service Changed too, which has values of its own.
+                guard case .subscribed(_, let handle, let kind) = event, handle >= Served.service.handle ?? 0 else {
+                    return
+                }
                 // The response to the subscription goes first.
                 try await stage.sleep(for: .milliseconds(100))
                 for count in 0..<8 {

@@ -61,6 +61,13 @@ public protocol Stage: Sendable {
     func loseController(of adapter: Adapter) async throws
 }
 
+extension Stage {
+    /// Waits until both hosts have done what they do by themselves, so that it is not chance what comes first.
+    func settle() async throws {
+        try await sleep(for: .milliseconds(200))
+    }
+}
+
 /// A peer did not do what the run is about.
 struct UnexpectedPeer: Error {
     let what: String
