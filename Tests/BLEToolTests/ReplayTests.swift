@@ -1,3 +1,4 @@
+import ArgumentParser
 import BluetoothTesting
 import Foundation
 import HCITransport
@@ -56,8 +57,43 @@ struct ReplayTests {
     @Test("Arguments are read, and a role is one of two")
     func arguments() throws {
         let command = try ReplayCapture.parse(["x.btsnoop", "--as", "peripheral", "--link", "2"])
-        #expect(command.role == .peripheral && command.link == 2 && !command.exact)
+        #expect(command.role == .peripheral && command.link == 2 && !command.json)
         #expect(throws: (any Error).self) { try ReplayCapture.parse(["x.btsnoop", "--as", "server"]) }
         #expect(throws: (any Error).self) { try ReplayCapture.parse([]) }
+    }
+
+    @Test("The exit status tells whether a capture differs; what is no capture is said to be none")
+    func status() async throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("replay-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        func file(_ name: String, _ bytes: [UInt8]) throws -> String {
+            let file = folder.appendingPathComponent(name)
+            try Data(bytes).write(to: file)
+            return file.path
+        }
+        func replay(_ arguments: String...) async throws {
+            try await ReplayCapture.parse(arguments).run()
+        }
+        try await replay(ReplayTests.path)
+        try await replay(ReplayTests.path, "--json", "--link", "1")
+
+        var bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: ReplayTests.path)))
+        // A bit of the host's event mask, LE Set Event Mask's first octet.
+        let command = try #require(bytes.indices.first { bytes[$0...].starts(with: [1, 0x01, 0x20, 8]) })
+        bytes[command + 4] ^= 1
+        let changed = try file("changed.btsnoop", bytes)
+        await #expect(throws: ExitCode.failure) { try await replay(changed) }
+        await #expect(throws: ExitCode.failure) { try await replay(changed, "--json") }
+        try await replay(changed, "--as", "central")
+
+        await #expect(throws: ReplayError.self) { try await replay(ReplayTests.path, "--link", "2") }
+        for content in [[], Array("no capture".utf8), [0, 1, 2, 3]] as [[UInt8]] {
+            let path = try file("other", content)
+            await #expect(throws: CaptureFileError.self) { try await replay(path) }
+        }
+        await #expect(throws: CaptureFileError.self) { try await replay(folder.path + "/missing") }
+        let header = try file("header.btsnoop", Array(bytes.prefix(16)))
+        await #expect(throws: ReplayError.self) { try await replay(header) }
     }
 }

@@ -14,14 +14,14 @@ struct ReplayCapture: AsyncParsableCommand {
         commandName: "replay",
         abstract: "Play a capture to this host and show the first difference of what it sends.",
         discussion: """
-            Each link of the capture is played to a host without a radio and without waiting. Its server is built from what \
-            the capture shows of the recorded device's, its client asks what that device asked; what the host sends is \
-            compared with what was recorded, frame by frame. Pairings are played up to where they depend on secrets, \
-            L2CAP channels are left out. The host takes the place of the recorded host, or with --as, where that was the \
-            other, of its peer.
-            With --exact, all that the recorded host sent to its controller until it first did something of its own accord \
-            is compared octet by octet, which holds for captures of this host only. The exit status is 0 where nothing \
-            differs.
+            The host runs without a radio and without waiting. First it is given what the recorded controller said while it \
+            was brought up, where the capture begins with that; what the host sends must be the same octets, as it is in \
+            captures of this host. Then each link is played: the host's server is built from what the capture shows of the \
+            recorded device's, its client asks what that device asked, and what it sends is compared frame by frame. Pairings \
+            are played up to where they depend on secrets, L2CAP channels are left out.
+            The host takes the place of the recorded host. With --as it takes that of whoever was the central, or the \
+            peripheral, and the bring-up is left out: so captures of other hosts are played.
+            The exit status is 0 where nothing differs.
             """
     )
 
@@ -37,78 +37,79 @@ struct ReplayCapture: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Play this adapter's packets; else those of the first in the file.", valueName: "index"))
     var adapter: UInt16?
 
-    @Flag(help: "Compare the bring-up of the controller octet by octet.")
-    var exact = false
-
-    @Option(help: ArgumentHelp("With --exact, the seed that the recorded host was given.", valueName: "number"))
-    var seed: UInt64 = 0
+    @Flag(help: "Print lines of JSON.")
+    var json = false
 
     func run() async throws {
         let recording = try PacketRecording(path: file, adapter: adapter)
         if let damage = recording.damage { Output.complain("\(file) is \(damage); playing what is before") }
         if recording.isCut { Output.complain("\(file) is not played to its end: its packets are cut, or too many") }
-        let isSame = try exact ? replayBringUp(recording) : replayLinks(recording)
-        if !isSame { throw ExitCode.failure }
-    }
-
-    private func replayLinks(_ recording: PacketRecording) throws -> Bool {
-        let links = TracedLink.all(in: recording).filter { link == nil || $0.number == link }
-        guard !links.isEmpty else { throw ReplayError.noLink(file) }
-        var isSame = true
-        for link in links {
-            guard let isCentral = role.map({ $0 == .central }) ?? link.isCentral else {
-                throw ReplayError.unknownRole(link.number)
-            }
-            let replay = LinkReplay(link, isCentral: isCentral)
-            try replay.run()
-            try Output.standard.line(summary(of: replay, isCentral: isCentral))
-            guard let difference = replay.difference else { continue }
-            isSame = false
-            for line in DifferenceReport(recording).lines(of: difference, on: link) { try Output.standard.line(line) }
+        let report = ReplayReport(recording, isJSON: json)
+        let playsBringUp = role == nil && link == nil && recording.hasBringUp
+        if playsBringUp, try !replayBringUp(recording, report) {
+            Output.complain("the bring-up is that of another host, or has changed; --as plays the links without it")
+            throw ExitCode.failure
         }
-        return isSame
-    }
-
-    private func summary(of replay: LinkReplay, isCentral: Bool) -> String {
-        let peer = replay.link.peer.map { " with \($0)" } ?? ""
-        let leftOut = replay.leftOutCount == 0 ? "" : ", \(replay.leftOutCount) of all left out"
-        return "link \(replay.link.number)\(peer), as the \(isCentral ? "central" : "peripheral"): "
-            + "\(replay.comparedCount) frames sent as recorded\(leftOut)"
+        guard try replayLinks(of: recording, isOptional: playsBringUp, report) else { throw ExitCode.failure }
     }
 
     /// Plays what the controller said until the host does something that its app had asked for.
-    private func replayBringUp(_ recording: PacketRecording) throws -> Bool {
+    private func replayBringUp(_ recording: PacketRecording, _ report: ReplayReport) throws -> Bool {
         let bringUp = recording.bringUp
-        let replay = Replay(bringUp, seed: seed)
+        let replay = Replay(bringUp, seed: 0)
         do {
             try replay.run {
                 $0.stateLocation = .nowhere
             } _: { _ in
                 try await replay.waitForEnd()
             }
-        } catch let difference as ReplayDifference {
-            // What closes the adapter comes after all that is compared.
-            if difference.expected == nil {
-                try Output.standard.line("bring-up: \(bringUp.packets.count) packets as recorded")
-                return true
-            }
-            for line in DifferenceReport(recording).lines(of: difference) { try Output.standard.line(line) }
+        } catch let difference as ReplayDifference where difference.expected != nil {
+            try report.bringUp(replay.position, difference)
             return false
+        } catch is ReplayDifference {
+            // All that is compared has passed: that the adapter is closed then is not of the recording.
+        } catch let error as BLEError {
+            throw ReplayError.notBroughtUp(file, error)
         }
+        try report.bringUp(bringUp.packets.count, nil)
+        return true
+    }
+
+    /// - Parameter isOptional: whether there need be no link.
+    private func replayLinks(of recording: PacketRecording, isOptional: Bool, _ report: ReplayReport) throws -> Bool {
+        let links = TracedLink.all(in: recording).filter { link == nil || $0.number == link }
+        var playedCount = 0
+        for link in links {
+            try Task.checkCancellation()
+            guard let isCentral = role.map({ $0 == .central }) ?? link.isCentral else {
+                Output.complain(
+                    "link \(link.number) was made before the capture: --as says what the host is to be on it"
+                )
+                continue
+            }
+            playedCount += 1
+            let replay = LinkReplay(link, isCentral: isCentral)
+            try replay.run()
+            try report.link(replay, isCentral: isCentral)
+            if replay.difference != nil { return false }
+        }
+        if playedCount == 0, !isOptional { throw ReplayError.nothing(file, link: link, hasLinks: !links.isEmpty) }
         return true
     }
 }
 
 /// Why a capture cannot be replayed.
 enum ReplayError: Error, CustomStringConvertible {
-    case noLink(String)
-    case unknownRole(Int)
+    case nothing(String, link: Int?, hasLinks: Bool)
+    case notBroughtUp(String, BLEError)
 
     var description: String {
         switch self {
-        case .noLink(let file): "\(file) has no such LE link; `ble decode --summary` shows what it has"
-        case .unknownRole(let number):
-            "link \(number) was made before the capture; say with --as what the host was on it"
+        case .notBroughtUp(let file, let error): "a host is not brought up by the controller of \(file): \(error)"
+        case .nothing(let file, _, true): "\(file) has no link that can be played without --as"
+        case .nothing(let file, let link?, _):
+            "\(file) has no LE link \(link); `ble decode --summary` shows those it has"
+        case .nothing(let file, nil, _): "\(file) has no LE link to play; `ble decode --summary` shows what it has"
         }
     }
 }

@@ -57,11 +57,16 @@ struct DifferenceReport {
         return lines
     }
 
+    /// Where the first octet is that differs, from 0.
+    static func offset(_ expected: [UInt8]?, _ sent: [UInt8]?) -> Int? {
+        guard let expected, let sent else { return nil }
+        return zip(expected, sent).prefix { $0.0 == $0.1 }.count
+    }
+
     private func octets(_ expected: [UInt8]?, _ sent: [UInt8]?) -> [String] {
-        guard let expected, let sent else { return [] }
-        let same = zip(expected, sent).prefix { $0.0 == $0.1 }.count
+        guard let expected, let sent, let same = DifferenceReport.offset(expected, sent) else { return [] }
         return [
-            "the first octet that differs is number \(same): of \(expected.count) and of \(sent.count)",
+            "the first octet that differs is at \(same): \(expected.count) were expected, \(sent.count) were sent",
             "  expected \(Array(expected.dropFirst(same).prefix(16)).hexadecimal)",
             "  sent     \(Array(sent.dropFirst(same).prefix(16)).hexadecimal)",
         ]
