@@ -192,8 +192,9 @@ async def extended_scan(recording: Recording):
 
 
 def long_advertising_data() -> bytes:
-    """480 octets of manufacturer data."""
-    data = b"".join(bytes([0x77, 0xFF, 0xFF, 0xFF]) + bytes([count] * 116) for count in range(4))
+    """480 octets of manufacturer data. Reports hold 229 of them; structures end there, so that each can be read alone."""
+    lengths = (115, 114, 115, 114, 22)
+    data = b"".join(bytes([n - 1, 0xFF, 0xFF, 0xFF]) + bytes([count] * (n - 4)) for count, n in enumerate(lengths))
     assert len(data) == 480
     return data
 
