@@ -131,6 +131,11 @@ struct LineTests {
                     + "[interval min 30 ms, interval max 50 ms, latency 0, timeout 5 s]"
             ),
             (
+                "0200 0500 1201",
+                "L2CAP Connection Parameter Update Request CID 0x0005, 2 octets "
+                    + "[malformed l2cap: truncated: 2 octets needed, 0 left]"
+            ),
+            (
                 "0800 0500 1602040040000A00",
                 "L2CAP Flow Control Credit Indication CID 0x0005, 8 octets: [CID 0x0040, credits 10]"
             ),

@@ -74,8 +74,7 @@ extension PacketDescription {
             if layer.title != "L2CAP" { text.append(layer.title) } else { text.append("frame" as StaticString) }
             text.append(" CID " as StaticString)
             layer.head.appendLine(to: &text, areNamed: false)
-            if layer.fields.contains(where: \.isInLine) { text.append(": " as StaticString) }
-            layer.fields.appendLine(to: &text)
+            appendFields(of: layer, to: &text)
         default: appendTitled(layer, prefix: layer.kind == .att ? "ATT " : "SMP ", to: &text)
         }
     }
@@ -83,6 +82,11 @@ extension PacketDescription {
     private func appendTitled(_ layer: Layer, prefix: String, to text: inout TextBuffer) {
         text.append(prefix)
         text.append(layer.title)
+        appendFields(of: layer, to: &text)
+    }
+
+    /// A colon and the fields, where there is anything to say of them.
+    private func appendFields(of layer: Layer, to text: inout TextBuffer) {
         let end = text.count
         text.append(": " as StaticString)
         let start = text.count

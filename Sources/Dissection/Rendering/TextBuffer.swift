@@ -42,6 +42,7 @@ public struct TextBuffer: Sendable {
     }
 
     mutating func append(decimal number: Int64, width: Int = 0, padding: Unicode.Scalar = " ") {
+        if 0...9 ~= number, width <= 1 { return bytes.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: number)) }
         if number < 0 { append(ascii: "-") }
         // The digits come from the last to the first, and are turned round where they stand.
         var first = bytes.count
@@ -57,6 +58,12 @@ public struct TextBuffer: Sendable {
             first += 1
             last -= 1
         }
+    }
+
+    /// A number below 100 as two digits.
+    mutating func append(pair number: Int64) {
+        bytes.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: number / 10))
+        bytes.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: number % 10))
     }
 
     mutating func append(hexadecimal number: UInt64, digits: Int) {
@@ -101,6 +108,8 @@ public struct TextBuffer: Sendable {
 
     /// Text of a device: what could steer a terminal or hide what follows is replaced.
     mutating func append(foreign text: String) {
+        // Nearly every name is ASCII, of which nothing can hide.
+        guard !text.utf8.allSatisfy({ 0x20...0x7E ~= $0 }) else { return append(text) }
         for scalar in text.unicodeScalars {
             bytes.append(contentsOf: String(scalar.isHarmless ? scalar : "\u{FFFD}").utf8)
         }

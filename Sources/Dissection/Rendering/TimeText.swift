@@ -11,13 +11,16 @@ extension TextBuffer {
     /// The time of day: `12:00:00.123456`.
     mutating func append(clock microseconds: Int64) {
         let time = microseconds - microseconds.flooredQuotient(86_400_000_000) * 86_400_000_000
-        append(decimal: time / 3_600_000_000, width: 2, padding: "0")
+        append(pair: time / 3_600_000_000)
         append(ascii: ":")
-        append(decimal: time / 60_000_000 % 60, width: 2, padding: "0")
+        append(pair: time / 60_000_000 % 60)
         append(ascii: ":")
-        append(decimal: time / 1_000_000 % 60, width: 2, padding: "0")
+        append(pair: time / 1_000_000 % 60)
         append(ascii: ".")
-        append(decimal: time % 1_000_000, width: 6, padding: "0")
+        let fraction = time % 1_000_000
+        append(pair: fraction / 10_000)
+        append(pair: fraction / 100 % 100)
+        append(pair: fraction % 100)
     }
 
     /// The date of a day, counted from the first of 1970.
@@ -32,9 +35,9 @@ extension TextBuffer {
         let year = yearOfEra + era * 400 + (month < 10 ? 0 : 1)
         append(decimal: year, width: 4, padding: "0")
         append(ascii: "-")
-        append(decimal: month < 10 ? month + 3 : month - 9, width: 2, padding: "0")
+        append(pair: month < 10 ? month + 3 : month - 9)
         append(ascii: "-")
-        append(decimal: dayOfYear - (153 * month + 2) / 5 + 1, width: 2, padding: "0")
+        append(pair: dayOfYear - (153 * month + 2) / 5 + 1)
     }
 
     /// How long something took, in a unit that suits it.

@@ -22,10 +22,9 @@ extension CaptureSummary {
             text.append(" in " as StaticString)
             text.append(duration: lastTime &- firstTime)
         }
-        text.append(": " as StaticString)
         let kinds = Layer.Kind.allCases.compactMap { kind in packets[kind].map { "\($0) \(kind.rawValue)" } }
-        text.append(kinds.joined(separator: ", "))
-        text.append(", \(malformed) malformed\n")
+        if !kinds.isEmpty { text.append(": " + (kinds + ["\(malformed) malformed"]).joined(separator: ", ")) }
+        text.append(ascii: "\n")
     }
 
     private func appendDevices(to text: inout TextBuffer) {

@@ -206,18 +206,19 @@ extension Dissector {
             repeat {
                 let code = try reader.readUInt8()
                 let identifier = try reader.readUInt8()
-                let length = Int(try reader.readUInt16())
                 let title = SignallingLayouts.names[code] ?? "Command 0x" + hexadecimalText(UInt64(code), digits: 2)
                 if commands.isEmpty { layer.title = title }
                 var fields = [
                     Field(Names.code, .named(UInt64(code), title), isInLine: !commands.isEmpty),
                     Field(Names.identifier, .number(Int64(identifier))),
                 ]
-                guard length <= reader.remaining else {
+                let data: RawSpan
+                do throws(PacketDecodingError) {
+                    data = try reader.readBytes(count: Int(try reader.readUInt16()))
+                } catch {
                     commands.append(fields)
-                    throw .truncated(needed: length, available: reader.remaining)
+                    throw error
                 }
-                let data = try reader.readBytes(count: length)
                 follow(code, identifier, data, direction, link)
                 guard isDescribed else { continue }
                 var parameters = ByteReader(data)
