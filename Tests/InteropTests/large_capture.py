@@ -9,8 +9,8 @@ The capture is btsnoop of H4 packets: links that come and go, between reports of
 commands and their events, discovery, reads, writes, notifications of 20 and of 244 octets, and values in fragments. There
 is no Read By Type Request in it: btmon 5.66 crashes where it reads one.
 
-Each program writes to /dev/null. The seconds are of the wall, the memory is the greatest that was resident. `ble decode`
-also reads a capture of a tenth of the length, which must take it as much memory.
+Each program writes to /dev/null. The memory is the greatest that was resident. `ble decode` also reads a capture of a
+tenth of the length, which must take it as much memory.
 """
 
 import argparse
@@ -151,21 +151,24 @@ def make(target: Path, size: int) -> int:
             packets, written, clock, turn = packets + len(timed), written + len(block), clock + duration, turn + 1
 
 
-def measure(command: list[str]) -> tuple[float, float, str]:
-    """Seconds, megabytes, and what went wrong."""
+def measure(command: list[str]) -> tuple[float, float, float, str]:
+    """Seconds of the wall and of the processor, megabytes, and what went wrong."""
     started = time.monotonic()
-    peak = 0
+    peak, ended = 0, 0
     with open(os.devnull, "wb") as nowhere, tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(command, stdout=nowhere, stderr=errors)
-        # What waiting for the process tells counts what this one held when it began; the peak never falls, so that the
-        # last that is seen of it is as good.
-        while process.poll() is None:
+        # The memory that waiting for the process tells counts what this one held when it began. What it has held at most
+        # never falls, so that the last that is seen of it is as good.
+        while not ended:
             peak = max(peak, resident(process.pid))
             time.sleep(0.01)
+            ended, status, usage = os.wait4(process.pid, os.WNOHANG)
         seconds = time.monotonic() - started
+        process.returncode = os.waitstatus_to_exitcode(status)
         errors.seek(0)
         said = errors.read().decode(errors="replace").strip()[-200:]
-    return seconds, peak / 1024, f"ended by {process.returncode}: {said}" if process.returncode else ""
+    problem = f"ended by {process.returncode}: {said}" if process.returncode else ""
+    return seconds, usage.ru_utime + usage.ru_stime, peak / 1024, problem
 
 
 def resident(process: int) -> int:
@@ -197,7 +200,8 @@ def main():
         large, tenth = folder / "large.btsnoop", folder / "tenth.btsnoop"
         packets = make(large, options.size)
         fewer = make(tenth, options.size // 10)
-        print(f"{packets} packets, {large.stat().st_size} octets", flush=True)
+        print(f"{packets} packets, {large.stat().st_size} octets")
+        print(f"{'':24} {'wall':>10} {'processor':>10} {'memory':>11} {'packets':>19}", flush=True)
         runs = [
             ("ble decode, of a tenth", fewer, [ble, "decode", tenth]),
             ("ble decode", packets, [ble, "decode", large]),
@@ -211,10 +215,10 @@ def main():
             if shutil.which(program) is None:
                 print(f"{name:24} is not installed")
                 continue
-            seconds, memory, problem = measure([program, *map(str, arguments)])
+            seconds, processor, memory, problem = measure([program, *map(str, arguments)])
             failed = failed or bool(problem) and program == ble
             rate = f"{count / seconds / 1000:8.0f} thousand/s" if not problem else f" {problem}"
-            print(f"{name:24} {seconds:8.1f} s {memory:8.0f} MB {rate}", flush=True)
+            print(f"{name:24} {seconds:8.1f} s {processor:8.1f} s {memory:8.0f} MB {rate}", flush=True)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     sys.exit(failed)
