@@ -26,6 +26,10 @@ let package = Package(
     name: "swift-ble",
     products: [
         .library(name: "BLE", targets: ["BLE"]),
+        .library(
+            name: "BluetoothCodecs",
+            targets: ["ByteCoding", "BluetoothTypes", "HCI", "L2CAP", "ATT", "GATT", "SMP"]
+        ),
         .library(name: "BluetoothTesting", targets: ["BluetoothTesting"]),
         .library(name: "CoreBluetooth", targets: ["CoreBluetooth"]),
         .executable(name: "ble", targets: ["BLETool"]),

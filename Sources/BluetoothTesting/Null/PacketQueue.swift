@@ -1,0 +1,29 @@
+import ByteCoding
+
+/// Packets that wait, one after the other in one piece of memory that is kept.
+struct PacketQueue {
+    private var buffer = PacketBuffer(capacity: 4096, headroom: 0)
+    private var ends: [Int] = []
+
+    var isEmpty: Bool { ends.isEmpty }
+
+    /// Adds the packet that `encode` appends to what it is given; none where it appends nothing.
+    mutating func append(_ encode: (inout PacketBuffer) -> Void) {
+        encode(&buffer)
+        if buffer.count > ends.last ?? 0 { ends.append(buffer.count) }
+    }
+
+    mutating func removeAll() {
+        buffer.reset()
+        ends.removeAll(keepingCapacity: true)
+    }
+
+    func forEach(_ body: (RawSpan) -> Void) {
+        let bytes = buffer.bytes
+        var start = 0
+        for end in ends {
+            body(bytes.extracting(start..<end))
+            start = end
+        }
+    }
+}

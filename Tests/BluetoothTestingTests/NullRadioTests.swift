@@ -1,0 +1,78 @@
+import BLE
+import BluetoothTesting
+import ByteCoding
+import Synchronization
+import Testing
+
+@Suite("A radio that only hands on")
+struct NullRadioTests {
+    static let service = ServiceDefinition(
+        uuid: "FFE0",
+        characteristics: [
+            CharacteristicDefinition(
+                uuid: "FFE1",
+                properties: [.read, .write],
+                permissions: [.read, .write],
+                value: .stored([1, 2, 3])
+            )
+        ]
+    )
+
+    @Test("joins two hosts by as many links as are asked for")
+    func joinsHosts() throws {
+        let radio = NullRadio()
+        let values = try radio.run { () async throws -> [[UInt8]] in
+            let server = try await radio.openAdapter()
+            let client = try await radio.openAdapter()
+            let published = try await server.peripheral.publish([Self.service])
+            let handle = published[0].characteristics[0].valueHandle
+            _ = try await server.peripheral.startAdvertising(AdvertisementConfiguration())
+            var peers: [RemotePeripheral] = []
+            for number in 0..<3 {
+                peers.append(try await client.central.connect(to: radio.address(ofPeripheral: number)))
+            }
+            try await peers[1].write([UInt8](0..<244), to: handle)
+            var values: [[UInt8]] = []
+            for peer in peers { values.append(try await peer.read(handle)) }
+            await peers[2].disconnect()
+            return values
+        }
+        #expect(values == Array(repeating: [UInt8](0..<244), count: 3))
+        radio.close()
+    }
+
+    @Test("answers a host's requests by a script")
+    func answersByScript() throws {
+        let radio = NullRadio()
+        radio.scriptedAnswer = { pdu, answer in
+            // Read Request: its handle's low octet is the value.
+            if pdu[checked: 0] == 0x0A, let low = pdu[checked: 1] { answer.append([0x0B, low]) }
+            // Exchange MTU Request.
+            if pdu[checked: 0] == 0x02 { answer.append([0x03, 0x17, 0x00]) }
+        }
+        let value = try radio.run { () async throws -> [UInt8] in
+            let client = try await radio.openAdapter()
+            let peer = try await client.central.connect(to: radio.address(ofPeripheral: 7))
+            return try await peer.read(0x0042)
+        }
+        #expect(value == [0x42])
+        radio.close()
+    }
+
+    @Test("asks a host by a script")
+    func asksByScript() throws {
+        let radio = NullRadio()
+        let answers = Mutex<[[UInt8]]>([])
+        radio.scriptedAnswer = { pdu, _ in answers.withLock { $0.append([UInt8](copying: pdu)) } }
+        try radio.run {
+            let server = try await radio.openAdapter()
+            let published = try await server.peripheral.publish([Self.service])
+            let handle = published[0].characteristics[0].valueHandle.rawValue
+            let link = radio.connectScriptedCentral()
+            radio.send([0x0A, UInt8(handle & 0xFF), UInt8(handle >> 8)].rawSpan, on: link)
+            await radio.settle()
+        }
+        #expect(answers.withLock { $0 }.contains([0x0B, 1, 2, 3]))
+        radio.close()
+    }
+}
