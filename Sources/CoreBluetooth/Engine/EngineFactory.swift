@@ -4,7 +4,7 @@ enum EngineFactory {
     static func makeCentralEngine(_ options: [String: Any]?) -> (any CentralEngine)? {
         HostCentral(
             HostRegistry.host(
-                on: options?[CBCentralManagerOptionAdapterKey] as? String,
+                on: options?[CBCentralManagerOptionAdapterKey],
                 for: .central,
                 capturePath: options?[CBCentralManagerOptionCaptureKey] as? String
             ),
@@ -16,7 +16,7 @@ enum EngineFactory {
     static func makePeripheralEngine(_ options: [String: Any]?) -> (any PeripheralEngine)? {
         HostPeripheral(
             HostRegistry.host(
-                on: options?[CBPeripheralManagerOptionAdapterKey] as? String,
+                on: options?[CBPeripheralManagerOptionAdapterKey],
                 for: .peripheral,
                 capturePath: options?[CBPeripheralManagerOptionCaptureKey] as? String
             ),

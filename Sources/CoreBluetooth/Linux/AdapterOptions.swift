@@ -9,6 +9,8 @@
 /// use the same adapter share one host, which is opened with the first of them and closed after the last. Only of a virtual
 /// adapter each kind of manager has a controller of its own, both on the same air: so a process that has both ends of an app,
 /// a test say, can let them talk to each other.
+///
+/// The value may also be an `Adapter` of the module BLE, which is open already and stays so: one of a simulated world, say.
 public let CBCentralManagerOptionAdapterKey = "swift-ble.adapter"
 
 /// An option of ``CBPeripheralManager``: the adapter to use; see ``CBCentralManagerOptionAdapterKey``.

@@ -17,6 +17,28 @@ package enum HostRegistry {
     }
 
     private static let hosts = Guarded<[Key: SharedHost]>([:])
+    /// The hosts of adapters that apps have opened themselves, for as long as a manager uses them.
+    private static let adopted = Guarded<[ObjectIdentifier: Weak<SharedHost>]>([:])
+
+    /// The host that an option names.
+    ///
+    /// - Parameter option: the name of an adapter, or an adapter that is open.
+    static func host(on option: Any?, for role: Role, capturePath: String? = nil) -> SharedHost {
+        if let adapter = option as? Adapter { return host(of: adapter) }
+        return host(on: option as? String, for: role, capturePath: capturePath)
+    }
+
+    /// The one host of an adapter that somebody else has opened.
+    private static func host(of adapter: Adapter) -> SharedHost {
+        adopted.withLock { adopted in
+            adopted = adopted.filter { $0.value.object != nil }
+            let key = ObjectIdentifier(adapter)
+            if let host = adopted[key]?.object { return host }
+            let host = SharedHost(OpenHost(adapter.host, store: adapter.store))
+            adopted[key] = Weak(host)
+            return host
+        }
+    }
 
     /// The host on an adapter, open or not.
     ///
