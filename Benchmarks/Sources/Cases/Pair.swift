@@ -1,0 +1,68 @@
+import BLE
+import BluetoothTesting
+import CCounters
+
+/// A client and a server, each a whole host, whose controllers only hand on.
+struct Pair: Sendable {
+    static let lengths = [20, 244, 512]
+
+    let radio: NullRadio
+    let server: Adapter
+    let client: Adapter
+    /// The client's links to the server.
+    let peers: [RemotePeripheral]
+    /// The values, by their lengths.
+    let handles: [Int: AttributeHandle]
+
+    var peer: RemotePeripheral { peers[0] }
+
+    init(_ radio: NullRadio, links: Int = 1, services: [ServiceDefinition] = []) async throws {
+        self.radio = radio
+        server = try await radio.openAdapter { $0.mtu = 517 }
+        client = try await radio.openAdapter { $0.mtu = 517 }
+        let measured = ServiceDefinition(
+            uuid: "FFE0",
+            characteristics: Pair.lengths.enumerated().map { index, length in
+                CharacteristicDefinition(
+                    uuid: BluetoothUUID(UInt16(0xFFE1 + index)),
+                    properties: [.read, .write, .writeWithoutResponse, .notify],
+                    permissions: [.read, .write],
+                    value: .stored([UInt8](repeating: UInt8(index), count: length))
+                )
+            }
+        )
+        let published = try await server.peripheral.publish([measured] + services)
+        handles = Dictionary(
+            uniqueKeysWithValues: zip(Pair.lengths, published[0].characteristics.map(\.valueHandle))
+        )
+        _ = try await server.peripheral.startAdvertising(AdvertisementConfiguration())
+        var peers: [RemotePeripheral] = []
+        for number in 0..<links {
+            peers.append(try await client.central.connect(to: radio.address(ofPeripheral: number)))
+        }
+        self.peers = peers
+        // The MTU is exchanged with the first request.
+        for peer in peers { _ = try await peer.read(handles[20] ?? 1) }
+    }
+}
+
+extension BenchmarkCase {
+    /// What two hosts do together in one thread.
+    static func pair(
+        _ name: String,
+        operations: Int,
+        budget: Budget = Budget(),
+        links: Int = 1,
+        services: [ServiceDefinition] = [],
+        body: @escaping @Sendable (_ pair: Pair, _ operations: Int, _ meter: Meter) async throws -> Void
+    ) -> BenchmarkCase {
+        BenchmarkCase(name, operations: operations, budget: budget) { operations, meter in
+            let radio = NullRadio()
+            try radio.run(limit: .seconds(86_400)) {
+                let pair = try await Pair(radio, links: links, services: services)
+                try await body(pair, operations, meter)
+            }
+            radio.close()
+        }
+    }
+}

@@ -1,0 +1,89 @@
+import ByteCoding
+import CBaseline
+import CCounters
+
+/// Sixteen packets of one length that differ, so that no compiler takes the work out of the loop.
+struct Samples: Sendable {
+    static let count = 16
+
+    let bytes: [UInt8]
+    let length: Int
+
+    /// - Parameter make: gives each packet by its number; all have the same length.
+    init(_ make: (UInt8) -> [UInt8]) {
+        let packets = (0..<UInt8(Samples.count)).map(make)
+        let length = packets[0].count
+        precondition(packets.allSatisfy { $0.count == length }, "samples have one length")
+        self.length = length
+        bytes = Array(packets.joined())
+    }
+
+    /// Runs `body` over one packet after the other.
+    @inline(__always)
+    func forEach(_ operations: Int, _ body: (RawSpan) -> UInt64) {
+        let span = bytes.rawSpan
+        var sum: UInt64 = 0
+        for index in 0..<operations {
+            let start = (index & (Samples.count - 1)) &* length
+            sum &+= body(span.extracting(unchecked: start..<start &+ length))
+        }
+        keep(sum)
+    }
+
+    /// Runs the same over the baseline.
+    func run(_ baseline: CBaseline.baseline, _ operations: Int) {
+        bytes.withUnsafeBufferPointer { buffer in
+            let samples = CBaseline.samples(bytes: buffer.baseAddress, length: length, count: Samples.count)
+            keep(baseline(samples, operations))
+        }
+    }
+}
+
+extension BenchmarkCase {
+    /// A codec beside its baseline, on the same packets.
+    ///
+    /// - Parameter loop: does so many operations on the samples.
+    static func codec(
+        _ name: String,
+        _ samples: Samples,
+        budget: Budget = .codec,
+        baseline: @escaping CBaseline.baseline,
+        loop: @escaping @Sendable (Samples, Int) -> Void
+    ) -> BenchmarkCase {
+        let baseline = UncheckedBaseline(function: baseline)
+        return BenchmarkCase(
+            name,
+            operations: 1_000_000,
+            countedOperations: 4000,
+            budget: budget,
+            baseline: { operations, meter in
+                samples.run(baseline.function, operations)
+                meter.start()
+                samples.run(baseline.function, operations)
+                meter.stop()
+            },
+            body: { operations, meter in
+                loop(samples, operations)
+                meter.start()
+                loop(samples, operations)
+                meter.stop()
+            }
+        )
+    }
+}
+
+extension BenchmarkCase.Budget {
+    static let codec = BenchmarkCase.Budget(allocations: 0, ratio: 3)
+    static let report = BenchmarkCase.Budget(allocations: 0, ratio: 4)
+}
+
+/// A C function, which no thread owns.
+private struct UncheckedBaseline: @unchecked Sendable {
+    let function: CBaseline.baseline
+}
+
+/// The first octet and the length: proof that borrowed bytes were found.
+@inline(__always)
+func trace(_ bytes: RawSpan) -> UInt64 {
+    UInt64(bytes.byteCount) &+ UInt64(bytes[checked: 0] ?? 0)
+}
