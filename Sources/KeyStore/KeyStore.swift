@@ -1,5 +1,5 @@
 import Dispatch
-import Foundation
+import FoundationEssentials
 import Synchronization
 
 /// What a host keeps over restarts: one JSON file for each adapter, of sections that each belong to one part of the host.

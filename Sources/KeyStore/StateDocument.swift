@@ -1,4 +1,4 @@
-import Foundation
+import FoundationEssentials
 
 /// What a state file holds: sections by their names.
 struct StateDocument: Hashable, Sendable {

@@ -1,4 +1,4 @@
-import Foundation
+import FoundationEssentials
 import Glibc
 
 /// A small file that is replaced as a whole: whatever stops the program or the machine, at any moment, it holds all that was
@@ -142,8 +142,12 @@ package struct StateFile: Hashable, Sendable {
     }
 
     private static func parent(of path: String) -> String {
-        let parent = (path as NSString).deletingLastPathComponent
-        return parent.isEmpty ? "." : parent
+        var rest = path[...]
+        while rest.count > 1, rest.last == "/" { rest.removeLast() }
+        guard let slash = rest.lastIndex(of: "/") else { return "." }
+        rest = rest[..<slash]
+        while rest.last == "/" { rest.removeLast() }
+        return rest.isEmpty ? "/" : String(rest)
     }
 
     private static func synchronize(directory: String) throws(StateFileError) {

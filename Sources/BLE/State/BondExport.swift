@@ -1,5 +1,5 @@
 import BluetoothHost
-import Foundation
+import FoundationEssentials
 
 /// The bonds and the identity of a host as a document by itself.
 package struct BondExport: Sendable {

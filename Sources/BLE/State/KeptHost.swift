@@ -1,6 +1,6 @@
 import BluetoothHost
 import BluetoothTypes
-import Foundation
+import FoundationEssentials
 import KeyStore
 
 /// What a host keeps in a state directory, for who looks at it or changes it while the host does not run.
