@@ -81,17 +81,13 @@ public final class Adapter: Sendable {
         _ specification: AdapterSpecification,
         configuration: Configuration = Configuration()
     ) async throws(BLEError) -> Adapter {
-        let linger = Linger()
-        let loop = DispatchEventLoop(label: "swift-ble.\(specification)") { linger.interrupt() }
-        var options = TransportOptions()
-        options.linger = linger
+        let loop = DispatchEventLoop(label: "swift-ble.\(specification)")
         let file: CaptureFile?
         do throws(TransportError) {
             file = try configuration.capturePath.map { path throws(TransportError) in try CaptureFile(path: path) }
         } catch {
             throw .adapter(error)
         }
-        let transportOptions = options
         let bonds = keptBonds(of: specification, configuration)
         let random: any RandomNumberGenerator & Sendable =
             if let seed = configuration.seed { SeededGenerator(seed: seed) } else { SystemRandomNumberGenerator() }
@@ -99,7 +95,6 @@ public final class Adapter: Sendable {
             () async throws(TransportError) in
             let transport = try await specification.open(
                 on: loop.queue,
-                options: transportOptions,
                 makeVirtual: VirtualAdapters.opener(on: loop)
             )
             return file.map { RecordingTransport(transport, file: $0) } ?? transport
@@ -146,6 +141,12 @@ public final class Adapter: Sendable {
         }
         return Adapter(host: host, bonds: bonds)
     }
+
+    /// Runs tasks on the adapter's own loop, by `Task(executorPreference:)` or `withTaskExecutorPreference`.
+    ///
+    /// What such a task asks of the adapter costs no switch of threads, which matters where it asks thousands of times a
+    /// second. It holds the adapter up for as long as it does not await, so it must not block or compute for long.
+    public var taskExecutor: any TaskExecutor { host.loop.taskExecutor }
 
     /// What the controller is and can do.
     public var information: ControllerInformation {

@@ -108,8 +108,10 @@ public struct Peripheral: Sendable {
         of handle: AttributeHandle,
         to clients: [ClientID]? = nil
     ) async throws(BLEError) {
-        try await send(to: clients, of: await host.subscribers(of: handle, .notification)) {
-            [host] client async throws(HostError) in try await host.notify(value, of: handle, to: client)
+        try await translating { () throws(HostError) in
+            try await host.send(handle, .notification, to: clients) { host, client async throws(HostError) in
+                try await host.notify(value, of: handle, to: client)
+            }
         }
     }
 
@@ -123,41 +125,10 @@ public struct Peripheral: Sendable {
         of handle: AttributeHandle,
         to clients: [ClientID]? = nil
     ) async throws(BLEError) {
-        try await send(to: clients, of: await host.subscribers(of: handle, .indication)) {
-            [host] client async throws(HostError) in try await host.indicate(value, of: handle, to: client)
-        }
-    }
-
-    /// Sends to all wanted subscribers at once, so that a slow one holds no other up.
-    private func send(
-        to clients: [ClientID]?,
-        of subscribers: [ClientID],
-        _ send: @escaping @Sendable (ClientID) async throws(HostError) -> Void
-    ) async throws(BLEError) {
-        let receivers = subscribers.filter { clients?.contains($0) ?? true }
-        var failure: HostError?
-        if receivers.count == 1 {
-            failure = await Peripheral.failure(of: receivers[0], send)
-        } else if !receivers.isEmpty {
-            failure = await withTaskGroup(of: HostError?.self) { group in
-                for receiver in receivers { group.addTask { await Peripheral.failure(of: receiver, send) } }
-                return await group.reduce(nil) { $0 ?? $1 }
+        try await translating { () throws(HostError) in
+            try await host.send(handle, .indication, to: clients) { host, client async throws(HostError) in
+                try await host.indicate(value, of: handle, to: client)
             }
-        }
-        if let failure { throw BLEError(failure) }
-    }
-
-    private static func failure(
-        of client: ClientID,
-        _ send: @Sendable (ClientID) async throws(HostError) -> Void
-    ) async -> HostError? {
-        do throws(HostError) {
-            try await send(client)
-            return nil
-        } catch .disconnected {
-            return nil
-        } catch {
-            return error
         }
     }
 
@@ -176,6 +147,45 @@ public struct Peripheral: Sendable {
             try await host.startAdvertising(configuration)
         }
         return AdvertisingSet(host: host, identifier: identifier)
+    }
+}
+
+extension BluetoothHost {
+    /// Sends to all wanted subscribers at once, so that a slow one holds no other up. One that goes away is no error.
+    fileprivate func send(
+        _ handle: AttributeHandle,
+        _ configuration: ClientConfiguration,
+        to clients: [ClientID]?,
+        _ send: @escaping @Sendable (isolated BluetoothHost, ClientID) async throws(HostError) -> Void
+    ) async throws(HostError) {
+        var receivers = subscribers(of: handle, configuration)
+        if let clients { receivers.removeAll { !clients.contains($0) } }
+        var failure: HostError?
+        if receivers.count == 1 {
+            failure = await self.failure(of: receivers[0], send)
+        } else if !receivers.isEmpty {
+            failure = await withTaskGroup(of: HostError?.self) { group in
+                for receiver in receivers { group.addTask { await self.failure(of: receiver, send) } }
+                var failure: HostError?
+                for await other in group { failure = failure ?? other }
+                return failure
+            }
+        }
+        if let failure { throw failure }
+    }
+
+    private func failure(
+        of client: ClientID,
+        _ send: @Sendable (isolated BluetoothHost, ClientID) async throws(HostError) -> Void
+    ) async -> HostError? {
+        do throws(HostError) {
+            try await send(self, client)
+            return nil
+        } catch .disconnected {
+            return nil
+        } catch {
+            return error
+        }
     }
 }
 

@@ -150,7 +150,8 @@ public final class RemotePeripheral: Sendable {
         kind: WriteKind = .withResponse
     ) async throws(BLEError) {
         switch kind {
-        case .withResponse where value.count <= (await mtu) - 3:
+        // What fits into the least ATT_MTU needs no question.
+        case .withResponse where value.count <= 23 - 3, .withResponse where value.count <= (await mtu) - 3:
             try await perform(WriteValue(handle: handle, value: value))
         case .withResponse, .reliable:
             guard value.count <= maximumAttributeValueLength else {

@@ -3,14 +3,23 @@ import Dispatch
 import Glibc
 
 extension AdapterSpecification {
-    /// Opens a transport to the controller on `queue`.
+    /// Opens a transport to the controller on a queue.
+    public func open(
+        on queue: DispatchQueue,
+        options: TransportOptions = TransportOptions(),
+        makeVirtual: (@Sendable (_ name: String) -> any Transport)? = nil
+    ) async throws(TransportError) -> any Transport {
+        try await open(on: LoopQueue(queue, linger: nil), options: options, makeVirtual: makeVirtual)
+    }
+
+    /// Opens a transport to the controller on a loop's queue.
     ///
     /// - Parameters:
     ///   - options: time and memory to spend on it.
     ///   - makeVirtual: makes a controller in this process on the air of a name; without it ``virtual(name:)`` cannot be
     ///     opened.
     public func open(
-        on queue: DispatchQueue,
+        on loop: LoopQueue,
         options: TransportOptions = TransportOptions(),
         makeVirtual: (@Sendable (_ name: String) -> any Transport)? = nil
     ) async throws(TransportError) -> any Transport {
@@ -46,7 +55,7 @@ extension AdapterSpecification {
                 try openSerialLine(path, rate: rate, usesFlowControl: usesFlowControl)
             }
         }
-        return DescriptorTransport(descriptor, kind: kind, queue: queue, options: options)
+        return DescriptorTransport(descriptor, kind: kind, loop: loop, options: options)
     }
 }
 

@@ -5,8 +5,9 @@ import Glibc
 
 /// A transport on a non-blocking descriptor: an HCI socket or its like, or a stream of H4 packets.
 ///
-/// Everything happens on the queue it is made with. Reading drains the descriptor each time it is ready; a packet is
-/// written at once, and only what the kernel does not take then waits for the write source.
+/// Everything happens on the loop it is made with. Reading drains the descriptor each time it is ready. A packet is written
+/// at once; to a stream, what is sent in one turn of the loop is written at its end in one piece. Only what the kernel does
+/// not take then waits for the write source.
 final class DescriptorTransport: Transport, @unchecked Sendable {
     /// What the descriptor is, and so how packets lie in what is read and written.
     enum Kind: Equatable {
@@ -20,6 +21,8 @@ final class DescriptorTransport: Transport, @unchecked Sendable {
 
         fileprivate var isSocket: Bool { self == .seqpacket || self == .unix || self == .tcp }
 
+        fileprivate var isStream: Bool { self == .unix || self == .tcp || self == .serial }
+
         fileprivate var isShared: Bool {
             if case .hci(_, .raw) = self { true } else { false }
         }
@@ -27,11 +30,11 @@ final class DescriptorTransport: Transport, @unchecked Sendable {
 
     /// How many octets are read before others on the loop have a turn.
     private static let readBudget = 256 << 10
-    /// How often a handler waits for more before others on the loop have a turn.
-    private static let lingerBudget = 64
+    /// How many octets are gathered in a turn before they are written.
+    private static let gatheredLimit = 32 << 10
 
     private let kind: Kind
-    private let queue: DispatchQueue
+    private let loop: LoopQueue
     private let options: TransportOptions
     private let descriptor: Int32
     /// Shared with the sources, which may use the descriptor until they are cancelled.
@@ -42,7 +45,8 @@ final class DescriptorTransport: Transport, @unchecked Sendable {
     private var writeSource: (any DispatchSourceWrite)?
     private var isWriteSourceSuspended = true
     private var backlog = WriteBacklog()
-    private var lastRead: UInt64 = 0
+    /// What was sent in this turn of the loop.
+    private var gathered = PacketBuffer(capacity: 0, headroom: 0)
     private var onPacket: (@Sendable (RawSpan) -> Void)?
     private var onEnd: (@Sendable (TransportError) -> Void)?
     private var isClosed = false
@@ -52,13 +56,13 @@ final class DescriptorTransport: Transport, @unchecked Sendable {
         _ owner: OwnedDescriptor,
         kind: Kind,
         from sender: H4StreamDecoder.Sender = .controller,
-        queue: DispatchQueue,
+        loop: LoopQueue,
         options: TransportOptions = TransportOptions()
     ) {
         self.owner = owner
         descriptor = owner.number
         self.kind = kind
-        self.queue = queue
+        self.loop = loop
         self.options = options
         switch kind {
         case .hci, .seqpacket: packetBuffer = [UInt8](repeating: 0, count: 4096)
@@ -78,8 +82,11 @@ final class DescriptorTransport: Transport, @unchecked Sendable {
         guard !isClosed, readSource == nil, let owner else { return }
         self.onPacket = onPacket
         self.onEnd = onEnd
-        let source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: queue)
-        source.setEventHandler { [weak self] in self?.becameReadable() }
+        loop.add(self, descriptor: descriptor)
+        let source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: loop.queue)
+        source.setEventHandler { [weak self] in
+            if let self { loop.becameReadable(self) }
+        }
         source.setCancelHandler { withExtendedLifetime(owner) {} }
         readSource = source
         source.activate()
@@ -87,7 +94,9 @@ final class DescriptorTransport: Transport, @unchecked Sendable {
 
     func close() {
         guard !isClosed else { return }
+        flush()
         isClosed = true
+        loop.remove(self)
         onPacket = nil
         onEnd = nil
         backlog.removeAll()
@@ -114,30 +123,21 @@ final class DescriptorTransport: Transport, @unchecked Sendable {
 
     /// Whoever sends is not to be called back in the middle of it.
     private func endLater(_ error: TransportError) {
-        queue.async { self.end(error) }
+        loop.async { self.end(error) }
     }
 
     // MARK: Reading
 
-    private func becameReadable() {
-        guard let linger = options.linger else {
-            _ = drain()
-            return
-        }
-        let now = monotonicNanoseconds()
-        let isBusy = Duration.nanoseconds(Int64(clamping: now - min(lastRead, now))) < linger.duration
-        var turns = isBusy ? DescriptorTransport.lingerBudget : 0
-        while drain(), turns > 0, linger.wait(for: descriptor) { turns -= 1 }
-        lastRead = monotonicNanoseconds()
-    }
-
     /// Reads until nothing is left; false where it stopped before that.
-    private func drain() -> Bool {
+    func drain() -> Bool {
         var budget = DescriptorTransport.readBudget
         while !isClosed, budget > 0 {
             switch decoder == nil ? readPacket() : readStream() {
             case .success(0): end(.closedByPeer)
-            case .success(let count): budget -= count
+            case .success(let count):
+                // A stream gives all it has, where there is room for it.
+                if decoder?.hadRoom == true { return true }
+                budget -= count
             case .failure(let error) where error.wouldBlock: return true
             case .failure(let error): end(reason(of: error) ?? .readFailed(errno: error.code))
             }
@@ -181,10 +181,27 @@ final class DescriptorTransport: Transport, @unchecked Sendable {
     func send(_ packet: RawSpan) {
         guard !isClosed else { return }
         guard backlog.isEmpty else { return wait(packet) }
-        switch write(packet) {
+        guard kind.isStream, loop.isInTurn else { return writeNow(packet) }
+        if gathered.isEmpty { loop.flushLater(self) }
+        gathered.append(packet)
+        if gathered.count >= DescriptorTransport.gatheredLimit { flush() }
+    }
+
+    /// Writes what was sent in this turn.
+    func flush() {
+        guard !isClosed, !gathered.isEmpty else { return }
+        var buffer = PacketBuffer(capacity: 0, headroom: 0)
+        swap(&buffer, &gathered)
+        writeNow(buffer.bytes)
+        buffer.reset()
+        gathered = buffer
+    }
+
+    private func writeNow(_ bytes: RawSpan) {
+        switch write(bytes) {
         case .success(let count):
-            if count < packet.byteCount { wait(packet.extracting(droppingFirst: count)) }
-        case .failure(let error) where error.wouldBlock: wait(packet)
+            if count < bytes.byteCount { wait(bytes.extracting(droppingFirst: count)) }
+        case .failure(let error) where error.wouldBlock: wait(bytes)
         case .failure(let error): endLater(reason(of: error) ?? .writeFailed(errno: error.code))
         }
     }
@@ -201,7 +218,7 @@ final class DescriptorTransport: Transport, @unchecked Sendable {
         guard isWriteSourceSuspended, let owner else { return }
         isWriteSourceSuspended = false
         if let writeSource { return writeSource.resume() }
-        let source = DispatchSource.makeWriteSource(fileDescriptor: descriptor, queue: queue)
+        let source = DispatchSource.makeWriteSource(fileDescriptor: descriptor, queue: loop.queue)
         source.setEventHandler { [weak self] in self?.becameWritable() }
         source.setCancelHandler { withExtendedLifetime(owner) {} }
         writeSource = source

@@ -44,6 +44,8 @@ public struct H4StreamDecoder {
     private var end = 0
     /// How far the search has gone; nil while the framing holds.
     private var searched: Int?
+    /// Whether there was room for more than what was read last.
+    private(set) var hadRoom = false
     /// How many octets have been passed over in search of a packet, in all.
     public private(set) var skippedOctets = 0
 
@@ -51,7 +53,7 @@ public struct H4StreamDecoder {
         self.recovery = recovery
         self.sender = sender
         searched = recovery == .search ? 0 : nil
-        buffer = [UInt8](repeating: 0, count: 4096)
+        buffer = [UInt8](repeating: 0, count: 16 << 10)
     }
 
     /// Reads once with `read`, which fills an array from an offset on and returns how much it read.
@@ -59,6 +61,7 @@ public struct H4StreamDecoder {
         makeRoom()
         let result = read(&buffer, end)
         if case .success(let count) = result { end += count }
+        hadRoom = end < buffer.count
         return result
     }
 
@@ -143,13 +146,15 @@ public struct H4StreamDecoder {
         }
     }
 
-    /// Moves what is unread to the front, and grows where it fills the buffer.
+    /// Moves what is unread to the front where that leaves more room, and grows where it fills the buffer.
     private mutating func makeRoom() {
-        guard end == buffer.count else { return }
-        if start > 0 {
-            buffer.replaceSubrange(0..<(end - start), with: buffer[start..<end])
-            end -= start
+        if start > 0, end > buffer.count / 2 {
+            let unread = start..<end
+            unsafe buffer.withUnsafeMutableBytes { bytes in
+                unsafe bytes.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[unread]))
+            }
             start = 0
+            end = unread.count
         }
         if end == buffer.count {
             buffer.append(contentsOf: repeatElement(0, count: min(buffer.count, H4StreamDecoder.capacity)))

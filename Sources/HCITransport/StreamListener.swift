@@ -17,18 +17,18 @@ package final class StreamListener: @unchecked Sendable {
 
     private let descriptor: OwnedDescriptor
     private let file: SocketFile?
-    private let queue: DispatchQueue
+    private let loop: LoopQueue
     private let options: TransportOptions
     private var source: (any DispatchSourceRead)?
     private var isPaused = false
     private var isClosed = false
     private var onConnection: (@Sendable (any Transport) -> Void)?
 
-    private init(_ socket: ListeningSocket, queue: DispatchQueue, options: TransportOptions) {
+    private init(_ socket: ListeningSocket, loop: LoopQueue, options: TransportOptions) {
         address = socket.address
         descriptor = socket.descriptor
         file = socket.file
-        self.queue = queue
+        self.loop = loop
         self.options = options
     }
 
@@ -39,11 +39,11 @@ package final class StreamListener: @unchecked Sendable {
     /// Opens the socket, so that connections can be made; they wait until ``start(onConnection:)``.
     package static func open(
         _ address: ListeningAddress,
-        on queue: DispatchQueue,
+        on loop: LoopQueue,
         options: TransportOptions = TransportOptions()
     ) async throws(ListeningError) -> StreamListener {
         let socket = try await offLoop { () throws(ListeningError) in try ListeningSocket(address) }
-        return StreamListener(socket, queue: queue, options: options)
+        return StreamListener(socket, loop: loop, options: options)
     }
 
     /// Begins to take connections. Called once, on the queue, where `onConnection` is called too.
@@ -51,7 +51,7 @@ package final class StreamListener: @unchecked Sendable {
         guard !isClosed, source == nil else { return }
         self.onConnection = onConnection
         let descriptor = descriptor
-        let source = DispatchSource.makeReadSource(fileDescriptor: descriptor.number, queue: queue)
+        let source = DispatchSource.makeReadSource(fileDescriptor: descriptor.number, queue: loop.queue)
         source.setEventHandler { [weak self] in self?.accept() }
         source.setCancelHandler { withExtendedLifetime(descriptor) {} }
         self.source = source
@@ -97,14 +97,14 @@ package final class StreamListener: @unchecked Sendable {
             kind = .tcp
             _ = ble_tcp_set_no_delay(connection.number)
         }
-        return DescriptorTransport(connection, kind: kind, from: .host, queue: queue, options: options)
+        return DescriptorTransport(connection, kind: kind, from: .host, loop: loop, options: options)
     }
 
     /// The connections that wait would be announced again and again while there is no descriptor for them.
     private func takeBreath() {
         isPaused = true
         source?.suspend()
-        queue.asyncAfter(deadline: .now() + StreamListener.pause) { [weak self] in
+        loop.queue.asyncAfter(deadline: .now() + StreamListener.pause) { [weak self] in
             guard let self, !isClosed else { return }
             isPaused = false
             source?.resume()

@@ -4,8 +4,6 @@ public struct TransportOptions: Sendable {
     public var connectTimeout: Duration
     /// How many octets may wait to be written before the controller is given up (``TransportError/overflow``).
     public var backlogLimit: Int
-    /// Waits for the next packet inside the read handler while a link is busy; nil where nobody would interrupt it.
-    public var linger: Linger?
     /// Brings a kernel adapter down before its user channel is bound, where it is up. What the kernel's own stack does with
     /// it ends then.
     public var bringsAdapterDown: Bool
@@ -13,12 +11,10 @@ public struct TransportOptions: Sendable {
     public init(
         connectTimeout: Duration = .seconds(5),
         backlogLimit: Int = 4 << 20,
-        linger: Linger? = nil,
         bringsAdapterDown: Bool = false
     ) {
         self.connectTimeout = connectTimeout
         self.backlogLimit = backlogLimit
-        self.linger = linger
         self.bringsAdapterDown = bringsAdapterDown
     }
 }

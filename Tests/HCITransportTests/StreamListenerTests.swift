@@ -13,6 +13,8 @@ struct StreamListenerTests {
     private let queue = DispatchQueue(label: "listening")
     private let folder = TemporaryFolder()
 
+    private var loop: LoopQueue { LoopQueue(queue, linger: nil) }
+
     private var path: String { folder.path + "/hci" }
 
     private func address(_ family: Family) -> ListeningAddress {
@@ -21,7 +23,7 @@ struct StreamListenerTests {
 
     /// A listener that has been started, and the transports that it makes.
     private func listen(_ address: ListeningAddress) async throws -> (StreamListener, Connections) {
-        let listener = try await StreamListener.open(address, on: queue)
+        let listener = try await StreamListener.open(address, on: loop)
         let (transports, continuation) = AsyncStream<any Transport>.makeStream()
         queue.async { listener.start { continuation.yield($0) } }
         return (listener, Connections(transports: transports, queue: queue))
@@ -98,7 +100,7 @@ struct StreamListenerTests {
 
     @Test("takes connections that were made before it was started", arguments: Family.allCases)
     func startsLate(family: Family) async throws {
-        let listener = try await StreamListener.open(address(family), on: queue)
+        let listener = try await StreamListener.open(address(family), on: loop)
         let host = try await connect(to: listener)
         await host.send([Sample.reset])
         let (transports, continuation) = AsyncStream<any Transport>.makeStream()
@@ -109,14 +111,14 @@ struct StreamListenerTests {
 
     @Test("tells the port that it has found")
     func port() async throws {
-        let listener = try await StreamListener.open(.tcp(host: "127.0.0.1", port: 0), on: queue)
+        let listener = try await StreamListener.open(.tcp(host: "127.0.0.1", port: 0), on: loop)
         guard case .tcp("127.0.0.1", let port) = listener.address else {
             Issue.record("it listens on \(listener.address)")
             return
         }
         #expect(port > 0)
         await #expect(throws: ListeningError.addressInUse(listener.address)) {
-            try await StreamListener.open(listener.address, on: queue)
+            try await StreamListener.open(listener.address, on: loop)
         }
     }
 
@@ -125,9 +127,9 @@ struct StreamListenerTests {
         arguments: [true, false]
     )
     func removes(isClosed: Bool) async throws {
-        var listener: StreamListener? = try await StreamListener.open(.unix(path: path), on: queue)
+        var listener: StreamListener? = try await StreamListener.open(.unix(path: path), on: loop)
         await #expect(throws: ListeningError.addressInUse(.unix(path: path))) {
-            try await StreamListener.open(.unix(path: path), on: queue)
+            try await StreamListener.open(.unix(path: path), on: loop)
         }
         #expect(access(path, F_OK) == 0)
         if isClosed { queue.sync { [listener] in listener?.close() } }
@@ -152,13 +154,13 @@ struct StreamListenerTests {
         let file = folder.path + "/file"
         close(creat(file, 0o600))
         await #expect(throws: ListeningError.occupied(path: file)) {
-            try await StreamListener.open(.unix(path: file), on: queue)
+            try await StreamListener.open(.unix(path: file), on: loop)
         }
         #expect(access(file, F_OK) == 0)
 
-        let first = try await StreamListener.open(.unix(path: path), on: queue)
+        let first = try await StreamListener.open(.unix(path: path), on: loop)
         unlink(path)
-        let second = try await StreamListener.open(.unix(path: path), on: queue)
+        let second = try await StreamListener.open(.unix(path: path), on: loop)
         queue.sync { first.close() }
         #expect(access(path, F_OK) == 0)
         queue.sync { second.close() }
@@ -168,17 +170,17 @@ struct StreamListenerTests {
     @Test("says why it cannot listen")
     func failures() async {
         await #expect(throws: ListeningError.noFolder(path: "/nonexistent/hci")) {
-            try await StreamListener.open(.unix(path: "/nonexistent/hci"), on: queue)
+            try await StreamListener.open(.unix(path: "/nonexistent/hci"), on: loop)
         }
         await #expect(throws: ListeningError.elsewhere(host: "192.0.2.1")) {
-            try await StreamListener.open(.tcp(host: "192.0.2.1", port: 0), on: queue)
+            try await StreamListener.open(.tcp(host: "192.0.2.1", port: 0), on: loop)
         }
         await #expect(throws: ListeningError.unknownHost("no.such.host.invalid")) {
-            try await StreamListener.open(.tcp(host: "no.such.host.invalid", port: 0), on: queue)
+            try await StreamListener.open(.tcp(host: "no.such.host.invalid", port: 0), on: loop)
         }
         let long = ListeningAddress.unix(path: String(repeating: "x", count: 200))
         await #expect(throws: ListeningError.failed(long, errno: ENAMETOOLONG)) {
-            try await StreamListener.open(long, on: queue)
+            try await StreamListener.open(long, on: loop)
         }
     }
 

@@ -130,39 +130,6 @@ struct StreamTransportTests {
         #expect(await probe.next() == .ended(.overflow))
         withExtendedLifetime(peer) {}
     }
-
-    @Test("answers within its handler while it lingers", arguments: Family.allCases)
-    func lingers(family: Family) async throws {
-        let options = TransportOptions(linger: Linger())
-        let (probe, peer) = try await Probe.connected(to: family.listener, options: options)
-        for _ in 0..<500 {
-            peer.write(Sample.commandComplete)
-            #expect(await probe.next() == .packet(Sample.commandComplete))
-        }
-        peer.hangUp()
-        #expect(await probe.next() == .ended(.closedByPeer))
-    }
-
-    @Test("has its wait interrupted by work for its queue")
-    func lingerIsInterrupted() {
-        let linger = Linger(duration: .seconds(3600))
-        var ends: [Int32] = [0, 0]
-        #expect(pipe(&ends) == 0)
-        let (reading, writing) = (OwnedDescriptor(ends[0]), OwnedDescriptor(ends[1]))
-        linger.interrupt()
-        #expect(!linger.wait(for: reading.number))
-        let interrupter = DispatchQueue(label: "interrupter")
-        let isDone = DispatchSemaphore(value: 0)
-        interrupter.async {
-            linger.interrupt()
-            isDone.signal()
-        }
-        #expect(!linger.wait(for: reading.number))
-        isDone.wait()
-        let packet = Sample.reset
-        _ = HCITransport.write(writing.number, packet.rawSpan)
-        #expect(linger.wait(for: reading.number))
-    }
 }
 
 @Suite("Opening a stream", .timeLimit(.minutes(1)))

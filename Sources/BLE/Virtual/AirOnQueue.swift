@@ -11,7 +11,8 @@ package final class AirOnQueue: @unchecked Sendable {
     private static let addressBase: UInt64 = 0x5642_4C45_0000
 
     /// Where everything on the air happens; transports that are attached belong here.
-    package let queue: DispatchQueue
+    package var queue: DispatchQueue { loop.queue }
+    package let loop: LoopQueue
 
     private let air: Air
     private let timer: any DispatchSourceTimer
@@ -19,12 +20,14 @@ package final class AirOnQueue: @unchecked Sendable {
     private var seeds: SeededGenerator?
     private var controllers: [Int: AttachedController] = [:]
 
-    /// - Parameter seed: makes what happens by chance the same each time; nil for what the system makes up.
-    package init(label: String, seed: UInt64? = nil) {
-        queue = DispatchQueue(label: "swift-ble.air.\(label)", qos: .userInitiated)
+    /// - Parameters:
+    ///   - linger: how long the queue waits for the next packet of a transport before timers have a turn.
+    ///   - seed: makes what happens by chance the same each time; nil for what the system makes up.
+    package init(label: String, linger: Duration? = nil, seed: UInt64? = nil) {
+        loop = LoopQueue(DispatchQueue(label: "swift-ble.air.\(label)", qos: .userInitiated), linger: linger)
         seeds = seed.map(SeededGenerator.init(seed:))
         air = Air(now: AirOnQueue.now, seed: seed ?? UInt64.random(in: 0...UInt64.max))
-        timer = DispatchSource.makeTimerSource(queue: queue)
+        timer = DispatchSource.makeTimerSource(queue: loop.queue)
         timer.setEventHandler { [unowned self] in run() }
         timer.schedule(deadline: .distantFuture)
         timer.activate()

@@ -82,7 +82,12 @@ package final class ControllerServer: @unchecked Sendable {
     package init(configuration: Configuration, onEvent: @escaping @Sendable (Event) -> Void) {
         self.configuration = configuration
         self.onEvent = onEvent
-        air = AirOnQueue(label: "served", seed: configuration.seed)
+        air = AirOnQueue(
+            label: "served",
+            // Timers are late while the queue is held.
+            linger: configuration.pacesPackets ? nil : .milliseconds(1),
+            seed: configuration.seed
+        )
         air.queue.async { [air] in air.conditions = configuration.conditions }
         perform(after: configuration.diesAfter) { server in
             server.air.conditions.isDead = true
@@ -94,7 +99,7 @@ package final class ControllerServer: @unchecked Sendable {
     ///
     /// - Returns: where it listens, with the port that was found where 0 was asked for.
     package func listen(on address: ListeningAddress) async throws(ListeningError) -> ListeningAddress {
-        let listener = try await StreamListener.open(address, on: air.queue)
+        let listener = try await StreamListener.open(address, on: air.loop)
         air.queue.async { [self] in
             listeners.append(listener)
             listener.start { [weak self] in self?.connected($0, through: listener.address) }

@@ -15,7 +15,7 @@ enum VirtualAdapters {
                 airs[name] = air
                 return air
             }
-            return air.makeController(for: loop.queue)
+            return air.makeController(for: loop.queue.queue)
         }
     }
 }

@@ -1,21 +1,18 @@
 import BluetoothTypes
 import Dispatch
+import HCITransport
 
 /// The event loop on a serial Dispatch queue.
 package final class DispatchEventLoop: EventLoop {
-    /// The queue: sources of the transport are made on it.
-    package let queue: DispatchQueue
+    /// The queue, on which the transport is too.
+    package let queue: LoopQueue
     private let tasks: QueueTaskExecutor
     private static let key = DispatchSpecificKey<ObjectIdentifier>()
 
-    /// Called after work was handed to the queue, so that a transport that waits on the queue lets it run.
-    private let didEnqueue: @Sendable () -> Void
-
-    package init(label: String, didEnqueue: @escaping @Sendable () -> Void = {}) {
-        self.didEnqueue = didEnqueue
-        queue = DispatchQueue(label: label, qos: .userInitiated)
-        tasks = QueueTaskExecutor(queue: queue, didEnqueue: didEnqueue)
-        queue.setSpecific(key: DispatchEventLoop.key, value: ObjectIdentifier(self))
+    package init(label: String) {
+        queue = LoopQueue(DispatchQueue(label: label, qos: .userInitiated))
+        tasks = QueueTaskExecutor(queue: queue)
+        queue.queue.setSpecific(key: DispatchEventLoop.key, value: ObjectIdentifier(self))
     }
 
     package var now: Instant {
@@ -23,8 +20,7 @@ package final class DispatchEventLoop: EventLoop {
     }
 
     package func execute(_ action: @escaping @Sendable () -> Void) {
-        queue.async(execute: action)
-        didEnqueue()
+        queue.async(action)
     }
 
     package var taskExecutor: any TaskExecutor { tasks }
@@ -32,19 +28,15 @@ package final class DispatchEventLoop: EventLoop {
     package var appTaskExecutor: (any TaskExecutor)? { nil }
 
     package func makeAlarm(_ action: @escaping @Sendable () -> Void) -> any Alarm {
-        DispatchAlarm(queue: queue, action: action)
+        DispatchAlarm(queue: queue.queue, action: action)
     }
 
     package func enqueue(_ job: consuming ExecutorJob) {
-        let job = UnownedJob(job)
-        // The job may end, and with it the last that held this executor, before `async` returns.
-        let didEnqueue = didEnqueue
-        queue.async { job.runSynchronously(on: self.asUnownedSerialExecutor()) }
-        didEnqueue()
+        queue.async(UnownedJob(job), on: asUnownedSerialExecutor())
     }
 
     package func checkIsolated() {
-        dispatchPrecondition(condition: .onQueue(queue))
+        dispatchPrecondition(condition: .onQueue(queue.queue))
     }
 
     package func isIsolatingCurrentContext() -> Bool? {
@@ -53,19 +45,14 @@ package final class DispatchEventLoop: EventLoop {
 }
 
 private final class QueueTaskExecutor: TaskExecutor {
-    private let queue: DispatchQueue
-    private let didEnqueue: @Sendable () -> Void
+    private let queue: LoopQueue
 
-    init(queue: DispatchQueue, didEnqueue: @escaping @Sendable () -> Void) {
+    init(queue: LoopQueue) {
         self.queue = queue
-        self.didEnqueue = didEnqueue
     }
 
     func enqueue(_ job: consuming ExecutorJob) {
-        let job = UnownedJob(job)
-        let didEnqueue = didEnqueue
-        queue.async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
-        didEnqueue()
+        queue.async(UnownedJob(job), on: asUnownedTaskExecutor())
     }
 }
 

@@ -1,0 +1,106 @@
+import ByteCoding
+import Dispatch
+import Glibc
+import Synchronization
+import Testing
+
+@testable import HCITransport
+
+@Suite("A loop's queue", .timeLimit(.minutes(1)))
+struct LoopQueueTests {
+    typealias Family = StreamTransportTests.Family
+
+    private let loop = LoopQueue(DispatchQueue(label: "loop"), linger: .milliseconds(500))
+
+    /// A transport on the loop that has been started, and the other end of it.
+    private func connect(_ family: Family) async throws -> (Probe, Peer) {
+        let listener = family.listener
+        async let peer = listener.accept()
+        let transport = try await listener.specification.open(on: loop)
+        return (Probe(transport, on: loop.queue), await peer)
+    }
+
+    @Test("delivers packets while it is held as it does otherwise", arguments: Family.allCases)
+    func delivers(family: Family) async throws {
+        let (probe, peer) = try await connect(family)
+        for _ in 0..<500 {
+            peer.write(Sample.commandComplete)
+            #expect(await probe.next() == .packet(Sample.commandComplete))
+        }
+        peer.hangUp()
+        #expect(await probe.next() == .ended(.closedByPeer))
+    }
+
+    @Test("does work that is handed to it while it waits for packets")
+    func works() async throws {
+        let (probe, peer) = try await connect(.unix)
+        for _ in 0..<500 {
+            peer.write(Sample.commandComplete)
+            #expect(await probe.next() == .packet(Sample.commandComplete))
+            let isOnQueue = await withCheckedContinuation { continuation in
+                loop.async {
+                    dispatchPrecondition(condition: .onQueue(loop.queue))
+                    probe.transport.send(Sample.reset)
+                    continuation.resume(returning: true)
+                }
+            }
+            #expect(isOnQueue)
+            #expect(await peer.read(count: Sample.reset.count) == Sample.reset)
+        }
+    }
+
+    @Test("lets what is handed to its queue directly have a turn, however busy it is")
+    func shares() async throws {
+        let (_, peer) = try await connect(.unix)
+        let isOver = Atomic(false)
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask {
+                while !isOver.load(ordering: .relaxed) {
+                    peer.write(Sample.commandComplete)
+                    await Task.yield()
+                }
+            }
+            for _ in 0..<20 {
+                await withCheckedContinuation { continuation in loop.queue.async { continuation.resume() } }
+            }
+            isOver.store(true, ordering: .relaxed)
+        }
+    }
+
+    @Test("keeps the order of each thread's work")
+    func keepsOrder() async {
+        let done = Mutex([[Int]](repeating: [], count: 4))
+        await withTaskGroup(of: Void.self) { group in
+            for worker in 0..<4 {
+                group.addTask {
+                    for number in 0..<1000 {
+                        loop.async { done.withLock { $0[worker].append(number) } }
+                    }
+                    await withCheckedContinuation { continuation in loop.async { continuation.resume() } }
+                }
+            }
+        }
+        #expect(done.withLock { $0 } == [[Int]](repeating: Array(0..<1000), count: 4))
+    }
+
+    @Test("has a transport write what was sent in one turn, in order, however much it is")
+    func gathers() async throws {
+        let (probe, peer) = try await connect(.unix)
+        let packets = (0..<400).map { [0x02, UInt8($0 & 0xFF), 0x20, 0xFB, 0] + [UInt8](repeating: 7, count: 251) }
+        loop.async {
+            for packet in packets { probe.transport.send(packet) }
+        }
+        let expected = packets.flatMap { $0 }
+        #expect(await peer.read(count: expected.count) == expected)
+    }
+
+    @Test("has a transport write what was sent before it is closed")
+    func flushes() async throws {
+        let (probe, peer) = try await connect(.unix)
+        loop.async {
+            probe.transport.send(Sample.reset)
+            probe.transport.close()
+        }
+        #expect(await peer.read(count: Sample.reset.count) == Sample.reset)
+    }
+}
