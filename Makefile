@@ -5,6 +5,7 @@ SWIFT ?= swift
 BLE := .build/release/ble
 
 .PHONY: setup build demo test simulate simulate-report test-interop test-kernel fixtures large-capture fuzz fuzz-coverage embedded lint format clean
+.PHONY: bench-descriptor bench-process bench-size
 
 setup: ## Installs what is missing: libbluetooth-dev.
 	@./.ci/setup
@@ -44,6 +45,17 @@ fixtures: build ## Stores anew what `ble decode` says of each capture in Fixture
 large-capture: build ## Measures what reading 1 GB takes, beside tshark and btmon.
 	@Tests/InteropTests/large_capture.py
 
+bench-descriptor: build ## Measures hosts over sockets: operations per second, latency, CPU, context switches, memory.
+	$(SWIFT) build -c release --package-path Benchmarks/Descriptor
+	Benchmarks/Descriptor/measure throughput
+
+bench-process: ## Measures what a minimal gateway costs that does little, and how fast it starts.
+	$(SWIFT) build -c release --package-path Benchmarks/Descriptor
+	Benchmarks/Descriptor/measure process
+
+bench-size: ## Prints the sizes of `ble` and of a minimal gateway, linked statically and stripped, and of the codec rooms.
+	@Benchmarks/Descriptor/sizes
+
 embedded: ## Compiles the codec rooms in Embedded Swift.
 	@./.ci/embedded
 
@@ -54,4 +66,4 @@ format:
 	$(SWIFT) format --in-place --recursive --parallel Sources Tests Package.swift
 
 clean:
-	rm -rf .build .build-* .venv .vm
+	rm -rf .build .build-* .venv .vm Benchmarks/Descriptor/.build*

@@ -1,0 +1,63 @@
+import Synchronization
+
+/// Counts what comes unasked.
+final class Counter: Sendable {
+    private let value = Atomic(0)
+
+    func increment() { value.add(1, ordering: .relaxed) }
+
+    /// How much has come since the last time.
+    func take() -> Int { value.exchange(0, ordering: .relaxed) }
+}
+
+/// How often something was done in a time, and how long each took.
+struct Measurement {
+    private var counts = [Int](repeating: 0, count: 1 << 16)
+    private var operations = 0
+    private let start = ContinuousClock.now
+    private let end: ContinuousClock.Instant
+    private var last: ContinuousClock.Instant
+
+    init(lasting duration: Duration) {
+        end = start + duration
+        last = start
+    }
+
+    /// Does something again and again until the time is over.
+    static func of(
+        _ duration: Duration,
+        _ operation: () async throws -> Void
+    ) async rethrows -> Measurement {
+        var measurement = Measurement(lasting: duration)
+        repeat { try await operation() } while measurement.note()
+        return measurement
+    }
+
+    /// Counts an operation that ends now; false where the time is over.
+    private mutating func note() -> Bool {
+        let now = ContinuousClock.now
+        let tenths = (now - last).components.attoseconds / 100_000_000_000
+        counts[min(Int(tenths), counts.count - 1)] += 1
+        operations += 1
+        last = now
+        return now < end
+    }
+
+    /// In microseconds.
+    private func quantile(_ part: Double) -> Double {
+        let wanted = Int(Double(operations) * part)
+        var sum = 0
+        for (tenths, count) in counts.enumerated() {
+            sum += count
+            if sum > wanted { return Double(tenths) / 10 }
+        }
+        return 0
+    }
+
+    var json: String {
+        let time = (last - start) / .seconds(1)
+        return """
+            {"operations": \(operations), "seconds": \(time), "p50": \(quantile(0.5)), "p99": \(quantile(0.99))}
+            """
+    }
+}
