@@ -77,9 +77,9 @@ extension BLEError {
 }
 
 /// Runs `body` and gives its errors the face's form.
-func translating<Value>(
+nonisolated(nonsending) func translating<Value>(
     _ what: @autoclosure () -> String = "the operation",
-    _ body: () async throws(HostError) -> Value
+    _ body: nonisolated(nonsending) () async throws(HostError) -> Value
 ) async throws(BLEError) -> Value {
     do throws(HostError) {
         return try await body()

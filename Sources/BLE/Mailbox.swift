@@ -1,4 +1,3 @@
-import DequeModule
 import Synchronization
 
 /// Carries elements from the host's loop to one task, in batches: posting never waits, and the oldest are dropped where the
@@ -6,7 +5,7 @@ import Synchronization
 final class Mailbox<Element: Sendable, Failure: Error>: Sendable {
     /// What was in the mailbox.
     enum Delivery: Sendable {
-        case batch([Element])
+        case batch
         case end(Failure?)
     }
 
@@ -54,9 +53,15 @@ final class Mailbox<Element: Sendable, Failure: Error>: Sendable {
     }
 
     /// Takes all that is there, or the oldest of it, waiting for something where nothing is. A cancelled task gets the end.
-    func take(atMost count: Int = .max) async -> Delivery {
+    ///
+    /// - Parameter batch: is emptied, filled with what was taken, and its memory used again.
+    nonisolated(nonsending) func take(
+        atMost count: Int = .max,
+        into batch: inout [Element]
+    ) async -> Delivery {
+        batch.removeAll(keepingCapacity: true)
         while !Task.isCancelled {
-            if let delivery = takeNow(atMost: count) { return delivery }
+            if let delivery = takeNow(atMost: count, into: &batch) { return delivery }
             await withTaskCancellationHandler {
                 await withCheckedContinuation { continuation in
                     let isReady = state.withLock { state -> Bool in
@@ -77,12 +82,16 @@ final class Mailbox<Element: Sendable, Failure: Error>: Sendable {
         return .end(nil)
     }
 
-    private func takeNow(atMost count: Int) -> Delivery? {
+    private func takeNow(atMost count: Int, into batch: inout [Element]) -> Delivery? {
         state.withLock { state in
             if !state.elements.isEmpty {
-                let batch = Array(state.elements.prefix(count))
-                state.elements.removeFirst(batch.count)
-                return .batch(batch)
+                if state.elements.count <= count {
+                    swap(&batch, &state.elements)
+                } else {
+                    batch += state.elements.prefix(count)
+                    state.elements.removeFirst(count)
+                }
+                return .batch
             }
             return state.end.map { .end($0) }
         }
@@ -109,10 +118,13 @@ final class MailboxIterator<Element: Sendable, Failure: Error> {
     func next(isolation: isolated (any Actor)?) async throws(Failure) -> Element? {
         while position == batch.count {
             guard !isFinished else { return nil }
-            switch await mailbox.take() {
-            case .batch(let elements):
-                batch = elements
-                position = 0
+            var taken: [Element] = []
+            swap(&taken, &batch)
+            position = 0
+            let delivery = await mailbox.take(into: &taken)
+            batch = taken
+            switch delivery {
+            case .batch: break
             case .end(let failure):
                 isFinished = true
                 onTermination()

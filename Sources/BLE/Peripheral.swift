@@ -103,16 +103,12 @@ public struct Peripheral: Sendable {
     /// A client that goes away meanwhile is no error, and keeps the others from nothing.
     ///
     /// - Parameter clients: nil for all that have subscribed.
-    public func notify(
+    public nonisolated(nonsending) func notify(
         _ value: [UInt8],
         of handle: AttributeHandle,
         to clients: [ClientID]? = nil
     ) async throws(BLEError) {
-        try await translating { () throws(HostError) in
-            try await host.send(handle, .notification, to: clients) { host, client async throws(HostError) in
-                try await host.notify(value, of: handle, to: client)
-            }
-        }
+        await host.notify(value, of: handle, to: clients)
     }
 
     /// Indicates to the clients that want it, and waits for each to confirm.

@@ -130,7 +130,7 @@ public final class RemotePeripheral: Sendable {
     // MARK: Values
 
     /// Reads a value whole, up to 512 octets.
-    public func read(_ handle: AttributeHandle) async throws(BLEError) -> [UInt8] {
+    public nonisolated(nonsending) func read(_ handle: AttributeHandle) async throws(BLEError) -> [UInt8] {
         try await perform(ReadLongValue(handle: handle))
     }
 
@@ -144,20 +144,21 @@ public final class RemotePeripheral: Sendable {
         try await perform(ReadMultipleVariableValues(handles: handles))
     }
 
-    public func write(
+    public nonisolated(nonsending) func write(
         _ value: [UInt8],
         to handle: AttributeHandle,
         kind: WriteKind = .withResponse
     ) async throws(BLEError) {
         switch kind {
-        // What fits into the least ATT_MTU needs no question.
-        case .withResponse where value.count <= 23 - 3, .withResponse where value.count <= (await mtu) - 3:
-            try await perform(WriteValue(handle: handle, value: value))
         case .withResponse, .reliable:
             guard value.count <= maximumAttributeValueLength else {
                 throw .invalidArgument("a value has at most 512 octets, not \(value.count)")
             }
-            try await perform(PreparedWrites([.init(handle: handle, value: value)]))
+            if kind == .reliable {
+                try await perform(PreparedWrites([.init(handle: handle, value: value)]))
+            } else {
+                try await perform(WriteWholeValue(handle: handle, value: value))
+            }
         case .withoutResponse:
             try await translating { () throws(HostError) in
                 try await host.writeWithoutResponse(value, to: handle, on: link)
@@ -172,7 +173,7 @@ public final class RemotePeripheral: Sendable {
         try await perform(PreparedWrites(writes))
     }
 
-    private func perform<P: ClientProcedure>(
+    private nonisolated(nonsending) func perform<P: ClientProcedure>(
         _ procedure: P
     ) async throws(BLEError) -> P.Output {
         try await translating { () throws(HostError) in try await host.perform(procedure, on: link) }

@@ -64,9 +64,6 @@ extension BluetoothHost {
 
     /// What does not add up in the host's state, if anything; called between any two packets.
     package func contradiction() -> String? {
-        if links.count != linksByIdentifier.count {
-            return "\(links.count) links by handle, \(linksByIdentifier.count) by identifier"
-        }
         var held = 0
         var timersAccountedFor = 10 + strayHandles.count + connector.attempts.count + connector.meetings.count
         for link in links.values {
@@ -137,7 +134,7 @@ extension BluetoothHost {
 
     /// Sends a frame's payload as it is given, however wrong: what a peer that breaks the protocol would send.
     package func sendUnchecked(_ payload: [UInt8], on channel: ChannelIdentifier, of identifier: LinkIdentifier) {
-        guard let link = linksByIdentifier[identifier] else { return }
+        guard let link = links[identifier] else { return }
         var buffer = pool.take()
         buffer.append(payload)
         send(buffer, on: channel, of: link)
@@ -146,7 +143,7 @@ extension BluetoothHost {
 
     /// Answers a request of the Attribute Protocol with octets as they are given, however wrong.
     package func answer(_ request: UInt64, on identifier: LinkIdentifier, withUnchecked pdu: [UInt8]) {
-        guard let link = linksByIdentifier[identifier] else { return }
+        guard let link = links[identifier] else { return }
         var discarded = pool.take()
         _ = link.session.complete(request, with: .failure(.unlikelyError), into: &discarded)
         pool.giveBack(discarded)

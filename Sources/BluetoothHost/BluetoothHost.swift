@@ -101,8 +101,7 @@ package actor BluetoothHost {
 
     // Links.
     // Ordered, as all that is gone through is: the same packets and calls must have the same outcome.
-    var links: OrderedDictionary<ConnectionHandle, Link> = [:]
-    var linksByIdentifier: OrderedDictionary<LinkIdentifier, Link> = [:]
+    var links = LinkTable()
     /// Why links that are gone have ended, for those who ask late; bounded.
     var endedLinks = GenerationalTable<LinkIdentifier, DisconnectionReason>(limit: 256)
     /// When links ended, by their handles: a controller may still hand up data that were under way.
@@ -122,6 +121,7 @@ package actor BluetoothHost {
     let server: GATT.Server
     /// Of Central Address Resolution (Vol 3, Part C, 12.4).
     let addressResolutionHandle: AttributeHandle?
+    var subscriptions = SubscriptionIndex()
     var accessHandlers: [AttributeHandle: AccessHandler] = [:]
     var authorizer: Authorizer?
     var signCounters = SignCounters()
@@ -204,13 +204,18 @@ extension BluetoothHost {
     package func observeServer(_ observer: @escaping @Sendable (ServerRoleEvent) -> Void) -> UInt64 {
         let identifier = makeIdentifier()
         serverObservers[identifier] = observer
+        if serverObservers.count == 1 { serverObserversChanged() }
         return identifier
     }
 
     package func removeObserver(_ identifier: UInt64) {
         hostObservers[identifier] = nil
-        serverObservers[identifier] = nil
+        if serverObservers.removeValue(forKey: identifier) != nil, serverObservers.isEmpty { serverObserversChanged() }
         securityObservers[identifier] = nil
+    }
+
+    private func serverObserversChanged() {
+        for link in links.values { reportServerEvents(of: link) }
     }
 
     func emit(_ event: HostEvent) {

@@ -5,6 +5,12 @@ extension Array where Element == UInt8 {
         self = unsafe bytes.withUnsafeBytes { unsafe Array($0) }
     }
 
+    /// Appends a copy of borrowed bytes.
+    @inlinable
+    public mutating func append(copying bytes: RawSpan) {
+        unsafe bytes.withUnsafeBytes { unsafe append(contentsOf: $0) }
+    }
+
     /// The array's bytes, borrowed.
     @inlinable
     public var rawSpan: RawSpan {

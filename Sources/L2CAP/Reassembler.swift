@@ -135,7 +135,7 @@ public struct Reassembler {
     }
 
     private mutating func collect(_ fragment: RawSpan) {
-        unsafe fragment.withUnsafeBytes { unsafe collected.append(contentsOf: $0) }
+        collected.append(copying: fragment)
     }
 
     /// The whole length of the frame that starts with `bytes`, or nil while its length field is not complete.

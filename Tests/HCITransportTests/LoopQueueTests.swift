@@ -61,7 +61,10 @@ struct LoopQueueTests {
                 }
             }
             for _ in 0..<20 {
-                await withCheckedContinuation { continuation in loop.queue.async { continuation.resume() } }
+                await withCheckedContinuation { continuation in
+                    let resume: @Sendable () -> Void = { continuation.resume() }
+                    loop.queue.async(execute: resume)
+                }
             }
             isOver.store(true, ordering: .relaxed)
         }

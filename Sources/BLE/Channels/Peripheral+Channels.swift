@@ -95,10 +95,9 @@ public final class ChannelListener: AsyncSequence, Sendable {
 
         public mutating func next(isolation actor: isolated (any Actor)?) async -> L2CAPChannel? {
             // One at a time: those behind it stay for another iteration.
-            switch await listener.mailbox.take(atMost: 1) {
-            case .batch(let channels): channels.first
-            case .end: nil
-            }
+            var channels: [L2CAPChannel] = []
+            _ = await listener.mailbox.take(atMost: 1, into: &channels)
+            return channels.first
         }
     }
 }

@@ -51,6 +51,9 @@ struct ACLScheduler {
     /// Free buffers of the controller.
     var availableCredits: Int { credits }
 
+    /// Packets of all links that the controller holds.
+    var packetsInController: Int { packetCount - credits }
+
     /// Starts with the buffers of a controller that holds nothing.
     mutating func configure(packetLength: Int, packetCount: Int) {
         self.packetLength = packetLength

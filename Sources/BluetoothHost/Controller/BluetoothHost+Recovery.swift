@@ -51,9 +51,9 @@ extension BluetoothHost {
     private func disconnectAll() async {
         for link in links.values { giveUp(link, .adapterClosed) }
         let deadline = loop.now + .seconds(1)
-        for identifier in Array(linksByIdentifier.keys) {
+        for identifier in links.values.map(\.identifier) {
             await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
-                guard let link = linksByIdentifier[identifier] else { return continuation.resume() }
+                guard let link = links[identifier] else { return continuation.resume() }
                 var isResumed = false
                 func resume() {
                     guard !isResumed else { return }
@@ -159,7 +159,7 @@ extension BluetoothHost {
                 guard let self else { return }
                 unsafe packet.withUnsafeBytes { bytes in
                     nonisolated(unsafe) let bytes = bytes
-                    self.assumeIsolated { host in unsafe host.receive(bytes.bytes, generation: generation) }
+                    self.onLoop { host in unsafe host.receive(bytes.bytes, generation: generation) }
                 }
             },
             onEnd: { [weak self] error in

@@ -246,7 +246,7 @@ extension BluetoothHost {
 
     /// Waits until a link is gone and says why.
     package func disconnection(of identifier: LinkIdentifier) async -> DisconnectionReason {
-        guard let link = linksByIdentifier[identifier] else { return endedLinks[identifier] ?? .adapterClosed }
+        guard let link = links[identifier] else { return endedLinks[identifier] ?? .adapterClosed }
         return await withCheckedContinuation { continuation in
             link.endObservers.append { continuation.resume(returning: $0) }
         }
@@ -257,7 +257,7 @@ extension BluetoothHost {
         _ identifier: LinkIdentifier,
         reason: HCI.ErrorCode = .remoteUserTerminatedConnection
     ) async {
-        guard let link = linksByIdentifier[identifier] else { return }
+        guard let link = links[identifier] else { return }
         if !link.isDisconnecting {
             link.isDisconnecting = true
             expectDisconnection(of: link)
@@ -265,12 +265,12 @@ extension BluetoothHost {
                 try await perform(Disconnect(connectionHandle: link.handle, reason: reason))
             } catch {
                 logger.debug("\(error)")
-                if linksByIdentifier[identifier] != nil, case .status(.unknownConnectionIdentifier, _) = error {
+                if links[identifier] != nil, case .status(.unknownConnectionIdentifier, _) = error {
                     endLink(link.handle, .controller(.connectionTerminatedByLocalHost))
                 }
             }
         }
-        if linksByIdentifier[identifier] != nil { _ = await disconnection(of: identifier) }
+        if links[identifier] != nil { _ = await disconnection(of: identifier) }
     }
 
     func disconnected(_ event: DisconnectionComplete) {

@@ -47,17 +47,20 @@ extension BluetoothHost {
     /// Waits until less than the configured number of frames wait on a link.
     func waitForRoom(on identifier: LinkIdentifier) async throws(HostError) {
         let link = try link(identifier)
-        guard
-            link.outbound.fixedChannelFrameCount >= configuration.outboundFrameLimit || !link.roomWaiters.isEmpty
-        else { return }
+        guard !hasRoom(on: link) else { return }
         await withCheckedContinuation { continuation in
             link.roomWaiters.append { continuation.resume() }
         }
     }
 
+    /// Whether a frame may be written on a link now: there is room, and nobody waits for it.
+    func hasRoom(on link: Link) -> Bool {
+        link.outbound.fixedChannelFrameCount < configuration.outboundFrameLimit && link.roomWaiters.isEmpty
+    }
+
     /// Waits until all that was written on a link has been sent by the controller.
     package func flush(_ identifier: LinkIdentifier) async {
-        guard let link = linksByIdentifier[identifier], !link.outbound.isDrained else { return }
+        guard let link = links[identifier], !link.outbound.isDrained else { return }
         await withCheckedContinuation { continuation in
             link.drainWaiters.append { continuation.resume() }
         }

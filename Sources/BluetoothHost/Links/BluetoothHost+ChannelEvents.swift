@@ -46,7 +46,7 @@ extension BluetoothHost {
         link.isPumpingChannels = true
         repeat { sendChannelFrames(of: link) } while deliverChannelEvent(of: link)
         link.isPumpingChannels = false
-        if linksByIdentifier[link.identifier] != nil { armTimer(of: link) }
+        if links[link.identifier] != nil { armTimer(of: link) }
     }
 
     private func sendChannelFrames(of link: Link) {

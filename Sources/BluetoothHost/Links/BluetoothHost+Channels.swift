@@ -131,7 +131,7 @@ extension BluetoothHost {
 
     /// The link of a channel that is there; nil where it has ended.
     private func link(of name: HostChannelIdentifier) -> Link? {
-        guard let link = linksByIdentifier[name.link], link.channelUses[name.channel]?.number == name.number else {
+        guard let link = links[name.link], link.channelUses[name.channel]?.number == name.number else {
             return nil
         }
         return link

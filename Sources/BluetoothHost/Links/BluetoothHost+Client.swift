@@ -7,42 +7,38 @@ import HCI
 // What the host asks of servers, and what these send by themselves.
 extension BluetoothHost {
     /// Runs a client's procedure; cancelling the task gives it up.
+    @inlinable
     package func perform<P: ClientProcedure>(
         _ procedure: P,
         on identifier: LinkIdentifier
     ) async throws(HostError) -> P.Output {
+        let run = TypedProcedureRun(procedure)
+        try await finish(run, on: identifier)
+        switch run.outcome {
+        case .success(let output): return output
+        case .failure(let error): throw hostError(error, on: identifier)
+        case nil: throw .cancelled
+        }
+    }
+
+    /// Runs a procedure to its end; cancelling the task gives it up.
+    @usableFromInline
+    func finish(_ run: ProcedureRun, on identifier: LinkIdentifier) async throws(HostError) {
+        try await waitForProof(on: identifier)
         let link = try link(identifier)
-        let cancellation = Cancellation()
-        return try await withTaskCancellationHandler {
-            await withCheckedContinuation { (continuation: CheckedContinuation<Result<P.Output, HostError>, Never>) in
-                cancellation.waiter = whenProven(link) { [self] proof in
-                    if case .failure(let error) = proof { return continuation.resume(returning: .failure(error)) }
-                    cancellation.procedure = link.client.perform(procedure) { [self] result in
-                        continuation.resume(returning: result.mapError { hostError($0, on: identifier) })
-                    }
-                    pumpClient(of: link)
-                }
+        nonisolated(unsafe) let cancelled = run
+        await withTaskCancellationHandler {
+            // Each run ends once, as its client's bearer does at the latest.
+            await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
+                run.onEnd = { continuation.resume() }
+                link.client.perform(run)
+                pumpClient(of: link)
                 sendPending()
-                if Task.isCancelled { cancelProcedure(cancellation, on: identifier) }
+                if Task.isCancelled { link.client.cancel(run) }
             }
         } onCancel: {
-            spawn { $0.cancelProcedure(cancellation, on: identifier) }
-        }.get()
-    }
-
-    /// Carries a procedure's name to where it is cancelled; used on the loop only.
-    private final class Cancellation: @unchecked Sendable {
-        var procedure: ProcedureIdentifier?
-        /// The wait for the peer's proof, before.
-        var waiter: UInt64?
-    }
-
-    private func cancelProcedure(_ cancellation: Cancellation, on identifier: LinkIdentifier) {
-        guard let procedure = cancellation.procedure else {
-            if let waiter = cancellation.waiter { cancelSecurityWaiter(waiter, of: identifier) }
-            return
+            spawn { $0.links[identifier]?.client.cancel(cancelled) }
         }
-        linksByIdentifier[identifier]?.client.cancel(procedure)
     }
 
     func pumpClient(of link: Link) {
@@ -57,7 +53,7 @@ extension BluetoothHost {
         do throws(BearerError) {
             try link.bearer.requestWillBeSent(opcode, at: loop.now)
             send(buffer, on: .attribute, of: link)
-            armTimer(of: link)
+            if let deadline = link.bearer.deadline { armTimer(of: link, by: deadline) }
         } catch {
             pool.giveBack(buffer)
             link.client.close()
@@ -100,7 +96,7 @@ extension BluetoothHost {
     }
 
     package func removeSubscriber(_ subscriber: UInt64, of handle: AttributeHandle, on identifier: LinkIdentifier) {
-        guard let link = linksByIdentifier[identifier] else { return }
+        guard let link = links[identifier] else { return }
         link.subscribers[handle]?[subscriber] = nil
         if link.subscribers[handle]?.isEmpty == true { link.subscribers[handle] = nil }
     }

@@ -58,7 +58,7 @@ extension BluetoothHost {
         of identifier: LinkIdentifier,
         _ observer: @escaping @Sendable (DisconnectionReason) -> Void
     ) {
-        guard let link = linksByIdentifier[identifier] else {
+        guard let link = links[identifier] else {
             return observer(endedLinks[identifier] ?? .adapterClosed)
         }
         link.endObservers.append(observer)
@@ -70,7 +70,7 @@ extension BluetoothHost {
         on identifier: LinkIdentifier,
         completion: @escaping @Sendable (Result<P.Output, HostError>) -> Void
     ) {
-        guard let link = linksByIdentifier[identifier] else {
+        guard let link = links[identifier] else {
             return completion(.failure(.disconnected(endedLinks[identifier] ?? .adapterClosed)))
         }
         whenProven(link) { [weak self] proof in
@@ -85,7 +85,7 @@ extension BluetoothHost {
         on identifier: LinkIdentifier,
         completion: @escaping @Sendable (Result<P.Output, HostError>) -> Void
     ) {
-        guard let link = linksByIdentifier[identifier] else {
+        guard let link = links[identifier] else {
             return completion(.failure(.disconnected(endedLinks[identifier] ?? .adapterClosed)))
         }
         link.client.perform(procedure) { [weak self] result in
@@ -96,13 +96,14 @@ extension BluetoothHost {
     }
 
     /// What a procedure's failure is to the host's callers.
+    @usableFromInline
     func hostError(_ error: ClientError, on identifier: LinkIdentifier) -> HostError {
-        if case .attribute = error, let failure = linksByIdentifier[identifier]?.elevationFailure { return failure }
+        if case .attribute = error, let failure = links[identifier]?.elevationFailure { return failure }
         return switch error {
         case .bearerClosed:
             // The bearer ends before its link, when a transaction has taken too long.
             .disconnected(
-                linksByIdentifier[identifier].map { $0.ownReason ?? .attributeTransactionTimeout }
+                links[identifier].map { $0.ownReason ?? .attributeTransactionTimeout }
                     ?? endedLinks[identifier] ?? .adapterClosed
             )
         case .cancelled: .cancelled

@@ -42,7 +42,7 @@ extension BluetoothHost {
 
     /// The links that there are, oldest first.
     package func linkIdentifiers() -> [LinkIdentifier] {
-        linksByIdentifier.keys.sorted { $0.value < $1.value }
+        links.values.map(\.identifier)
     }
 
     package func controllerInformation() throws(HostError) -> ControllerInformation {
@@ -57,7 +57,7 @@ extension BluetoothHost {
             let rssi = try await perform(ReadRSSI(connectionHandle: link.handle)).rssi
             return rssi == 127 ? nil : Int(rssi)
         } catch {
-            throw linksByIdentifier[identifier] == nil
+            throw links[identifier] == nil
                 ? .disconnected(endedLinks[identifier] ?? .adapterClosed) : .command(error)
         }
     }
@@ -153,7 +153,7 @@ extension BluetoothHost {
         of identifier: LinkIdentifier,
         _ result: Result<Void, HostError>
     ) {
-        if let link = linksByIdentifier[identifier] { resume(waiters, of: link, result) }
+        if let link = links[identifier] { resume(waiters, of: link, result) }
     }
 
     /// Asks for other PHYs; the link goes on with what both sides can do.

@@ -7,12 +7,12 @@ import L2CAP
 
 extension BluetoothHost {
     func link(_ identifier: LinkIdentifier) throws(HostError) -> Link {
-        if let link = linksByIdentifier[identifier] { return link }
+        if let link = links[identifier] { return link }
         throw .disconnected(endedLinks[identifier] ?? .adapterClosed)
     }
 
     func addLink(_ connection: NewConnection) -> Link {
-        let identifier = LinkIdentifier(value: makeIdentifier())
+        let identifier = LinkIdentifier(handle: connection.handle, serial: makeIdentifier())
         let link = Link(
             identifier,
             connection,
@@ -21,12 +21,11 @@ extension BluetoothHost {
             session: ServerSession(server: server),
             offeredMTU: configuration.mtu
         )
-        links[link.handle] = link
-        linksByIdentifier[identifier] = link
+        links.insert(link)
         metrics.links.record(links.count)
         logger.info("connected to \(link.peer)")
         keysChanged(of: link)
-        link.session.onEvent = { [weak self] event in self?.assumeIsolated { $0.serverEvent(event, on: identifier) } }
+        reportServerEvents(of: link)
         link.session.asksForAuthorization = authorizer != nil
         if link.role == .peripheral { emit(.connected(identifier, link.peer)) }
         link.client.elevateSecurity = { [weak self] error in
@@ -62,7 +61,7 @@ extension BluetoothHost {
         let identifier = link.identifier
         link.client.perform(ExchangeMTU(offered: configuration.mtu)) { [weak self] result in
             self?.assumeIsolated { host in
-                guard case .success(let mtu) = result, let link = host.linksByIdentifier[identifier] else { return }
+                guard case .success(let mtu) = result, let link = host.links[identifier] else { return }
                 host.setMTU(peer: mtu, of: link)
             }
         }
@@ -75,13 +74,12 @@ extension BluetoothHost {
     }
 
     func endAllLinks(_ reason: DisconnectionReason) {
-        for handle in Array(links.keys) { endLink(handle, reason) }
+        for link in links.values { endLink(link.handle, reason) }
     }
 
     func endLink(_ handle: ConnectionHandle, _ controllerReason: DisconnectionReason) {
-        guard let link = links.removeValue(forKey: handle) else { return }
+        guard let link = links.remove(handle) else { return }
         let reason = link.ownReason ?? controllerReason
-        linksByIdentifier[link.identifier] = nil
         endedLinks[link.identifier] = reason
         metrics.links.record(links.count)
         logger.info("disconnected from \(link.peer): \(reason)")
@@ -173,14 +171,18 @@ extension BluetoothHost {
     /// A timer that is set earlier than needed stays: it finds nothing to do and is set again. So a request costs no timer
     /// of its own.
     func armTimer(of link: Link) {
-        guard let deadline = link.deadline else { return }
+        if let deadline = link.deadline { armTimer(of: link, by: deadline) }
+    }
+
+    /// Has the link looked at by a deadline of its own, or earlier.
+    func armTimer(of link: Link, by deadline: Instant) {
         if let due = link.timerDue, due <= deadline { return }
         timers.cancel(link.timer)
         link.timerDue = deadline
         let identifier = link.identifier
         link.timer = schedule(at: deadline) { [weak self] in
             self?.assumeIsolated { host in
-                if let link = host.linksByIdentifier[identifier] { host.timerFired(of: link) }
+                if let link = host.links[identifier] { host.timerFired(of: link) }
             }
         }
     }

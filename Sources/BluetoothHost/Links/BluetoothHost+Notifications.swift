@@ -9,24 +9,47 @@ extension BluetoothHost {
     /// The clients that want to be sent the characteristic whose value has this handle, and may be: where it asks for a
     /// secure link, theirs is one now.
     package func subscribers(of handle: AttributeHandle, _ configuration: ClientConfiguration) -> [LinkIdentifier] {
-        links.values.filter { $0.session.sendable(of: handle).contains(configuration) }
-            .map(\.identifier).sorted { $0.value < $1.value }
+        subscriptions.links(configuring: handle, among: links, server)
+            .filter { $0.session.sendable(of: handle).contains(configuration) }
+            .map(\.identifier)
     }
 
-    /// Notifies one client, once there is room; nothing is sent where it does not want to be notified,
-    /// or its link is not what the characteristic asks for.
-    package func notify(
-        _ value: [UInt8],
-        of handle: AttributeHandle,
-        to identifier: LinkIdentifier
-    ) async throws(HostError) {
-        try await waitForRoom(on: identifier)
-        let link = try link(identifier)
+    /// Notifies those clients that want it and whose links are what the characteristic asks for: at once where there is room,
+    /// else as soon as there is, each for itself, so that a slow one holds no other up. One that goes away meanwhile is sent
+    /// nothing.
+    ///
+    /// - Parameter clients: nil for all.
+    package func notify(_ value: [UInt8], of handle: AttributeHandle, to clients: [LinkIdentifier]? = nil) async {
+        var crowded: [LinkIdentifier] = []
+        for link in subscriptions.links(configuring: handle, among: links, server)
+        where clients?.contains(link.identifier) ?? true {
+            if hasRoom(on: link) {
+                notify(value, of: handle, on: link)
+            } else {
+                crowded.append(link.identifier)
+            }
+        }
+        sendPending()
+        if crowded.count == 1 {
+            await notifyInTime(value, of: handle, to: crowded[0])
+        } else if !crowded.isEmpty {
+            await withTaskGroup(of: Void.self) { group in
+                for client in crowded { group.addTask { await self.notifyInTime(value, of: handle, to: client) } }
+            }
+        }
+    }
+
+    private func notifyInTime(_ value: [UInt8], of handle: AttributeHandle, to identifier: LinkIdentifier) async {
+        guard (try? await waitForRoom(on: identifier)) != nil, let link = links[identifier] else { return }
+        notify(value, of: handle, on: link)
+        sendPending()
+    }
+
+    private func notify(_ value: [UInt8], of handle: AttributeHandle, on link: Link) {
         guard link.session.sendable(of: handle).contains(.notification) else { return }
         var buffer = pool.take()
         link.session.notify(value.rawSpan, of: handle, into: &buffer)
         send(buffer, on: .attribute, of: link)
-        sendPending()
     }
 
     /// Indicates to one client and waits for its confirmation; nothing is sent where it does not want to be indicated to, or

@@ -89,7 +89,7 @@ extension BluetoothHost {
         on identifier: LinkIdentifier,
         with result: Result<[UInt8], ATT.ErrorCode>
     ) {
-        guard let link = linksByIdentifier[identifier] else { return }
+        guard let link = links[identifier] else { return }
         var buffer = pool.take()
         let action = link.session.complete(request, with: result, into: &buffer)
         perform(action, buffer, on: link)
@@ -105,7 +105,7 @@ extension BluetoothHost {
 
     /// Gives a client the app's decision, which holds until its link ends. Nothing happens where it waits no more.
     package func authorize(_ request: UInt64, on identifier: LinkIdentifier, isAuthorized: Bool) {
-        guard let link = linksByIdentifier[identifier] else { return }
+        guard let link = links[identifier] else { return }
         var buffer = pool.take()
         let action = link.session.complete(request, isAuthorized: isAuthorized, into: &buffer)
         perform(action, buffer, on: link)
@@ -148,7 +148,15 @@ extension BluetoothHost {
         server.setValue(value, of: handle)
     }
 
-    func serverEvent(_ event: GATT.ServerEvent, on identifier: LinkIdentifier) {
-        emit(.access(identifier, event))
+    /// Has a link's clients reported on only where somebody hears it.
+    func reportServerEvents(of link: Link) {
+        guard !serverObservers.isEmpty else {
+            link.session.onEvent = nil
+            return
+        }
+        let identifier = link.identifier
+        link.session.onEvent = { [weak self] event in
+            self?.onLoop { $0.emit(.access(identifier, event)) }
+        }
     }
 }

@@ -32,7 +32,7 @@ extension BluetoothHost {
         let (identifier, peer) = (link.identifier, link.peer)
         link.disconnectionTimer = schedule(after: timeout) { [weak self] in
             self?.assumeIsolated { host in
-                guard host.linksByIdentifier[identifier] != nil else { return }
+                guard host.links[identifier] != nil else { return }
                 host.controllerFailed("it did not end the link to \(peer)", isTransportLost: false)
             }
         }
@@ -42,7 +42,7 @@ extension BluetoothHost {
 
     /// Looks now and then whether the controller sends what it was given, while it has something.
     func watchForStall() {
-        guard stallTimer == nil, links.values.contains(where: { $0.outbound.packetsInController > 0 }) else { return }
+        guard stallTimer == nil, acl.packetsInController > 0 else { return }
         stallTimer = schedule(after: BluetoothHost.lookInterval) { [weak self] in
             self?.assumeIsolated { $0.lookForStall() }
         }

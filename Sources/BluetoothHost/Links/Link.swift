@@ -8,7 +8,14 @@ import OrderedCollections
 
 /// Names one link for as long as the host lives; a connection handle is used again.
 public struct LinkIdentifier: Hashable, Sendable {
+    /// A serial number over the twelve bits of the connection handle: later links have greater values.
     let value: UInt64
+
+    init(handle: ConnectionHandle, serial: UInt64) {
+        value = serial << 12 | UInt64(handle.rawValue)
+    }
+
+    var handle: ConnectionHandle { ConnectionHandle(UInt16(truncatingIfNeeded: value)) }
 }
 
 /// A value that a server has sent without being asked.

@@ -17,7 +17,7 @@ extension BluetoothHost {
         keepServerState(of: link)
         link.session.onPersistentChange = { [weak self] in
             self?.assumeIsolated { host in
-                if let link = host.linksByIdentifier[identifier] { host.keepServerState(of: link) }
+                if let link = host.links[identifier] { host.keepServerState(of: link) }
             }
         }
         if link.session.isServiceChangedOwed { indicateServiceChanged(.all, to: link) }
@@ -38,7 +38,7 @@ extension BluetoothHost {
     }
 
     private func keepCache(_ cache: DatabaseCache?, on identifier: LinkIdentifier) {
-        guard let link = linksByIdentifier[identifier] else { return }
+        guard let link = links[identifier] else { return }
         updateRecord(of: link.identity) { $0.clientCache = cache }
     }
 }

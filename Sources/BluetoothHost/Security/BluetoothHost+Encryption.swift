@@ -43,7 +43,7 @@ extension BluetoothHost {
         ) { [weak self] result in
             guard case .failure(.status(let status, _)) = result else { return }
             self?.assumeIsolated { host in
-                guard let link = host.linksByIdentifier[identifier],
+                guard let link = host.links[identifier],
                     case .starting(key, let strength) = link.protection.encryption
                 else { return }
                 // Nothing was begun: the link is as it was.

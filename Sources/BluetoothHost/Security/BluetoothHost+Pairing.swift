@@ -155,7 +155,7 @@ extension BluetoothHost {
 
     /// Nobody can show, type or compare anything; what needs no person is as the policy says.
     private func answerForNobody(_ inquiry: PairingInquiry, _ number: UInt64) {
-        guard let link = linksByIdentifier[inquiry.link] else { return }
+        guard let link = links[inquiry.link] else { return }
         var refusal: String?
         switch inquiry.question {
         case .consent(.justWorks, _):
@@ -179,7 +179,7 @@ extension BluetoothHost {
     }
 
     private func answer(_ number: UInt64, on identifier: LinkIdentifier, _ answer: PairingAnswer, refusal: String) {
-        guard let link = linksByIdentifier[identifier], let question = link.protection.question,
+        guard let link = links[identifier], let question = link.protection.question,
             question.number == number
         else { return }
         link.protection.question = nil
@@ -199,7 +199,7 @@ extension BluetoothHost {
         link.protection.question = .init(number: number, purpose: .pairing, takeBack: {})
         loop.execute { [weak self] in
             self?.assumeIsolated { host in
-                guard let link = host.linksByIdentifier[identifier], link.protection.question?.number == number else {
+                guard let link = host.links[identifier], link.protection.question?.number == number else {
                     return
                 }
                 link.protection.question = nil

@@ -22,26 +22,26 @@ extension BluetoothHost {
     }
 
     /// Does something at once, or when the peer has proven who it is.
-    ///
-    /// - Returns: names the wait, where there is one.
-    @discardableResult
-    func whenProven(_ link: Link, _ action: @escaping (Result<Void, HostError>) -> Void) -> UInt64? {
-        guard link.protection.awaitsProof else {
-            action(.success(()))
-            return nil
-        }
-        let waiter = makeIdentifier()
-        require(.encryption, of: link, as: waiter, for: .demand) { result in action(result.map { _ in () }) }
-        return waiter
+    func whenProven(_ link: Link, _ action: @escaping (Result<Void, HostError>) -> Void) {
+        guard link.protection.awaitsProof else { return action(.success(())) }
+        require(.encryption, of: link, for: .demand) { result in action(result.map { _ in () }) }
     }
 
-    /// Waits until the peer of a link has proven who it is, where it is bonded.
+    /// Waits until the peer of a link has proven who it is, where it is bonded; cancelling the task gives that up.
     func waitForProof(on identifier: LinkIdentifier) async throws(HostError) {
         let link = try link(identifier)
         guard link.protection.awaitsProof else { return }
-        try await withCheckedContinuation { (continuation: CheckedContinuation<Result<Void, HostError>, Never>) in
-            whenProven(link) { continuation.resume(returning: $0) }
-            sendPending()
+        let waiter = makeIdentifier()
+        try await withTaskCancellationHandler {
+            await withCheckedContinuation { (continuation: CheckedContinuation<Result<Void, HostError>, Never>) in
+                require(.encryption, of: link, as: waiter, for: .demand) { result in
+                    continuation.resume(returning: result.map { _ in () })
+                }
+                sendPending()
+                if Task.isCancelled { cancelSecurityWaiter(waiter, of: identifier) }
+            }
+        } onCancel: {
+            spawn { $0.cancelSecurityWaiter(waiter, of: identifier) }
         }.get()
     }
 
@@ -64,7 +64,7 @@ extension BluetoothHost {
 
     /// What went on about a link's encryption has come to its end: what has waited for it goes on, or ends.
     func encryptionSettled(on link: Link) {
-        guard linksByIdentifier[link.identifier] != nil, !link.protection.isBusy else { return }
+        guard links[link.identifier] != nil, !link.protection.isBusy else { return }
         pumpClient(of: link)
         if link.protection.awaitsProof { giveUpChannels(of: link, .security(link.protection.loss ?? .timedOut)) }
         pumpChannels(of: link)
@@ -99,13 +99,13 @@ extension BluetoothHost {
     ///
     /// - Returns: whether that can be tried.
     func elevateSecurity(of identifier: LinkIdentifier, after error: ATT.ErrorCode) -> Bool {
-        guard let link = linksByIdentifier[identifier], link.protection.policy.securesOnDemand,
+        guard let link = links[identifier], link.protection.policy.securesOnDemand,
             let required = requirement(of: error, on: link)
         else { return false }
         // The client is told after it knows that it waits.
         loop.execute { [weak self] in
             self?.assumeIsolated { host in
-                guard let link = host.linksByIdentifier[identifier] else { return }
+                guard let link = host.links[identifier] else { return }
                 host.require(required, of: link, for: .demand) { [weak host] result in
                     host?.assumeIsolated { $0.securityElevated(result, error, on: identifier) }
                 }
@@ -120,7 +120,7 @@ extension BluetoothHost {
         _ error: ATT.ErrorCode,
         on identifier: LinkIdentifier
     ) {
-        guard let link = linksByIdentifier[identifier], link.bearer.awaitedRequest == nil else { return }
+        guard let link = links[identifier], link.bearer.awaitedRequest == nil else { return }
         if case .failure(let failure) = result { link.elevationFailure = failure }
         var buffer = pool.take()
         let opcode = link.client.securityElevated(

@@ -35,7 +35,7 @@ extension BluetoothHost {
 
     /// What a link's key is worth; nil where the link is not encrypted, or gone.
     package func strength(of identifier: LinkIdentifier) -> KeyStrength? {
-        linksByIdentifier[identifier]?.protection.strength
+        links[identifier]?.protection.strength
     }
 
     /// Makes a link as secure as is required: with the bond's key where that is enough, else by pairing.
@@ -96,7 +96,7 @@ extension BluetoothHost {
         let number = waiter.identifier
         waiter.timer = schedule(after: .seconds(40)) { [weak self] in
             self?.assumeIsolated { host in
-                guard let link = host.linksByIdentifier[identifier],
+                guard let link = host.links[identifier],
                     let waiter = link.protection.waiters.first(where: { $0.identifier == number })
                 else { return }
                 if link.protection.isBusy {
@@ -111,7 +111,7 @@ extension BluetoothHost {
     }
 
     func cancelSecurityWaiter(_ waiter: UInt64, of identifier: LinkIdentifier) {
-        guard let link = linksByIdentifier[identifier] else { return }
+        guard let link = links[identifier] else { return }
         finish(waiter, of: link, .failure(.cancelled))
         // Nobody else wants what was begun for the call.
         if link.protection.waiters.isEmpty, link.protection.initiative != .peer {
@@ -141,7 +141,7 @@ extension BluetoothHost {
 
     /// Lets those go on for whom the link is secure enough, and begins what the others need, unless something is under way.
     func pursueSecurity(of link: Link) {
-        guard linksByIdentifier[link.identifier] != nil, !link.protection.isBusy else { return }
+        guard links[link.identifier] != nil, !link.protection.isBusy else { return }
         if let strength = link.protection.strength {
             let served = link.protection.waiters.filter { $0.isServed(by: strength) }
             for waiter in served { finish(waiter.identifier, of: link, .success(strength)) }

@@ -2,11 +2,6 @@ import ATT
 import BluetoothTypes
 import ByteCoding
 
-/// Names one procedure of a client.
-public struct ProcedureIdentifier: Hashable, Sendable {
-    let value: UInt64
-}
-
 /// A GATT client on one bearer: procedures in a queue, one request at a time.
 ///
 /// The owner sends what the client writes and gives it what the bearer says is a response. Completions are called from
@@ -15,11 +10,10 @@ public struct ProcedureIdentifier: Hashable, Sendable {
 /// Once the server is one that this device is bonded to, and has proven it (``trust(_:)``), the client learns its whole
 /// database, when nothing else is to be done, and answers discovery from it.
 public final class Client {
-    private var queue: [ProcedureBox] = []
-    private var running: ProcedureBox?
+    private var queue: [ProcedureRun] = []
+    private var running: ProcedureRun?
     /// A background procedure that has given way, and its next request.
-    private var suspended: (procedure: ProcedureBox, request: [UInt8])?
-    private var lastIdentifier: UInt64 = 0
+    private var suspended: (procedure: ProcedureRun, request: [UInt8])?
     private var isClosed = false
     /// The request in flight, kept where it may have to be sent again.
     private var request: [UInt8] = []
@@ -36,18 +30,25 @@ public final class Client {
     public init() {}
 
     /// Queues a procedure. The owner then calls ``nextRequest(mtu:into:)`` where the bearer is free.
+    ///
+    /// - Returns: names the procedure, should it be cancelled.
     @discardableResult
     public func perform<P: ClientProcedure>(
         _ procedure: P,
         completion: @escaping (Result<P.Output, ClientError>) -> Void
-    ) -> ProcedureIdentifier {
-        let identifier = makeIdentifier()
+    ) -> ProcedureRun {
+        let run = TypedProcedureRun(procedure, completion: completion)
+        perform(run)
+        return run
+    }
+
+    /// Queues a procedure, likewise; its ``ProcedureRun/onEnd`` is called at once where the client is closed.
+    public func perform(_ run: ProcedureRun) {
         if isClosed {
-            completion(.failure(.bearerClosed))
+            run.fail(.bearerClosed)
         } else {
-            queue.append(TypedProcedureBox(identifier, procedure, completion))
+            queue.append(run)
         }
-        return identifier
     }
 
     /// Queues a procedure before all others, which gives way to them once it has had its first response.
@@ -56,21 +57,13 @@ public final class Client {
         completion: @escaping (Result<P.Output, ClientError>) -> Void
     ) {
         guard !isClosed else { return }
-        queue.insert(TypedProcedureBox(makeIdentifier(), procedure, isBackground: true, completion), at: 0)
-    }
-
-    private func makeIdentifier() -> ProcedureIdentifier {
-        lastIdentifier += 1
-        return ProcedureIdentifier(value: lastIdentifier)
+        queue.insert(TypedProcedureRun(procedure, isBackground: true, completion: completion), at: 0)
     }
 
     /// Ends a procedure: at once where it has not started; a running one when its response has come, which nobody hears.
-    public func cancel(_ identifier: ProcedureIdentifier) {
-        if let index = queue.firstIndex(where: { $0.identifier == identifier }) {
-            queue.remove(at: index).fail(.cancelled)
-        } else if let running, running.identifier == identifier {
-            running.fail(.cancelled)
-        }
+    public func cancel(_ run: ProcedureRun) {
+        queue.removeAll { $0 === run }
+        run.fail(.cancelled)
     }
 
     /// Starts the next procedure, where none runs, and writes its request.
@@ -78,7 +71,7 @@ public final class Client {
     /// - Returns: the request's opcode; nil where there is nothing to send.
     public func nextRequest(mtu: Int, into buffer: inout PacketBuffer) -> Opcode? {
         guard running == nil else { return nil }
-        while !queue.isEmpty, running == nil {
+        while running == nil, !queue.isEmpty {
             let next = queue.removeFirst()
             running = next
             hasElevated = false
@@ -93,7 +86,7 @@ public final class Client {
     /// - Returns: the opcode of a further request that was written.
     public func receive(_ response: RawSpan, mtu: Int, into buffer: inout PacketBuffer) -> Opcode? {
         guard let running else { return nil }
-        if running.isAbandoned {
+        if running.hasEnded {
             self.running = nil
             return nextRequest(mtu: mtu, into: &buffer)
         }
@@ -158,18 +151,18 @@ public final class Client {
         let all = [running, suspended?.procedure].compactMap { $0 } + queue
         running = nil
         suspended = nil
-        queue = []
+        queue.removeAll()
         for procedure in all { procedure.fail(.bearerClosed) }
     }
 
-    private func follow(_ opcode: Opcode?, of procedure: ProcedureBox, _ buffer: borrowing PacketBuffer) -> Opcode? {
+    private func follow(_ opcode: Opcode?, of procedure: ProcedureRun, _ buffer: borrowing PacketBuffer) -> Opcode? {
         guard let opcode else {
             if running === procedure { running = nil }
             return nil
         }
         if elevateSecurity != nil {
             request.removeAll(keepingCapacity: true)
-            request += [UInt8](copying: buffer.bytes)
+            request.append(copying: buffer.bytes)
         }
         return opcode
     }

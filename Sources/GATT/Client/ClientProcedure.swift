@@ -7,6 +7,16 @@ public enum ClientStep<Output: Sendable> {
     /// A request with this opcode has been written; its response comes next.
     case send(Opcode)
     case finished(Result<Output, ClientError>)
+
+    fileprivate func opcode(or outcome: inout Result<Output, ClientError>?) -> Opcode? {
+        switch self {
+        case .send(let opcode): return opcode
+        case .finished(let result):
+            // Who has cancelled the procedure has had its outcome.
+            if outcome == nil { outcome = result }
+            return nil
+        }
+    }
 }
 
 /// One GATT sub-procedure of a client (Vol 3, Part G, 4): a state machine that writes requests and takes responses.
@@ -33,9 +43,58 @@ public protocol ClientProcedure: Sendable {
         mtu: Int,
         into buffer: inout PacketBuffer
     ) -> ClientStep<Output>
+
+    // The same three, as one who does not know the output's type at compile time calls them: each returns the opcode of the
+    // request that was written, or writes the outcome. A procedure has them by the extension below.
+
+    mutating func start(
+        mtu: Int,
+        into buffer: inout PacketBuffer,
+        outcome: inout Result<Output, ClientError>?
+    ) -> Opcode?
+
+    mutating func receive(
+        _ response: RawSpan,
+        mtu: Int,
+        into buffer: inout PacketBuffer,
+        outcome: inout Result<Output, ClientError>?
+    ) -> Opcode?
+
+    mutating func receive(
+        _ error: ErrorResponse,
+        mtu: Int,
+        into buffer: inout PacketBuffer,
+        outcome: inout Result<Output, ClientError>?
+    ) -> Opcode?
 }
 
 extension ClientProcedure {
+    public mutating func start(
+        mtu: Int,
+        into buffer: inout PacketBuffer,
+        outcome: inout Result<Output, ClientError>?
+    ) -> Opcode? {
+        start(mtu: mtu, into: &buffer).opcode(or: &outcome)
+    }
+
+    public mutating func receive(
+        _ response: RawSpan,
+        mtu: Int,
+        into buffer: inout PacketBuffer,
+        outcome: inout Result<Output, ClientError>?
+    ) -> Opcode? {
+        receive(response, mtu: mtu, into: &buffer).opcode(or: &outcome)
+    }
+
+    public mutating func receive(
+        _ error: ErrorResponse,
+        mtu: Int,
+        into buffer: inout PacketBuffer,
+        outcome: inout Result<Output, ClientError>?
+    ) -> Opcode? {
+        receive(error, mtu: mtu, into: &buffer).opcode(or: &outcome)
+    }
+
     public mutating func recall(from services: [DiscoveredService]) -> Output? { nil }
 
     public mutating func receive(

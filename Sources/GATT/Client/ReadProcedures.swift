@@ -45,10 +45,8 @@ public struct ReadLongValue: ClientProcedure {
     ) -> ClientStep<[UInt8]> {
         // Read Response and Read Blob Response have the same form. What is beyond ATT_MTU is asked for again.
         let part = response.extracting(first: min(response.byteCount, mtu)).extracting(droppingFirst: 1)
-        value += [UInt8](copying: part)
-        if part.byteCount < mtu - 1 || value.count >= maximumAttributeValueLength {
-            return .finished(.success(Array(value.prefix(maximumAttributeValueLength))))
-        }
+        value.append(copying: part.extracting(first: min(part.byteCount, maximumAttributeValueLength - value.count)))
+        if part.byteCount < mtu - 1 || value.count >= maximumAttributeValueLength { return .finished(.success(value)) }
         return send(ReadBlobRequest(handle: handle, offset: UInt16(value.count)), into: &buffer)
     }
 

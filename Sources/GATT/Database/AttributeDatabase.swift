@@ -62,6 +62,22 @@ public struct AttributeDatabase {
         return position < indices.count ? Int(indices[position]) : attributes.count
     }
 
+    /// The index of the Client Characteristic Configuration of the characteristic whose value is the attribute at `index`.
+    func configurationIndex(ofValueAt index: Int) -> Int? {
+        let handle = attributes[index].handle
+        var index = index + 1
+        while index < attributes.count {
+            if case .clientConfiguration(_, let valueHandle) = attributes[index].content, valueHandle == handle {
+                return index
+            }
+            switch attributes[index].type {
+            case .characteristic, .primaryService, .secondaryService: return nil
+            default: index += 1
+            }
+        }
+        return nil
+    }
+
     // MARK: Changing
 
     mutating func setValue(_ value: [UInt8], at index: Int) {

@@ -141,7 +141,7 @@ struct RequestContext {
     // MARK: Reading
 
     private func readable(_ handle: AttributeHandle) throws(Interruption) -> Attribute {
-        guard let attribute = database.attribute(handle) else { throw .error(.invalidHandle, handle) }
+        guard let attribute = session.server.database.attribute(handle) else { throw .error(.invalidHandle, handle) }
         try session.check(.read, attribute)
         return attribute
     }
@@ -169,22 +169,25 @@ struct RequestContext {
     }
 
     private func read(_ request: ReadRequest, into buffer: inout PacketBuffer) throws(Interruption) {
-        let value = try value(of: readable(request.handle), offset: 0)
+        let attribute = try readable(request.handle)
+        let value = try value(of: attribute, offset: 0)
         ReadResponse(value: value.rawSpan.extracting(first: min(value.count, mtu - 1))).encode(into: &buffer)
-        reportRead(of: request.handle, offset: 0)
+        reportRead(of: attribute, offset: 0)
     }
 
     private func readBlob(_ request: ReadBlobRequest, into buffer: inout PacketBuffer) throws(Interruption) {
-        let value = try value(of: readable(request.handle), offset: Int(request.offset))
+        let attribute = try readable(request.handle)
+        let value = try value(of: attribute, offset: Int(request.offset))
         ReadBlobResponse(value: value.rawSpan.extracting(first: min(value.count, mtu - 1))).encode(into: &buffer)
-        reportRead(of: request.handle, offset: Int(request.offset))
+        reportRead(of: attribute, offset: Int(request.offset))
     }
 
     /// An app hears of reads of values, not of the declarations that clients discover.
-    private func reportRead(of handle: AttributeHandle, offset: Int) {
-        let declarations: [BluetoothUUID] = [.primaryService, .secondaryService, .include, .characteristic]
-        guard let attribute = database.attribute(handle), !declarations.contains(attribute.type) else { return }
-        session.emit(.read(handle, offset: offset))
+    private func reportRead(of attribute: Attribute, offset: Int) {
+        switch attribute.type {
+        case .primaryService, .secondaryService, .include, .characteristic: break
+        default: session.emit(.read(attribute.handle, offset: offset))
+        }
     }
 
     private func readMultiple(_ pdu: RawSpan, into buffer: inout PacketBuffer) throws(Interruption) {

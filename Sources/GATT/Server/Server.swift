@@ -9,10 +9,18 @@ public final class Server {
 
     public private(set) var database = AttributeDatabase()
     private let cmac: CMAC?
-    private var hashIndexHandle: AttributeHandle?
+    /// The value handle of the Database Hash, where the GATT service is published.
+    private(set) var databaseHashHandle: AttributeHandle?
     private var serviceChangedHandle: AttributeHandle?
     /// Counts changes of the database, so that a session knows whether its client has missed one.
     private(set) var revision: UInt64 = 0
+
+    /// Counts what clients configure, so that who remembers which of them have subscribed knows when to ask again.
+    public private(set) var configurationRevision: UInt64 = 0
+
+    func noteConfigurationChange() {
+        configurationRevision &+= 1
+    }
 
     /// The Database Hash of the database as it is, written as the specification writes AES-CMAC's result: most significant
     /// octet first. nil where there is no AES-CMAC.
@@ -40,7 +48,7 @@ public final class Server {
     public func publish(_ definitions: [ServiceDefinition]) throws(DatabaseError) -> [PublishedService] {
         let published = try database.publish(definitions)
         for service in published where service.uuid == .genericAttributeService {
-            hashIndexHandle = service.characteristics.first { $0.uuid == .databaseHash }?.valueHandle
+            databaseHashHandle = service.characteristics.first { $0.uuid == .databaseHash }?.valueHandle
             serviceChangedHandle = service.characteristics.first { $0.uuid == .serviceChanged }?.valueHandle
         }
         databaseChanged()
@@ -51,7 +59,7 @@ public final class Server {
     public func remove(serviceAt handle: AttributeHandle) -> HandleRange? {
         guard let range = database.remove(serviceAt: handle) else { return nil }
         // What takes these handles next is no longer the hash.
-        if let handle = hashIndexHandle, database.attribute(handle) == nil { hashIndexHandle = nil }
+        if let handle = databaseHashHandle, database.attribute(handle) == nil { databaseHashHandle = nil }
         if let handle = serviceChangedHandle, database.attribute(handle) == nil { serviceChangedHandle = nil }
         databaseChanged()
         return range
@@ -81,7 +89,7 @@ public final class Server {
         guard let cmac else { return }
         let hash = cmac(Array(repeating: 0, count: 16), database.hashInput)
         databaseHash = hash.count == 16 ? hash.reduce(0) { $0 << 8 | UInt128($1) } : nil
-        guard let hashIndexHandle, let index = database.index(of: hashIndexHandle) else { return }
+        guard let databaseHashHandle, let index = database.index(of: databaseHashHandle) else { return }
         // The hash is sent least significant octet first (Vol 3, Part G, 7.3).
         database.setValue(hash.reversed(), at: index)
     }

@@ -44,7 +44,7 @@ extension ServerSession {
         switch opcode {
         case .readByTypeRequest: (try? ReadByTypeRequest(decoding: pdu))?.type == .databaseHash
         case .readRequest:
-            (try? ReadRequest(decoding: pdu)).flatMap { server.database.attribute($0.handle)?.type } == .databaseHash
+            server.databaseHashHandle.map { handle in (try? ReadRequest(decoding: pdu))?.handle == handle } ?? false
         default: false
         }
     }
@@ -74,35 +74,31 @@ extension ServerSession {
 
     /// What the client wants to be sent of the characteristic whose value has this handle.
     public func configuration(of valueHandle: AttributeHandle) -> ClientConfiguration {
-        descriptor(of: valueHandle)?.configuration ?? []
+        guard let index = server.database.index(of: valueHandle),
+            let descriptor = server.database.configurationIndex(ofValueAt: index)
+        else { return [] }
+        return configurations.value(at: server.database.attributes[descriptor].handle) ?? []
     }
 
     /// What the client may be sent now of the characteristic whose value has this handle: what it wants, where its link is
     /// what reading the value and subscribing to it ask for, and where it knows the database.
     public func sendable(of valueHandle: AttributeHandle) -> ClientConfiguration {
-        guard let descriptor = descriptor(of: valueHandle),
-            let value = server.database.attribute(valueHandle),
-            let permissions = server.database.attribute(descriptor.handle)?.permissions
+        guard let index = server.database.index(of: valueHandle),
+            let descriptor = server.database.configurationIndex(ofValueAt: index),
+            let configuration = configurations.value(at: server.database.attributes[descriptor].handle),
+            !configuration.isEmpty
         else { return [] }
+        let permissions = server.database.attributes[descriptor].permissions
+        let valuePermissions = server.database.attributes[index].permissions
         // Service Changed is what an unaware client is to be sent (Vol 3, Part G, 2.5.2.1).
         guard !isOutOfSync || valueHandle == server.serviceChanged else { return [] }
         let size = server.minimumKeySize
-        guard value.permissions.readRequirement.error(security, minimumKeySize: size) == nil,
+        guard valuePermissions.readRequirement.error(security, minimumKeySize: size) == nil,
             permissions.writeRequirement.error(security, minimumKeySize: size) == nil
         else { return [] }
         let needsAuthorization =
-            value.permissions.contains(.readAuthorized) || permissions.contains(.writeAuthorized)
-        return needsAuthorization && !security.isAuthorized ? [] : descriptor.configuration
-    }
-
-    private func descriptor(of valueHandle: AttributeHandle) -> ClientConfigurations.Entry? {
-        configurations.entries.first { entry in
-            guard !entry.configuration.isEmpty else { return false }
-            if case .clientConfiguration(_, valueHandle)? = server.database.attribute(entry.handle)?.content {
-                return true
-            }
-            return false
-        }
+            valuePermissions.contains(.readAuthorized) || permissions.contains(.writeAuthorized)
+        return needsAuthorization && !security.isAuthorized ? [] : configuration
     }
 
     /// Writes a notification; the value is cut to what fits.

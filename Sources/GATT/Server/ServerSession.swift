@@ -28,7 +28,9 @@ public final class ServerSession {
     /// Called when ``persistentState`` has changed by what the client did.
     public var onPersistentChange: (() -> Void)?
 
-    var configurations = ClientConfigurations()
+    var configurations = ClientConfigurations() {
+        didSet { server.noteConfigurationChange() }
+    }
     var clientFeatures: UInt8 = 0
     var awareness: ChangeAwareness
     /// The revision that the client knows of by Service Changed; nil where it has missed one.

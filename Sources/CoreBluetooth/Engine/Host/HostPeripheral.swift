@@ -216,14 +216,11 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
                 let isNotified = wanting.contains(link)
                 let outbox = isNotified ? client.notifications : client.indications
                 outbox.add(on: host) { host in
-                    do throws(HostError) {
-                        if isNotified {
-                            try await host.notify(value, of: handle, to: link)
-                        } else {
-                            try await host.indicate(value, of: handle, to: link)
-                        }
-                    } catch {
-                        // The central is gone, and with it what it wanted.
+                    // Where this fails, the central is gone, and with it what it wanted.
+                    if isNotified {
+                        await host.notify(value, of: handle, to: [link])
+                    } else {
+                        try? await host.indicate(value, of: handle, to: link)
                     }
                     update.hasLeft()
                 }

@@ -1,0 +1,106 @@
+import ATT
+import ByteCoding
+
+/// A procedure that waits, runs or has ended, whatever the type of its output.
+public class ProcedureRun {
+    /// Whether it gives way to those that wait, after each response.
+    let isBackground: Bool
+    /// Whether there is an outcome; a run that was cancelled has one before its response has come.
+    public private(set) var hasEnded = false
+    /// Called once, when the run has ended.
+    public var onEnd: (() -> Void)?
+
+    @usableFromInline
+    init(isBackground: Bool) {
+        self.isBackground = isBackground
+    }
+
+    /// Each returns the opcode of the request that was written, or nil when the procedure has finished.
+    @usableFromInline
+    func start(recalling services: [DiscoveredService]?, mtu: Int, into buffer: inout PacketBuffer) -> Opcode? { nil }
+    @usableFromInline
+    func receive(_ response: RawSpan, mtu: Int, into buffer: inout PacketBuffer) -> Opcode? { nil }
+    @usableFromInline
+    func receive(_ error: ErrorResponse, mtu: Int, into buffer: inout PacketBuffer) -> Opcode? { nil }
+    @usableFromInline
+    func fail(_ error: ClientError) {}
+
+    /// Tells who waits that there is an outcome, where the procedure has written no other request.
+    @usableFromInline
+    final func follow(_ opcode: Opcode?) -> Opcode? {
+        if opcode == nil { end() }
+        return opcode
+    }
+
+    @usableFromInline
+    final func end() {
+        guard !hasEnded else { return }
+        hasEnded = true
+        let onEnd = onEnd
+        self.onEnd = nil
+        onEnd?()
+        tell()
+    }
+
+    @usableFromInline
+    func tell() {}
+}
+
+/// A procedure with what came of it.
+public final class TypedProcedureRun<P: ClientProcedure>: ProcedureRun {
+    private var procedure: P
+    /// What came of it, once it has ended.
+    public private(set) var outcome: Result<P.Output, ClientError>?
+    private var completion: ((Result<P.Output, ClientError>) -> Void)?
+
+    @inlinable
+    public convenience init(_ procedure: P) {
+        self.init(procedure, isBackground: false, completion: nil)
+    }
+
+    @usableFromInline
+    init(_ procedure: P, isBackground: Bool = false, completion: ((Result<P.Output, ClientError>) -> Void)?) {
+        self.procedure = procedure
+        self.completion = completion
+        super.init(isBackground: isBackground)
+    }
+
+    // What is done for each packet names no type that depends on the procedure's: the runtime would have to look that up.
+
+    @usableFromInline
+    override func start(
+        recalling services: [DiscoveredService]?,
+        mtu: Int,
+        into buffer: inout PacketBuffer
+    ) -> Opcode? {
+        if let services, let output = procedure.recall(from: services) {
+            outcome = .success(output)
+            return follow(nil)
+        }
+        return follow(procedure.start(mtu: mtu, into: &buffer, outcome: &outcome))
+    }
+
+    @usableFromInline
+    override func receive(_ response: RawSpan, mtu: Int, into buffer: inout PacketBuffer) -> Opcode? {
+        follow(procedure.receive(response, mtu: mtu, into: &buffer, outcome: &outcome))
+    }
+
+    @usableFromInline
+    override func receive(_ error: ErrorResponse, mtu: Int, into buffer: inout PacketBuffer) -> Opcode? {
+        follow(procedure.receive(error, mtu: mtu, into: &buffer, outcome: &outcome))
+    }
+
+    @usableFromInline
+    override func fail(_ error: ClientError) {
+        guard !hasEnded else { return }
+        outcome = .failure(error)
+        end()
+    }
+
+    @usableFromInline
+    override func tell() {
+        guard let completion, let outcome else { return }
+        self.completion = nil
+        completion(outcome)
+    }
+}
