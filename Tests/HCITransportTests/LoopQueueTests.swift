@@ -52,10 +52,10 @@ struct LoopQueueTests {
     @Test("lets what is handed to its queue directly have a turn, however busy it is")
     func shares() async throws {
         let (_, peer) = try await connect(.unix)
-        let isOver = Atomic(false)
+        let end = End()
         await withTaskGroup(of: Void.self) { group in
             group.addTask {
-                while !isOver.load(ordering: .relaxed) {
+                while !end.isReached.load(ordering: .relaxed) {
                     peer.write(Sample.commandComplete)
                     await Task.yield()
                 }
@@ -66,24 +66,24 @@ struct LoopQueueTests {
                     loop.queue.async(execute: resume)
                 }
             }
-            isOver.store(true, ordering: .relaxed)
+            end.isReached.store(true, ordering: .relaxed)
         }
     }
 
     @Test("keeps the order of each thread's work")
     func keepsOrder() async {
-        let done = Mutex([[Int]](repeating: [], count: 4))
+        let done = Done()
         await withTaskGroup(of: Void.self) { group in
             for worker in 0..<4 {
                 group.addTask {
                     for number in 0..<1000 {
-                        loop.async { done.withLock { $0[worker].append(number) } }
+                        loop.async { done.numbers.withLock { $0[worker].append(number) } }
                     }
                     await withCheckedContinuation { continuation in loop.async { continuation.resume() } }
                 }
             }
         }
-        #expect(done.withLock { $0 } == [[Int]](repeating: Array(0..<1000), count: 4))
+        #expect(done.numbers.withLock { $0 } == [[Int]](repeating: Array(0..<1000), count: 4))
     }
 
     @Test("has a transport write what was sent in one turn, in order, however much it is")
@@ -106,4 +106,12 @@ struct LoopQueueTests {
         }
         #expect(await peer.read(count: Sample.reset.count) == Sample.reset)
     }
+}
+
+private final class End: Sendable {
+    let isReached = Atomic(false)
+}
+
+private final class Done: Sendable {
+    let numbers = Mutex([[Int]](repeating: [], count: 4))
 }
