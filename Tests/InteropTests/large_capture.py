@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes a large capture and measures what `ble decode`, tshark and btmon need to read it, one after the other.
 
-    large_capture.py                        # of 1 GB, by all three: about half an hour, nearly all of it tshark's
+    large_capture.py                        # of 1 GB, by all three: most of an hour, nearly all of it tshark's
     large_capture.py --size 100M            # of 100 MB
     large_capture.py --make trace.btsnoop   # only makes the file
 
