@@ -33,7 +33,7 @@ test-kernel: build
 	@Tests/KernelTests/run
 
 fuzz: setup ## Fuzzes each target of TARGET (att, smp, host ...), or all, for TIME=60 seconds.
-	@TIME=$(or $(TIME),60) Tests/Fuzz/run $(TARGET)
+	@TIME=$(or $(TIME),60) JOBS=$(JOBS) Tests/Fuzz/run $(TARGET)
 
 fuzz-coverage: setup ## Prints by file what the corpora of TARGET, or of all targets, reach.
 	@Tests/Fuzz/coverage $(TARGET)

@@ -258,8 +258,8 @@ let package = Package(
         .target(
             name: "FuzzTargets",
             dependencies: [
-                "ByteCoding", "BluetoothTypes", "HCI", "L2CAP", "ATT", "GATT", "SMP", "Cryptography", "BluetoothHost",
-                "BLE", "BluetoothTesting", "Capture", "Dissection", "Profiles",
+                "ByteCoding", "BluetoothTypes", "HCI", "HCITransport", "L2CAP", "ATT", "GATT", "SMP", "Cryptography",
+                "BluetoothHost", "BLE", "BluetoothTesting", "Capture", "Dissection", "Profiles",
             ],
             path: "Tests/Fuzz/Targets",
             swiftSettings: engine

@@ -114,8 +114,10 @@ extension BluetoothHost {
 
     /// Waits before the next attempt, or until the host is closed.
     private func pauseRecovery() async {
-        let timer = schedule(after: recoveryDelay) { [weak self] in self?.assumeIsolated { $0.goOnRecovering() } }
+        var timer: TimerQueue.Token?
         await withCheckedContinuation { continuation in
+            guard power == .recovering else { return continuation.resume() }
+            timer = schedule(after: recoveryDelay) { [weak self] in self?.assumeIsolated { $0.goOnRecovering() } }
             recoveryPause = { continuation.resume() }
         }
         timers.cancel(timer)

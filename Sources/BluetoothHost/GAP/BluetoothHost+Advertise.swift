@@ -7,18 +7,19 @@ extension BluetoothHost {
     package func startAdvertising(
         _ configuration: AdvertisementConfiguration
     ) async throws(HostError) -> AdvertisementIdentifier {
-        guard power != .closed else { throw .closed }
-        guard power != .off, let information else { throw .notReady }
-        try check(configuration, against: information)
-        guard advertiser.entries.count < information.numberOfAdvertisingSets, let handle = advertiser.freeHandle else {
-            throw .notSupported(
-                "this controller can advertise \(information.numberOfAdvertisingSets) set(s) at a time; stop another first"
-            )
-        }
         let identifier = AdvertisementIdentifier(value: makeIdentifier())
-        try await withCheckedContinuation { (continuation: CheckedContinuation<Result<Void, HostError>, Never>) in
+        try await outcome { (completion: @escaping Completion<Void>) throws(HostError) in
+            guard power != .closed else { throw .closed }
+            guard power != .off, let information else { throw .notReady }
+            try check(configuration, against: information)
+            let limit = information.numberOfAdvertisingSets
+            guard advertiser.entries.count < limit, let handle = advertiser.freeHandle else {
+                throw .notSupported(
+                    "this controller can advertise \(limit) set(s) at a time; stop another first"
+                )
+            }
             var entry = Advertiser.Entry(identifier: identifier, configuration: configuration, handle: handle)
-            entry.observers.append { continuation.resume(returning: $0) }
+            entry.observers.append(completion)
             advertiser.entries.append(entry)
             reconcileAdvertising()
         }.get()
@@ -27,10 +28,10 @@ extension BluetoothHost {
 
     /// Stops an advertisement; connections made through it stay.
     package func stopAdvertising(_ identifier: AdvertisementIdentifier) async {
-        guard let index = advertiser.index(of: identifier) else { return }
-        advertiser.entries[index].phase = .ending
-        await withCheckedContinuation { (continuation: CheckedContinuation<Result<Void, HostError>, Never>) in
-            advertiser.entries[index].observers.append { continuation.resume(returning: $0) }
+        await outcome { (completion: @escaping Completion<Void>) in
+            guard let index = advertiser.index(of: identifier) else { return completion(.success(())) }
+            advertiser.entries[index].phase = .ending
+            advertiser.entries[index].observers.append(completion)
             reconcileAdvertising()
         }.ignored()
     }

@@ -13,17 +13,18 @@ extension BluetoothHost {
         parameters: ConnectionParameters,
         timeout: Duration?
     ) async throws(HostError) -> LinkIdentifier {
-        guard power != .closed else { throw .closed }
-        guard power != .off else { throw .notReady }
         guard !addresses.isEmpty else { throw .invalidArgument("no address to connect to") }
         guard parameters.isValid else { throw .invalidArgument("connection parameters out of range") }
-        // A private address of a bonded peer stands for the peer: it may have another one soon.
-        let addresses = Set(addresses.map { identity(of: $0) })
-        for link in links.values where !link.isDisconnecting && link.isWith(anyOf: addresses) { return link.identifier }
         let identifier = makeIdentifier()
         return try await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                begin(identifier, addresses, parameters, timeout) { continuation.resume(returning: $0) }
+            await outcome { (completion: @escaping Completion<LinkIdentifier>) throws(HostError) in
+                guard power != .closed else { throw .closed }
+                guard power != .off else { throw .notReady }
+                // A private address of a bonded peer stands for the peer: it may have another one soon.
+                let addresses = Set(addresses.map { self.identity(of: $0) })
+                let link = links.values.first { !$0.isDisconnecting && $0.isWith(anyOf: addresses) }
+                if let link { return completion(.success(link.identifier)) }
+                begin(identifier, addresses, parameters, timeout, completion: completion)
             }
         } onCancel: {
             spawn { $0.giveUp(identifier, .cancelled) }
@@ -246,8 +247,10 @@ extension BluetoothHost {
 
     /// Waits until a link is gone and says why.
     package func disconnection(of identifier: LinkIdentifier) async -> DisconnectionReason {
-        guard let link = links[identifier] else { return endedLinks[identifier] ?? .adapterClosed }
-        return await withCheckedContinuation { continuation in
+        await withCheckedContinuation { continuation in
+            guard let link = links[identifier] else {
+                return continuation.resume(returning: endedLinks[identifier] ?? .adapterClosed)
+            }
             link.endObservers.append { continuation.resume(returning: $0) }
         }
     }
@@ -270,7 +273,7 @@ extension BluetoothHost {
                 }
             }
         }
-        if links[identifier] != nil { _ = await disconnection(of: identifier) }
+        _ = await disconnection(of: identifier)
     }
 
     func disconnected(_ event: DisconnectionComplete) {

@@ -46,11 +46,12 @@ extension BluetoothHost {
 
     /// Waits until less than the configured number of frames wait on a link.
     func waitForRoom(on identifier: LinkIdentifier) async throws(HostError) {
-        let link = try link(identifier)
-        guard !hasRoom(on: link) else { return }
-        await withCheckedContinuation { continuation in
-            link.roomWaiters.append { continuation.resume() }
-        }
+        if let link = links[identifier], hasRoom(on: link) { return }
+        try await outcome { (completion: @escaping Completion<Void>) throws(HostError) in
+            let link = try link(identifier)
+            guard !hasRoom(on: link) else { return completion(.success(())) }
+            link.roomWaiters.append { completion(.success(())) }
+        }.get()
     }
 
     /// Whether a frame may be written on a link now: there is room, and nobody waits for it.
@@ -60,8 +61,10 @@ extension BluetoothHost {
 
     /// Waits until all that was written on a link has been sent by the controller.
     package func flush(_ identifier: LinkIdentifier) async {
-        guard let link = links[identifier], !link.outbound.isDrained else { return }
         await withCheckedContinuation { continuation in
+            guard let link = links[identifier], !link.outbound.isDrained else {
+                return continuation.resume()
+            }
             link.drainWaiters.append { continuation.resume() }
         }
     }

@@ -206,30 +206,34 @@ extension BluetoothHost {
         mtu: UInt16,
         mps: UInt16
     ) async throws(HostError) {
-        guard let link = link(of: name), let list = ChannelIdentifierList(CollectionOfOne(name.channel)) else {
-            throw .channel(.ended(.byUs))
-        }
         guard Int(mps) <= Reassembler.defaultMaximumPayloadLength else {
             throw .invalidArgument(
                 "this host receives an MPS of at most \(Reassembler.defaultMaximumPayloadLength) octets"
             )
         }
-        do throws(CreditBasedChannels.ReconfigurationError) {
-            try link.channels.reconfigure(list, mtu: mtu, mps: mps)
-        } catch {
-            switch error {
-            case .notEnhanced: throw .notSupported("only enhanced channels are reconfigured")
-            case .pending: throw .notReady
-            case .notOpen: throw .channel(.ended(.byUs))
-            case .reductionOfMTUNotAllowed, .reductionOfMPSNotAllowed, .invalidChannels, .invalidParameters:
-                throw .invalidArgument("a channel's MTU cannot be reduced, and both lengths are 64 or more")
+        try await outcome { (completion: @escaping Completion<Void>) throws(HostError) in
+            guard let link = link(of: name), let list = ChannelIdentifierList(CollectionOfOne(name.channel)) else {
+                throw .channel(.ended(.byUs))
             }
-        }
-        try await withCheckedContinuation { (continuation: CheckedContinuation<Result<Void, HostError>, Never>) in
-            link.channelUses[name.channel]?.reconfiguration = { continuation.resume(returning: $0) }
+            do throws(CreditBasedChannels.ReconfigurationError) {
+                try link.channels.reconfigure(list, mtu: mtu, mps: mps)
+            } catch {
+                throw Self.hostError(error)
+            }
+            link.channelUses[name.channel]?.reconfiguration = completion
             pumpChannels(of: link)
             sendPending()
         }.get()
+    }
+
+    private static func hostError(_ error: CreditBasedChannels.ReconfigurationError) -> HostError {
+        switch error {
+        case .notEnhanced: .notSupported("only enhanced channels are reconfigured")
+        case .pending: .notReady
+        case .notOpen: .channel(.ended(.byUs))
+        case .reductionOfMTUNotAllowed, .reductionOfMPSNotAllowed, .invalidChannels, .invalidParameters:
+            .invalidArgument("a channel's MTU cannot be reduced, and both lengths are 64 or more")
+        }
     }
 
     // MARK: Ending

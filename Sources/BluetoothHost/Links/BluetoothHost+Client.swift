@@ -28,13 +28,14 @@ extension BluetoothHost {
         let link = try link(identifier)
         nonisolated(unsafe) let cancelled = run
         await withTaskCancellationHandler {
-            // Each run ends once, as its client's bearer does at the latest.
+            // Each run ends once: with its client at the latest, at once where that is closed already.
             await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
+                // The task may have been cancelled on its way here.
+                guard !run.hasEnded, !Task.isCancelled else { return continuation.resume() }
                 run.onEnd = { continuation.resume() }
                 link.client.perform(run)
                 pumpClient(of: link)
                 sendPending()
-                if Task.isCancelled { link.client.cancel(run) }
             }
         } onCancel: {
             spawn { $0.links[identifier]?.client.cancel(cancelled) }

@@ -67,10 +67,10 @@ extension BluetoothHost {
         _ parameters: ConnectionParameters,
         of identifier: LinkIdentifier
     ) async throws(HostError) {
-        let link = try link(identifier)
         guard parameters.isValid else { throw .invalidArgument("connection parameters out of range") }
-        try await withCheckedContinuation { (continuation: CheckedContinuation<Result<Void, HostError>, Never>) in
-            wait(in: \.parameterWaiters, of: link) { continuation.resume(returning: $0) }
+        try await outcome { (completion: @escaping Completion<Void>) throws(HostError) in
+            let link = try link(identifier)
+            wait(in: \.parameterWaiters, of: link, completion: completion)
             requestParameters(parameters, of: link)
         }.get()
     }
@@ -158,12 +158,12 @@ extension BluetoothHost {
 
     /// Asks for other PHYs; the link goes on with what both sides can do.
     package func setPHY(transmit: PHYSet, receive: PHYSet, of identifier: LinkIdentifier) async throws(HostError) {
-        let link = try link(identifier)
         guard information?.commands.contains(LESetPHY.self) == true else {
             throw .notSupported("this controller has only the 1M PHY")
         }
-        try await withCheckedContinuation { (continuation: CheckedContinuation<Result<Void, HostError>, Never>) in
-            wait(in: \.phyWaiters, of: link) { continuation.resume(returning: $0) }
+        try await outcome { (completion: @escaping Completion<Void>) throws(HostError) in
+            let link = try link(identifier)
+            wait(in: \.phyWaiters, of: link, completion: completion)
             let command = LESetPHY(connectionHandle: link.handle, txPHYs: transmit, rxPHYs: receive)
             send(command) { [weak self] result in
                 guard case .failure(let failure) = result else { return }

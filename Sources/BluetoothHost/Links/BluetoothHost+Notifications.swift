@@ -46,7 +46,8 @@ extension BluetoothHost {
     }
 
     private func notify(_ value: [UInt8], of handle: AttributeHandle, on link: Link) {
-        guard link.session.sendable(of: handle).contains(.notification) else { return }
+        // Room that is not used is the next one's.
+        guard link.session.sendable(of: handle).contains(.notification) else { return link.hasRoomAgain() }
         var buffer = pool.take()
         link.session.notify(value.rawSpan, of: handle, into: &buffer)
         send(buffer, on: .attribute, of: link)
@@ -59,10 +60,10 @@ extension BluetoothHost {
         of handle: AttributeHandle,
         to identifier: LinkIdentifier
     ) async throws(HostError) {
-        let link = try link(identifier)
-        guard link.session.sendable(of: handle).contains(.indication) else { return }
-        try await withCheckedContinuation { (continuation: CheckedContinuation<Result<Void, HostError>, Never>) in
-            queueIndication(value, of: handle, on: link) { continuation.resume(returning: $0) }
+        try await outcome { (completion: @escaping Completion<Void>) throws(HostError) in
+            let link = try link(identifier)
+            guard link.session.sendable(of: handle).contains(.indication) else { return completion(.success(())) }
+            queueIndication(value, of: handle, on: link, completion: completion)
             sendPending()
         }.get()
     }

@@ -29,14 +29,13 @@ extension BluetoothHost {
 
     /// Waits until the peer of a link has proven who it is, where it is bonded; cancelling the task gives that up.
     func waitForProof(on identifier: LinkIdentifier) async throws(HostError) {
-        let link = try link(identifier)
-        guard link.protection.awaitsProof else { return }
+        guard try link(identifier).protection.awaitsProof else { return }
         let waiter = makeIdentifier()
         try await withTaskCancellationHandler {
-            await withCheckedContinuation { (continuation: CheckedContinuation<Result<Void, HostError>, Never>) in
-                require(.encryption, of: link, as: waiter, for: .demand) { result in
-                    continuation.resume(returning: result.map { _ in () })
-                }
+            await outcome { (completion: @escaping Completion<Void>) throws(HostError) in
+                let link = try link(identifier)
+                guard link.protection.awaitsProof else { return completion(.success(())) }
+                require(.encryption, of: link, as: waiter, for: .demand) { completion($0.map { _ in () }) }
                 sendPending()
                 if Task.isCancelled { cancelSecurityWaiter(waiter, of: identifier) }
             }

@@ -51,14 +51,12 @@ extension BluetoothHost {
         pairsAgain: Bool = false,
         policy: SecurityPolicy? = nil
     ) async throws(HostError) -> KeyStrength {
-        let link = try link(identifier)
-        if let policy { link.protection.policy = policy }
         let waiter = makeIdentifier()
         return try await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                require(required, of: link, as: waiter, for: .app, pairsAgain: pairsAgain) {
-                    continuation.resume(returning: $0)
-                }
+            await outcome { (completion: @escaping Completion<KeyStrength>) throws(HostError) in
+                let link = try link(identifier)
+                if let policy { link.protection.policy = policy }
+                require(required, of: link, as: waiter, for: .app, pairsAgain: pairsAgain, completion: completion)
                 sendPending()
                 if Task.isCancelled { cancelSecurityWaiter(waiter, of: identifier) }
             }

@@ -81,6 +81,10 @@ extension BluetoothHost {
             }
             let identity = link.identity
             let isKept = await withCheckedContinuation { (continuation: CheckedContinuation<Bool, Never>) in
+                // The devices may have paired anew meanwhile.
+                guard record(for: link)?.bond.ownSigningKey?.value == key.value else {
+                    return continuation.resume(returning: false)
+                }
                 let hasChanged = updateRecord(of: identity) { isKept in
                     continuation.resume(returning: isKept)
                 } _: {

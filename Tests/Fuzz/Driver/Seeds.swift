@@ -56,6 +56,8 @@ private struct SeedTrace {
     let target: FuzzTarget
     private var single: Set<[UInt8]> = []
     private var packets: [Script.Packet] = []
+    /// What each side has sent, as on a wire, as far as it goes into an input.
+    private var streams: [Bool: [UInt8]] = [:]
     private var scripts: [[UInt8]] = []
     private var reassemblers: [Bool: Reassembler] = [:]
 
@@ -65,6 +67,7 @@ private struct SeedTrace {
 
     var inputs: [[UInt8]] {
         let last = packets.isEmpty ? [] : [Script(packets).octets]
+        let single = single.union(streams.values)
         return Array((single.sorted { $0.lexicographicallyPrecedes($1) } + scripts + last).prefix(SeedTrace.limit))
     }
 
@@ -73,12 +76,19 @@ private struct SeedTrace {
         switch (target, kind) {
         case (.event, .event): single.insert(bytes)
         case (.advertising, .event): takeAdvertising(bytes)
+        case (.stream, _): takeStream([kind.rawValue] + bytes, isFromHost)
         case (.acl, .acl): add(.init(octets: bytes))
         case (.host, .event) where !isFromHost, (.host, .acl) where !isFromHost:
             add(.init(choice: 1, octets: [kind.rawValue] + bytes))
         case (_, .acl): takeFrames(bytes, isFromHost)
         default: break
         }
+    }
+
+    private mutating func takeStream(_ packet: [UInt8], _ isFromHost: Bool) {
+        // The choice of the target: whose the stream is, in pieces of 32 octets.
+        let stream = streams[isFromHost] ?? [62 | (isFromHost ? 1 : 0)]
+        if stream.count < 2000 { streams[isFromHost] = stream + packet }
     }
 
     private mutating func takeAdvertising(_ bytes: [UInt8]) {

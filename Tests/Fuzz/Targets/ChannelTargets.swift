@@ -53,7 +53,7 @@ private func act(_ packet: Script.Packet, on channel: ChannelIdentifier, _ chann
     case 1: _ = try? channels.connect(to: SPSM(rawValue: 0x0081), count: Int(packet.delay % 6))
     case 2: try? channels.send(packet.octets, on: channel)
     case 3: while channels.read(from: channel) != nil {}
-    case 4: try? channels.reconfigure(list, mtu: UInt16(packet.octets.count) * 64, mps: 128)
+    case 4: try? channels.reconfigure(list, mtu: UInt16(clamping: packet.octets.count * 64), mps: 128)
     case 5: channels.finish(channel)
     case 6: channels.linkEnded()
     default: channels.disconnect(channel)

@@ -83,6 +83,7 @@ private struct FuzzedClient {
         case .indication:
             bearer.confirmationWillBeSent()
             client.indicationReceived(from: AttributeHandle(rawValue: UInt16(packet.choice)))
+        case .notification(let opcode): notificationReceived(opcode, packet.octets.rawSpan)
         // Once: what was written to fit an ATT_MTU does not fit a smaller one.
         default: if bearer.mtu == Bearer.defaultMTU { bearer.exchangeMTU(peer: UInt16(packet.delay) * 4) }
         }
@@ -96,6 +97,18 @@ private struct FuzzedClient {
             unfinished.value == 0 || bearer.awaitedRequest != nil,
             "\(unfinished.value) procedures of a client wait, and no request is open"
         )
+    }
+
+    private func notificationReceived(_ opcode: Opcode, _ pdu: RawSpan) {
+        if opcode == .multipleHandleValueNotification {
+            guard let notification = try? MultipleHandleValueNotification(decoding: pdu) else { return }
+            var entries = notification.entries
+            var length = 1
+            while let entry = entries.next() { length += 4 + entry.value.byteCount }
+            require(length == pdu.byteCount, "a notification whose values end after \(length) octets")
+        } else {
+            _ = try? HandleValueNotification(decoding: pdu)
+        }
     }
 
     private mutating func send(_ opcode: Opcode?) {

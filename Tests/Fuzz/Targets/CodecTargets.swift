@@ -5,9 +5,11 @@ import Dissection
 import HCI
 import L2CAP
 
-/// Walks all that an event carries.
+/// Walks all that an event carries. What is read is written so that it can be read.
 func fuzzEvent(_ input: [UInt8]) {
     guard let event = try? Event(decoding: input.rawSpan) else { return }
+    let written = PacketBuffer.bytes { event.encodePacket(into: &$0) }
+    require(isEvent(written), "an event that was read is written as none: \(written.hexadecimal)")
     switch event {
     case .leAdvertisingReport(let event):
         var reports = event.reports
@@ -23,6 +25,10 @@ func fuzzEvent(_ input: [UInt8]) {
         while completions.next() != nil {}
     default: break
     }
+}
+
+private func isEvent(_ packet: [UInt8]) -> Bool {
+    (try? Event(decoding: packet.rawSpan)) != nil
 }
 
 private func walk(_ data: RawSpan) {
@@ -61,8 +67,9 @@ func fuzzAdvertising(_ input: [UInt8]) {
 }
 
 /// Reads a capture, describes each of its packets in every way and writes it anew in every format; it comes in pieces, whose
-/// length its first octet gives.
+/// length its first octet gives. The octets are also read as one message of the kernel's monitor channel.
 func fuzzCapture(_ input: [UInt8]) {
+    describe(monitorMessage: input)
     var reader = CaptureReader()
     let dissector = Dissector(summarizing: true)
     var text = TextBuffer()
@@ -85,6 +92,7 @@ func fuzzCapture(_ input: [UInt8]) {
             packet.appendLine(to: &text)
             packet.appendTree(to: &text)
             packet.appendJSON(to: &text)
+            for filter in filters { _ = filter.accepts(packet) }
             for index in writers.indices {
                 buffer.reset()
                 _ = writers[index].encode(record, into: &buffer)
@@ -97,5 +105,16 @@ func fuzzCapture(_ input: [UInt8]) {
         }
     }
 }
+
+private func describe(monitorMessage: [UInt8]) {
+    let time = CaptureTime(microsecondsSince1970: 0)
+    let record = CaptureRecord(monitorMessage: monitorMessage.rawSpan, number: 1, time: time)
+    var text = TextBuffer()
+    Dissector().dissect(record).appendTree(to: &text)
+}
+
+private let filters: [PacketFilter] = [
+    .adapter(0), .address(0xF0_0102_0304), .link(0x40), .layer(.att), .opcode(0x2006), .handle(3), .malformed,
+]
 
 private let writtenFormats: [CaptureWriter.Format] = [.btsnoop, .btsnoopMonitor, .pcapng, .pcapngMonitor]

@@ -1,3 +1,4 @@
+import BluetoothTypes
 import ByteCoding
 import HCI
 
@@ -6,15 +7,19 @@ import HCI
 func fuzzCommand(_ input: [UInt8]) {
     guard input.count >= 2 else { return }
     let type = commandTypes[Int(input[0]) % commandTypes.count]
-    _ = readsCommand(type, isReturn: input[1] & 1 != 0, input.rawSpan.extracting(droppingFirst: 2))
+    let parameters = input.dropFirst(2).prefix(parameterLimit)
+    _ = readsCommand(type, isReturn: input[1] & 1 != 0, Array(parameters).rawSpan)
 }
+
+/// No packet has more octets of parameters: its header has one octet for how many there are.
+private let parameterLimit = 255
 
 /// Inputs of every command that can be read, of parameters that are zero.
 var commandSeeds: [[UInt8]] {
     var seeds: [[UInt8]] = []
     for (index, type) in commandTypes.enumerated() {
         for isReturn in [false, true] {
-            let lengths = (0...255).filter { length in
+            let lengths = (0...parameterLimit).filter { length in
                 readsCommand(type, isReturn: isReturn, [UInt8](repeating: 0, count: length).rawSpan)
             }
             for length in lengths.prefix(3) {
@@ -33,7 +38,9 @@ private func readsCommand<C: Command>(_ type: C.Type, isReturn: Bool, _ paramete
     }
     guard let command = try? type.init(decoding: parameters) else { return false }
     let packet = PacketBuffer.bytes { command.encodePacket(into: &$0) }
-    require(packet.count <= 3 + 255, "a command of \(packet.count) octets")
+    require(packet.count <= 3 + parameterLimit, "a command of \(packet.count) octets")
+    let isRead = (try? type.init(decoding: packet.rawSpan.extracting(droppingFirst: 3))) != nil
+    require(isRead, "a command that was read is written as none: \(packet.hexadecimal)")
     return true
 }
 

@@ -9,6 +9,8 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
     case event
     /// Every command, and what each returns.
     case command
+    /// The stream of a UART or a socket, of which either side's packets are made.
+    case stream
     /// ACL packets of one link and the frames that they make up.
     case acl
     /// The LE signalling channel, and credit-based channels with their frames.
@@ -33,6 +35,7 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
         switch self {
         case .event: fuzzEvent(input)
         case .command: fuzzCommand(input)
+        case .stream: fuzzStream(input)
         case .acl: fuzzACL(input)
         case .signaling: fuzzSignaling(input)
         case .server: fuzzServer(input)
@@ -50,7 +53,7 @@ extension FuzzTarget {
     /// The targets of a name: a target's own, or a protocol's that has several or another one.
     package static func named(_ name: String) -> [FuzzTarget] {
         switch name {
-        case "hci": [.event, .command, .acl]
+        case "hci": [.event, .command, .stream, .acl]
         case "l2cap": [.acl, .signaling]
         case "att": [.server, .client]
         case "smp": [.security]

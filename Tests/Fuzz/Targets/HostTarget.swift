@@ -7,10 +7,10 @@ import GATT
 import HCI
 
 /// A host in a world of its own, linked to a peripheral and to a central, while its controller also says what a script makes
-/// it say. What it says may be of other links, of these, or nonsense.
+/// it say. What it says may be of other links, of these, or nonsense; the app and both peers may do something before it.
 enum HostFuzzing {
     /// - Parameter script: each packet is one of the controller's, with its H4 indicator; the choice may make it one of the
-    ///   link's, and the delay, in units of 10 ms, lets the world go on before it.
+    ///   link's and have something done before it, and the delay, in units of 10 ms, lets the world go on before it.
     static func run(_ script: Script) {
         let world = World(seed: 1)
         defer { world.close() }
@@ -18,13 +18,24 @@ enum HostFuzzing {
             try world.run(limit: .seconds(3600)) {
                 let lamp = try await world.peripheral("lamp", services: [service])
                 let device = world.device("host")
-                let adapter = try await device.openAdapter { $0.scanSilenceTimeout = nil }
-                _ = try await adapter.peripheral.publish([definition])
+                let adapter = try await device.openAdapter {
+                    $0.scanSilenceTimeout = nil
+                    $0.pairingDelegate = Consent()
+                }
+                let published = try await adapter.peripheral.publish([definition])
                 _ = try await adapter.peripheral.startAdvertising(AdvertisementConfiguration())
                 let scan = adapter.central.scan()
                 let peer = try await adapter.central.connect(to: lamp.address)
                 let phone = try await world.device("phone").openAdapter()
-                _ = try? await phone.central.connect(to: device.address)
+                let client = try? await phone.central.connect(to: device.address)
+                var actions = HostActions(
+                    world: world,
+                    adapter: adapter,
+                    lamp: lamp,
+                    peer: peer,
+                    client: client,
+                    value: published.first?.characteristics.first?.valueHandle
+                )
                 let work = Task(executorPreference: world.taskExecutor) {
                     while !Task.isCancelled, await peer.isConnected {
                         _ = try? await peer.discoverAll()
@@ -33,15 +44,18 @@ enum HostFuzzing {
                     }
                 }
                 for packet in script.packets {
+                    actions.begin(packet.choice >> 3 & 7, packet.octets)
                     if packet.delay > 0 { try await world.sleep(for: .milliseconds(Int(packet.delay) * 10)) }
                     device.inject(addressed(packet).rawSpan)
                     let contradiction = await adapter.host.contradiction()
                     require(contradiction == nil, contradiction ?? "")
                 }
                 work.cancel()
+                actions.cancel()
                 _ = await work.value
                 _ = scan
                 await adapter.close()
+                await actions.end()
                 let held = await adapter.host.inspect()
                 require(held.isEmpty, "a closed host holds \(held)")
             }
@@ -91,10 +105,16 @@ enum HostFuzzing {
         characteristics: [
             CharacteristicDefinition(
                 uuid: "FFF1",
-                properties: [.read, .write, .notify],
+                properties: [.read, .write, .notify, .indicate],
                 permissions: [.read, .write],
                 value: .stored([1])
-            )
+            ),
+            CharacteristicDefinition(
+                uuid: "FFF2",
+                properties: [.read, .write],
+                permissions: [.readEncrypted, .writeAuthenticated],
+                value: .stored([2])
+            ),
         ]
     )
 }

@@ -11,7 +11,7 @@ extension FuzzTarget {
         case .event: eventSeeds
         case .command: commandSeeds
         case .host: hostSeeds
-        case .acl, .advertising: []
+        case .stream, .acl, .advertising: []
         }
     }
 }
@@ -25,8 +25,10 @@ private var pairings: [Script] {
                 // The choices of the target: configure, start, answer with what was shown, deliver all there is.
                 var packets: [Script.Packet] = [
                     .init(choice: 7, octets: [central, flags, 9]), .init(choice: 6, octets: [peripheral, flags, 9]),
-                    .init(choice: 0xF0, octets: []),
+                    // Every other pairing is begun by the peripheral's Security Request.
+                    .init(choice: flags & 1 != 0 ? 0xF2 : 0xF0, octets: []), .init(choice: 0xF0, octets: []),
                 ]
+                if flags == 3 { packets.append(.init(choice: 0x0B, octets: [0x0E, 0])) }
                 for _ in 0..<7 {
                     packets += [.init(choice: 0xF9, octets: [2]), .init(choice: 0xF8, octets: [2])]
                     packets += [.init(choice: 0xF9, octets: [3]), .init(choice: 0xF8, octets: [3])]
@@ -85,6 +87,7 @@ private func answers(_ first: Int) -> [Script] {
         [0x17, 3, 0, 0, 0] + [UInt8](repeating: 1, count: 18), [0x17, 3, 0, 18, 0] + [UInt8](repeating: 1, count: 18),
         [0x17, 3, 0, 36, 0] + [UInt8](repeating: 1, count: 18), [0x17, 3, 0, 54, 0] + [UInt8](repeating: 1, count: 6),
         [0x19], [0x13], [0x01, 0x12, 3, 0, 0x05], [0x1D, 4, 0, 1, 0, 0xFF, 0xFF],
+        [0x1B, 3, 0, 1, 2], [0x23, 3, 0, 1, 0, 9, 4, 0, 0, 0], [0x23, 3, 0, 9, 0, 9],
     ]
     let packets = responses.map { Script.Packet(octets: $0) }
     return [0, 1, 7].map { delay in

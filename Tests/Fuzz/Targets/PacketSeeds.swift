@@ -19,7 +19,7 @@ private func isKnownEvent(_ packet: [UInt8]) -> Bool {
 }
 
 /// Scripts of what a host's controller may say: events of every kind, and to each of its links what the targets of one
-/// protocol are told.
+/// protocol are told; and of what its app and its peers do, each by itself and all at once.
 var hostSeeds: [[UInt8]] {
     let events = eventSeeds.map { Script.Packet(delay: 1, octets: [PacketType.event.rawValue] + $0) }
     var scripts = stride(from: 0, to: events.count, by: 20).map {
@@ -38,7 +38,17 @@ var hostSeeds: [[UInt8]] {
         [0x0C] + [UInt8](repeating: 1, count: 64), [0x03] + [UInt8](repeating: 1, count: 16),
         [0x04] + [UInt8](repeating: 1, count: 16), [0x0D] + [UInt8](repeating: 1, count: 16), [0x05, 4], [0x0E, 0],
     ]
-    return (scripts + [Script((pairing + pairing).map { data($0, on: 6, link: 0) })]).map(\.octets)
+    scripts += (UInt8(0)...1).map { link in Script((pairing + pairing).map { data($0, on: 6, link: link) }) }
+    scripts += (UInt8(1)...7).map { Script([action($0), action(0), action(0)]) }
+    scripts.append(Script((UInt8(1)...6).map(action) + [action(0), action(0)]))
+    let channelFrame = data([6, 0, 1, 2, 3, 4], on: 0x40, link: 0)
+    scripts.append(Script([action(3), channelFrame, action(4), channelFrame, action(0)]))
+    return scripts.map(\.octets)
+}
+
+/// Something that the app or a peer does, and an event that means nothing behind it.
+private func action(_ number: UInt8) -> Script.Packet {
+    Script.Packet(choice: number << 3, delay: 200, octets: [PacketType.event.rawValue, 0xFF, 0])
 }
 
 /// An ACL packet with one frame for a channel of one of the host's own links.

@@ -84,7 +84,7 @@ extension FuzzTarget {
 
     var inputShape: InputShape {
         switch self {
-        case .event, .command, .advertising, .profile: .octets
+        case .event, .command, .stream, .advertising, .profile: .octets
         case .capture: .capture
         case .acl, .signaling, .server, .client, .security, .host: .script
         }

@@ -28,7 +28,7 @@ struct FuzzTests {
 
     @Test("Random octets do no harm", arguments: FuzzTarget.allCases)
     func random(target: FuzzTarget) {
-        var numbers = SystemRandomNumberGenerator()
+        var numbers = SeededNumbers()
         for _ in 0..<(target == .host ? 2 : 200) {
             let length = Int.random(in: 0...400, using: &numbers)
             target.run((0..<length).map { _ in UInt8.random(in: 0...255, using: &numbers) })
