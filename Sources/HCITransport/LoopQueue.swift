@@ -185,7 +185,13 @@ public final class LoopQueue: @unchecked Sendable {
         // Members may leave in the middle of it; one that is passed over so is found to be readable again.
         var place = 0
         while place < members.count {
-            if entries[place + 1].revents != 0, members[place].transport?.drain() == false { isDrained = false }
+            if entries[place + 1].revents != 0 {
+                guard let transport = members[place].transport else {
+                    removeMembers { $0 == nil }
+                    continue
+                }
+                if !transport.drain() { isDrained = false }
+            }
             place += 1
         }
         return isDrained

@@ -16,6 +16,8 @@ package final class AirOnQueue: @unchecked Sendable {
 
     private let air: Air
     private let timer: any DispatchSourceTimer
+    /// What the timer is set for.
+    private var armedFor: Instant?
     /// Makes the controllers' generators where what happens by chance is to be the same each time.
     private var seeds: SeededGenerator?
     private var controllers: [Int: AttachedController] = [:]
@@ -28,7 +30,10 @@ package final class AirOnQueue: @unchecked Sendable {
         seeds = seed.map(SeededGenerator.init(seed:))
         air = Air(now: AirOnQueue.now, seed: seed ?? UInt64.random(in: 0...UInt64.max))
         timer = DispatchSource.makeTimerSource(queue: loop.queue)
-        timer.setEventHandler { [unowned self] in run() }
+        timer.setEventHandler { [unowned self] in
+            armedFor = nil
+            run()
+        }
         timer.schedule(deadline: .distantFuture)
         timer.activate()
     }
@@ -127,7 +132,9 @@ package final class AirOnQueue: @unchecked Sendable {
     /// Does what is due, and sets the timer for what is next.
     private func run() {
         air.advance(to: AirOnQueue.now)
-        guard let due = air.nextDue else { return timer.schedule(deadline: .distantFuture) }
+        guard air.nextDue != armedFor else { return }
+        armedFor = air.nextDue
+        guard let due = armedFor else { return timer.schedule(deadline: .distantFuture) }
         timer.schedule(deadline: DispatchTime(uptimeNanoseconds: max(due.nanoseconds, 1)), leeway: .microseconds(100))
     }
 }
