@@ -52,38 +52,35 @@ struct LoopQueueTests {
     @Test("lets what is handed to its queue directly have a turn, however busy it is")
     func shares() async throws {
         let (_, peer) = try await connect(.unix)
-        let end = End()
+        let flag = Flag()
         await withTaskGroup(of: Void.self) { group in
             group.addTask {
-                while !end.isReached.load(ordering: .relaxed) {
+                while !flag.isUp.load(ordering: .relaxed) {
                     peer.write(Sample.commandComplete)
                     await Task.yield()
                 }
             }
             for _ in 0..<20 {
-                await withCheckedContinuation { continuation in
-                    let resume: @Sendable () -> Void = { continuation.resume() }
-                    loop.queue.async(execute: resume)
-                }
+                await withCheckedContinuation { continuation in loop.queue.async { continuation.resume() } }
             }
-            end.isReached.store(true, ordering: .relaxed)
+            flag.isUp.store(true, ordering: .relaxed)
         }
     }
 
     @Test("keeps the order of each thread's work")
     func keepsOrder() async {
-        let done = Done()
+        let log = Log(threads: 4)
         await withTaskGroup(of: Void.self) { group in
             for worker in 0..<4 {
                 group.addTask {
                     for number in 0..<1000 {
-                        loop.async { done.numbers.withLock { $0[worker].append(number) } }
+                        loop.async { log.entries.withLock { $0[worker].append(number) } }
                     }
                     await withCheckedContinuation { continuation in loop.async { continuation.resume() } }
                 }
             }
         }
-        #expect(done.numbers.withLock { $0 } == [[Int]](repeating: Array(0..<1000), count: 4))
+        #expect(log.entries.withLock { $0 } == [[Int]](repeating: Array(0..<1000), count: 4))
     }
 
     @Test("has a transport write what was sent in one turn, in order, however much it is")
@@ -108,10 +105,15 @@ struct LoopQueueTests {
     }
 }
 
-private final class End: Sendable {
-    let isReached = Atomic(false)
+private final class Flag: Sendable {
+    let isUp = Atomic(false)
 }
 
-private final class Done: Sendable {
-    let numbers = Mutex([[Int]](repeating: [], count: 4))
+/// What each thread's work has written, in order.
+private final class Log: Sendable {
+    let entries: Mutex<[[Int]]>
+
+    init(threads: Int) {
+        entries = Mutex([[Int]](repeating: [], count: threads))
+    }
 }
