@@ -225,7 +225,11 @@ final class DescriptorTransport: Transport, @unchecked Sendable {
         source.activate()
     }
 
-    private func becameWritable() {
+    /// Whether something waits that the kernel has not taken.
+    var isBackedUp: Bool { !backlog.isEmpty }
+
+    /// Writes on what the kernel has not taken before.
+    func becameWritable() {
         guard !isClosed else { return }
         if let error = backlog.flush(write) {
             if !error.wouldBlock { end(reason(of: error) ?? .writeFailed(errno: error.code)) }

@@ -179,7 +179,7 @@ public final class LoopQueue: @unchecked Sendable {
         letGo()
     }
 
-    /// Reads what has been found to be readable; false where there is more.
+    /// Reads and writes what has been found to be ready; false where there is more to read.
     private func drainMembers() -> Bool {
         var isDrained = true
         // Members may leave in the middle of it; one that is passed over so is found to be readable again.
@@ -190,6 +190,7 @@ public final class LoopQueue: @unchecked Sendable {
                     removeMembers { $0 == nil }
                     continue
                 }
+                if entries[place + 1].revents & Int16(POLLOUT) != 0 { transport.becameWritable() }
                 if !transport.drain() { isDrained = false }
             }
             place += 1
@@ -197,11 +198,15 @@ public final class LoopQueue: @unchecked Sendable {
         return isDrained
     }
 
-    /// Waits for a transport to become readable, or for work; false where neither happens.
+    /// Waits for a transport to become ready, or for work; false where neither happens.
     private func wait(atMost nanoseconds: UInt64) -> Bool {
         let hasWork = state.withLock { state in
             if state.work.isEmpty { state.holder = .waitingHandler }
             return !state.work.isEmpty
+        }
+        for place in members.indices {
+            let isBackedUp = members[place].transport?.isBackedUp ?? false
+            entries[place + 1].events = Int16(isBackedUp ? POLLIN | POLLOUT : POLLIN)
         }
         let milliseconds = hasWork ? 0 : Int32(clamping: nanoseconds / 1_000_000)
         let count = unsafe Glibc.poll(&entries, nfds_t(entries.count), milliseconds)

@@ -15,7 +15,8 @@ struct MeasuredServer {
             advertisingData: AdvertisingData([.flags([.generalDiscoverable, .brEdrNotSupported])])
         )
         let events = await adapter.peripheral.events()
-        async let counting: Void = {
+        // Ends with this function.
+        async let _: Void = {
             for await event in events {
                 if case .written = event { received.increment() }
             }
@@ -36,8 +37,6 @@ struct MeasuredServer {
                 tell("{\"unknown\": \"\(command.verb)\"}")
             }
         }
-        await adapter.close()
-        await counting
     }
 
     /// The handle of the value to notify.

@@ -99,12 +99,19 @@ package final class ControllerServer: @unchecked Sendable {
     ///
     /// - Returns: where it listens, with the port that was found where 0 was asked for.
     package func listen(on address: ListeningAddress) async throws(ListeningError) -> ListeningAddress {
-        let listener = try await StreamListener.open(address, on: air.loop)
+        let listener = try await StreamListener.open(address, on: air.loop, options: transportOptions)
         air.queue.async { [self] in
             listeners.append(listener)
             listener.start { [weak self] in self?.connected($0, through: listener.address) }
         }
         return listener.address
+    }
+
+    private var transportOptions: TransportOptions {
+        var options = TransportOptions()
+        // Without pacing, nothing slows a host down that sends faster than another one reads.
+        if !configuration.pacesPackets { options.backlogLimit = 64 << 20 }
+        return options
     }
 
     /// Ends all connections and removes the UNIX sockets.
