@@ -1,11 +1,11 @@
-# make setup, build, demo, test, simulate, test-interop, test-kernel, fixtures, fuzz, embedded, lint, clean: see README.md.
+# make setup, build, demo, test, simulate, test-interop, test-kernel, fixtures, fuzz, embedded, bench, lint, clean: see README.md.
 
 SHELL := /bin/bash
 SWIFT ?= swift
 BLE := .build/release/ble
 
-.PHONY: setup build demo test simulate simulate-report test-interop test-kernel fixtures large-capture fuzz fuzz-coverage embedded lint format clean
-.PHONY: bench-descriptor bench-process bench-size
+.PHONY: setup build demo test simulate simulate-report test-interop test-kernel fixtures large-capture fuzz fuzz-coverage embedded
+.PHONY: bench bench-compare bench-store bench-timing bench-descriptor bench-process bench-size lint format clean
 
 setup: ## Installs what is missing: libbluetooth-dev.
 	@./.ci/setup
@@ -59,11 +59,27 @@ bench-size: ## Prints the sizes of `ble` and of a minimal gateway, linked static
 embedded: ## Compiles the codec rooms in Embedded Swift.
 	@./.ci/embedded
 
+bench: setup ## Prints what each case of Benchmarks costs, or those whose names begin with PART, beside C and the budgets.
+	@./.ci/setup valgrind
+	@Benchmarks/bench table $(PART)
+
+bench-compare: setup ## Fails where instructions or allocations are more than those stored.
+	@./.ci/setup valgrind
+	@Benchmarks/bench compare $(PART)
+
+bench-store: setup ## Stores instructions and allocations; the difference is to be reviewed.
+	@./.ci/setup valgrind
+	@Benchmarks/bench store $(PART)
+	git diff --stat -- Benchmarks/Baselines
+
+bench-timing: setup ## Times the cases by the public benchmark library: PART is a regular expression then.
+	cd Benchmarks && BENCHMARKS_WITH_LIBRARY=1 $(SWIFT) package --scratch-path .build-timing benchmark --filter '$(or $(PART),.*)'
+
 lint:
-	$(SWIFT) format lint --strict --recursive --parallel Sources Tests Package.swift
+	$(SWIFT) format lint --strict --recursive --parallel Sources Tests Benchmarks/Sources Benchmarks/Benchmarks Benchmarks/Package.swift Package.swift
 
 format:
-	$(SWIFT) format --in-place --recursive --parallel Sources Tests Package.swift
+	$(SWIFT) format --in-place --recursive --parallel Sources Tests Benchmarks/Sources Benchmarks/Benchmarks Benchmarks/Package.swift Package.swift
 
 clean:
-	rm -rf .build .build-* .venv .vm Benchmarks/Descriptor/.build*
+	rm -rf .build .build-* .venv .vm Benchmarks/.build* Benchmarks/Descriptor/.build*

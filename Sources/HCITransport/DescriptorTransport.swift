@@ -129,14 +129,17 @@ final class DescriptorTransport: Transport, @unchecked Sendable {
     // MARK: Reading
 
     /// Reads until nothing is left; false where it stopped before that.
-    func drain() -> Bool {
+    ///
+    /// - Parameter isPolled: whether the descriptor is looked at again anyway, so that a read that had room for more was the
+    ///   last. A source does not: it tells of data and of a hang-up behind them only once.
+    func drain(isPolled: Bool) -> Bool {
         var budget = DescriptorTransport.readBudget
         while !isClosed, budget > 0 {
             switch decoder == nil ? readPacket() : readStream() {
             case .success(0): end(.closedByPeer)
             case .success(let count):
                 // A stream gives all it has, where there is room for it.
-                if decoder?.hadRoom == true { return true }
+                if isPolled, decoder?.hadRoom == true { return true }
                 budget -= count
             case .failure(let error) where error.wouldBlock: return true
             case .failure(let error): end(reason(of: error) ?? .readFailed(errno: error.code))

@@ -167,7 +167,7 @@ public final class LoopQueue: @unchecked Sendable {
         let start = monotonicNanoseconds()
         let isBusy = linger.map { start < lastPacket + $0 } ?? false
         hold()
-        var isDrained = transport.drain()
+        var isDrained = transport.drain(isPolled: false)
         endTurn()
         lastPacket = monotonicNanoseconds()
         while isBusy, lastPacket < start + LoopQueue.holdLimit {
@@ -191,7 +191,7 @@ public final class LoopQueue: @unchecked Sendable {
                     continue
                 }
                 if entries[place + 1].revents & Int16(POLLOUT) != 0 { transport.becameWritable() }
-                if !transport.drain() { isDrained = false }
+                if !transport.drain(isPolled: true) { isDrained = false }
             }
             place += 1
         }
