@@ -52,7 +52,7 @@ final class Exchange {
         journal.note(packet, fromHost: false)
         do throws(SystemError) {
             try endpoint.send(packet)
-        } catch where !isAnswering {
+        } catch  where !isAnswering {
             throw Difference("the host takes nothing any more: \(error)", details: hostDetails)
         } catch {
             // It has closed its socket; whoever waits for more of it will see that.
