@@ -93,18 +93,4 @@ struct WaitingTests {
         }
         #expect(Set(handles).count == 2)
     }
-
-    @Test("An advertisement that is stopped twice at once is stopped")
-    func stopTwice() throws {
-        let fixture = HostFixture()
-        try fixture.bringUp()
-        let host = fixture.host
-        let advertisement = try fixture.run { try await host.startAdvertising(AdvertisementConfiguration()) }
-        try fixture.run {
-            await withTaskGroup(of: Void.self) { group in
-                for _ in 0..<2 { group.addTask { await host.stopAdvertising(advertisement) } }
-            }
-        }
-        #expect(try fixture.run { await host.inspect() }.advertisements == 0)
-    }
 }
