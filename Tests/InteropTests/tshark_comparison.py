@@ -80,6 +80,12 @@ LIMITS = (
         "looks for the UUID in the declaration of an included service, which those of 128 bits do not have",
     ),
     (
+        lambda case: case.name == "btatt.uuid16_inferred"
+        and "0000" in case.theirs
+        and all(each in case.ours for each in case.theirs if each != "0000"),
+        "names what was asked for by a UUID of 128 bits by the UUID 0x0000",
+    ),
+    (
         lambda case: case.name.startswith("btcommon.") and bool(every(layer(case.packet, "ad"), {"malformed"})),
         "reads an AD structure that is longer than the data as if it were whole",
     ),
