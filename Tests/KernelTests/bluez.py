@@ -67,6 +67,21 @@ class BlueZ:
             line = self.answer("|".join(left), deadline).string
             left.remove(next(pattern for pattern in left if re.search(pattern, line)))
 
+    def find(self, device: str, attempts: int = 10):
+        """Scans until a device is found. btvirt reports it once for each scan that begins, at a moment at which BlueZ may not
+        listen yet, and BlueZ tells of it before or after it says that it scans."""
+        for remaining in range(attempts - 1, -1, -1):
+            self.control.send("scan on")
+            try:
+                self.answers("Discovery started", rf"NEW.*Device {device}", deadline=10)
+            except Unexpected:
+                if not remaining:
+                    raise
+            else:
+                return
+            finally:
+                self.tell("scan off", "Discovery stopped")
+
     def take_up_agent(self, capability: str):
         """Has bluetoothctl answer for a person with such a keyboard or display when devices pair."""
         self.tell("agent off", "Agent unregistered")

@@ -381,9 +381,7 @@ def bluez_pairs_by_passkey(world: World):
 def meets_lock(world: World, bluez: BlueZ, server):
     """BlueZ finds our server and connects."""
     server.event("ready", deadline=40)
-    bluez.tell("scan on", "Discovery started")
-    bluez.answer(rf"NEW.*Device {ADDRESS} {NAME}", 40)
-    bluez.tell("scan off", "Discovery stopped")
+    bluez.find(f"{ADDRESS} {NAME}")
 
 
 def reads_secret(bluez: BlueZ):
