@@ -40,7 +40,12 @@ final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
 
     let shared: SharedHost
     private let restoreIdentifier: String?
-    private let listener = Guarded<(@Sendable (CentralEvent) -> Void)?>(nil)
+    /// Takes what happens. A bare function under the lock would be wrapped once more each time that it is taken out.
+    private struct Listener {
+        let deliver: @Sendable (CentralEvent) -> Void
+    }
+
+    private let listener = Guarded<Listener?>(nil)
 
     var connections: [UUID: Connection] = [:]
     private(set) var open: OpenHost?
@@ -65,7 +70,7 @@ final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
     // MARK: Life
 
     func start(_ deliver: @escaping @Sendable (CentralEvent) -> Void) {
-        listener.withLock { $0 = deliver }
+        listener.withLock { $0 = Listener(deliver: deliver) }
         shared.join(self)
     }
 
@@ -110,7 +115,7 @@ final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
     }
 
     func say(_ event: CentralEvent) {
-        listener.withLock { $0 }?(event)
+        listener.withLock { $0 }?.deliver(event)
     }
 
     private func hostEvent(_ event: HostEvent) {

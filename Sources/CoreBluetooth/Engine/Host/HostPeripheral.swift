@@ -18,7 +18,12 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
 
     let shared: SharedHost
     private let restoreIdentifier: String?
-    private let listener = Guarded<(@Sendable (PeripheralEvent) -> Void)?>(nil)
+    /// Takes what happens. A bare function under the lock would be wrapped once more each time that it is taken out.
+    private struct Listener {
+        let deliver: @Sendable (PeripheralEvent) -> Void
+    }
+
+    private let listener = Guarded<Listener?>(nil)
 
     private(set) var open: OpenHost?
     private var observers: [UInt64] = []
@@ -41,7 +46,7 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
     // MARK: Life
 
     func start(_ deliver: @escaping @Sendable (PeripheralEvent) -> Void) {
-        listener.withLock { $0 = deliver }
+        listener.withLock { $0 = Listener(deliver: deliver) }
         shared.join(self)
     }
 
@@ -86,7 +91,7 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
     }
 
     func say(_ event: PeripheralEvent) {
-        listener.withLock { $0 }?(event)
+        listener.withLock { $0 }?.deliver(event)
     }
 
     private func hostEvent(_ event: HostEvent) {
