@@ -121,11 +121,7 @@ public struct Peripheral: Sendable {
         of handle: AttributeHandle,
         to clients: [ClientID]? = nil
     ) async throws(BLEError) {
-        try await translating { () throws(HostError) in
-            try await host.send(handle, .indication, to: clients) { host, client async throws(HostError) in
-                try await host.indicate(value, of: handle, to: client)
-            }
-        }
+        try await translating { () throws(HostError) in try await host.indicate(value, of: handle, to: clients) }
     }
 
     /// Ends a client's link and waits until it is gone.
@@ -143,45 +139,6 @@ public struct Peripheral: Sendable {
             try await host.startAdvertising(configuration)
         }
         return AdvertisingSet(host: host, identifier: identifier)
-    }
-}
-
-extension BluetoothHost {
-    /// Sends to all wanted subscribers at once, so that a slow one holds no other up. One that goes away is no error.
-    fileprivate func send(
-        _ handle: AttributeHandle,
-        _ configuration: ClientConfiguration,
-        to clients: [ClientID]?,
-        _ send: @escaping @Sendable (isolated BluetoothHost, ClientID) async throws(HostError) -> Void
-    ) async throws(HostError) {
-        var receivers = subscribers(of: handle, configuration)
-        if let clients { receivers.removeAll { !clients.contains($0) } }
-        var failure: HostError?
-        if receivers.count == 1 {
-            failure = await self.failure(of: receivers[0], send)
-        } else if !receivers.isEmpty {
-            failure = await withTaskGroup(of: HostError?.self) { group in
-                for receiver in receivers { group.addTask { await self.failure(of: receiver, send) } }
-                var failure: HostError?
-                for await other in group { failure = failure ?? other }
-                return failure
-            }
-        }
-        if let failure { throw failure }
-    }
-
-    private func failure(
-        of client: ClientID,
-        _ send: @Sendable (isolated BluetoothHost, ClientID) async throws(HostError) -> Void
-    ) async -> HostError? {
-        do throws(HostError) {
-            try await send(self, client)
-            return nil
-        } catch .disconnected {
-            return nil
-        } catch {
-            return error
-        }
     }
 }
 

@@ -67,8 +67,12 @@ static inline int ble_hci_pass_inbound(int fd)
     return ble_result(setsockopt(fd, SOL_HCI, HCI_FILTER, &filter, sizeof(filter)));
 }
 
-/* Reads one packet of a raw channel and tells whether a controller sent it. -1 sets errno. */
-static inline ssize_t ble_hci_receive(int fd, void *bytes, size_t capacity, int *is_inbound)
+/*
+ * Reads one message, and copies what comes with it at a level and of a type, if anything; `detail` is left alone where nothing
+ * does. -1 sets errno.
+ */
+static inline ssize_t ble_receive_with(
+    int fd, void *bytes, size_t capacity, int level, int type, void *detail, size_t detail_size)
 {
     char control[64];
     struct iovec part = { bytes, capacity };
@@ -79,13 +83,19 @@ static inline ssize_t ble_hci_receive(int fd, void *bytes, size_t capacity, int 
     message.msg_control = control;
     message.msg_controllen = sizeof(control);
     ssize_t count = recvmsg(fd, &message, 0);
-    *is_inbound = 1;
     if (count < 0)
         return count;
     for (struct cmsghdr *header = CMSG_FIRSTHDR(&message); header; header = CMSG_NXTHDR(&message, header))
-        if (header->cmsg_level == SOL_HCI && header->cmsg_type == HCI_CMSG_DIR)
-            memcpy(is_inbound, CMSG_DATA(header), sizeof(*is_inbound));
+        if (header->cmsg_level == level && header->cmsg_type == type)
+            memcpy(detail, CMSG_DATA(header), detail_size);
     return count;
+}
+
+/* Reads one packet of a raw channel and tells whether a controller sent it. -1 sets errno. */
+static inline ssize_t ble_hci_receive(int fd, void *bytes, size_t capacity, int *is_inbound)
+{
+    *is_inbound = 1;
+    return ble_receive_with(fd, bytes, capacity, SOL_HCI, HCI_CMSG_DIR, is_inbound, sizeof(*is_inbound));
 }
 
 /*
@@ -103,21 +113,7 @@ static inline int ble_socket_record(int fd, int room)
 /* Reads one message and tells when the kernel took it, if it says; `time` is left alone where it does not. -1 sets errno. */
 static inline ssize_t ble_receive_timed(int fd, void *bytes, size_t capacity, struct timespec *time)
 {
-    char control[64];
-    struct iovec part = { bytes, capacity };
-    struct msghdr message;
-    memset(&message, 0, sizeof(message));
-    message.msg_iov = &part;
-    message.msg_iovlen = 1;
-    message.msg_control = control;
-    message.msg_controllen = sizeof(control);
-    ssize_t count = recvmsg(fd, &message, 0);
-    if (count < 0)
-        return count;
-    for (struct cmsghdr *header = CMSG_FIRSTHDR(&message); header; header = CMSG_NXTHDR(&message, header))
-        if (header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_TIMESTAMPNS)
-            memcpy(time, CMSG_DATA(header), sizeof(*time));
-    return count;
+    return ble_receive_with(fd, bytes, capacity, SOL_SOCKET, SCM_TIMESTAMPNS, time, sizeof(*time));
 }
 
 /* How many messages the kernel has thrown away for want of room. */

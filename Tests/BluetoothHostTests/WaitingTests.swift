@@ -71,6 +71,34 @@ struct WaitingTests {
         #expect(flushed.all.count == 1)
     }
 
+    @Test("Room that one call does not use is the next one's")
+    func room() throws {
+        let fixture = HostFixture { $0.outboundFrameLimit = 1 }
+        try fixture.bringUp()
+        fixture.connect()
+        let (host, controller) = (fixture.host, fixture.controller)
+        let link = try #require(try fixture.run { await host.linkIdentifiers() }.first)
+        let write: @Sendable (Int) async throws -> Void = { count in
+            try await host.writeWithoutResponse([UInt8](repeating: 1, count: count), to: 0x0003, on: link)
+        }
+        // What the controller and the host have room for, and one that waits.
+        while !fixture.start({ try await write(1) }).all.isEmpty {}
+        let refused = fixture.start { try await write(600) }
+        let written = fixture.start { try await write(1) }
+        #expect(refused.all.isEmpty && written.all.isEmpty)
+        for _ in 0..<2 {
+            controller.emit {
+                NumberOfCompletedPackets.encodePacket(
+                    .init(connectionHandle: 0x0040, numCompletedPackets: 1),
+                    into: &$0
+                )
+            }
+            fixture.loop.run(for: .milliseconds(1))
+        }
+        #expect(throws: HostError.self) { try refused.all.first?.get() }
+        #expect(written.all.count == 1)
+    }
+
     @Test("Advertisements that are started at once are sets of their own, and no more than there are")
     func advertise() throws {
         var profile = ScriptedController.Profile()

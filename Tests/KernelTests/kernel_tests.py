@@ -295,11 +295,9 @@ def bluez_peripheral(world: World):
 def bluez_central(world: World):
     world.peer = "bluez-"
     with BlueZ(world.machine) as bluez:
-        bluez.tell("scan on", "Discovery started")
         with world.serve("hci0") as server:
             server.event("ready", deadline=40)
-            bluez.answer(rf"NEW.*Device {ADDRESS} {NAME}", 40)
-            bluez.tell("scan off", "Discovery stopped")
+            bluez.find(f"{ADDRESS} {NAME}")
             bluez.tell(f"connect {ADDRESS}", "Connection successful", 40)
             server.event("connected")
             bluez.answer("ServicesResolved: yes", 40)

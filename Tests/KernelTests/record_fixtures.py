@@ -72,11 +72,9 @@ def explore_bluez(world: World):
 )
 def served_to_bluez(world: World):
     with BlueZ(world.machine) as bluez:
-        bluez.tell("scan on", "Discovery started")
         with recorder(world, "served-to-bluez") as run:
             run.line("ready", 40)
-            bluez.answer(rf"NEW.*Device {SERVED}", 40)
-            bluez.tell("scan off", "Discovery stopped")
+            bluez.find(SERVED)
             bluez.tell(f"connect {SERVED}", "Connection successful", 40)
             bluez.answer("ServicesResolved: yes", 40)
             bluez.tell("menu gatt")

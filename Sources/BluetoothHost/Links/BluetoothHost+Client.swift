@@ -71,6 +71,7 @@ extension BluetoothHost {
         try await waitForRoom(on: identifier)
         let link = try link(identifier)
         guard value.count <= link.bearer.mtu - 3 else {
+            link.hasRoomAgain()
             throw .invalidArgument(
                 "a write without response carries at most \(link.bearer.mtu - 3) octets on this link, not \(value.count)"
             )

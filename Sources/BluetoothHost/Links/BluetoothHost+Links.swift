@@ -84,6 +84,7 @@ extension BluetoothHost {
         metrics.links.record(links.count)
         logger.info("disconnected from \(link.peer): \(reason)")
         acl.close(link.outbound)
+        subscriptions.removeAll()
         endedHandles[handle] = loop.now
         endSecurity(of: link, reason)
         timers.cancel(link.timer)

@@ -9,7 +9,7 @@ extension BluetoothHost {
     /// The clients that want to be sent the characteristic whose value has this handle, and may be: where it asks for a
     /// secure link, theirs is one now.
     package func subscribers(of handle: AttributeHandle, _ configuration: ClientConfiguration) -> [LinkIdentifier] {
-        subscriptions.links(configuring: handle, among: links, server)
+        subscriptions.links(configuring: handle, among: links.values, server)
             .filter { $0.session.sendable(of: handle).contains(configuration) }
             .map(\.identifier)
     }
@@ -21,7 +21,7 @@ extension BluetoothHost {
     /// - Parameter clients: nil for all.
     package func notify(_ value: [UInt8], of handle: AttributeHandle, to clients: [LinkIdentifier]? = nil) async {
         var crowded: [LinkIdentifier] = []
-        for link in subscriptions.links(configuring: handle, among: links, server)
+        for link in subscriptions.links(configuring: handle, among: links.values, server)
         where clients?.contains(link.identifier) ?? true {
             if hasRoom(on: link) {
                 notify(value, of: handle, on: link)
@@ -46,7 +46,6 @@ extension BluetoothHost {
     }
 
     private func notify(_ value: [UInt8], of handle: AttributeHandle, on link: Link) {
-        // Room that is not used is the next one's.
         guard link.session.sendable(of: handle).contains(.notification) else { return link.hasRoomAgain() }
         var buffer = pool.take()
         link.session.notify(value.rawSpan, of: handle, into: &buffer)
@@ -66,6 +65,42 @@ extension BluetoothHost {
             queueIndication(value, of: handle, on: link, completion: completion)
             sendPending()
         }.get()
+    }
+
+    /// Indicates to those clients that want it and waits for all of them to confirm; a slow one holds no other up. One that
+    /// goes away meanwhile is no error.
+    ///
+    /// - Parameter clients: nil for all.
+    package func indicate(
+        _ value: [UInt8],
+        of handle: AttributeHandle,
+        to clients: [LinkIdentifier]?
+    ) async throws(HostError) {
+        let receivers = subscribers(of: handle, .indication).filter { clients?.contains($0) ?? true }
+        let failure = await withTaskGroup(of: HostError?.self) { group in
+            for receiver in receivers {
+                group.addTask { await self.failureOfIndicating(value, of: handle, to: receiver) }
+            }
+            var failure: HostError?
+            for await other in group { failure = failure ?? other }
+            return failure
+        }
+        if let failure { throw failure }
+    }
+
+    private func failureOfIndicating(
+        _ value: [UInt8],
+        of handle: AttributeHandle,
+        to identifier: LinkIdentifier
+    ) async -> HostError? {
+        do throws(HostError) {
+            try await indicate(value, of: handle, to: identifier)
+            return nil
+        } catch .disconnected {
+            return nil
+        } catch {
+            return error
+        }
     }
 
     private func queueIndication(

@@ -195,7 +195,7 @@ final class Link {
     var ownAddress: DeviceAddress { protection.channel.ownAddress }
     var peerAddress: DeviceAddress { protection.channel.peerAddress }
 
-    /// Lets the next of those that wait write its frame.
+    /// Lets the next of those that wait write its frame: one has been sent, or who was let go on writes none after all.
     func hasRoomAgain() {
         roomWaiters.popFirst()?()
     }

@@ -10,8 +10,6 @@ struct LinkTable {
     private var slots: [Link?] = []
     /// All links, the oldest first.
     private(set) var values: [Link] = []
-    /// Counts changes.
-    private(set) var revision: UInt64 = 0
 
     var count: Int { values.count }
     var isEmpty: Bool { values.isEmpty }
@@ -32,14 +30,12 @@ struct LinkTable {
         if index >= slots.count { slots.append(contentsOf: repeatElement(nil, count: index + 1 - slots.count)) }
         slots[index] = link
         values.append(link)
-        revision &+= 1
     }
 
     mutating func remove(_ handle: ConnectionHandle) -> Link? {
         guard let link = self[handle] else { return nil }
         slots[Int(handle.rawValue)] = nil
         values.removeAll { $0 === link }
-        revision &+= 1
         return link
     }
 }

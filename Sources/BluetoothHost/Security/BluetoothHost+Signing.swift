@@ -48,15 +48,17 @@ extension BluetoothHost {
         guard try !link(identifier).session.security.isEncrypted else {
             return try await writeWithoutResponse(value, to: handle, on: identifier)
         }
-        try await waitForRoom(on: identifier)
         let (key, counter) = try await signCounter(on: identifier)
+        try await waitForRoom(on: identifier)
         let link = try link(identifier)
         // It may have been encrypted meanwhile.
         if link.session.security.isEncrypted {
+            link.hasRoomAgain()
             return try await writeWithoutResponse(value, to: handle, on: identifier)
         }
         let limit = link.bearer.mtu - 3 - SignedWriteCommand.signatureLength
         guard value.count <= limit else {
+            link.hasRoomAgain()
             throw .invalidArgument("a signed write carries at most \(limit) octets on this link, not \(value.count)")
         }
         var buffer = pool.take()
