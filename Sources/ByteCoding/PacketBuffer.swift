@@ -6,26 +6,28 @@ public struct PacketBuffer: Sendable {
     /// Space for the H4 indicator (1), the ACL header (4), the L2CAP header (4) and an SDU length (2), rounded up.
     public static let defaultHeadroom = 16
 
+    /// As long as there is room: the packet lies in it from `start` to `end`, so that a field costs one check and one store.
     @usableFromInline
     var storage: [UInt8]
     @usableFromInline
     var start: Int
+    @usableFromInline
+    var end: Int
     @usableFromInline
     let headroom: Int
 
     /// Makes an empty packet with room for `capacity` octets behind `headroom` octets of headers.
     @inlinable
     public init(capacity: Int = 64, headroom: Int = PacketBuffer.defaultHeadroom) {
-        storage = []
-        storage.reserveCapacity(headroom + capacity)
-        storage.append(contentsOf: repeatElement(0, count: headroom))
+        storage = [UInt8](repeating: 0, count: headroom + capacity)
         start = headroom
+        end = headroom
         self.headroom = headroom
     }
 
     /// How many octets the packet has.
     @inlinable
-    public var count: Int { storage.count &- start }
+    public var count: Int { end &- start }
 
     @inlinable
     public var isEmpty: Bool { count == 0 }
@@ -34,34 +36,31 @@ public struct PacketBuffer: Sendable {
     @inlinable
     public var bytes: RawSpan {
         @_lifetime(borrow self)
-        get { unsafe storage.span.bytes.extracting(droppingFirst: start) }
+        get { unsafe storage.span.bytes.extracting(start..<end) }
     }
 
     /// Empties the packet and restores its headroom, keeping the memory.
     @inlinable
     public mutating func reset() {
-        if storage.count > headroom {
-            storage.removeLast(storage.count &- headroom)
-        } else if storage.count < headroom {
-            storage.append(contentsOf: repeatElement(0, count: headroom &- storage.count))
-        }
         start = headroom
+        end = headroom
     }
+
+    // MARK: Appending
 
     @inlinable
     public mutating func append(_ value: UInt8) {
-        storage.append(value)
+        appendInteger(value)
     }
 
     @inlinable
     public mutating func append(_ value: Int8) {
-        storage.append(UInt8(bitPattern: value))
+        appendInteger(value)
     }
 
     @inlinable
     public mutating func append(_ value: UInt16) {
-        storage.append(UInt8(truncatingIfNeeded: value))
-        storage.append(UInt8(truncatingIfNeeded: value >> 8))
+        appendInteger(value)
     }
 
     /// Appends the low three octets of `value`, least significant first.
@@ -73,8 +72,7 @@ public struct PacketBuffer: Sendable {
 
     @inlinable
     public mutating func append(_ value: UInt32) {
-        append(UInt16(truncatingIfNeeded: value))
-        append(UInt16(truncatingIfNeeded: value >> 16))
+        appendInteger(value)
     }
 
     /// Appends the low six octets of `value`, least significant first, as a device address is sent.
@@ -86,8 +84,7 @@ public struct PacketBuffer: Sendable {
 
     @inlinable
     public mutating func append(_ value: UInt64) {
-        append(UInt32(truncatingIfNeeded: value))
-        append(UInt32(truncatingIfNeeded: value >> 32))
+        appendInteger(value)
     }
 
     @inlinable
@@ -98,41 +95,109 @@ public struct PacketBuffer: Sendable {
 
     @inlinable
     public mutating func append(_ bytes: RawSpan) {
-        unsafe bytes.withUnsafeBytes { unsafe storage.append(contentsOf: $0) }
+        makeRoom(bytes.byteCount)
+        let place = end
+        unsafe storage.withUnsafeMutableBytes { unsafe PacketBuffer.copy(bytes, to: $0, at: place) }
+        end &+= bytes.byteCount
     }
 
     @inlinable
     public mutating func append(_ bytes: [UInt8]) {
-        storage.append(contentsOf: bytes)
+        append(bytes.rawSpan)
+    }
+
+    /// Appends two numbers with one check of the room: the opcode and the handle, say, that many PDUs begin with.
+    @inlinable
+    public mutating func append(_ first: UInt8, _ second: UInt16) {
+        makeRoom(3)
+        let place = end
+        unsafe storage.withUnsafeMutableBytes { storage in
+            unsafe storage.storeBytes(of: first, toByteOffset: place, as: UInt8.self)
+            unsafe storage.storeBytes(of: second.littleEndian, toByteOffset: place &+ 1, as: UInt16.self)
+        }
+        end &+= 3
+    }
+
+    /// Appends a number and what follows it with one check of the room.
+    @inlinable
+    public mutating func append(_ first: UInt8, _ rest: RawSpan) {
+        makeRoom(rest.byteCount &+ 1)
+        let place = end
+        unsafe storage.withUnsafeMutableBytes { storage in
+            unsafe storage.storeBytes(of: first, toByteOffset: place, as: UInt8.self)
+            unsafe PacketBuffer.copy(rest, to: storage, at: place &+ 1)
+        }
+        end &+= rest.byteCount &+ 1
+    }
+
+    /// Appends two numbers and what follows them with one check of the room.
+    @inlinable
+    public mutating func append(_ first: UInt8, _ second: UInt16, _ rest: RawSpan) {
+        makeRoom(rest.byteCount &+ 3)
+        let place = end
+        unsafe storage.withUnsafeMutableBytes { storage in
+            unsafe storage.storeBytes(of: first, toByteOffset: place, as: UInt8.self)
+            unsafe storage.storeBytes(of: second.littleEndian, toByteOffset: place &+ 1, as: UInt16.self)
+            unsafe PacketBuffer.copy(rest, to: storage, at: place &+ 3)
+        }
+        end &+= rest.byteCount &+ 3
     }
 
     /// Appends `count` octets of zero, as padding.
     @inlinable
     public mutating func appendZeros(_ count: Int) {
-        storage.append(contentsOf: repeatElement(0, count: count))
+        for _ in 0..<count { append(UInt8(0)) }
     }
+
+    @inlinable
+    mutating func appendInteger<Value: FixedWidthInteger & BitwiseCopyable>(_ value: Value) {
+        makeRoom(MemoryLayout<Value>.size)
+        store(value, at: end)
+        end &+= MemoryLayout<Value>.size
+    }
+
+    /// Copies bytes into the storage; the caller has made room for them.
+    @inlinable
+    static func copy(_ bytes: RawSpan, to storage: UnsafeMutableRawBufferPointer, at offset: Int) {
+        unsafe bytes.withUnsafeBytes { bytes in
+            guard let source = bytes.baseAddress, let storage = storage.baseAddress else { return }
+            unsafe storage.advanced(by: offset).copyMemory(from: source, byteCount: bytes.count)
+        }
+    }
+
+    // MARK: Prepending
 
     @inlinable
     public mutating func prepend(_ value: UInt8) {
         makeHeadroom(1)
         start &-= 1
-        storage[start] = value
+        store(value, at: start)
     }
 
     @inlinable
     public mutating func prepend(_ value: UInt16) {
         makeHeadroom(2)
         start &-= 2
-        storage[start] = UInt8(truncatingIfNeeded: value)
-        storage[start &+ 1] = UInt8(truncatingIfNeeded: value >> 8)
+        store(value, at: start)
     }
+
+    /// Prepends two numbers, of which the first comes first, as headers have them.
+    @inlinable
+    public mutating func prepend(_ first: UInt16, _ second: UInt16) {
+        makeHeadroom(4)
+        start &-= 4
+        store(UInt32(first) | UInt32(second) << 16, at: start)
+    }
+
+    // MARK: Changing
 
     /// Writes over the octet at `offset` from the packet's start, for a length or count known only afterwards.
     ///
     /// - Precondition: `offset` lies in the packet.
     @inlinable
     public mutating func overwrite(at offset: Int, with value: UInt8) {
-        storage[start &+ offset] = value
+        precondition(offset >= 0 && offset < count)
+        store(value, at: start &+ offset)
     }
 
     /// Writes over the two octets at `offset` from the packet's start.
@@ -140,8 +205,8 @@ public struct PacketBuffer: Sendable {
     /// - Precondition: both octets lie in the packet.
     @inlinable
     public mutating func overwrite(at offset: Int, with value: UInt16) {
-        storage[start &+ offset] = UInt8(truncatingIfNeeded: value)
-        storage[start &+ offset &+ 1] = UInt8(truncatingIfNeeded: value >> 8)
+        precondition(offset >= 0 && offset &+ 1 < count)
+        store(value, at: start &+ offset)
     }
 
     /// Drops `count` octets from the front; the space becomes headroom again.
@@ -156,18 +221,43 @@ public struct PacketBuffer: Sendable {
     /// Drops octets from the end until the packet has `count` of them, where it has more.
     @inlinable
     public mutating func truncate(to count: Int) {
-        if self.count > count { storage.removeLast(self.count &- count) }
+        precondition(count >= 0)
+        end = min(end, start &+ count)
+    }
+
+    // MARK: Storage
+
+    /// Writes a number over the storage, least significant octet first; the caller has seen to it that it lies in there.
+    @inlinable
+    mutating func store<Value: FixedWidthInteger & BitwiseCopyable>(_ value: Value, at offset: Int) {
+        unsafe storage.withUnsafeMutableBytes {
+            unsafe $0.storeBytes(of: value.littleEndian, toByteOffset: offset, as: Value.self)
+        }
+    }
+
+    @inlinable
+    mutating func makeRoom(_ count: Int) {
+        if storage.count &- end < count { grow(count) }
+    }
+
+    @usableFromInline
+    mutating func grow(_ count: Int) {
+        let length = max(storage.count * 2, end + count)
+        storage.append(contentsOf: repeatElement(0, count: length - storage.count))
     }
 
     @inlinable
     mutating func makeHeadroom(_ count: Int) {
-        if start < count {
-            storage.insert(contentsOf: repeatElement(0, count: PacketBuffer.defaultHeadroom), at: 0)
-            start &+= PacketBuffer.defaultHeadroom
-        }
+        if start < count { growHeadroom() }
+    }
+
+    @usableFromInline
+    mutating func growHeadroom() {
+        storage.insert(contentsOf: repeatElement(0, count: PacketBuffer.defaultHeadroom), at: 0)
+        start += PacketBuffer.defaultHeadroom
+        end += PacketBuffer.defaultHeadroom
     }
 }
-
 extension PacketBuffer {
     /// Runs `encode` on an empty buffer and returns what it wrote: for tests, tools and other places off the packet path.
     @inlinable

@@ -85,11 +85,10 @@ public struct ACLHeader: Sendable, Equatable {
     /// What follows them belongs to later packets: a PDU is fragmented where it lies.
     @inlinable
     public func prepend(to buffer: inout PacketBuffer, dataTotalLength: UInt16) {
-        buffer.prepend(dataTotalLength)
-        buffer.prepend(firstWord)
+        buffer.prepend(firstWord, dataTotalLength)
     }
 
-    @usableFromInline
+    @inlinable
     var firstWord: UInt16 {
         connectionHandle.rawValue | UInt16(packetBoundaryFlag.rawValue) << 12 | UInt16(broadcastFlag.rawValue) << 14
     }

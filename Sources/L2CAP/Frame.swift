@@ -47,7 +47,6 @@ public struct Frame: ~Escapable {
     @inlinable
     public static func prependHeader(channel: ChannelIdentifier, to buffer: inout PacketBuffer) {
         let length = UInt16(truncatingIfNeeded: buffer.count)
-        buffer.prepend(channel.rawValue)
-        buffer.prepend(length)
+        buffer.prepend(length, channel.rawValue)
     }
 }

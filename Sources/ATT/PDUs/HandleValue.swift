@@ -29,9 +29,7 @@ public struct HandleValueNotification: ProtocolDataUnit, ~Escapable {
 
     @inlinable
     public func encode(into buffer: inout PacketBuffer) {
-        buffer.append(Self.opcode.rawValue)
-        buffer.append(handle)
-        buffer.append(value)
+        buffer.append(Self.opcode.rawValue, handle.rawValue, value)
     }
 }
 
@@ -63,9 +61,7 @@ public struct HandleValueIndication: ProtocolDataUnit, ~Escapable {
 
     @inlinable
     public func encode(into buffer: inout PacketBuffer) {
-        buffer.append(Self.opcode.rawValue)
-        buffer.append(handle)
-        buffer.append(value)
+        buffer.append(Self.opcode.rawValue, handle.rawValue, value)
     }
 }
 

@@ -33,8 +33,7 @@ public struct PrepareWriteRequest: ProtocolDataUnit, ~Escapable {
 
     @inlinable
     public func encode(into buffer: inout PacketBuffer) {
-        buffer.append(Self.opcode.rawValue)
-        buffer.append(handle)
+        buffer.append(Self.opcode.rawValue, handle.rawValue)
         buffer.append(offset)
         buffer.append(partValue)
     }
@@ -72,8 +71,7 @@ public struct PrepareWriteResponse: ProtocolDataUnit, ~Escapable {
 
     @inlinable
     public func encode(into buffer: inout PacketBuffer) {
-        buffer.append(Self.opcode.rawValue)
-        buffer.append(handle)
+        buffer.append(Self.opcode.rawValue, handle.rawValue)
         buffer.append(offset)
         buffer.append(partValue)
     }

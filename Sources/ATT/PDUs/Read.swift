@@ -24,8 +24,7 @@ public struct ReadRequest: ProtocolDataUnit, Hashable, Sendable {
 
     @inlinable
     public func encode(into buffer: inout PacketBuffer) {
-        buffer.append(Self.opcode.rawValue)
-        buffer.append(handle)
+        buffer.append(Self.opcode.rawValue, handle.rawValue)
     }
 }
 
@@ -53,7 +52,6 @@ public struct ReadResponse: ProtocolDataUnit, ~Escapable {
 
     @inlinable
     public func encode(into buffer: inout PacketBuffer) {
-        buffer.append(Self.opcode.rawValue)
-        buffer.append(value)
+        buffer.append(Self.opcode.rawValue, value)
     }
 }

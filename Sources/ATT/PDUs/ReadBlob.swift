@@ -28,8 +28,7 @@ public struct ReadBlobRequest: ProtocolDataUnit, Hashable, Sendable {
 
     @inlinable
     public func encode(into buffer: inout PacketBuffer) {
-        buffer.append(Self.opcode.rawValue)
-        buffer.append(handle)
+        buffer.append(Self.opcode.rawValue, handle.rawValue)
         buffer.append(offset)
     }
 }
@@ -58,7 +57,6 @@ public struct ReadBlobResponse: ProtocolDataUnit, ~Escapable {
 
     @inlinable
     public func encode(into buffer: inout PacketBuffer) {
-        buffer.append(Self.opcode.rawValue)
-        buffer.append(value)
+        buffer.append(Self.opcode.rawValue, value)
     }
 }

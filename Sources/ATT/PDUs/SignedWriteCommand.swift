@@ -37,9 +37,7 @@ public struct SignedWriteCommand: ProtocolDataUnit, ~Escapable {
 
     @inlinable
     public func encode(into buffer: inout PacketBuffer) {
-        buffer.append(Self.opcode.rawValue)
-        buffer.append(handle)
-        buffer.append(value)
+        buffer.append(Self.opcode.rawValue, handle.rawValue, value)
         buffer.append(signature)
     }
 }

@@ -29,9 +29,7 @@ public struct WriteRequest: ProtocolDataUnit, ~Escapable {
 
     @inlinable
     public func encode(into buffer: inout PacketBuffer) {
-        buffer.append(Self.opcode.rawValue)
-        buffer.append(handle)
-        buffer.append(value)
+        buffer.append(Self.opcode.rawValue, handle.rawValue, value)
     }
 }
 
@@ -84,8 +82,6 @@ public struct WriteCommand: ProtocolDataUnit, ~Escapable {
 
     @inlinable
     public func encode(into buffer: inout PacketBuffer) {
-        buffer.append(Self.opcode.rawValue)
-        buffer.append(handle)
-        buffer.append(value)
+        buffer.append(Self.opcode.rawValue, handle.rawValue, value)
     }
 }
