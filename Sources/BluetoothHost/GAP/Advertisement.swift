@@ -29,13 +29,15 @@ public struct Advertisement: Sendable {
     ///
     /// Padding at the end of either, as many devices send it, is left out: it would hide what follows.
     public var data: AdvertisingData {
-        var structures: [AdvertisingData.Structure] = []
-        for payload in [advertisingData, scanResponseData] {
-            AdvertisingData(decoding: payload).forEachStructure { structure in
-                structures.append(.raw(structure.type, [UInt8](copying: structure.data)))
-            }
-        }
-        return AdvertisingData(structures)
+        var data = AdvertisingData(decoding: advertisingData).significantPart
+        if !scanResponseData.isEmpty { data.append(AdvertisingData(decoding: scanResponseData).significantPart) }
+        return data
+    }
+
+    /// Calls `body` with each structure of ``data``, without making these.
+    func forEachStructure(_ body: (borrowing ADStructure) -> Void) {
+        AdvertisingData(decoding: advertisingData).forEachStructure(body)
+        AdvertisingData(decoding: scanResponseData).forEachStructure(body)
     }
 
     public var localName: String? { data.localName }
@@ -79,13 +81,18 @@ public struct ScanOptions: Sendable, Hashable {
 
     /// Whether an advertiser is one that is looked for.
     func matches(_ advertisement: Advertisement) -> Bool {
-        if serviceUUIDs.isEmpty && name == nil { return true }
-        let data = advertisement.data
-        if let name {
-            guard let localName = data.localName, localName.lowercased().contains(name.lowercased()) else {
-                return false
-            }
+        guard serviceUUIDs.isEmpty || listsService(advertisement) else { return false }
+        guard let name else { return true }
+        return advertisement.localName?.lowercased().contains(name.lowercased()) == true
+    }
+
+    private func listsService(_ advertisement: Advertisement) -> Bool {
+        var isListed = false
+        advertisement.forEachStructure { structure in
+            guard !isListed, structure.type.isServiceList else { return }
+            var uuids = structure.uuids
+            while !isListed, let uuid = uuids.next() { isListed = serviceUUIDs.contains(uuid) }
         }
-        return serviceUUIDs.isEmpty || data.serviceUUIDs.contains { serviceUUIDs.contains($0) }
+        return isListed
     }
 }

@@ -30,6 +30,9 @@ public struct ADType: RawRepresentable, Hashable, Sendable {
     public static let uri = ADType(rawValue: 0x24)
     public static let advertisingIntervalLong = ADType(rawValue: 0x2F)
     public static let manufacturerSpecificData = ADType(rawValue: 0xFF)
+
+    /// Whether it is a list of services, of whatever width and complete or not.
+    package var isServiceList: Bool { (0x02...0x07).contains(rawValue) }
 }
 
 /// How a device may be found, and what else it is (Core Specification Supplement, Part A, 1.3).

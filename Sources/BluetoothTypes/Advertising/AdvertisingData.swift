@@ -32,6 +32,18 @@ public struct AdvertisingData: Hashable, Sendable {
         bytes += PacketBuffer.bytes { structure.encode(into: &$0) }
     }
 
+    /// Appends all structures of other data.
+    package mutating func append(_ other: AdvertisingData) {
+        bytes += other.bytes
+    }
+
+    /// The structures that can be read, without the padding or whatever else follows them.
+    package var significantPart: AdvertisingData {
+        var length = 0
+        forEachStructure { length += $0.data.byteCount + 2 }
+        return length == bytes.count ? self : AdvertisingData(decoding: Array(bytes.prefix(length)))
+    }
+
     /// Calls `body` with each structure that can be read.
     public func forEachStructure(_ body: (borrowing ADStructure) -> Void) {
         var iterator = ADStructureIterator(bytes.rawSpan)
@@ -56,9 +68,7 @@ extension AdvertisingData {
 
     /// The services of all lists, complete or not, in their order.
     public var serviceUUIDs: [BluetoothUUID] {
-        uuids { type in
-            (ADType.incompleteServiceUUIDs16.rawValue...ADType.completeServiceUUIDs128.rawValue).contains(type.rawValue)
-        }
+        uuids { $0.isServiceList }
     }
 
     /// The services that the device looks for.
