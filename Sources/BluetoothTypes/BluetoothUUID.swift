@@ -21,8 +21,8 @@ public struct BluetoothUUID: Sendable {
     public let width: Width
 
     /// 00000000-0000-1000-8000-00805F9B34FB.
-    @usableFromInline
-    static let base: UInt128 = 0x0000_0000_0000_1000_8000_0080_5F9B_34FB
+    @inlinable
+    static var base: UInt128 { 0x0000_0000_0000_1000_8000_0080_5F9B_34FB }
 
     @inlinable
     public init(_ value: UInt16) {

@@ -26,6 +26,7 @@ public struct ByteReader: ~Escapable {
     public var isAtEnd: Bool { offset == bytes.byteCount }
 
     @inlinable
+    @inline(__always)
     public mutating func readUInt8() throws(PacketDecodingError) -> UInt8 {
         try load(UInt8.self)
     }
@@ -36,6 +37,7 @@ public struct ByteReader: ~Escapable {
     }
 
     @inlinable
+    @inline(__always)
     public mutating func readUInt16() throws(PacketDecodingError) -> UInt16 {
         UInt16(littleEndian: try load(UInt16.self))
     }
@@ -57,6 +59,7 @@ public struct ByteReader: ~Escapable {
 
     /// Reads six octets, least significant first, as a device address is sent.
     @inlinable
+    @inline(__always)
     public mutating func readUInt48() throws(PacketDecodingError) -> UInt64 {
         try require(6)
         let low = unsafe bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: UInt32.self)
@@ -83,21 +86,23 @@ public struct ByteReader: ~Escapable {
 
     /// Borrows the next `count` octets.
     @inlinable
+    @inline(__always)
     @_lifetime(copy self)
     public mutating func readBytes(count: Int) throws(PacketDecodingError) -> RawSpan {
         try require(count)
         let start = offset
         offset &+= count
-        return bytes.extracting(start..<offset)
+        return unsafe bytes.extracting(unchecked: start..<offset)
     }
 
     /// Borrows all that is left, which may be nothing.
     @inlinable
+    @inline(__always)
     @_lifetime(copy self)
     public mutating func readRemaining() -> RawSpan {
         let start = offset
         offset = bytes.byteCount
-        return bytes.extracting(start..<offset)
+        return unsafe bytes.extracting(unchecked: start..<offset)
     }
 
     @inlinable
@@ -113,11 +118,21 @@ public struct ByteReader: ~Escapable {
     }
 
     @inlinable
+    @inline(__always)
     func require(_ count: Int) throws(PacketDecodingError) {
-        if count < 0 || remaining < count { throw .truncated(needed: count, available: remaining) }
+        // As unsigned numbers, one comparison serves: a negative count is more than there ever is.
+        if UInt(bitPattern: remaining) < UInt(bitPattern: count) { throw truncated(count) }
+    }
+
+    /// Kept out of the readers, which are inlined wherever a field is read.
+    @usableFromInline
+    @inline(never)
+    func truncated(_ count: Int) -> PacketDecodingError {
+        .truncated(needed: count, available: remaining)
     }
 
     @inlinable
+    @inline(__always)
     mutating func load<Value: FixedWidthInteger & BitwiseCopyable>(
         _ type: Value.Type
     ) throws(PacketDecodingError) -> Value {
