@@ -33,6 +33,23 @@ struct GenerationalTable<Key: Hashable, Value> {
         }
     }
 
+    /// Where the value for `key` is until the table is changed; it counts as touched. Nil where there is none.
+    mutating func index(of key: Key) -> Index? {
+        if let value = old.isEmpty ? nil : old.removeValue(forKey: key) { insert(value, for: key) }
+        guard let index = young.index(forKey: key) else { return nil }
+        return Index(base: index)
+    }
+
+    /// A place in the table.
+    struct Index {
+        fileprivate let base: Dictionary<Key, Value>.Index
+    }
+
+    subscript(index: Index) -> Value {
+        get { young.values[index.base] }
+        _modify { yield &young.values[index.base] }
+    }
+
     mutating func removeAll() {
         young.removeAll()
         old.removeAll()
@@ -89,16 +106,11 @@ struct AdvertisingReceipt: ~Escapable {
 
 /// What is known of the advertisers around, and how often it has changed.
 struct AdvertiserTable {
-    private struct Advertiser {
-        var advertisement: Advertisement
+    /// An advertiser as it is after the last report.
+    struct Advertiser {
+        fileprivate(set) var advertisement: Advertisement
         /// The table's count of changes when this advertiser last changed.
-        var revision: UInt64
-    }
-
-    /// An advertiser as it is after a report.
-    struct Entry {
-        let advertisement: Advertisement
-        let revision: UInt64
+        fileprivate(set) var revision: UInt64
     }
 
     private var advertisers: GenerationalTable<DeviceAddress, Advertiser>
@@ -115,41 +127,32 @@ struct AdvertiserTable {
         advertisers.removeAll()
     }
 
-    /// Merges one report into what is known of its advertiser.
-    mutating func receive(_ receipt: borrowing AdvertisingReceipt, at now: Instant) -> Entry {
-        guard var known = advertisers[receipt.address] else {
-            return insert(receipt, at: now)
-        }
-        known.advertisement.privateAddress = receipt.privateAddress
-        known.advertisement.rssi = receipt.rssi
-        known.advertisement.time = now
-        let isChanged: Bool
-        if receipt.isScanResponse {
-            isChanged = !known.advertisement.scanResponseData.rawSpan.elementsEqual(receipt.data)
-            if isChanged { known.advertisement.scanResponseData = [UInt8](copying: receipt.data) }
-        } else {
-            isChanged =
-                !known.advertisement.advertisingData.rawSpan.elementsEqual(receipt.data)
-                || known.advertisement.isConnectable != receipt.isConnectable
-            if isChanged {
-                known.advertisement.advertisingData = [UInt8](copying: receipt.data)
-                known.advertisement.isConnectable = receipt.isConnectable
-                known.advertisement.isScannable = receipt.isScannable
-                known.advertisement.isTruncated = receipt.isTruncated
+    /// Merges one report into what is known of its advertiser, and lends that to `body`.
+    mutating func receive(
+        _ receipt: borrowing AdvertisingReceipt,
+        at now: Instant,
+        _ body: (inout Advertiser) -> Void
+    ) {
+        if let index = advertisers.index(of: receipt.address) {
+            if advertisers[index].advertisement.merge(receipt, at: now) {
+                changes += 1
+                advertisers[index].revision = changes
             }
-        }
-        if isChanged {
+            body(&advertisers[index])
+        } else {
             changes += 1
-            known.revision = changes
+            var advertiser = Advertiser(advertisement: Advertisement(receipt, at: now), revision: changes)
+            advertisers[receipt.address] = advertiser
+            body(&advertiser)
         }
-        advertisers[receipt.address] = known
-        return Entry(advertisement: known.advertisement, revision: known.revision)
     }
+}
 
-    private mutating func insert(_ receipt: borrowing AdvertisingReceipt, at now: Instant) -> Entry {
-        changes += 1
+extension Advertisement {
+    /// What is known of an advertiser after its first report.
+    fileprivate init(_ receipt: borrowing AdvertisingReceipt, at now: Instant) {
         let data = [UInt8](copying: receipt.data)
-        let advertisement = Advertisement(
+        self.init(
             address: receipt.address,
             privateAddress: receipt.privateAddress,
             rssi: receipt.rssi,
@@ -162,7 +165,23 @@ struct AdvertiserTable {
             advertisingSetIdentifier: receipt.advertisingSetIdentifier,
             time: now
         )
-        advertisers[receipt.address] = Advertiser(advertisement: advertisement, revision: changes)
-        return Entry(advertisement: advertisement, revision: changes)
+    }
+
+    /// Takes a report in; whether it says anything new.
+    fileprivate mutating func merge(_ receipt: borrowing AdvertisingReceipt, at now: Instant) -> Bool {
+        privateAddress = receipt.privateAddress
+        rssi = receipt.rssi
+        time = now
+        if receipt.isScanResponse {
+            if scanResponseData.rawSpan.elementsEqual(receipt.data) { return false }
+            scanResponseData = [UInt8](copying: receipt.data)
+            return true
+        }
+        if isConnectable == receipt.isConnectable, advertisingData.rawSpan.elementsEqual(receipt.data) { return false }
+        advertisingData = [UInt8](copying: receipt.data)
+        isConnectable = receipt.isConnectable
+        isScannable = receipt.isScannable
+        isTruncated = receipt.isTruncated
+        return true
     }
 }

@@ -200,11 +200,7 @@ extension BluetoothHost {
     }
 
     private func deliver(_ receipt: borrowing AdvertisingReceipt) {
-        scanner.lastActivity = loop.now
-        scanner.hasRestartedInSilence = false
         if receipt.isConnectable { met(receipt.address, at: receipt.privateAddress ?? receipt.address) }
-        guard !scanner.sessions.isEmpty else { return }
-        let entry = scanner.advertisers.receive(receipt, at: scanner.lastActivity)
-        for index in scanner.sessions.values.indices { scanner.sessions.values[index].receive(entry) }
+        scanner.receive(receipt, at: loop.now)
     }
 }

@@ -29,14 +29,15 @@ struct ScanSession {
     }
 
     /// Delivers an advertiser's state where this scan looks for it and has not been told it yet.
-    mutating func receive(_ entry: AdvertiserTable.Entry) {
-        let address = entry.advertisement.address
-        if let known = reported[address], known.revision == entry.revision {
-            if known.isMatch && options.reportsDuplicates { deliver(.advertisement(entry.advertisement)) }
-            return
+    mutating func receive(_ advertiser: borrowing AdvertiserTable.Advertiser) {
+        let address = advertiser.advertisement.address
+        let isMatch: Bool
+        if let index = reported.index(of: address), reported[index].revision == advertiser.revision {
+            isMatch = reported[index].isMatch && options.reportsDuplicates
+        } else {
+            isMatch = options.matches(advertiser.advertisement)
+            reported[address] = Reported(revision: advertiser.revision, isMatch: isMatch)
         }
-        let isMatch = options.matches(entry.advertisement)
-        reported[address] = Reported(revision: entry.revision, isMatch: isMatch)
-        if isMatch { deliver(.advertisement(entry.advertisement)) }
+        if isMatch { deliver(.advertisement(advertiser.advertisement)) }
     }
 }

@@ -52,6 +52,16 @@ struct Scanner {
     /// Whether the controller does not scan, and is not being told to.
     var isResting: Bool { applied == nil && !reconciliation.isRunning }
 
+    /// Takes a report and tells the scans that look for its advertiser and do not know it yet.
+    mutating func receive(_ receipt: borrowing AdvertisingReceipt, at now: Instant) {
+        lastActivity = now
+        hasRestartedInSilence = false
+        guard !sessions.isEmpty else { return }
+        advertisers.receive(receipt, at: now) { advertiser in
+            for index in sessions.values.indices { sessions.values[index].receive(advertiser) }
+        }
+    }
+
     /// The controller was reset and scans no more.
     mutating func forgetController() {
         applied = nil
