@@ -71,12 +71,23 @@ extension BluetoothUUID: Hashable {
 extension BluetoothUUID {
     /// Decodes a UUID that fills `bytes`: 2, 4 or 16 octets, least significant first.
     @inlinable
+    @inline(__always)
     public init(decoding bytes: RawSpan) throws(PacketDecodingError) {
+        if bytes.byteCount == 2 {
+            var reader = ByteReader(bytes)
+            self.init(try reader.readUInt16())
+        } else {
+            self = try BluetoothUUID.long(bytes)
+        }
+    }
+
+    /// The rarer widths, kept out of those who read UUIDs of 16 bits.
+    @usableFromInline
+    static func long(_ bytes: RawSpan) throws(PacketDecodingError) -> BluetoothUUID {
         var reader = ByteReader(bytes)
-        switch bytes.byteCount {
-        case 2: self.init(try reader.readUInt16())
-        case 4: self.init(try reader.readUInt32())
-        case 16: self.init(try reader.readUInt128())
+        return switch bytes.byteCount {
+        case 4: BluetoothUUID(try reader.readUInt32())
+        case 16: BluetoothUUID(try reader.readUInt128())
         default: throw .invalidLength(bytes.byteCount, field: "UUID")
         }
     }

@@ -106,19 +106,7 @@ public struct PacketBuffer: Sendable {
         append(bytes.rawSpan)
     }
 
-    /// Appends two numbers with one check of the room: the opcode and the handle, say, that many PDUs begin with.
-    @inlinable
-    public mutating func append(_ first: UInt8, _ second: UInt16) {
-        makeRoom(3)
-        let place = end
-        unsafe storage.withUnsafeMutableBytes { storage in
-            unsafe storage.storeBytes(of: first, toByteOffset: place, as: UInt8.self)
-            unsafe storage.storeBytes(of: second.littleEndian, toByteOffset: place &+ 1, as: UInt16.self)
-        }
-        end &+= 3
-    }
-
-    /// Appends a number and what follows it with one check of the room.
+    /// Appends a number and what follows it, with one check of the room.
     @inlinable
     public mutating func append(_ first: UInt8, _ rest: RawSpan) {
         makeRoom(rest.byteCount &+ 1)
@@ -130,7 +118,7 @@ public struct PacketBuffer: Sendable {
         end &+= rest.byteCount &+ 1
     }
 
-    /// Appends two numbers and what follows them with one check of the room.
+    /// Appends two numbers and what follows them, with one check of the room.
     @inlinable
     public mutating func append(_ first: UInt8, _ second: UInt16, _ rest: RawSpan) {
         makeRoom(rest.byteCount &+ 3)
@@ -163,6 +151,75 @@ public struct PacketBuffer: Sendable {
             guard let source = bytes.baseAddress, let storage = storage.baseAddress else { return }
             unsafe storage.advanced(by: offset).copyMemory(from: source, byteCount: bytes.count)
         }
+    }
+
+    // MARK: Appending several fields
+
+    /// Appends numbers, one after the other, with one check of the room.
+    @inlinable
+    @inline(__always)
+    public mutating func append<First: Field, Second: Field>(_ first: First, _ second: Second) {
+        var place = beginAppending(MemoryLayout<First>.size &+ MemoryLayout<Second>.size)
+        unsafe storage.withUnsafeMutableBytes { storage in
+            unsafe PacketBuffer.store(first, to: storage, at: &place)
+            unsafe PacketBuffer.store(second, to: storage, at: &place)
+        }
+    }
+
+    /// Appends numbers, one after the other, with one check of the room.
+    @inlinable
+    @inline(__always)
+    public mutating func append<First: Field, Second: Field, Third: Field>(
+        _ first: First,
+        _ second: Second,
+        _ third: Third
+    ) {
+        var place = beginAppending(
+            MemoryLayout<First>.size &+ MemoryLayout<Second>.size &+ MemoryLayout<Third>.size
+        )
+        unsafe storage.withUnsafeMutableBytes { storage in
+            unsafe PacketBuffer.store(first, to: storage, at: &place)
+            unsafe PacketBuffer.store(second, to: storage, at: &place)
+            unsafe PacketBuffer.store(third, to: storage, at: &place)
+        }
+    }
+
+    /// Appends numbers, one after the other, with one check of the room.
+    @inlinable
+    @inline(__always)
+    public mutating func append<First: Field, Second: Field, Third: Field, Fourth: Field>(
+        _ first: First,
+        _ second: Second,
+        _ third: Third,
+        _ fourth: Fourth
+    ) {
+        var place = beginAppending(
+            MemoryLayout<First>.size &+ MemoryLayout<Second>.size &+ MemoryLayout<Third>.size
+                &+ MemoryLayout<Fourth>.size
+        )
+        unsafe storage.withUnsafeMutableBytes { storage in
+            unsafe PacketBuffer.store(first, to: storage, at: &place)
+            unsafe PacketBuffer.store(second, to: storage, at: &place)
+            unsafe PacketBuffer.store(third, to: storage, at: &place)
+            unsafe PacketBuffer.store(fourth, to: storage, at: &place)
+        }
+    }
+
+    /// A number as packets hold it; without a sign, so that no literal is taken for one of eight octets.
+    public typealias Field = FixedWidthInteger & UnsignedInteger & BitwiseCopyable
+
+    /// Makes room for so many octets, counts them in, and tells where they go.
+    @inlinable
+    mutating func beginAppending(_ count: Int) -> Int {
+        makeRoom(count)
+        defer { end &+= count }
+        return end
+    }
+
+    @inlinable
+    static func store<Value: Field>(_ value: Value, to storage: UnsafeMutableRawBufferPointer, at place: inout Int) {
+        unsafe storage.storeBytes(of: value.littleEndian, toByteOffset: place, as: Value.self)
+        place &+= MemoryLayout<Value>.size
     }
 
     // MARK: Prepending

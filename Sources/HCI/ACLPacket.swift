@@ -46,6 +46,7 @@ public struct ACLHeader: Sendable, Equatable {
 
     /// Reads the header and leaves the reader at the data.
     @inlinable
+    @inline(__always)
     public init(decoding reader: inout ByteReader) throws(PacketDecodingError) {
         let word = try reader.readUInt16()
         connectionHandle = ConnectionHandle(word)

@@ -21,6 +21,7 @@ public struct ErrorResponse: ProtocolDataUnit, Hashable, Sendable {
     }
 
     @inlinable
+    @inline(__always)
     public init(decoding bytes: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(bytes)
         try reader.readOpcode(.errorResponse)
@@ -32,9 +33,6 @@ public struct ErrorResponse: ProtocolDataUnit, Hashable, Sendable {
 
     @inlinable
     public func encode(into buffer: inout PacketBuffer) {
-        buffer.append(Self.opcode.rawValue)
-        buffer.append(requestOpcode)
-        buffer.append(handle)
-        buffer.append(error.rawValue)
+        buffer.append(Self.opcode.rawValue, requestOpcode, handle.rawValue, error.rawValue)
     }
 }

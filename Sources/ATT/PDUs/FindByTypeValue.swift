@@ -33,8 +33,7 @@ public struct FindByTypeValueRequest: ProtocolDataUnit, ~Escapable {
 
     @inlinable
     public func encode(into buffer: inout PacketBuffer) {
-        buffer.append(Self.opcode.rawValue)
-        buffer.append(range)
+        buffer.append(Self.opcode.rawValue, range.start.rawValue, range.end.rawValue)
         buffer.append(type)
         buffer.append(value)
     }

@@ -24,8 +24,7 @@ public struct FindInformationRequest: ProtocolDataUnit, Hashable, Sendable {
 
     @inlinable
     public func encode(into buffer: inout PacketBuffer) {
-        buffer.append(Self.opcode.rawValue)
-        buffer.append(range)
+        buffer.append(Self.opcode.rawValue, range.start.rawValue, range.end.rawValue)
     }
 }
 

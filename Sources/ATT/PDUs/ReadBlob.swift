@@ -28,8 +28,7 @@ public struct ReadBlobRequest: ProtocolDataUnit, Hashable, Sendable {
 
     @inlinable
     public func encode(into buffer: inout PacketBuffer) {
-        buffer.append(Self.opcode.rawValue, handle.rawValue)
-        buffer.append(offset)
+        buffer.append(Self.opcode.rawValue, handle.rawValue, offset)
     }
 }
 
