@@ -41,14 +41,24 @@ extension BenchmarkCase {
                     ).prepend(to: &buffer)
                 }
             },
-            codec("hci/command-complete/decode", completes, baseline: c_decode_command_complete) { samples, count in
+            codec(
+                "hci/command-complete/decode",
+                completes,
+                budget: .withoutAllocation,
+                baseline: c_decode_command_complete
+            ) { samples, count in
                 samples.forEach(count) { bytes in
                     guard case .commandComplete(let event)? = try? Event(decoding: bytes) else { return 0 }
                     return UInt64(event.numHCICommandPackets) &+ UInt64(event.commandOpcode.rawValue)
                         &+ UInt64(event.status?.rawValue ?? 0)
                 }
             },
-            codec("hci/completed-packets/decode", credits, baseline: c_decode_completed_packets) { samples, count in
+            codec(
+                "hci/completed-packets/decode",
+                credits,
+                budget: .withoutAllocation,
+                baseline: c_decode_completed_packets
+            ) { samples, count in
                 samples.forEach(count) { bytes in
                     guard case .numberOfCompletedPackets(let event)? = try? Event(decoding: bytes) else { return 0 }
                     var sum: UInt64 = 0

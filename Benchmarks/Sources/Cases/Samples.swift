@@ -75,6 +75,8 @@ extension BenchmarkCase {
 extension BenchmarkCase.Budget {
     static let codec = BenchmarkCase.Budget(allocations: 0, ratio: 3)
     static let report = BenchmarkCase.Budget(allocations: 0, ratio: 4)
+    /// For what comes seldom, or as a small part of something else.
+    static let withoutAllocation = BenchmarkCase.Budget(allocations: 0)
 }
 
 /// A C function, which no thread owns.

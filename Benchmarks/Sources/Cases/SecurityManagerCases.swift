@@ -10,7 +10,12 @@ extension BenchmarkCase {
         let requests = Samples { [0x01, $0 & 3, 0, 0x0D, 16, 7, 7] }
         let confirms = Samples { number in [0x03] + (0..<16).map { $0 &+ number } }
         return [
-            codec("smp/pairing-request/decode", requests, baseline: c_decode_pairing_request) { samples, count in
+            codec(
+                "smp/pairing-request/decode",
+                requests,
+                budget: .withoutAllocation,
+                baseline: c_decode_pairing_request
+            ) { samples, count in
                 samples.forEach(count) { bytes in
                     guard case .pairingRequest(let request)? = try? SecurityManagerPDU(decoding: bytes) else {
                         return 0
@@ -21,7 +26,12 @@ extension BenchmarkCase {
                         &+ UInt64(features.initiatorKeys.rawValue) &+ UInt64(features.responderKeys.rawValue)
                 }
             },
-            codec("smp/pairing-request/encode", requests, baseline: c_encode_pairing_request) { samples, count in
+            codec(
+                "smp/pairing-request/encode",
+                requests,
+                budget: .withoutAllocation,
+                baseline: c_encode_pairing_request
+            ) { samples, count in
                 samples.encode(count) { bytes, buffer in
                     PairingRequest(
                         features: PairingFeatures(
@@ -35,13 +45,23 @@ extension BenchmarkCase {
                     ).encode(into: &buffer)
                 }
             },
-            codec("smp/pairing-confirm/decode", confirms, baseline: c_decode_pairing_confirm) { samples, count in
+            codec(
+                "smp/pairing-confirm/decode",
+                confirms,
+                budget: .withoutAllocation,
+                baseline: c_decode_pairing_confirm
+            ) { samples, count in
                 samples.forEach(count) { bytes in
                     guard case .pairingConfirm(let pdu)? = try? SecurityManagerPDU(decoding: bytes) else { return 0 }
                     return UInt64(truncatingIfNeeded: pdu.value) &+ UInt64(truncatingIfNeeded: pdu.value >> 64)
                 }
             },
-            codec("smp/pairing-confirm/encode", confirms, baseline: c_encode_pairing_confirm) { samples, count in
+            codec(
+                "smp/pairing-confirm/encode",
+                confirms,
+                budget: .withoutAllocation,
+                baseline: c_encode_pairing_confirm
+            ) { samples, count in
                 samples.encode(count) { bytes, buffer in
                     var reader = ByteReader(bytes)
                     _ = try? reader.readUInt8()
@@ -59,12 +79,12 @@ extension BenchmarkCase {
             return (try? BluetoothUUID(decoding: bytes.rawSpan)) ?? BluetoothUUID(UInt16(index))
         }
         return [
-            codec("uuid/compare", octets, baseline: c_compare_uuids) { _, count in
+            codec("uuid/compare", octets, budget: .withoutAllocation, baseline: c_compare_uuids) { _, count in
                 var sum: UInt64 = 0
                 for index in 0..<count where uuids[index & 15] == uuids[index &* 7 & 15] { sum &+= 1 }
                 keep(sum)
             },
-            codec("uuid/hash", octets, baseline: c_hash_uuids) { _, count in
+            codec("uuid/hash", octets, budget: .withoutAllocation, baseline: c_hash_uuids) { _, count in
                 var sum: UInt64 = 0
                 for index in 0..<count {
                     var hasher = Hasher()
