@@ -53,7 +53,7 @@ private let battery = ServiceDefinition(
     ]
 )
 
-@Suite("A controller server", .timeLimit(.minutes(1)))
+@Suite("A controller server", .timeLimit(.minutes(10)))
 struct ControllerServerTests {
     @Test("lets a host on a UNIX socket meet one on a TCP port")
     func meeting() async throws {

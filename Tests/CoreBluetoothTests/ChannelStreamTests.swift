@@ -225,7 +225,7 @@ struct ChannelStreamTests {
         #expect(events.1 == [.openCompleted, .hasBytesAvailable])
     }
 
-    @Test("A quarter of a megabyte each way between two hosts, by streams on run loops", .timeLimit(.minutes(2)))
+    @Test("A quarter of a megabyte each way between two hosts, by streams on run loops", .timeLimit(.minutes(10)))
     func hosts() async throws {
         let size = 1 << 18
         let (near, far) = try await HostPair.open("channel-streams")

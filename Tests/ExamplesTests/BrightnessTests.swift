@@ -32,7 +32,7 @@ struct BrightnessTests {
         #expect(characteristics[0].getUserDescription() == "Device Name")
     }
 
-    @Test("A central that lets its peripheral go scans again, and finds it again", .timeLimit(.minutes(1)))
+    @Test("A central that lets its peripheral go scans again, and finds it again", .timeLimit(.minutes(10)))
     func rescan() async throws {
         let stage = Stage(
             peripheral: Part(

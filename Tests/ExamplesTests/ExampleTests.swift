@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Examples")
 struct ExampleTests {
-    @Test("Both ends of an example show all that is expected of them", .timeLimit(.minutes(1)), arguments: Example.all)
+    @Test("Both ends of an example show all that is expected of them", .timeLimit(.minutes(10)), arguments: Example.all)
     func everyExample(_ example: Example) async throws {
         let stage = Stage(example)
         try await stage.perform()

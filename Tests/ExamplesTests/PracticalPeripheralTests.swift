@@ -68,7 +68,7 @@ struct PracticalPeripheralTests {
         )
     }
 
-    @Test("All that a manager has to say comes on the queue that it was given", .timeLimit(.minutes(1)))
+    @Test("All that a manager has to say comes on the queue that it was given", .timeLimit(.minutes(10)))
     func queue() async throws {
         let stage = Stage(
             peripheral: Example.practicalPeripheral.peripheral,
@@ -82,7 +82,7 @@ struct PracticalPeripheralTests {
         await stage.peripheral.end()
     }
 
-    @Test("A peripheral that nobody keeps is let go", .timeLimit(.minutes(1)))
+    @Test("A peripheral that nobody keeps is let go", .timeLimit(.minutes(10)))
     func letGo() async throws {
         let stage = Stage(
             peripheral: Part(expected: ["Подписка", "Датчик свободен"]) { HeartRateSensor(terminal: $0, options: $1) },

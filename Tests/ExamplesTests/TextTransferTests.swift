@@ -14,7 +14,7 @@ struct TextTransferTests {
 
     @Test(
         "A text of 100,000 characters arrives whole, and whenever there is no room it is waited",
-        .timeLimit(.minutes(2))
+        .timeLimit(.minutes(10))
     )
     func whole() async throws {
         let stage = Stage(
@@ -56,23 +56,28 @@ struct TextTransferTests {
         #expect(chunks.contains { String(validating: $0, as: UTF8.self) == nil })
     }
 
-    @Test("A peripheral that was found is known by its identifier as long as it is kept", .timeLimit(.minutes(1)))
+    @Test("A peripheral that was found is known by its identifier as long as it is kept", .timeLimit(.minutes(10)))
     func cachedPeripherals() async throws {
         let stage = Stage(
             peripheral: Example.textTransfer.peripheral,
-            central: Part(expected: ["Texte: "]) { CBCentralManagerViewController(terminal: $0, options: $1) }
+            central: Part(expected: ["Texte: "]) { Finder(terminal: $0, options: $1) }
         )
-        await stage.peripheral.begin()
-        await stage.central.begin()
-        _ = await stage.central.allLines
-        try await MainActor.run {
-            let central = try #require(stage.central.screen as? CBCentralManagerViewController)
-            let peripheral = try #require(central.discoveredPeripheral)
-            let known = central.centralManager.retrievePeripherals(withIdentifiers: [peripheral.identifier, UUID()])
+        try await stage.perform { end in
+            let finder = try #require(end.screen as? Finder)
+            let peripheral = try #require(finder.connected)
+            let known = finder.centralManager.retrievePeripherals(withIdentifiers: [peripheral.identifier, UUID()])
             #expect(known.count == 1)
             #expect(known.first === peripheral)
         }
-        await stage.central.end()
-        await stage.peripheral.end()
+    }
+
+    /// Keeps the peripheral that it was connected to, also when the connection has ended.
+    private final class Finder: CBCentralManagerViewController {
+        private(set) var connected: CBPeripheral?
+
+        override func centralManager(_ central: CBCentralManager, didConnect peripheral: CBPeripheral) {
+            connected = peripheral
+            super.centralManager(central, didConnect: peripheral)
+        }
     }
 }

@@ -25,7 +25,7 @@ struct WalkthroughTests {
         .unsubscribe: "notifying ? NO",
     ]
 
-    @Test("Each step has its outcome", .timeLimit(.minutes(1)))
+    @Test("Each step has its outcome", .timeLimit(.minutes(10)))
     func steps() async throws {
         try await Stage(.walkthrough).perform { end in
             let central = try #require(end.screen as? WalkthroughCentral)
@@ -61,7 +61,7 @@ struct WalkthroughTests {
 
     @Test(
         "Reading begins anywhere in a value, at its end too, and nowhere beyond it",
-        .timeLimit(.minutes(1)),
+        .timeLimit(.minutes(10)),
         arguments: [(0, "character 1"), (10, "1"), (11, ""), (12, nil)] as [(UInt16, String?)]
     )
     func offsets(offset: UInt16, rest: String?) async throws {
@@ -78,7 +78,7 @@ struct WalkthroughTests {
         }
     }
 
-    @Test("A notification carries what the link carries, and the rest is read", .timeLimit(.minutes(1)))
+    @Test("A notification carries what the link carries, and the rest is read", .timeLimit(.minutes(10)))
     func longNotification() async throws {
         try await meet { peer, characteristics in
             let whole = Array(WalkthroughPeripheral.longValue)
@@ -91,7 +91,7 @@ struct WalkthroughTests {
         }
     }
 
-    @Test("Writes that belong together are carried out together", .timeLimit(.minutes(1)))
+    @Test("Writes that belong together are carried out together", .timeLimit(.minutes(10)))
     func reliableWrites() async throws {
         try await meet { peer, characteristics in
             let handle = characteristics[0].valueHandle

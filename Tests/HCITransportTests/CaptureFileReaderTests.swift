@@ -6,7 +6,7 @@ import Testing
 
 @testable import HCITransport
 
-@Suite("A capture file", .timeLimit(.minutes(1)))
+@Suite("A capture file", .timeLimit(.minutes(10)))
 struct CaptureFileReaderTests {
     private let folder = TemporaryFolder()
 

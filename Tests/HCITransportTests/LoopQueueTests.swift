@@ -6,7 +6,7 @@ import Testing
 
 @testable import HCITransport
 
-@Suite("A loop's queue", .timeLimit(.minutes(1)))
+@Suite("A loop's queue", .timeLimit(.minutes(10)))
 struct LoopQueueTests {
     typealias Family = StreamTransportTests.Family
 

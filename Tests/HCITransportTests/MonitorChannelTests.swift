@@ -6,7 +6,7 @@ import Testing
 
 @testable import HCITransport
 
-@Suite("The monitor channel", .timeLimit(.minutes(1)))
+@Suite("The monitor channel", .timeLimit(.minutes(10)))
 struct MonitorChannelTests {
     /// A socket that stands where the kernel's would, and the kernel's end of it.
     private static func sockets() throws -> (channel: OwnedDescriptor, kernel: OwnedDescriptor) {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import HCITransport
 
-@Suite("A pipe", .timeLimit(.minutes(1)))
+@Suite("A pipe", .timeLimit(.minutes(10)))
 struct PipeTransportTests {
     private let queues = (DispatchQueue(label: "first"), DispatchQueue(label: "second"))
 

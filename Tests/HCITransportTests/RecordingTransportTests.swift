@@ -6,7 +6,7 @@ import Testing
 
 @testable import HCITransport
 
-@Suite("A recording", .timeLimit(.minutes(1)))
+@Suite("A recording", .timeLimit(.minutes(10)))
 struct RecordingTransportTests {
     private let folder = TemporaryFolder()
 

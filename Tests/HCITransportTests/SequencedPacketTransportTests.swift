@@ -3,7 +3,7 @@ import Testing
 
 @testable import HCITransport
 
-@Suite("A transport over a socket that keeps packets apart", .timeLimit(.minutes(1)))
+@Suite("A transport over a socket that keeps packets apart", .timeLimit(.minutes(10)))
 struct SequencedPacketTransportTests {
     @Test("gives one packet for each that was written, and writes one for each that is sent")
     func carries() async throws {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import HCITransport
 
-@Suite("A serial line", .timeLimit(.minutes(1)))
+@Suite("A serial line", .timeLimit(.minutes(10)))
 struct SerialTransportTests {
     /// The two ends of a pseudo-terminal: one to read and write, and the path of the other.
     private func makeTerminal() throws -> (Peer, path: String) {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import HCITransport
 
-@Suite("A stream listener", .timeLimit(.minutes(1)))
+@Suite("A stream listener", .timeLimit(.minutes(10)))
 struct StreamListenerTests {
     enum Family: CaseIterable {
         case unix, tcp

@@ -5,7 +5,7 @@ import Testing
 
 @testable import HCITransport
 
-@Suite("A stream transport", .timeLimit(.minutes(1)))
+@Suite("A stream transport", .timeLimit(.minutes(10)))
 struct StreamTransportTests {
     enum Family: CaseIterable {
         case unix, tcp
@@ -132,7 +132,7 @@ struct StreamTransportTests {
     }
 }
 
-@Suite("Opening a stream", .timeLimit(.minutes(1)))
+@Suite("Opening a stream", .timeLimit(.minutes(10)))
 struct StreamOpeningTests {
     private let queue = DispatchQueue(label: "opening")
 

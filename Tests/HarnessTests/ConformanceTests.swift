@@ -3,7 +3,7 @@ import Testing
 
 @testable import Harness
 
-@Suite("Our host, by scripts of the specification's procedures", .serialized, .timeLimit(.minutes(5)))
+@Suite("Our host, by scripts of the specification's procedures", .serialized, .timeLimit(.minutes(10)))
 struct ConformanceTests {
     /// What this host can do, of what scripts need.
     static let abilities = ["pairing", "encryption", "consent"]

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Harness
 
-@Suite("The harness", .serialized, .timeLimit(.minutes(5)))
+@Suite("The harness", .serialized, .timeLimit(.minutes(10)))
 struct HarnessTests {
     /// A script in a folder of its own, of a host that serves `Server.json`.
     private func run(_ lines: String, options: [String] = []) async throws -> Programs.Outcome {

@@ -169,7 +169,7 @@ struct ManagersOnHostTests {
         }
     }
 
-    @Test("They find each other, read, subscribe, write, are notified and part", .timeLimit(.minutes(1)))
+    @Test("They find each other, read, subscribe, write, are notified and part", .timeLimit(.minutes(10)))
     func conversation() async {
         let lamp = Lamp(air: "virtual:managers")
         let phone = Phone(air: "virtual:managers")
