@@ -8,7 +8,8 @@ let strict: [SwiftSetting] =
 
 /// Codec rooms: borrowed bytes, every unsafe step marked.
 let codec: [SwiftSetting] = strict + [.enableExperimentalFeature("Lifetimes"), .strictMemorySafety()]
-let engine: [SwiftSetting] = strict + [.enableExperimentalFeature("Lifetimes")]
+let engine: [SwiftSetting] =
+    strict + [.enableExperimentalFeature("Lifetimes"), .enableUpcomingFeature("ImmutableWeakCaptures")]
 
 let collections = Package.Dependency.package(
     url: "https://github.com/apple/swift-collections",

@@ -176,7 +176,15 @@ public final class RemotePeripheral: Sendable {
     private nonisolated(nonsending) func perform<P: ClientProcedure>(
         _ procedure: P
     ) async throws(BLEError) -> P.Output {
-        try await translating { () throws(HostError) in try await host.perform(procedure, on: link) }
+        let run = TypedProcedureRun(procedure)
+        return try await translating { () throws(HostError) in
+            try await host.finish(run, on: link)
+            switch run.outcome {
+            case .success(let output): return output
+            case .failure(let error): throw await host.hostError(error, on: link)
+            case nil: throw .cancelled
+            }
+        }
     }
 
     // MARK: Notifications

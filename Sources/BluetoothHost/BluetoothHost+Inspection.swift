@@ -137,7 +137,7 @@ extension BluetoothHost {
         guard let link = links[identifier] else { return }
         var buffer = pool.take()
         buffer.append(payload)
-        send(buffer, on: channel, of: link)
+        send(consume buffer, on: channel, of: link)
         sendPending()
     }
 

@@ -1,6 +1,7 @@
 import BluetoothTypes
 import ByteCoding
 import HCI
+import HCITransport
 import L2CAP
 
 extension BluetoothHost {
@@ -41,30 +42,32 @@ extension BluetoothHost {
 
     /// Hands what waits to the controller, as far as it has room.
     func sendPending() {
-        guard let transport else { return }
-        defer { watchForStall() }
-        var refillable: [ConnectionHandle] = []
-        repeat {
-            refillable.removeAll()
-            acl.drain(
-                send: { packet in
-                    metrics.packetsSent.increment()
-                    transport.send(packet)
-                },
-                finish: { buffer, queue in
-                    pool.giveBack(buffer)
-                    guard let link = links[queue.handle] else { return }
-                    if queue.fixedChannelFrameCount < configuration.outboundFrameLimit { link.hasRoomAgain() }
-                    if link.channelsAwaitRoom, queue.channelFrameCount < configuration.channelFrameLimit {
-                        link.channelsAwaitRoom = false
-                        refillable.append(queue.handle)
-                    }
-                }
-            )
-            for handle in refillable {
-                if let link = links[handle] { pumpChannels(of: link) }
-            }
-        } while !refillable.isEmpty
+        // Who is let on in the middle of it has more to send: that has its turn in this loop.
+        guard let transport, !isSending else { return }
+        isSending = true
+        defer { isSending = false }
+        while let packet = acl.nextPacket() {
+            send(packet, through: transport)
+            let handle = packet.queue.handle
+            guard let buffer = acl.packetSent(packet) else { continue }
+            pool.giveBack(buffer)
+            if let link = links[handle] { frameSent(on: link) }
+        }
+        watchForStall()
+    }
+
+    private func send(_ packet: borrowing OutboundPacket, through transport: any Transport) {
+        metrics.packetsSent.increment()
+        transport.send(packet.bytes)
+    }
+
+    /// There is room for another frame on a link: those go on that wait for it.
+    private func frameSent(on link: Link) {
+        letWaitersWrite(on: link)
+        if link.channelsAwaitRoom, link.outbound.channelFrameCount < configuration.channelFrameLimit {
+            link.channelsAwaitRoom = false
+            pumpChannels(of: link)
+        }
     }
 
     private func receiveEvent(_ packet: RawSpan) {

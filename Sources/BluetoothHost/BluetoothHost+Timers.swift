@@ -17,19 +17,6 @@ extension BluetoothHost {
         Task(executorPreference: loop.taskExecutor) { await body(self) }
     }
 
-    /// Does at once what is to be done on the loop, where this is called on the loop.
-    ///
-    /// It is `assumeIsolated` for what comes with each packet: it asks the loop itself, where that asks the runtime first,
-    /// which knows nothing of threads that run no task.
-    nonisolated func onLoop<Result>(_ body: (isolated BluetoothHost) throws -> Result) rethrows -> Result {
-        loop.checkIsolated()
-        return try withoutActuallyEscaping(body) { body in
-            // What isolates the body is only the promise that it runs here.
-            let run = unsafeBitCast(body, to: ((BluetoothHost) throws -> Result).self)
-            return try run(self)
-        }
-    }
-
     /// Sets the alarm for the next timer, unless it goes off by then anyway.
     private func armAlarm() {
         guard let due = timers.nextDue else { return }

@@ -18,3 +18,55 @@ extension BluetoothHost {
         }
     }
 }
+
+/// A function of the host's that whoever is on its loop calls at once.
+///
+/// It is `assumeIsolated` for what comes with each packet and each call: kept, it allocates nothing when it is called, as a
+/// closure there does; and it asks the loop itself, where that asks the runtime first, which knows nothing of threads that
+/// run no task.
+struct LoopFunction<Argument: ~Copyable & ~Escapable>: Sendable {
+    private let function: @Sendable (BluetoothHost, borrowing Argument) -> Void
+
+    init(_ function: @escaping @Sendable (isolated BluetoothHost, borrowing Argument) -> Void) {
+        // What isolates it is only the promise that it runs on the loop.
+        self.function = unsafeBitCast(function, to: (@Sendable (BluetoothHost, borrowing Argument) -> Void).self)
+    }
+
+    /// - Precondition: this is called on the host's loop.
+    func callAsFunction(_ host: BluetoothHost, _ argument: borrowing Argument) {
+        host.loop.checkIsolated()
+        function(host, argument)
+    }
+}
+
+/// How a call ends to wait.
+enum Ending {
+    case over
+    case failure(HostError)
+    /// Nothing was done: the peer is first to prove who it is.
+    case awaitsProof
+}
+
+// Apps' calls that are made often. They go to the loop and come back from there by themselves: a call of the actor's would
+// come back to the loop once more before it returns.
+extension BluetoothHost {
+    /// Calls a function at once where this is the loop, else as soon as the loop comes to it.
+    nonisolated func call<Argument: Sendable>(_ function: LoopFunction<Argument>, _ argument: Argument) {
+        if loop.isIsolatingCurrentContext() == true {
+            function(self, argument)
+        } else {
+            loop.execute { function(self, argument) }
+        }
+    }
+
+    /// Whether a call is over. Where it was not, for its peer was first to prove who it is, it is to be made again now.
+    nonisolated(nonsending) func isOver(_ ending: Ending, on identifier: LinkIdentifier) async throws(HostError) -> Bool {
+        switch ending {
+        case .over: return true
+        case .failure(let error): throw error
+        case .awaitsProof:
+            try await waitForProof(on: identifier)
+            return false
+        }
+    }
+}

@@ -78,8 +78,10 @@ package actor BluetoothHost {
 
     // Controller.
     let openTransport: TransportOpener
+    @exclusivity(unchecked)
     var transport: (any Transport)?
     /// Counts transports and resets, so that what an earlier one still says is not heard.
+    @exclusivity(unchecked)
     var generation: UInt64 = 0
     var power = Power.off
     var information: ControllerInformation?
@@ -87,7 +89,10 @@ package actor BluetoothHost {
     var commandTimer: TimerQueue.Token?
     /// Runs while commands wait for the controller to take them.
     var commandCreditTimer: TimerQueue.Token?
+    @exclusivity(unchecked)
     var acl = ACLScheduler()
+    @exclusivity(unchecked)
+    var isSending = false
     var recoveryDelay = Duration.milliseconds(100)
     /// Ends the pause between two attempts to bring the controller up again.
     var recoveryPause: (() -> Void)?
@@ -97,10 +102,12 @@ package actor BluetoothHost {
     var timers = TimerQueue()
     var alarm: (any Alarm)?
     var armedFor: Instant?
+    @exclusivity(unchecked)
     var pool = BufferPool()
 
     // Links.
     // Ordered, as all that is gone through is: the same packets and calls must have the same outcome.
+    @exclusivity(unchecked)
     var links = LinkTable()
     /// Why links that are gone have ended, for those who ask late; bounded.
     var endedLinks = GenerationalTable<LinkIdentifier, DisconnectionReason>(limit: 256)
@@ -108,6 +115,7 @@ package actor BluetoothHost {
     var endedHandles = GenerationalTable<ConnectionHandle, Instant>(limit: 64)
     /// Handles that data came for though there is no such link.
     var strayHandles: Set<ConnectionHandle> = []
+    @exclusivity(unchecked)
     var stallTimer: TimerQueue.Token?
     var nextIdentifier: UInt64 = 0
 
@@ -121,6 +129,7 @@ package actor BluetoothHost {
     let server: GATT.Server
     /// Of Central Address Resolution (Vol 3, Part C, 12.4).
     let addressResolutionHandle: AttributeHandle?
+    @exclusivity(unchecked)
     var subscriptions = SubscriptionIndex()
     var accessHandlers: [AttributeHandle: AccessHandler] = [:]
     var authorizer: Authorizer?

@@ -11,16 +11,23 @@ final class OutboundQueue {
     }
 
     let handle: ConnectionHandle
+    @exclusivity(unchecked)
     fileprivate var frames = Deque<Frame>()
     /// How many of the frames are K-frames of credit-based channels.
+    @exclusivity(unchecked)
     fileprivate(set) var channelFrameCount = 0
     /// Whether the frame at the front has had a fragment sent.
+    @exclusivity(unchecked)
     fileprivate var isFrontStarted = false
     /// Packets that the controller holds for this link.
+    @exclusivity(unchecked)
     fileprivate(set) var packetsInController = 0
     /// Packets that the controller has sent for this link so far.
+    @exclusivity(unchecked)
     fileprivate(set) var completedCount = 0
+    @exclusivity(unchecked)
     fileprivate var isReady = false
+    @exclusivity(unchecked)
     fileprivate var isClosed = false
 
     init(handle: ConnectionHandle) {
@@ -35,6 +42,20 @@ final class OutboundQueue {
 
     /// Whether nothing waits here or in the controller.
     var isDrained: Bool { frames.isEmpty && packetsInController == 0 }
+}
+
+/// One ACL packet on its way to the controller: the next fragment of a frame, with the packet's headers before it. They lie
+/// over what of the frame has been sent before.
+struct OutboundPacket: ~Copyable {
+    fileprivate let frame: OutboundQueue.Frame
+    let queue: OutboundQueue
+    /// How many octets the packet has, with its H4 indicator.
+    fileprivate let count: Int
+
+    var bytes: RawSpan {
+        @_lifetime(borrow self)
+        get { frame.buffer.bytes.extracting(first: count) }
+    }
 }
 
 /// Hands L2CAP frames to the controller as ACL packets: as many as it has buffers, in fragments no longer than its own,
@@ -73,52 +94,50 @@ struct ACLScheduler {
         }
     }
 
-    /// Sends while the controller has buffers: one ACL packet with its H4 indicator at a time to `send`.
-    ///
-    /// - Parameter finish: is given each frame's buffer, once all of the frame is sent, and the link it was for.
-    mutating func drain(send: (RawSpan) -> Void, finish: (consuming PacketBuffer, OutboundQueue) -> Void) {
+    /// The next ACL packet, where there is one and the controller has a buffer for it. Once it has been sent, it is given back
+    /// by ``packetSent(_:)``.
+    mutating func nextPacket() -> OutboundPacket? {
         while credits > 0, let queue = ready.popFirst() {
-            guard !queue.isClosed, !queue.frames.isEmpty else {
+            guard !queue.isClosed, var frame = queue.frames.popFirst() else {
                 queue.isReady = false
                 continue
             }
             credits -= 1
             queue.packetsInController += 1
-            var frame = queue.frames.removeFirst()
-            if sendFragment(of: &frame.buffer, on: queue, send: send) {
-                queue.isFrontStarted = false
-                if frame.isChannelFrame { queue.channelFrameCount -= 1 }
-                finish(frame.buffer, queue)
-            } else {
-                queue.isFrontStarted = true
-                queue.frames.prepend(frame)
-            }
-            if queue.frames.isEmpty {
-                queue.isReady = false
-            } else {
-                ready.append(queue)
-            }
+            let length = min(frame.buffer.count, packetLength)
+            ACLHeader(
+                connectionHandle: queue.handle,
+                packetBoundaryFlag: queue.isFrontStarted ? .continuing : .firstNonFlushable
+            ).prepend(to: &frame.buffer, dataTotalLength: UInt16(truncatingIfNeeded: length))
+            frame.buffer.prepend(HCI.PacketType.acl.rawValue)
+            return OutboundPacket(frame: frame, queue: queue, count: 1 + ACLHeader.length + length)
         }
+        return nil
     }
 
-    /// Sends the next fragment of a frame and tells whether it was the last.
+    /// Goes on with the frame that a packet was of: what is left of it is the next to be sent of its link, which has its turn
+    /// again after the others.
     ///
-    /// The packet's headers go in front of the fragment, over what of the frame has been sent before.
-    private func sendFragment(
-        of frame: inout PacketBuffer,
-        on queue: OutboundQueue,
-        send: (RawSpan) -> Void
-    ) -> Bool {
-        let length = min(frame.count, packetLength)
-        ACLHeader(
-            connectionHandle: queue.handle,
-            packetBoundaryFlag: queue.isFrontStarted ? .continuing : .firstNonFlushable
-        ).prepend(to: &frame, dataTotalLength: UInt16(truncatingIfNeeded: length))
-        frame.prepend(HCI.PacketType.acl.rawValue)
-        let octets = 1 + ACLHeader.length + length
-        send(frame.bytes.extracting(first: octets))
-        frame.removeFirst(octets)
-        return frame.isEmpty
+    /// - Returns: the frame's buffer, where all of it has been sent.
+    mutating func packetSent(_ packet: consuming OutboundPacket) -> PacketBuffer? {
+        let (queue, count) = (packet.queue, packet.count)
+        var frame = packet.frame
+        frame.buffer.removeFirst(count)
+        let isWhole = frame.buffer.isEmpty
+        queue.isFrontStarted = !isWhole
+        if !queue.isClosed {
+            if isWhole {
+                if frame.isChannelFrame { queue.channelFrameCount -= 1 }
+            } else {
+                queue.frames.prepend(frame)
+            }
+        }
+        if queue.frames.isEmpty {
+            queue.isReady = false
+        } else {
+            ready.append(queue)
+        }
+        return isWhole ? frame.buffer : nil
     }
 
     /// Takes Number Of Completed Packets for one link; more than the link had sent are not believed.

@@ -156,13 +156,10 @@ extension BluetoothHost {
         }
         self.transport = transport
         commands = CommandQueue()
+        let receive = LoopFunction<RawSpan> { $0.receive($1, generation: generation) }
         transport.start(
             onPacket: { [weak self] packet in
-                guard let self else { return }
-                unsafe packet.withUnsafeBytes { bytes in
-                    nonisolated(unsafe) let bytes = bytes
-                    self.onLoop { host in unsafe host.receive(bytes.bytes, generation: generation) }
-                }
+                if let self { receive(self, packet) }
             },
             onEnd: { [weak self] error in
                 self?.assumeIsolated { $0.transportEnded(error, generation: generation) }

@@ -12,15 +12,15 @@ extension BluetoothHost {
         case .request, .command:
             var buffer = pool.take()
             let action = link.session.receive(pdu, into: &buffer)
-            perform(action, buffer, on: link)
+            perform(action, consume buffer, on: link)
         case .unsupportedRequest(let opcode):
             var buffer = pool.take()
             ErrorResponse(requestOpcode: opcode, handle: .invalid, error: .requestNotSupported).encode(into: &buffer)
-            send(buffer, on: .attribute, of: link)
+            send(consume buffer, on: .attribute, of: link)
         case .response:
             var buffer = pool.take()
             let next = link.client.receive(pdu, mtu: link.bearer.mtu, into: &buffer)
-            sendRequest(next, buffer, on: link)
+            sendRequest(next, consume buffer, on: link)
         case .notification(let opcode): receiveNotification(opcode, pdu, on: link)
         case .indication: receiveIndication(pdu, on: link)
         case .confirmation: indicationConfirmed(on: link)
@@ -41,22 +41,21 @@ extension BluetoothHost {
             ErrorResponse(requestOpcode: ATT.Opcode.exchangeMTURequest.rawValue, handle: .invalid, error: .invalidPDU)
                 .encode(into: &buffer)
         }
-        send(buffer, on: .attribute, of: link)
-    }
-
-    /// Waits until less than the configured number of frames wait on a link.
-    func waitForRoom(on identifier: LinkIdentifier) async throws(HostError) {
-        if let link = links[identifier], hasRoom(on: link) { return }
-        try await outcome { (completion: @escaping Completion<Void>) throws(HostError) in
-            let link = try link(identifier)
-            guard !hasRoom(on: link) else { return completion(.success(())) }
-            link.roomWaiters.append { completion(.success(())) }
-        }.get()
+        send(consume buffer, on: .attribute, of: link)
     }
 
     /// Whether a frame may be written on a link now: there is room, and nobody waits for it.
     func hasRoom(on link: Link) -> Bool {
         link.outbound.fixedChannelFrameCount < configuration.outboundFrameLimit && link.roomWaiters.isEmpty
+    }
+
+    /// Lets those write that wait for room on a link, in their order, as long as there is some.
+    func letWaitersWrite(on link: Link) {
+        while link.outbound.fixedChannelFrameCount < configuration.outboundFrameLimit,
+            let write = link.roomWaiters.popFirst()
+        {
+            write(self)
+        }
     }
 
     /// Waits until all that was written on a link has been sent by the controller.

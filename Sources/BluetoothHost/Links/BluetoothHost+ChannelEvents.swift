@@ -78,7 +78,7 @@ extension BluetoothHost {
                     into: &buffer
                 )
             else { return pool.giveBack(buffer) }
-            send(buffer, on: .signaling, of: link)
+            send(consume buffer, on: .signaling, of: link)
         }
     }
 

@@ -7,8 +7,7 @@ import HCI
 // What the host asks of servers, and what these send by themselves.
 extension BluetoothHost {
     /// Runs a client's procedure; cancelling the task gives it up.
-    @inlinable
-    package func perform<P: ClientProcedure>(
+    package nonisolated(nonsending) func perform<P: ClientProcedure>(
         _ procedure: P,
         on identifier: LinkIdentifier
     ) async throws(HostError) -> P.Output {
@@ -16,29 +15,46 @@ extension BluetoothHost {
         try await finish(run, on: identifier)
         switch run.outcome {
         case .success(let output): return output
-        case .failure(let error): throw hostError(error, on: identifier)
+        case .failure(let error): throw await hostError(error, on: identifier)
         case nil: throw .cancelled
         }
     }
 
     /// Runs a procedure to its end; cancelling the task gives it up.
-    @usableFromInline
-    func finish(_ run: ProcedureRun, on identifier: LinkIdentifier) async throws(HostError) {
-        try await waitForProof(on: identifier)
-        let link = try link(identifier)
-        nonisolated(unsafe) let cancelled = run
-        await withTaskCancellationHandler {
-            // Each run ends once: with its client at the latest, at once where that is closed already.
-            await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
-                // The task may have been cancelled on its way here.
-                guard !run.hasEnded, !Task.isCancelled else { return continuation.resume() }
-                run.onEnd = { continuation.resume() }
-                link.client.perform(run)
-                pumpClient(of: link)
-                sendPending()
+    package nonisolated(nonsending) func finish(
+        _ run: ProcedureRun,
+        on identifier: LinkIdentifier
+    ) async throws(HostError) {
+        // The loop has it until it has ended, and its caller afterwards.
+        nonisolated(unsafe) let run = run
+        var isOver = false
+        while !isOver {
+            let ending = await withTaskCancellationHandler {
+                await withUnsafeContinuation { (continuation: UnsafeContinuation<Ending, Never>) in
+                    guard !Task.isCancelled else { return continuation.resume(returning: .over) }
+                    call(.beginProcedure, ProcedureCall(run: run, link: identifier, continuation: continuation))
+                }
+            } onCancel: {
+                spawn { $0.links[identifier]?.client.cancel(run) }
             }
-        } onCancel: {
-            spawn { $0.links[identifier]?.client.cancel(cancelled) }
+            isOver = try await self.isOver(ending, on: identifier)
+        }
+    }
+
+    fileprivate func begin(_ call: borrowing ProcedureCall) {
+        let (run, continuation) = (call.run, call.continuation)
+        do throws(HostError) {
+            let link = try link(call.link)
+            guard !link.protection.awaitsProof else { return continuation.resume(returning: .awaitsProof) }
+            // It may have been cancelled on its way here.
+            guard !run.hasEnded else { return continuation.resume(returning: .over) }
+            // Each run ends once: with its client at the latest, at once where that is closed already.
+            run.onEnd = { continuation.resume(returning: .over) }
+            link.client.perform(run)
+            pumpClient(of: link)
+            sendPending()
+        } catch {
+            continuation.resume(returning: .failure(error))
         }
     }
 
@@ -46,14 +62,14 @@ extension BluetoothHost {
         guard link.bearer.awaitedRequest == nil, !link.bearer.isDead, !link.protection.awaitsProof else { return }
         var buffer = pool.take()
         let opcode = link.client.nextRequest(mtu: link.bearer.mtu, into: &buffer)
-        sendRequest(opcode, buffer, on: link)
+        sendRequest(opcode, consume buffer, on: link)
     }
 
     func sendRequest(_ opcode: ATT.Opcode?, _ buffer: consuming PacketBuffer, on link: Link) {
         guard let opcode else { return pool.giveBack(buffer) }
         do throws(BearerError) {
             try link.bearer.requestWillBeSent(opcode, at: loop.now)
-            send(buffer, on: .attribute, of: link)
+            send(consume buffer, on: .attribute, of: link)
             if let deadline = link.bearer.deadline { armTimer(of: link, by: deadline) }
         } catch {
             pool.giveBack(buffer)
@@ -62,24 +78,57 @@ extension BluetoothHost {
     }
 
     /// Writes without a response, once there is room (Vol 3, Part G, 4.9.1).
-    package func writeWithoutResponse(
+    package nonisolated(nonsending) func writeWithoutResponse(
         _ value: [UInt8],
         to handle: AttributeHandle,
         on identifier: LinkIdentifier
     ) async throws(HostError) {
-        try await waitForProof(on: identifier)
-        try await waitForRoom(on: identifier)
-        let link = try link(identifier)
-        guard value.count <= link.bearer.mtu - 3 else {
-            link.hasRoomAgain()
-            throw .invalidArgument(
-                "a write without response carries at most \(link.bearer.mtu - 3) octets on this link, not \(value.count)"
-            )
+        try await write(on: identifier) { host, link throws(HostError) in
+            guard value.count <= link.bearer.mtu - 3 else {
+                throw .invalidArgument(
+                    "a write without response carries at most \(link.bearer.mtu - 3) octets on this link, not \(value.count)"
+                )
+            }
+            var buffer = host.pool.take()
+            WriteCommand(handle: handle, value: value.rawSpan).encode(into: &buffer)
+            host.send(consume buffer, on: .attribute, of: link)
         }
-        var buffer = pool.take()
-        WriteCommand(handle: handle, value: value.rawSpan).encode(into: &buffer)
-        send(buffer, on: .attribute, of: link)
-        sendPending()
+    }
+
+    /// Has a frame written on a link as soon as there is room, and its peer has proven who it is, where it is bonded.
+    nonisolated(nonsending) func write(
+        on identifier: LinkIdentifier,
+        _ frame: @escaping FrameWriter
+    ) async throws(HostError) {
+        var isOver = false
+        while !isOver {
+            let ending = await withUnsafeContinuation { (continuation: UnsafeContinuation<Ending, Never>) in
+                call(.beginWriting, WriteCall(frame: frame, link: identifier, continuation: continuation))
+            }
+            isOver = try await self.isOver(ending, on: identifier)
+        }
+    }
+
+    fileprivate func begin(_ call: borrowing WriteCall) {
+        guard let link = links[call.link] else { return write(call) }
+        if link.protection.awaitsProof {
+            call.continuation.resume(returning: .awaitsProof)
+        } else if hasRoom(on: link) {
+            write(call)
+            sendPending()
+        } else {
+            let call = copy call
+            link.roomWaiters.append { $0.write(call) }
+        }
+    }
+
+    private func write(_ call: borrowing WriteCall) {
+        do throws(HostError) {
+            try call.frame(self, link(call.link))
+            call.continuation.resume(returning: .over)
+        } catch {
+            call.continuation.resume(returning: .failure(error))
+        }
     }
 
     // MARK: Notifications and indications from servers
@@ -129,7 +178,7 @@ extension BluetoothHost {
         link.bearer.confirmationWillBeSent()
         var buffer = pool.take()
         HandleValueConfirmation().encode(into: &buffer)
-        send(buffer, on: .attribute, of: link)
+        send(consume buffer, on: .attribute, of: link)
         pumpClient(of: link)
     }
 
@@ -143,4 +192,28 @@ extension BluetoothHost {
         )
         for deliver in subscribers.values { deliver(value) }
     }
+}
+
+/// Writes a frame on a link, if it can be.
+typealias FrameWriter = @Sendable (isolated BluetoothHost, Link) throws(HostError) -> Void
+
+private struct ProcedureCall: @unchecked Sendable {
+    /// Its caller leaves it to the loop until the continuation is resumed.
+    let run: ProcedureRun
+    let link: LinkIdentifier
+    let continuation: UnsafeContinuation<Ending, Never>
+}
+
+private struct WriteCall: Sendable {
+    let frame: FrameWriter
+    let link: LinkIdentifier
+    let continuation: UnsafeContinuation<Ending, Never>
+}
+
+extension LoopFunction<ProcedureCall> {
+    fileprivate static let beginProcedure = LoopFunction { $0.begin($1) }
+}
+
+extension LoopFunction<WriteCall> {
+    fileprivate static let beginWriting = LoopFunction { $0.begin($1) }
 }

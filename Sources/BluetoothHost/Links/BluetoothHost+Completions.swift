@@ -96,8 +96,7 @@ extension BluetoothHost {
     }
 
     /// What a procedure's failure is to the host's callers.
-    @usableFromInline
-    func hostError(_ error: ClientError, on identifier: LinkIdentifier) -> HostError {
+    package func hostError(_ error: ClientError, on identifier: LinkIdentifier) -> HostError {
         if case .attribute = error, let failure = links[identifier]?.elevationFailure { return failure }
         return switch error {
         case .bearerClosed:

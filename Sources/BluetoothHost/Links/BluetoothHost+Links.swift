@@ -90,7 +90,7 @@ extension BluetoothHost {
         timers.cancel(link.timer)
         timers.cancel(link.disconnectionTimer)
         link.client.close()
-        while !link.roomWaiters.isEmpty { link.hasRoomAgain() }
+        while let write = link.roomWaiters.popFirst() { write(self) }
         link.resumeDrainWaiters()
         link.channels.linkEnded()
         pumpChannels(of: link)
@@ -135,7 +135,7 @@ extension BluetoothHost {
         let action = link.signaling.receive(payload, into: &buffer)
         switch action {
         case .send:
-            send(buffer, on: .signaling, of: link)
+            send(consume buffer, on: .signaling, of: link)
         case .none:
             pool.giveBack(buffer)
         case .malformed(let error):
@@ -143,7 +143,7 @@ extension BluetoothHost {
             pool.giveBack(buffer)
         case .parameterUpdateRequested(let request, let identifier):
             link.signaling.answer(.accepted, identifier: identifier, into: &buffer)
-            send(buffer, on: .signaling, of: link)
+            send(consume buffer, on: .signaling, of: link)
             sendAndForget(
                 LEConnectionUpdate(
                     connectionHandle: link.handle,

@@ -19,37 +19,53 @@ extension BluetoothHost {
     /// nothing.
     ///
     /// - Parameter clients: nil for all.
-    package func notify(_ value: [UInt8], of handle: AttributeHandle, to clients: [LinkIdentifier]? = nil) async {
-        var crowded: [LinkIdentifier] = []
-        for link in subscriptions.links(configuring: handle, among: links.values, server)
-        where clients?.contains(link.identifier) ?? true {
-            if hasRoom(on: link) {
-                notify(value, of: handle, on: link)
-            } else {
-                crowded.append(link.identifier)
-            }
-        }
-        sendPending()
-        if crowded.count == 1 {
-            await notifyInTime(value, of: handle, to: crowded[0])
-        } else if !crowded.isEmpty {
-            await withTaskGroup(of: Void.self) { group in
-                for client in crowded { group.addTask { await self.notifyInTime(value, of: handle, to: client) } }
-            }
+    package nonisolated(nonsending) func notify(
+        _ value: [UInt8],
+        of handle: AttributeHandle,
+        to clients: [LinkIdentifier]? = nil
+    ) async {
+        await withUnsafeContinuation { continuation in
+            let notification = Notification(value: value, handle: handle, clients: clients, continuation: continuation)
+            call(.beginNotifying, notification)
         }
     }
 
-    private func notifyInTime(_ value: [UInt8], of handle: AttributeHandle, to identifier: LinkIdentifier) async {
-        guard (try? await waitForRoom(on: identifier)) != nil, let link = links[identifier] else { return }
-        notify(value, of: handle, on: link)
+    fileprivate func begin(_ notification: borrowing Notification) {
+        var crowded: [Link] = []
+        for link in subscriptions.links(configuring: notification.handle, among: links.values, server)
+        where notification.clients?.contains(link.identifier) ?? true {
+            if hasRoom(on: link) {
+                notify(notification.value, of: notification.handle, on: link)
+            } else {
+                crowded.append(link)
+            }
+        }
         sendPending()
+        if crowded.isEmpty {
+            notification.continuation.resume()
+        } else {
+            notifyInTime(copy notification, crowded)
+        }
+    }
+
+    private func notifyInTime(_ notification: Notification, _ crowded: [Link]) {
+        let countdown = Countdown(crowded.count, notification.continuation)
+        for link in crowded {
+            let identifier = link.identifier
+            link.roomWaiters.append { $0.notify(notification, on: identifier, countdown) }
+        }
+    }
+
+    private func notify(_ notification: Notification, on identifier: LinkIdentifier, _ countdown: Countdown) {
+        if let link = links[identifier] { notify(notification.value, of: notification.handle, on: link) }
+        countdown.countOne()
     }
 
     private func notify(_ value: [UInt8], of handle: AttributeHandle, on link: Link) {
-        guard link.session.sendable(of: handle).contains(.notification) else { return link.hasRoomAgain() }
+        guard link.session.sendable(of: handle).contains(.notification) else { return }
         var buffer = pool.take()
         link.session.notify(value.rawSpan, of: handle, into: &buffer)
-        send(buffer, on: .attribute, of: link)
+        send(consume buffer, on: .attribute, of: link)
     }
 
     /// Indicates to one client and waits for its confirmation; nothing is sent where it does not want to be indicated to, or
@@ -123,7 +139,7 @@ extension BluetoothHost {
         link.isIndicationSent = true
         var buffer = pool.take()
         link.session.indicate(next.value.rawSpan, of: next.handle, into: &buffer)
-        send(buffer, on: .attribute, of: link)
+        send(consume buffer, on: .attribute, of: link)
         armTimer(of: link)
     }
 
@@ -163,5 +179,32 @@ extension BluetoothHost {
         queueIndication(value, of: handle, on: link) { [weak link] result in
             if case .success = result { link?.session.serviceChangedConfirmed() }
         }
+    }
+}
+
+private struct Notification: Sendable {
+    let value: [UInt8]
+    let handle: AttributeHandle
+    let clients: [LinkIdentifier]?
+    let continuation: UnsafeContinuation<Void, Never>
+}
+
+extension LoopFunction<Notification> {
+    fileprivate static let beginNotifying = LoopFunction { $0.begin($1) }
+}
+
+/// Resumes a continuation when all of several are done. Used on the loop only.
+private final class Countdown: @unchecked Sendable {
+    private var left: Int
+    private let continuation: UnsafeContinuation<Void, Never>
+
+    init(_ count: Int, _ continuation: UnsafeContinuation<Void, Never>) {
+        left = count
+        self.continuation = continuation
+    }
+
+    func countOne() {
+        left -= 1
+        if left == 0 { continuation.resume() }
     }
 }

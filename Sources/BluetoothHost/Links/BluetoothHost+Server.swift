@@ -53,7 +53,7 @@ extension BluetoothHost {
         switch action {
         case .respond:
             link.bearer.responseWillBeSent()
-            send(buffer, on: .attribute, of: link)
+            send(consume buffer, on: .attribute, of: link)
         case .nothing:
             pool.giveBack(buffer)
         case .access(let request):
@@ -92,7 +92,7 @@ extension BluetoothHost {
         guard let link = links[identifier] else { return }
         var buffer = pool.take()
         let action = link.session.complete(request, with: result, into: &buffer)
-        perform(action, buffer, on: link)
+        perform(action, consume buffer, on: link)
         sendPending()
     }
 
@@ -108,7 +108,7 @@ extension BluetoothHost {
         guard let link = links[identifier] else { return }
         var buffer = pool.take()
         let action = link.session.complete(request, isAuthorized: isAuthorized, into: &buffer)
-        perform(action, buffer, on: link)
+        perform(action, consume buffer, on: link)
         sendPending()
     }
 
@@ -156,7 +156,7 @@ extension BluetoothHost {
         }
         let identifier = link.identifier
         link.session.onEvent = { [weak self] event in
-            self?.onLoop { $0.emit(.access(identifier, event)) }
+            self?.assumeIsolated { $0.emit(.access(identifier, event)) }
         }
     }
 }

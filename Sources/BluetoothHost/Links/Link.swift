@@ -116,9 +116,11 @@ final class Link {
     let client = GATT.Client()
     /// Whether the peer has proven its bond on this link.
     var isTrusted = false
+    @exclusivity(unchecked)
     var bearer: Bearer
     var signaling: SignalingChannel
     var reassembler = Reassembler()
+    @exclusivity(unchecked)
     var protection: Protection
     /// Why a server's demand for security could not be met, while its client is told.
     var elevationFailure: HostError?
@@ -127,6 +129,7 @@ final class Link {
     var channelUses: [ChannelIdentifier: ChannelUse] = [:]
     var isPumpingChannels = false
     /// Whether the channels may have more to send than there was room for.
+    @exclusivity(unchecked)
     var channelsAwaitRoom = false
 
     var parameters: NegotiatedConnectionParameters
@@ -138,6 +141,7 @@ final class Link {
 
     /// The timer for the earliest deadline of bearer, signalling and channels, and when it goes off.
     var timer: TimerQueue.Token?
+    @exclusivity(unchecked)
     var timerDue: Instant?
     var isDisconnecting = false
     /// Goes off when the controller has not ended the link in time.
@@ -145,10 +149,15 @@ final class Link {
     /// Why the host itself ends the link, where the controller's reason would not say.
     var ownReason: DisconnectionReason?
     var endObservers: [(DisconnectionReason) -> Void] = []
-    var roomWaiters = Deque<() -> Void>()
+    /// Those who wait until less than the configured number of frames wait. Each writes its own, if it still can, and
+    /// leaves it to the host to send it.
+    @exclusivity(unchecked)
+    var roomWaiters = Deque<(isolated BluetoothHost) -> Void>()
+    @exclusivity(unchecked)
     var drainWaiters: [() -> Void] = []
     var indications = Deque<Indication>()
     var isIndicationSent = false
+    @exclusivity(unchecked)
     var subscribers: [AttributeHandle: OrderedDictionary<UInt64, @Sendable (HandleValue) -> Void>] = [:]
     var parameterWaiters: [ProcedureWaiter] = []
     var phyWaiters: [ProcedureWaiter] = []
@@ -194,11 +203,6 @@ final class Link {
     /// The addresses that the link was made with, as they were sent.
     var ownAddress: DeviceAddress { protection.channel.ownAddress }
     var peerAddress: DeviceAddress { protection.channel.peerAddress }
-
-    /// Lets the next of those that wait write its frame: one has been sent, or who was let go on writes none after all.
-    func hasRoomAgain() {
-        roomWaiters.popFirst()?()
-    }
 
     /// Lets those go on that wait until everything is sent.
     func resumeDrainWaiters() {

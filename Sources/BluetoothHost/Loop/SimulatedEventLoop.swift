@@ -1,4 +1,5 @@
 import BluetoothTypes
+import Glibc
 import HeapModule
 import Synchronization
 
@@ -34,8 +35,8 @@ package final class SimulatedEventLoop: EventLoop {
 
     private let state: Mutex<State>
     private let executor = SimulatedTaskExecutor()
-    /// Whether the loop is being run; only one thread may run it.
-    private let isRunning = Atomic(false)
+    /// The thread that runs the loop, of which there may be one; 0 for none.
+    private let runner = Atomic<UInt>(0)
 
     package init() {
         state = Mutex(State())
@@ -62,12 +63,14 @@ package final class SimulatedEventLoop: EventLoop {
     }
 
     package func checkIsolated() {
-        precondition(isRunning.load(ordering: .sequentiallyConsistent), "outside of the simulated loop")
+        precondition(isIsolatingCurrentContext() == true, "outside of the simulated loop")
     }
 
     package func isIsolatingCurrentContext() -> Bool? {
-        isRunning.load(ordering: .sequentiallyConsistent)
+        runner.load(ordering: .relaxed) == SimulatedEventLoop.thisThread
     }
+
+    private static var thisThread: UInt { pthread_self() }
 
     package func makeAlarm(_ action: @escaping @Sendable () -> Void) -> any Alarm {
         SimulatedAlarm(loop: self, action: action)
@@ -96,21 +99,25 @@ package final class SimulatedEventLoop: EventLoop {
     }
 
     private func run(until end: Instant, _ isDone: () -> Bool) -> Bool {
-        precondition(!isRunning.exchange(true, ordering: .sequentiallyConsistent), "the loop is run already")
-        defer { isRunning.store(false, ordering: .sequentiallyConsistent) }
+        let (isFree, _) = runner.compareExchange(
+            expected: 0,
+            desired: SimulatedEventLoop.thisThread,
+            ordering: .sequentiallyConsistent
+        )
+        precondition(isFree, "the loop is run already")
+        defer { runner.store(0, ordering: .sequentiallyConsistent) }
+        var round: [Work] = []
         while !isDone() {
-            let work = state.withLock { state in
-                defer { state.ready = [] }
-                return state.ready
-            }
-            for item in work {
-                switch item {
+            round.removeAll(keepingCapacity: true)
+            state.withLock { swap(&round, &$0.ready) }
+            for work in round {
+                switch work {
                 case .action(let action): action()
                 case .job(let job): job.runSynchronously(on: asUnownedSerialExecutor())
                 case .taskJob(let job): job.runSynchronously(on: executor.asUnownedTaskExecutor())
                 }
             }
-            if work.isEmpty, !passTime(until: end) { return isDone() }
+            if round.isEmpty, !passTime(until: end) { return isDone() }
         }
         return true
     }

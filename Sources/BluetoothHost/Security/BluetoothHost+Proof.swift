@@ -129,6 +129,6 @@ extension BluetoothHost {
             into: &buffer
         )
         link.elevationFailure = nil
-        sendRequest(opcode, buffer, on: link)
+        sendRequest(opcode, consume buffer, on: link)
     }
 }

@@ -49,25 +49,25 @@ extension BluetoothHost {
             return try await writeWithoutResponse(value, to: handle, on: identifier)
         }
         let (key, counter) = try await signCounter(on: identifier)
-        try await waitForRoom(on: identifier)
-        let link = try link(identifier)
-        // It may have been encrypted meanwhile.
-        if link.session.security.isEncrypted {
-            link.hasRoomAgain()
-            return try await writeWithoutResponse(value, to: handle, on: identifier)
+        try await write(on: identifier) { host, link throws(HostError) in
+            // It may have been encrypted meanwhile.
+            let isSigned = !link.session.security.isEncrypted
+            let limit = link.bearer.mtu - 3 - (isSigned ? SignedWriteCommand.signatureLength : 0)
+            guard value.count <= limit else {
+                throw .invalidArgument("a signed write carries at most \(limit) octets on this link, not \(value.count)")
+            }
+            var buffer = host.pool.take()
+            if isSigned {
+                buffer.append(ATT.Opcode.signedWriteCommand.rawValue)
+                buffer.append(handle.rawValue)
+                buffer.append(value)
+                let message = [UInt8](copying: buffer.bytes)
+                buffer.append(host.toolbox.signature(of: message, counter: counter, key: key.value))
+            } else {
+                WriteCommand(handle: handle, value: value.rawSpan).encode(into: &buffer)
+            }
+            host.send(consume buffer, on: .attribute, of: link)
         }
-        let limit = link.bearer.mtu - 3 - SignedWriteCommand.signatureLength
-        guard value.count <= limit else {
-            link.hasRoomAgain()
-            throw .invalidArgument("a signed write carries at most \(limit) octets on this link, not \(value.count)")
-        }
-        var buffer = pool.take()
-        buffer.append(ATT.Opcode.signedWriteCommand.rawValue)
-        buffer.append(handle.rawValue)
-        buffer.append(value)
-        buffer.append(toolbox.signature(of: [UInt8](copying: buffer.bytes), counter: counter, key: key.value))
-        send(buffer, on: .attribute, of: link)
-        sendPending()
     }
 
     /// A counter that nothing was signed with and nothing else will be, even after a restart.

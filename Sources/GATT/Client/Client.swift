@@ -71,14 +71,20 @@ public final class Client {
     /// - Returns: the request's opcode; nil where there is nothing to send.
     public func nextRequest(mtu: Int, into buffer: inout PacketBuffer) -> Opcode? {
         guard running == nil else { return nil }
-        while running == nil, !queue.isEmpty {
-            let next = queue.removeFirst()
+        while let next = takeFirst() {
             running = next
             hasElevated = false
             let opcode = next.start(recalling: knownServices, mtu: mtu, into: &buffer)
             if let opcode = follow(opcode, of: next, buffer) { return opcode }
+            // Who was told of an outcome may have begun another.
+            if running != nil { return nil }
         }
-        return running == nil ? resumeSuspended(into: &buffer) : nil
+        return resumeSuspended(into: &buffer)
+    }
+
+    private func takeFirst() -> ProcedureRun? {
+        // The only one, mostly: nothing is to be moved then.
+        queue.count > 1 ? queue.removeFirst() : queue.popLast()
     }
 
     /// Takes the response to the request in flight.

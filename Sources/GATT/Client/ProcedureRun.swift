@@ -48,17 +48,19 @@ public class ProcedureRun {
 
 /// A procedure with what came of it.
 public final class TypedProcedureRun<P: ClientProcedure>: ProcedureRun {
-    private var procedure: P
+    @usableFromInline
+    var procedure: P
     /// What came of it, once it has ended.
     public private(set) var outcome: Result<P.Output, ClientError>?
-    private var completion: ((Result<P.Output, ClientError>) -> Void)?
+    @usableFromInline
+    var completion: ((Result<P.Output, ClientError>) -> Void)?
 
     @inlinable
     public convenience init(_ procedure: P) {
         self.init(procedure, isBackground: false, completion: nil)
     }
 
-    @usableFromInline
+    @inlinable
     init(_ procedure: P, isBackground: Bool = false, completion: ((Result<P.Output, ClientError>) -> Void)?) {
         self.procedure = procedure
         self.completion = completion
@@ -73,11 +75,15 @@ public final class TypedProcedureRun<P: ClientProcedure>: ProcedureRun {
         mtu: Int,
         into buffer: inout PacketBuffer
     ) -> Opcode? {
-        if let services, let output = procedure.recall(from: services) {
-            outcome = .success(output)
-            return follow(nil)
-        }
+        if let services, recall(from: services) { return follow(nil) }
         return follow(procedure.start(mtu: mtu, into: &buffer, outcome: &outcome))
+    }
+
+    @inline(never)
+    private func recall(from services: [DiscoveredService]) -> Bool {
+        guard let output = procedure.recall(from: services) else { return false }
+        outcome = .success(output)
+        return true
     }
 
     @usableFromInline
@@ -99,6 +105,11 @@ public final class TypedProcedureRun<P: ClientProcedure>: ProcedureRun {
 
     @usableFromInline
     override func tell() {
+        if completion != nil { complete() }
+    }
+
+    @inline(never)
+    private func complete() {
         guard let completion, let outcome else { return }
         self.completion = nil
         completion(outcome)
