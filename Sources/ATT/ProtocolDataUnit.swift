@@ -83,4 +83,16 @@ extension PacketBuffer {
         append(range.start)
         append(range.end)
     }
+
+    /// Appends a request that looks for a type in a range; with one check of the room where the UUID has 16 bits.
+    @inlinable
+    mutating func append(_ opcode: Opcode, _ range: HandleRange, _ type: BluetoothUUID) {
+        if type.width == .bits16 {
+            let shortValue = UInt16(truncatingIfNeeded: type.value >> 96)
+            append(opcode.rawValue, range.start.rawValue, range.end.rawValue, shortValue)
+        } else {
+            append(opcode.rawValue, range.start.rawValue, range.end.rawValue)
+            type.encode(into: &self)
+        }
+    }
 }

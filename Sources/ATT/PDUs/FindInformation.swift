@@ -102,10 +102,15 @@ public struct FindInformationResponse: ProtocolDataUnit, ~Escapable {
         /// The next entry, or nil after the last.
         @inlinable
         public mutating func next() -> Entry? {
-            guard let handle = try? reader.readHandle(),
-                let type = try? BluetoothUUID(decoding: reader.readBytes(count: uuidLength))
-            else { return nil }
-            return Entry(handle: handle, type: type)
+            if uuidLength == 2 {
+                guard let both = try? reader.readUInt32() else { return nil }
+                return Entry(
+                    handle: AttributeHandle(UInt16(truncatingIfNeeded: both)),
+                    type: BluetoothUUID(UInt16(truncatingIfNeeded: both >> 16))
+                )
+            }
+            guard let handle = try? reader.readHandle(), let type = try? reader.readUInt128() else { return nil }
+            return Entry(handle: handle, type: BluetoothUUID(type))
         }
     }
 }

@@ -28,8 +28,7 @@ public struct ReadByGroupTypeRequest: ProtocolDataUnit, Hashable, Sendable {
 
     @inlinable
     public func encode(into buffer: inout PacketBuffer) {
-        buffer.append(Self.opcode.rawValue, range.start.rawValue, range.end.rawValue)
-        groupType.encode(into: &buffer)
+        buffer.append(Self.opcode, range, groupType)
     }
 }
 

@@ -28,8 +28,7 @@ public struct ReadByTypeRequest: ProtocolDataUnit, Hashable, Sendable {
 
     @inlinable
     public func encode(into buffer: inout PacketBuffer) {
-        buffer.append(Self.opcode.rawValue, range.start.rawValue, range.end.rawValue)
-        type.encode(into: &buffer)
+        buffer.append(Self.opcode, range, type)
     }
 }
 
