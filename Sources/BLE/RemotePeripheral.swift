@@ -173,17 +173,20 @@ public final class RemotePeripheral: Sendable {
         try await perform(PreparedWrites(writes))
     }
 
+    @inline(__always)
     private nonisolated(nonsending) func perform<P: ClientProcedure>(
         _ procedure: P
     ) async throws(BLEError) -> P.Output {
         let run = TypedProcedureRun(procedure)
-        return try await translating { () throws(HostError) in
+        do throws(HostError) {
             try await host.finish(run, on: link)
             switch run.outcome {
             case .success(let output): return output
             case .failure(let error): throw await host.hostError(error, on: link)
             case nil: throw .cancelled
             }
+        } catch {
+            throw BLEError(error, doing: "the operation")
         }
     }
 

@@ -59,14 +59,15 @@ extension BluetoothHost {
         }
     }
 
-    /// Whether a call is over. Where it was not, for its peer was first to prove who it is, it is to be made again now.
-    nonisolated(nonsending) func isOver(_ ending: Ending, on identifier: LinkIdentifier) async throws(HostError) -> Bool {
+    /// Sees to it that a call can be made again which is not over, if it can: once its peer has proven who it is.
+    nonisolated(nonsending) func makeReady(
+        for ending: Ending,
+        on identifier: LinkIdentifier
+    ) async throws(HostError) {
         switch ending {
-        case .over: return true
+        case .over: break
         case .failure(let error): throw error
-        case .awaitsProof:
-            try await waitForProof(on: identifier)
-            return false
+        case .awaitsProof: try await waitForProof(on: identifier)
         }
     }
 }

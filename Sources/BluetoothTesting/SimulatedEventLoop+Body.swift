@@ -25,12 +25,12 @@ extension SimulatedEventLoop {
         }
         _ = run(limit: limit) {
             let isAbandoned = isAbandoned()
-            return outcome.value != nil || isAbandoned
+            return outcome.isSet || isAbandoned
         }
         if let result = outcome.value { return try result.get() }
         let error = UnfinishedRun(limit: limit, awaited: whatIsAwaited())
         task.cancel()
-        run(limit: .seconds(60)) { outcome.value != nil }
+        run(limit: .seconds(60)) { outcome.isSet }
         throw error
     }
 }
@@ -38,10 +38,15 @@ extension SimulatedEventLoop {
 /// What a body has come to. Written once, in the loop's thread.
 private final class Outcome<Value: Sendable>: Sendable {
     private let state = Mutex<Result<Value, any Error>?>(nil)
+    /// For who asks after each turn of the loop.
+    private let hasValue = Atomic(false)
 
     var value: Result<Value, any Error>? { state.withLock { $0 } }
 
+    var isSet: Bool { hasValue.load(ordering: .acquiring) }
+
     func set(_ result: Result<Value, any Error>) {
         state.withLock { $0 = result }
+        hasValue.store(true, ordering: .releasing)
     }
 }

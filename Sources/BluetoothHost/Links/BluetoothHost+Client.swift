@@ -27,8 +27,7 @@ extension BluetoothHost {
     ) async throws(HostError) {
         // The loop has it until it has ended, and its caller afterwards.
         nonisolated(unsafe) let run = run
-        var isOver = false
-        while !isOver {
+        while true {
             let ending = await withTaskCancellationHandler {
                 await withUnsafeContinuation { (continuation: UnsafeContinuation<Ending, Never>) in
                     guard !Task.isCancelled else { return continuation.resume(returning: .over) }
@@ -37,7 +36,8 @@ extension BluetoothHost {
             } onCancel: {
                 spawn { $0.links[identifier]?.client.cancel(run) }
             }
-            isOver = try await self.isOver(ending, on: identifier)
+            if case .over = ending { return }
+            try await makeReady(for: ending, on: identifier)
         }
     }
 
@@ -49,7 +49,7 @@ extension BluetoothHost {
             // It may have been cancelled on its way here.
             guard !run.hasEnded else { return continuation.resume(returning: .over) }
             // Each run ends once: with its client at the latest, at once where that is closed already.
-            run.onEnd = { continuation.resume(returning: .over) }
+            run.whenEnded { continuation.resume(returning: .over) }
             link.client.perform(run)
             pumpClient(of: link)
             sendPending()
@@ -100,12 +100,12 @@ extension BluetoothHost {
         on identifier: LinkIdentifier,
         _ frame: @escaping FrameWriter
     ) async throws(HostError) {
-        var isOver = false
-        while !isOver {
+        while true {
             let ending = await withUnsafeContinuation { (continuation: UnsafeContinuation<Ending, Never>) in
                 call(.beginWriting, WriteCall(frame: frame, link: identifier, continuation: continuation))
             }
-            isOver = try await self.isOver(ending, on: identifier)
+            if case .over = ending { return }
+            try await makeReady(for: ending, on: identifier)
         }
     }
 

@@ -120,7 +120,6 @@ final class Link {
     var bearer: Bearer
     var signaling: SignalingChannel
     var reassembler = Reassembler()
-    @exclusivity(unchecked)
     var protection: Protection
     /// Why a server's demand for security could not be met, while its client is told.
     var elevationFailure: HostError?

@@ -54,7 +54,9 @@ extension BluetoothHost {
             let isSigned = !link.session.security.isEncrypted
             let limit = link.bearer.mtu - 3 - (isSigned ? SignedWriteCommand.signatureLength : 0)
             guard value.count <= limit else {
-                throw .invalidArgument("a signed write carries at most \(limit) octets on this link, not \(value.count)")
+                throw .invalidArgument(
+                    "a signed write carries at most \(limit) octets on this link, not \(value.count)"
+                )
             }
             var buffer = host.pool.take()
             if isSigned {

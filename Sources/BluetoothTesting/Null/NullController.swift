@@ -2,24 +2,35 @@ import BluetoothTypes
 import ByteCoding
 import HCI
 import HCITransport
+import L2CAP
 
 /// One host's controller of a ``NullRadio``, and the host's way to it.
 ///
-/// Belongs to the one thread that runs its radio.
+/// Belongs to the one thread that runs its radio. It is to cost little beside the hosts: see ``NullRadio``.
 final class NullController: Transport, @unchecked Sendable {
     let number: Int
     private let address: DeviceAddress
     private unowned let radio: NullRadio
+    @exclusivity(unchecked)
     private var onPacket: (@Sendable (RawSpan) -> Void)?
 
     var isAdvertising = false
     /// Whom the host wants to be connected to.
     var soughtPeer: PeerAddress?
 
+    @exclusivity(unchecked)
     private var queued = PacketQueue()
+    /// What is being delivered, meanwhile.
+    @exclusivity(unchecked)
     private var spare = PacketQueue()
-    /// How many packets of which links were taken from the host since it was last told.
-    private var taken: [UInt16: UInt16] = [:]
+    /// What a script's answer is written to.
+    private var answer: PacketBuffer?
+    /// How many packets of each link, by its handle, were taken from the host since it was last told.
+    @exclusivity(unchecked)
+    private var takenCounts: [UInt16] = []
+    /// The links that any were taken of.
+    @exclusivity(unchecked)
+    private var taken: [UInt16] = []
 
     init(number: Int, address: DeviceAddress, radio: NullRadio) {
         self.number = number
@@ -59,19 +70,26 @@ final class NullController: Transport, @unchecked Sendable {
 
     func deliverQueued() {
         queueCompletions()
-        guard !queued.isEmpty else { return }
+        guard !queued.isEmpty, let onPacket else { return }
         swap(&queued, &spare)
-        spare.forEach(deliver)
+        spare.forEach(onPacket)
         spare.removeAll()
     }
 
     func countTaken(on handle: ConnectionHandle) {
-        taken[handle.rawValue, default: 0] += 1
+        let index = Int(handle.rawValue)
+        if index >= takenCounts.count {
+            takenCounts += repeatElement(0, count: index + 1 - takenCounts.count)
+        }
+        if takenCounts[index] == 0 { taken.append(handle.rawValue) }
+        takenCounts[index] += 1
     }
 
     private func queueCompletions() {
         guard !taken.isEmpty else { return }
-        for (handle, count) in taken {
+        for handle in taken {
+            let count = takenCounts[Int(handle)]
+            takenCounts[Int(handle)] = 0
             queueEvent {
                 NumberOfCompletedPackets.encodePacket(
                     .init(connectionHandle: ConnectionHandle(handle), numCompletedPackets: count),
@@ -99,19 +117,22 @@ final class NullController: Transport, @unchecked Sendable {
 
     /// Queues the Attribute PDU that `encode` appends, in one ACL packet; nothing where it appends nothing.
     func queueAttributePDU(on handle: ConnectionHandle, _ encode: (inout PacketBuffer) -> Void) {
-        queued.append { buffer in
-            let start = buffer.count
-            buffer.append(PacketType.acl.rawValue)
-            ACLHeader(connectionHandle: handle, packetBoundaryFlag: .firstFlushable).encode(into: &buffer)
-            buffer.append(UInt16(0))
-            buffer.append(UInt16(4))
-            let pduStart = buffer.count
-            encode(&buffer)
-            let length = buffer.count - pduStart
-            guard length > 0 else { return buffer.truncate(to: start) }
-            buffer.overwrite(at: pduStart - 6, with: UInt16(truncatingIfNeeded: length + 4))
-            buffer.overwrite(at: pduStart - 4, with: UInt16(truncatingIfNeeded: length))
+        var pdu = answer.take() ?? PacketBuffer()
+        pdu.reset()
+        encode(&pdu)
+        if !pdu.isEmpty {
+            Frame.prependHeader(channel: .attribute, to: &pdu)
+            let length = UInt16(truncatingIfNeeded: pdu.count)
+            queueACL(
+                pdu.bytes,
+                of: ACLHeader(
+                    connectionHandle: handle,
+                    packetBoundaryFlag: .firstFlushable,
+                    dataTotalLength: length
+                )
+            )
         }
+        answer = pdu
     }
 
     private func queueEvent(_ encode: (inout PacketBuffer) -> Void) {

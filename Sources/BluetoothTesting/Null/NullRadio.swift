@@ -24,7 +24,8 @@ import VirtualController
 /// asks for: so the two may have many links, and each host takes the other for as many devices. Where
 /// ``scriptedAnswer`` is set, links end at peers that only answer requests instead, so that one host is measured by itself.
 ///
-/// Like a ``World``, it belongs to the one thread that runs it.
+/// Like a ``World``, it belongs to the one thread that runs it. That what it only loads and stores is not checked for
+/// overlapping accesses keeps it small beside the hosts.
 public final class NullRadio: @unchecked Sendable {
     /// Answers an Attribute PDU in a peer's place: appends the answer to what the buffer holds already. Where nothing is
     /// appended, there is no answer.
@@ -48,16 +49,21 @@ public final class NullRadio: @unchecked Sendable {
     /// How many ACL packets a controller says that it holds.
     public let packetCount: Int
     /// Answers what a host sends on links that it makes from now on; nil where they end at the other host.
+    @exclusivity(unchecked)
     public var scriptedAnswer: ScriptedAnswer?
     /// The adapters that were opened, in order.
     public private(set) var adapters: [Adapter] = []
 
     package let loop = SimulatedEventLoop()
     private var random = SeededGenerator(seed: 0)
+    @exclusivity(unchecked)
     private(set) var controllers: [NullController] = []
     /// By handle: the first link's is 0.
+    @exclusivity(unchecked)
     private var links: [Link?] = []
+    @exclusivity(unchecked)
     private var isDeliveryDue = false
+    @exclusivity(unchecked)
     private var deliver: @Sendable () -> Void = {}
 
     /// - Parameters:

@@ -42,7 +42,7 @@ public final class Client {
         return run
     }
 
-    /// Queues a procedure, likewise; its ``ProcedureRun/onEnd`` is called at once where the client is closed.
+    /// Queues a procedure, likewise; who waits for its end is told at once where the client is closed.
     public func perform(_ run: ProcedureRun) {
         if isClosed {
             run.fail(.bearerClosed)
@@ -167,8 +167,7 @@ public final class Client {
             return nil
         }
         if elevateSecurity != nil {
-            request.removeAll(keepingCapacity: true)
-            request.append(copying: buffer.bytes)
+            request.replaceAll(copying: buffer.bytes)
         }
         return opcode
     }

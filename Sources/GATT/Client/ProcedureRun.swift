@@ -5,14 +5,28 @@ import ByteCoding
 public class ProcedureRun {
     /// Whether it gives way to those that wait, after each response.
     let isBackground: Bool
-    /// Whether there is an outcome; a run that was cancelled has one before its response has come.
-    public private(set) var hasEnded = false
-    /// Called once, when the run has ended.
-    public var onEnd: (() -> Void)?
+    private enum Phase {
+        case open(onEnd: (() -> Void)?)
+        case ended
+    }
+
+    private var phase = Phase.open(onEnd: nil)
 
     @usableFromInline
     init(isBackground: Bool) {
         self.isBackground = isBackground
+    }
+
+    /// Whether there is an outcome; a run that was cancelled has one before its response has come.
+    public final var hasEnded: Bool {
+        if case .ended = phase { true } else { false }
+    }
+
+    /// Has `action` called once, when the run has ended.
+    ///
+    /// - Precondition: it has not.
+    public final func whenEnded(_ action: @escaping () -> Void) {
+        phase = .open(onEnd: action)
     }
 
     /// Each returns the opcode of the request that was written, or nil when the procedure has finished.
@@ -34,10 +48,9 @@ public class ProcedureRun {
 
     @usableFromInline
     final func end() {
-        guard !hasEnded else { return }
-        hasEnded = true
-        let onEnd = onEnd
-        self.onEnd = nil
+        var before = Phase.ended
+        swap(&before, &phase)
+        guard case .open(let onEnd) = before else { return }
         onEnd?()
         tell()
     }
