@@ -86,6 +86,7 @@ extension PacketBuffer {
 
     /// Appends a request that looks for a type in a range; with one check of the room where the UUID has 16 bits.
     @inlinable
+    @inline(__always)
     mutating func append(_ opcode: Opcode, _ range: HandleRange, _ type: BluetoothUUID) {
         if type.width == .bits16 {
             let shortValue = UInt16(truncatingIfNeeded: type.value >> 96)

@@ -53,6 +53,7 @@ public struct ByteReader: ~Escapable {
     }
 
     @inlinable
+    @inline(__always)
     public mutating func readUInt32() throws(PacketDecodingError) -> UInt32 {
         UInt32(littleEndian: try load(UInt32.self))
     }

@@ -48,7 +48,8 @@ public struct ACLHeader: Sendable, Equatable {
     @inlinable
     @inline(__always)
     public init(decoding reader: inout ByteReader) throws(PacketDecodingError) {
-        let word = try reader.readUInt16()
+        let both = try reader.readUInt32()
+        let word = UInt16(truncatingIfNeeded: both)
         connectionHandle = ConnectionHandle(word)
         packetBoundaryFlag =
             switch word >> 12 & 0b11 {
@@ -64,7 +65,7 @@ public struct ACLHeader: Sendable, Equatable {
             case 0b10: .reserved2
             default: .reserved3
             }
-        dataTotalLength = try reader.readUInt16()
+        dataTotalLength = UInt16(truncatingIfNeeded: both >> 16)
     }
 
     @inlinable
@@ -103,6 +104,7 @@ public struct ACLPacket: ~Escapable {
 
     /// - Throws: when the packet is shorter or longer than its header says.
     @inlinable
+    @inline(__always)
     @_lifetime(copy packet)
     public init(decoding packet: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(packet)

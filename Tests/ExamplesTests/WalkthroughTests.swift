@@ -106,6 +106,7 @@ struct WalkthroughTests {
 
 /// A part of a value, from where one likes (Vol 3, Part F, 3.4.4.5).
 private struct ReadPart: ClientProcedure {
+    var outcome: Result<Output, ClientError>?
     let handle: AttributeHandle
     let offset: UInt16
 

@@ -55,7 +55,11 @@ struct MeasuredHost {
 
     private static func commands() -> AsyncStream<Command> {
         let (commands, continuation) = AsyncStream<Command>.makeStream()
-        readLines { continuation.yield(Command($0)) } atEnd: { continuation.finish() }
+        readLines {
+            continuation.yield(Command($0))
+        } atEnd: {
+            continuation.finish()
+        }
         return commands
     }
 

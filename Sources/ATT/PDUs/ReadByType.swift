@@ -27,6 +27,7 @@ public struct ReadByTypeRequest: ProtocolDataUnit, Hashable, Sendable {
     }
 
     @inlinable
+    @inline(__always)
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(Self.opcode, range, type)
     }

@@ -87,14 +87,16 @@ final class NullController: Transport, @unchecked Sendable {
 
     private func queueCompletions() {
         guard !taken.isEmpty else { return }
-        for handle in taken {
-            let count = takenCounts[Int(handle)]
-            takenCounts[Int(handle)] = 0
-            queueEvent {
-                NumberOfCompletedPackets.encodePacket(
-                    .init(connectionHandle: ConnectionHandle(handle), numCompletedPackets: count),
-                    into: &$0
-                )
+        // As many links as an event's 255 octets hold.
+        for start in stride(from: 0, to: taken.count, by: 63) {
+            let end = min(start + 63, taken.count)
+            queued.append { buffer in
+                let count = UInt8(end - start)
+                buffer.append(PacketType.event.rawValue, NumberOfCompletedPackets.code, 1 + 4 * count, count)
+                for handle in taken[start..<end] {
+                    buffer.append(handle, takenCounts[Int(handle)])
+                    takenCounts[Int(handle)] = 0
+                }
             }
         }
         taken.removeAll(keepingCapacity: true)

@@ -4,6 +4,7 @@ import ByteCoding
 
 /// Discover All Characteristics of a Service, or those of one UUID (Vol 3, Part G, 4.6).
 public struct DiscoverCharacteristics: ClientProcedure {
+    public var outcome: Result<Output, ClientError>?
     let uuid: BluetoothUUID?
     let range: HandleRange
     private var walk: RangeWalk
@@ -71,6 +72,7 @@ public struct DiscoverCharacteristics: ClientProcedure {
 
 /// Discover All Characteristic Descriptors (Vol 3, Part G, 4.7.1).
 public struct DiscoverDescriptors: ClientProcedure {
+    public var outcome: Result<Output, ClientError>?
     let range: HandleRange
     private var walk: RangeWalk
     private var descriptors: [DiscoveredDescriptor] = []

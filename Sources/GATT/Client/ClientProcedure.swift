@@ -7,16 +7,6 @@ public enum ClientStep<Output: Sendable> {
     /// A request with this opcode has been written; its response comes next.
     case send(Opcode)
     case finished(Result<Output, ClientError>)
-
-    fileprivate func opcode(or outcome: inout Result<Output, ClientError>?) -> Opcode? {
-        switch self {
-        case .send(let opcode): return opcode
-        case .finished(let result):
-            // Who has cancelled the procedure has had its outcome.
-            if outcome == nil { outcome = result }
-            return nil
-        }
-    }
 }
 
 /// One GATT sub-procedure of a client (Vol 3, Part G, 4): a state machine that writes requests and takes responses.
@@ -44,55 +34,51 @@ public protocol ClientProcedure: Sendable {
         into buffer: inout PacketBuffer
     ) -> ClientStep<Output>
 
-    // The same three, as one who does not know the output's type at compile time calls them: each returns the opcode of the
-    // request that was written, or writes the outcome. A procedure has them by the extension below.
+    /// What came of it, where a ``ProcedureRun`` runs it: kept here, the run need not know its type.
+    var outcome: Result<Output, ClientError>? { get set }
 
-    mutating func start(
-        mtu: Int,
-        into buffer: inout PacketBuffer,
-        outcome: inout Result<Output, ClientError>?
-    ) -> Opcode?
+    // The same three, as a run calls them: each returns the opcode of the request that was written, or sets the outcome. A
+    // procedure has them by the extension below.
 
-    mutating func receive(
-        _ response: RawSpan,
-        mtu: Int,
-        into buffer: inout PacketBuffer,
-        outcome: inout Result<Output, ClientError>?
-    ) -> Opcode?
-
-    mutating func receive(
-        _ error: ErrorResponse,
-        mtu: Int,
-        into buffer: inout PacketBuffer,
-        outcome: inout Result<Output, ClientError>?
-    ) -> Opcode?
+    mutating func advance(mtu: Int, into buffer: inout PacketBuffer) -> Opcode?
+    mutating func advance(by response: RawSpan, mtu: Int, into buffer: inout PacketBuffer) -> Opcode?
+    mutating func advance(by error: ErrorResponse, mtu: Int, into buffer: inout PacketBuffer) -> Opcode?
+    mutating func end(_ error: ClientError)
 }
 
 extension ClientProcedure {
-    public mutating func start(
-        mtu: Int,
-        into buffer: inout PacketBuffer,
-        outcome: inout Result<Output, ClientError>?
-    ) -> Opcode? {
-        start(mtu: mtu, into: &buffer).opcode(or: &outcome)
+    public mutating func advance(mtu: Int, into buffer: inout PacketBuffer) -> Opcode? {
+        follow(start(mtu: mtu, into: &buffer))
     }
 
-    public mutating func receive(
-        _ response: RawSpan,
+    public mutating func advance(
+        by response: RawSpan,
         mtu: Int,
-        into buffer: inout PacketBuffer,
-        outcome: inout Result<Output, ClientError>?
+        into buffer: inout PacketBuffer
     ) -> Opcode? {
-        receive(response, mtu: mtu, into: &buffer).opcode(or: &outcome)
+        follow(receive(response, mtu: mtu, into: &buffer))
     }
 
-    public mutating func receive(
-        _ error: ErrorResponse,
+    public mutating func advance(
+        by error: ErrorResponse,
         mtu: Int,
-        into buffer: inout PacketBuffer,
-        outcome: inout Result<Output, ClientError>?
+        into buffer: inout PacketBuffer
     ) -> Opcode? {
-        receive(error, mtu: mtu, into: &buffer).opcode(or: &outcome)
+        follow(receive(error, mtu: mtu, into: &buffer))
+    }
+
+    private mutating func follow(_ step: ClientStep<Output>) -> Opcode? {
+        switch step {
+        case .send(let opcode): return opcode
+        case .finished(let result):
+            // Who has cancelled the procedure has had its outcome.
+            if outcome == nil { outcome = result }
+            return nil
+        }
+    }
+
+    public mutating func end(_ error: ClientError) {
+        outcome = .failure(error)
     }
 
     public mutating func recall(from services: [DiscoveredService]) -> Output? { nil }

@@ -4,6 +4,7 @@ import ByteCoding
 
 /// Discovers all that a server has: primary and secondary services, what they include, characteristics and descriptors.
 public struct DiscoverAll: ClientProcedure {
+    public var outcome: Result<Output, ClientError>?
     private enum State {
         case primaryServices(DiscoverServices)
         case secondaryServices(DiscoverServices)

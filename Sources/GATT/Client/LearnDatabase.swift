@@ -9,6 +9,7 @@ import ByteCoding
 /// Service Changed's configuration), and the hash is read again: if it is another one, the database has changed under way
 /// and is discovered once more, a bounded number of times.
 struct LearnDatabase: ClientProcedure {
+    var outcome: Result<Output, ClientError>?
     private enum State {
         case readingHash(ReadDatabaseHash)
         case discovering(DiscoverAll)

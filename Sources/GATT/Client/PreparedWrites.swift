@@ -5,6 +5,7 @@ import ByteCoding
 /// Write Long Characteristic Values and Reliable Writes (Vol 3, Part G, 4.9.4 and 4.9.5): all values are prepared part by
 /// part, what the server gives back is compared, and then all are written at once or none.
 public struct PreparedWrites: ClientProcedure {
+    public var outcome: Result<Output, ClientError>?
     /// One value to be written.
     public struct Write: Hashable, Sendable {
         public let handle: AttributeHandle

@@ -63,8 +63,6 @@ public class ProcedureRun {
 public final class TypedProcedureRun<P: ClientProcedure>: ProcedureRun {
     @usableFromInline
     var procedure: P
-    /// What came of it, once it has ended.
-    public private(set) var outcome: Result<P.Output, ClientError>?
     @usableFromInline
     var completion: ((Result<P.Output, ClientError>) -> Void)?
 
@@ -80,6 +78,10 @@ public final class TypedProcedureRun<P: ClientProcedure>: ProcedureRun {
         super.init(isBackground: isBackground)
     }
 
+    /// What came of it, once it has ended.
+    @inlinable
+    public var outcome: Result<P.Output, ClientError>? { procedure.outcome }
+
     // What is done for each packet names no type that depends on the procedure's: the runtime would have to look that up.
 
     @usableFromInline
@@ -89,30 +91,30 @@ public final class TypedProcedureRun<P: ClientProcedure>: ProcedureRun {
         into buffer: inout PacketBuffer
     ) -> Opcode? {
         if let services, recall(from: services) { return follow(nil) }
-        return follow(procedure.start(mtu: mtu, into: &buffer, outcome: &outcome))
+        return follow(procedure.advance(mtu: mtu, into: &buffer))
     }
 
     @inline(never)
     private func recall(from services: [DiscoveredService]) -> Bool {
         guard let output = procedure.recall(from: services) else { return false }
-        outcome = .success(output)
+        procedure.outcome = .success(output)
         return true
     }
 
     @usableFromInline
     override func receive(_ response: RawSpan, mtu: Int, into buffer: inout PacketBuffer) -> Opcode? {
-        follow(procedure.receive(response, mtu: mtu, into: &buffer, outcome: &outcome))
+        follow(procedure.advance(by: response, mtu: mtu, into: &buffer))
     }
 
     @usableFromInline
     override func receive(_ error: ErrorResponse, mtu: Int, into buffer: inout PacketBuffer) -> Opcode? {
-        follow(procedure.receive(error, mtu: mtu, into: &buffer, outcome: &outcome))
+        follow(procedure.advance(by: error, mtu: mtu, into: &buffer))
     }
 
     @usableFromInline
     override func fail(_ error: ClientError) {
         guard !hasEnded else { return }
-        outcome = .failure(error)
+        procedure.end(error)
         end()
     }
 
@@ -123,7 +125,7 @@ public final class TypedProcedureRun<P: ClientProcedure>: ProcedureRun {
 
     @inline(never)
     private func complete() {
-        guard let completion, let outcome else { return }
+        guard let completion, let outcome = procedure.outcome else { return }
         self.completion = nil
         completion(outcome)
     }

@@ -4,6 +4,7 @@ import ByteCoding
 
 /// Reads the Database Hash by its type, as it is to be read (Vol 3, Part G, 7.3); nil where the server has none.
 public struct ReadDatabaseHash: ClientProcedure {
+    public var outcome: Result<Output, ClientError>?
     public init() {}
 
     public mutating func start(mtu: Int, into buffer: inout PacketBuffer) -> ClientStep<UInt128?> {

@@ -7,6 +7,7 @@ public let maximumAttributeValueLength = 512
 
 /// Read Characteristic Value (Vol 3, Part G, 4.8.1): at most ATT_MTU - 1 octets.
 public struct ReadValue: ClientProcedure {
+    public var outcome: Result<Output, ClientError>?
     let handle: AttributeHandle
 
     public init(handle: AttributeHandle) { self.handle = handle }
@@ -29,6 +30,7 @@ public struct ReadValue: ClientProcedure {
 
 /// Read Long Characteristic Values (Vol 3, Part G, 4.8.3): the whole value, part by part, up to 512 octets.
 public struct ReadLongValue: ClientProcedure {
+    public var outcome: Result<Output, ClientError>?
     let handle: AttributeHandle
     private var value: [UInt8] = []
 
@@ -72,6 +74,7 @@ public struct TypedValue: Hashable, Sendable {
 
 /// Read Using Characteristic UUID (Vol 3, Part G, 4.8.2), over the whole range.
 public struct ReadUsingUUID: ClientProcedure {
+    public var outcome: Result<Output, ClientError>?
     let uuid: BluetoothUUID
     private var walk: RangeWalk
     private var values: [TypedValue] = []

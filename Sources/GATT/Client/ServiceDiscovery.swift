@@ -4,6 +4,7 @@ import ByteCoding
 
 /// Discover All Primary Services (Vol 3, Part G, 4.4.1); secondary ones are found in the same way.
 public struct DiscoverServices: ClientProcedure {
+    public var outcome: Result<Output, ClientError>?
     let isPrimary: Bool
     private var walk = RangeWalk(.all)
     private var services: [DiscoveredService] = []
@@ -56,6 +57,7 @@ public struct DiscoverServices: ClientProcedure {
 
 /// Discover Primary Service by Service UUID (Vol 3, Part G, 4.4.2).
 public struct DiscoverServicesByUUID: ClientProcedure {
+    public var outcome: Result<Output, ClientError>?
     let uuid: BluetoothUUID
     private var walk = RangeWalk(.all)
     private var services: [DiscoveredService] = []
@@ -99,6 +101,7 @@ public struct DiscoverServicesByUUID: ClientProcedure {
 /// Find Included Services (Vol 3, Part G, 4.5.1). The UUID of an included service with a 128-bit one is not in the
 /// declaration; it is read from the included service's own.
 public struct FindIncludedServices: ClientProcedure {
+    public var outcome: Result<Output, ClientError>?
     private struct Include {
         let declaration: AttributeHandle
         let handle: AttributeHandle

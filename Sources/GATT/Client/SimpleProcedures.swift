@@ -4,6 +4,7 @@ import ByteCoding
 
 /// Exchange MTU (Vol 3, Part G, 4.3.1). Gives the server's receive MTU.
 public struct ExchangeMTU: ClientProcedure {
+    public var outcome: Result<Output, ClientError>?
     let offered: UInt16
 
     public init(offered: UInt16) { self.offered = offered }
@@ -26,6 +27,7 @@ public struct ExchangeMTU: ClientProcedure {
 
 /// Read Multiple Characteristic Values (Vol 3, Part G, 4.8.4). Gives the values one after the other.
 public struct ReadMultipleValues: ClientProcedure {
+    public var outcome: Result<Output, ClientError>?
     let handles: [AttributeHandle]
 
     /// - Parameter handles: two or more, as many as one request holds.
@@ -52,6 +54,7 @@ public struct ReadMultipleValues: ClientProcedure {
 /// Read Multiple Variable Length Characteristic Values (Vol 3, Part G, 4.8.5). Gives a value for each handle; the last ones
 /// may be cut or missing where the response has no room for them.
 public struct ReadMultipleVariableValues: ClientProcedure {
+    public var outcome: Result<Output, ClientError>?
     let handles: [AttributeHandle]
 
     /// - Parameter handles: two or more, as many as one request holds.
@@ -83,6 +86,7 @@ public struct ReadMultipleVariableValues: ClientProcedure {
 
 /// Write Characteristic Value, or a descriptor's (Vol 3, Part G, 4.9.3 and 4.12.3).
 public struct WriteValue: ClientProcedure {
+    public var outcome: Result<Output, ClientError>?
     let handle: AttributeHandle
     let value: [UInt8]
 

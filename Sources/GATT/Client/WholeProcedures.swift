@@ -6,6 +6,7 @@ import ByteCoding
 ///
 /// Which of both is decided when the procedure starts, by the ATT_MTU of that moment.
 public struct WriteWholeValue: ClientProcedure {
+    public var outcome: Result<Output, ClientError>?
     private enum State {
         case short(WriteValue)
         case long(PreparedWrites)
@@ -65,6 +66,7 @@ public struct WriteWholeValue: ClientProcedure {
 ///
 /// It ends in Attribute Not Found where the characteristic has none.
 public struct SetClientConfiguration: ClientProcedure {
+    public var outcome: Result<Output, ClientError>?
     private enum State {
         case finding(DiscoverDescriptors)
         case writing(WriteValue)
