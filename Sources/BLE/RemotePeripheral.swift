@@ -179,11 +179,11 @@ public final class RemotePeripheral: Sendable {
     ) async throws(BLEError) -> P.Output {
         let run = TypedProcedureRun(procedure)
         do throws(HostError) {
-            try await host.finish(run, on: link)
-            switch run.outcome {
-            case .success(let output): return output
-            case .failure(let error): throw await host.hostError(error, on: link)
-            case nil: throw .cancelled
+            let elevationFailure = try await host.finish(run, on: link)
+            do throws(ClientError) {
+                return try run.output()
+            } catch {
+                throw await host.hostError(error, on: link, elevationFailure)
             }
         } catch {
             throw BLEError(error, doing: "the operation")

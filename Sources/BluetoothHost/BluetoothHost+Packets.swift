@@ -7,7 +7,7 @@ import L2CAP
 extension BluetoothHost {
     /// Takes one packet from the controller, with its H4 indicator.
     func receive(_ packet: RawSpan, generation: UInt64) {
-        guard generation <= self.generation, transport != nil else { return }
+        guard generation == transportGeneration, transport != nil else { return }
         metrics.packetsReceived.increment()
         switch packet[checked: 0].flatMap(PacketType.init(rawValue:)) {
         case .event: receiveEvent(packet.extracting(droppingFirst: 1))

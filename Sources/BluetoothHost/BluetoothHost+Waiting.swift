@@ -41,7 +41,8 @@ struct LoopFunction<Argument: ~Copyable & ~Escapable>: Sendable {
 
 /// How a call ends to wait.
 enum Ending {
-    case over
+    /// With why a link could not be made as secure as a server wanted it, where that is what the call has failed for.
+    case over(elevationFailure: HostError? = nil)
     case failure(HostError)
     /// Nothing was done: the peer is first to prove who it is.
     case awaitsProof

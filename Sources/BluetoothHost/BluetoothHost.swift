@@ -85,8 +85,10 @@ package actor BluetoothHost {
     @exclusivity(unchecked)
     var transport: (any Transport)?
     /// Counts transports and resets, so that what an earlier one still says is not heard.
-    @exclusivity(unchecked)
     var generation: UInt64 = 0
+    /// That with which the transport was opened.
+    @exclusivity(unchecked)
+    var transportGeneration: UInt64 = 0
     var power = Power.off
     var information: ControllerInformation?
     var commands = CommandQueue()

@@ -19,6 +19,7 @@ public struct PacketBuffer: Sendable {
     /// Makes an empty packet with room for `capacity` octets behind `headroom` octets of headers.
     @inlinable
     public init(capacity: Int = 64, headroom: Int = PacketBuffer.defaultHeadroom) {
+        precondition(capacity >= 0 && headroom >= 0)
         storage = [UInt8](repeating: 0, count: headroom + capacity)
         start = headroom
         end = headroom
@@ -262,7 +263,7 @@ public struct PacketBuffer: Sendable {
     /// - Precondition: both octets lie in the packet.
     @inlinable
     public mutating func overwrite(at offset: Int, with value: UInt16) {
-        precondition(offset >= 0 && offset &+ 1 < count)
+        precondition(offset >= 0 && offset < count &- 1)
         store(value, at: start &+ offset)
     }
 
@@ -279,7 +280,7 @@ public struct PacketBuffer: Sendable {
     @inlinable
     public mutating func truncate(to count: Int) {
         precondition(count >= 0)
-        end = min(end, start &+ count)
+        if count < self.count { end = start &+ count }
     }
 
     // MARK: Storage
@@ -315,6 +316,7 @@ public struct PacketBuffer: Sendable {
         end += PacketBuffer.defaultHeadroom
     }
 }
+
 extension PacketBuffer {
     /// Runs `encode` on an empty buffer and returns what it wrote: for tests, tools and other places off the packet path.
     @inlinable

@@ -155,6 +155,7 @@ extension BluetoothHost {
             throw .closed
         }
         self.transport = transport
+        transportGeneration = generation
         commands = CommandQueue()
         let receive = LoopFunction<RawSpan> { $0.receive($1, generation: generation) }
         transport.start(
@@ -168,7 +169,7 @@ extension BluetoothHost {
     }
 
     private func transportEnded(_ error: TransportError, generation: UInt64) {
-        guard generation <= self.generation, transport != nil else { return }
+        guard generation == transportGeneration, transport != nil else { return }
         transport = nil
         abortCommands()
         controllerFailed("the connection to it was lost: \(error)", isTransportLost: true)

@@ -12,31 +12,34 @@ extension BluetoothHost {
         on identifier: LinkIdentifier
     ) async throws(HostError) -> P.Output {
         let run = TypedProcedureRun(procedure)
-        try await finish(run, on: identifier)
-        switch run.outcome {
-        case .success(let output): return output
-        case .failure(let error): throw await hostError(error, on: identifier)
-        case nil: throw .cancelled
+        let elevationFailure = try await finish(run, on: identifier)
+        do throws(ClientError) {
+            return try run.output()
+        } catch {
+            throw await hostError(error, on: identifier, elevationFailure)
         }
     }
 
     /// Runs a procedure to its end; cancelling the task gives it up.
+    ///
+    /// - Returns: where the procedure has failed because its link could not be made as secure as the server wants it, why.
     package nonisolated(nonsending) func finish(
         _ run: ProcedureRun,
         on identifier: LinkIdentifier
-    ) async throws(HostError) {
+    ) async throws(HostError) -> HostError? {
         // The loop has it until it has ended, and its caller afterwards.
         nonisolated(unsafe) let run = run
         while true {
             let ending = await withTaskCancellationHandler {
                 await withUnsafeContinuation { (continuation: UnsafeContinuation<Ending, Never>) in
-                    guard !Task.isCancelled else { return continuation.resume(returning: .over) }
+                    // The loop may be telling the run so already.
+                    guard !Task.isCancelled else { return continuation.resume(returning: .failure(.cancelled)) }
                     call(.beginProcedure, ProcedureCall(run: run, link: identifier, continuation: continuation))
                 }
             } onCancel: {
                 spawn { $0.links[identifier]?.client.cancel(run) }
             }
-            if case .over = ending { return }
+            if case .over(let elevationFailure) = ending { return elevationFailure }
             try await makeReady(for: ending, on: identifier)
         }
     }
@@ -47,9 +50,9 @@ extension BluetoothHost {
             let link = try link(call.link)
             guard !link.protection.awaitsProof else { return continuation.resume(returning: .awaitsProof) }
             // It may have been cancelled on its way here.
-            guard !run.hasEnded else { return continuation.resume(returning: .over) }
+            guard !run.hasEnded else { return continuation.resume(returning: .over()) }
             // Each run ends once: with its client at the latest, at once where that is closed already.
-            run.whenEnded { continuation.resume(returning: .over) }
+            run.whenEnded { continuation.resume(returning: .over(elevationFailure: link.elevationFailure)) }
             link.client.perform(run)
             pumpClient(of: link)
             sendPending()
@@ -84,25 +87,39 @@ extension BluetoothHost {
         on identifier: LinkIdentifier
     ) async throws(HostError) {
         try await write(on: identifier) { host, link throws(HostError) in
-            guard value.count <= link.bearer.mtu - 3 else {
-                throw .invalidArgument(
-                    "a write without response carries at most \(link.bearer.mtu - 3) octets on this link, not \(value.count)"
-                )
-            }
+            try host.checkLength(of: value, isSigned: false, on: link)
             var buffer = host.pool.take()
             WriteCommand(handle: handle, value: value.rawSpan).encode(into: &buffer)
             host.send(consume buffer, on: .attribute, of: link)
         }
     }
 
-    /// Has a frame written on a link as soon as there is room, and its peer has proven who it is, where it is bonded.
+    /// What is written without a response is sent whole or not at all.
+    func checkLength(of value: [UInt8], isSigned: Bool, on link: Link) throws(HostError) {
+        let limit = link.bearer.mtu - 3 - (isSigned ? SignedWriteCommand.signatureLength : 0)
+        guard value.count <= limit else {
+            let kind = isSigned ? "signed write" : "write without response"
+            throw .invalidArgument("a \(kind) carries at most \(limit) octets on this link, not \(value.count)")
+        }
+    }
+
+    /// Has a frame written on a link as soon as there is room.
+    ///
+    /// - Parameter awaitsProof: whether its peer, where it is bonded, is first to prove who it is.
     nonisolated(nonsending) func write(
         on identifier: LinkIdentifier,
+        awaitsProof: Bool = true,
         _ frame: @escaping FrameWriter
     ) async throws(HostError) {
         while true {
             let ending = await withUnsafeContinuation { (continuation: UnsafeContinuation<Ending, Never>) in
-                call(.beginWriting, WriteCall(frame: frame, link: identifier, continuation: continuation))
+                let write = WriteCall(
+                    frame: frame,
+                    link: identifier,
+                    awaitsProof: awaitsProof,
+                    continuation: continuation
+                )
+                call(.beginWriting, write)
             }
             if case .over = ending { return }
             try await makeReady(for: ending, on: identifier)
@@ -111,7 +128,7 @@ extension BluetoothHost {
 
     fileprivate func begin(_ call: borrowing WriteCall) {
         guard let link = links[call.link] else { return write(call) }
-        if link.protection.awaitsProof {
+        if call.awaitsProof, link.protection.awaitsProof {
             call.continuation.resume(returning: .awaitsProof)
         } else if hasRoom(on: link) {
             write(call)
@@ -125,7 +142,7 @@ extension BluetoothHost {
     private func write(_ call: borrowing WriteCall) {
         do throws(HostError) {
             try call.frame(self, link(call.link))
-            call.continuation.resume(returning: .over)
+            call.continuation.resume(returning: .over())
         } catch {
             call.continuation.resume(returning: .failure(error))
         }
@@ -207,6 +224,7 @@ private struct ProcedureCall: @unchecked Sendable {
 private struct WriteCall: Sendable {
     let frame: FrameWriter
     let link: LinkIdentifier
+    let awaitsProof: Bool
     let continuation: UnsafeContinuation<Ending, Never>
 }
 

@@ -96,8 +96,16 @@ extension BluetoothHost {
     }
 
     /// What a procedure's failure is to the host's callers.
-    package func hostError(_ error: ClientError, on identifier: LinkIdentifier) -> HostError {
-        if case .attribute = error, let failure = links[identifier]?.elevationFailure { return failure }
+    ///
+    /// - Parameter elevationFailure: why the link could not be made as secure as the server wants it.
+    package func hostError(
+        _ error: ClientError,
+        on identifier: LinkIdentifier,
+        _ elevationFailure: HostError? = nil
+    ) -> HostError {
+        if case .attribute = error, let failure = elevationFailure ?? links[identifier]?.elevationFailure {
+            return failure
+        }
         return switch error {
         case .bearerClosed:
             // The bearer ends before its link, when a transaction has taken too long.

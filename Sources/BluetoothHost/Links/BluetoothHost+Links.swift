@@ -54,6 +54,7 @@ extension BluetoothHost {
     /// Asks for a longer ATT_MTU, where that is not done on each new link.
     package func requestMTU(on identifier: LinkIdentifier) throws(HostError) {
         requestMTU(on: try link(identifier))
+        sendPending()
     }
 
     private func requestMTU(on link: Link) {

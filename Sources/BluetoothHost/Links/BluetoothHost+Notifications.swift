@@ -40,12 +40,12 @@ extension BluetoothHost {
                 crowded.append(link)
             }
         }
-        sendPending()
         if crowded.isEmpty {
             notification.continuation.resume()
         } else {
             notifyInTime(copy notification, crowded)
         }
+        sendPending()
     }
 
     private func notifyInTime(_ notification: Notification, _ crowded: [Link]) {

@@ -48,16 +48,13 @@ extension BluetoothHost {
         guard try !link(identifier).session.security.isEncrypted else {
             return try await writeWithoutResponse(value, to: handle, on: identifier)
         }
+        try checkLength(of: value, isSigned: true, on: link(identifier))
         let (key, counter) = try await signCounter(on: identifier)
-        try await write(on: identifier) { host, link throws(HostError) in
+        // Who reads it learns whom it is from, not the other way round, so nothing needs to be proven.
+        try await write(on: identifier, awaitsProof: false) { host, link throws(HostError) in
             // It may have been encrypted meanwhile.
             let isSigned = !link.session.security.isEncrypted
-            let limit = link.bearer.mtu - 3 - (isSigned ? SignedWriteCommand.signatureLength : 0)
-            guard value.count <= limit else {
-                throw .invalidArgument(
-                    "a signed write carries at most \(limit) octets on this link, not \(value.count)"
-                )
-            }
+            try host.checkLength(of: value, isSigned: isSigned, on: link)
             var buffer = host.pool.take()
             if isSigned {
                 buffer.append(ATT.Opcode.signedWriteCommand.rawValue)

@@ -70,9 +70,9 @@ final class NullController: Transport, @unchecked Sendable {
 
     func deliverQueued() {
         queueCompletions()
-        guard !queued.isEmpty, let onPacket else { return }
+        guard !queued.isEmpty else { return }
         swap(&queued, &spare)
-        spare.forEach(onPacket)
+        spare.forEach(deliver)
         spare.removeAll()
     }
 

@@ -140,6 +140,11 @@ public final class Client {
         into buffer: inout PacketBuffer
     ) -> Opcode? {
         guard hasElevated, let running, let opcode = request.first.flatMap(Opcode.init(rawValue:)) else { return nil }
+        if running.hasEnded {
+            // It was cancelled meanwhile.
+            self.running = nil
+            return nextRequest(mtu: mtu, into: &buffer)
+        }
         switch result {
         case .success:
             buffer.append(request)

@@ -26,6 +26,7 @@ public class ProcedureRun {
     ///
     /// - Precondition: it has not.
     public final func whenEnded(_ action: @escaping () -> Void) {
+        assert(!hasEnded)
         phase = .open(onEnd: action)
     }
 
@@ -80,7 +81,10 @@ public final class TypedProcedureRun<P: ClientProcedure>: ProcedureRun {
 
     /// What came of it, once it has ended.
     @inlinable
-    public var outcome: Result<P.Output, ClientError>? { procedure.outcome }
+    public func output() throws(ClientError) -> P.Output {
+        guard let outcome = procedure.outcome else { throw .cancelled }
+        return try outcome.get()
+    }
 
     // What is done for each packet names no type that depends on the procedure's: the runtime would have to look that up.
 

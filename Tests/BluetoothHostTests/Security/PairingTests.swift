@@ -256,10 +256,24 @@ struct PairingTests {
             let (devices, _) = try await Self.setUp(Way.all[0], in: world)
             let peer = try await devices.connect()
             let handle = try devices.handle(LockAndPhone.authenticated)
-            await #expect(throws: BLEError.self) { try await peer.read(handle) }
+            await #expect(throws: BLEError.attribute(.insufficientAuthentication, handle: handle)) {
+                try await peer.read(handle)
+            }
             // Just works was tried once, and encrypts the link; it is not tried again and again.
             #expect(devices.phoneEvents.results.count == 1)
             #expect(try await peer.read(devices.handle(LockAndPhone.open)) == [0x2A])
+        }
+    }
+
+    @Test("Who reads what needs a secure link is told why there is none")
+    func refusedOnDemand() throws {
+        try LockAndPhone.run { world in
+            let devices = try await LockAndPhone(in: world)
+            let peer = try await devices.connect()
+            let handle = try devices.handle(LockAndPhone.encrypted)
+            await #expect(throws: BLEError.security(.pairing(.endedByPeer(.pairingNotSupported)))) {
+                try await peer.read(handle)
+            }
         }
     }
 
