@@ -1,7 +1,8 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-/// What `measure` runs: a host as a server or as a client, the least that a gateway is, and a controller without a radio.
+/// What `measure` runs: a host as a server or as a client, the least that a gateway is, a controller without a
+/// radio, and what the machine itself allows.
 let package = Package(
     name: "descriptor-benchmarks",
     dependencies: [.package(name: "swift-ble", path: "../..")],
@@ -17,5 +18,6 @@ let package = Package(
             path: "MinimalGateway"
         ),
         .executableTarget(name: "null-controller", path: "NullController"),
+        .executableTarget(name: "floor", path: "Floor"),
     ]
 )

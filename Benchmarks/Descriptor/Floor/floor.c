@@ -1,0 +1,124 @@
+/*
+ * What the machine allows: processes that hand a message of 32 octets to each other over UNIX sockets, and do nothing else
+ * but sleep in poll, read and write.
+ *
+ *     floor SECONDS        there and back between two processes, then between two with one between them, a line of JSON each
+ *
+ * A read between a host and a controller takes no less than the first, one between two hosts on a controller no less than
+ * the second.
+ */
+#define _GNU_SOURCE
+#include <poll.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { LENGTH = 32, BUCKETS = 1 << 16 };
+
+static void fail(const char *what)
+{
+    perror(what);
+    exit(1);
+}
+
+static uint64_t now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+static void take(int from)
+{
+    char message[LENGTH];
+    struct pollfd entry = { .fd = from, .events = POLLIN };
+    if (poll(&entry, 1, -1) < 0)
+        fail("poll");
+    ssize_t count = recv(from, message, sizeof(message), 0);
+    if (count < 0)
+        fail("recv");
+    if (count == 0)
+        exit(0);
+}
+
+static void give(int to)
+{
+    static const char message[LENGTH];
+    if (send(to, message, sizeof(message), MSG_NOSIGNAL) < 0)
+        exit(0);
+}
+
+/* Hands on what comes: from `near` to `far`, then back. The same two are one where there is nobody behind. */
+static pid_t start(int near, int far)
+{
+    pid_t process = fork();
+    if (process < 0)
+        fail("fork");
+    if (process > 0)
+        return process;
+    for (;;) {
+        take(near);
+        if (far >= 0) {
+            give(far);
+            take(far);
+        }
+        give(near);
+    }
+}
+
+static double quantile(const unsigned *buckets, uint64_t count, double part)
+{
+    uint64_t wanted = (uint64_t)((double)count * part), sum = 0;
+    for (int tenths = 0; tenths < BUCKETS; tenths++)
+        if ((sum += buckets[tenths]) > wanted)
+            return tenths / 10.0;
+    return 0;
+}
+
+static void measure(int fd, double seconds)
+{
+    static unsigned buckets[BUCKETS];
+    memset(buckets, 0, sizeof(buckets));
+    uint64_t start = now(), end = start + (uint64_t)(seconds * 1e9), last = start, count = 0;
+    while (last < end) {
+        give(fd);
+        take(fd);
+        uint64_t time = now(), tenths = (time - last) / 100;
+        buckets[tenths < BUCKETS ? tenths : BUCKETS - 1]++;
+        count++;
+        last = time;
+    }
+    printf("{\"operations\": %llu, \"seconds\": %f, \"p50\": %.1f, \"p99\": %.1f}\n", (unsigned long long)count,
+        (double)(last - start) / 1e9, quantile(buckets, count, 0.5), quantile(buckets, count, 0.99));
+    fflush(stdout);
+}
+
+static void pair(int ends[2])
+{
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
+        fail("socketpair");
+}
+
+int main(int count, char **arguments)
+{
+    double seconds = count > 1 ? atof(arguments[1]) : 1;
+    int near[2], far[2];
+    pair(near);
+    pid_t answers = start(near[1], -1);
+    measure(near[0], seconds);
+    kill(answers, SIGKILL);
+
+    pair(near);
+    pair(far);
+    pid_t between = start(near[1], far[0]);
+    answers = start(far[1], -1);
+    measure(near[0], seconds);
+    kill(between, SIGKILL);
+    kill(answers, SIGKILL);
+    return 0;
+}
