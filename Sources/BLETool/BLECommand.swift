@@ -19,7 +19,7 @@ struct BLECommand: AsyncParsableCommand {
                 subcommands: [Scan.self, Explore.self, Read.self, Write.self, Subscribe.self]
             ),
             CommandGroup(name: "Peripheral", subcommands: [Serve.self]),
-            CommandGroup(name: "Both", subcommands: [Channel.self]),
+            CommandGroup(name: "Both", subcommands: [Channel.self, Throughput.self]),
             CommandGroup(name: "Security", subcommands: [Pair.self, Bonds.self]),
             CommandGroup(name: "Captures", subcommands: [Monitor.self, Decode.self, ReplayCapture.self]),
             CommandGroup(name: "Without hardware", subcommands: [Demo.self, Controller.self]),

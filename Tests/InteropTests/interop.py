@@ -25,6 +25,7 @@ import bumble_tests  # noqa: F401
 import controller_tests  # noqa: F401
 import demo_tests  # noqa: F401
 import channel_tests  # noqa: F401
+import throughput_tests  # noqa: F401
 import decode_tests  # noqa: F401
 import pairing_tests
 

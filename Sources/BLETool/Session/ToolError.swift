@@ -16,6 +16,7 @@ enum ToolError: Error, Equatable, CustomStringConvertible {
     case noBond(String, String)
     case noBonds(String)
     case severalHosts([String])
+    case noThroughputService(String)
 
     var description: String {
         switch self {
@@ -37,6 +38,8 @@ enum ToolError: Error, Equatable, CustomStringConvertible {
         case .noBonds(let directory): "there are no bonds in \(directory)"
         case .severalHosts(let hosts):
             "there are bonds of several hosts; name one with --host: \(terminalSafe(hosts.joined(separator: ", ")))"
+        case .noThroughputService(let address):
+            "\(address) does not offer what is measured; run `ble throughput serve` there"
         }
     }
 }

@@ -1,0 +1,163 @@
+import ArgumentParser
+import BLE
+import BluetoothTypes
+import Profiles
+
+struct Throughput: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "throughput",
+        abstract: "Measure how many reads, writes and notifications a second go over a link, and what they cost.",
+        discussion: """
+            One device serves and the other runs. A read or a write that is answered follows the one before it; what is not \
+            answered goes as fast as the link takes it, and is counted where it arrives. The time of the processor is that \
+            of the whole process, for each operation.
+            """,
+        subcommands: [Serve.self, Run.self]
+    )
+
+    struct Serve: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "serve",
+            abstract: "Advertise what `ble throughput run` measures, until stopped."
+        )
+
+        @OptionGroup var options: GlobalOptions
+        @OptionGroup var place: ExecutorOptions
+
+        @Option(help: ArgumentHelp("The octets of what is read.", valueName: "octets"))
+        var readLength = 20
+
+        @Option(
+            help: ArgumentHelp(
+                "The octets of what is notified; as many as a packet holds otherwise.",
+                valueName: "octets"
+            )
+        )
+        var notifyLength: Int?
+
+        @Option(help: "The name that is advertised.")
+        var name = "ble throughput"
+
+        func validate() throws {
+            try check(readLength, "--read-length")
+            try check(notifyLength, "--notify-length")
+        }
+
+        func run() async throws {
+            let specification = try options.controller.specification()
+            try await options.withAdapter {
+                $0.deviceName = name
+            } _: { adapter in
+                try await place.run(on: adapter) {
+                    let server = try await ThroughputServer(
+                        on: adapter,
+                        readLength: readLength,
+                        notifyLength: notifyLength
+                    )
+                    let advertising = try await adapter.peripheral.startAdvertising(
+                        AdvertisementConfiguration(
+                            interval: .milliseconds(50),
+                            advertisingData: AdvertisingData([.flags([.generalDiscoverable, .brEdrNotSupported])]),
+                            scanResponseData: AdvertisingData([.completeLocalName(name)])
+                        )
+                    )
+                    let address = try await adapter.information.identityAddress
+                    if options.output.json {
+                        try Output.standard.json(ServeEvent.ready(adapter: "\(specification)", address: address).json)
+                    } else {
+                        try Output.standard.line("\(address) serves as \"\(terminalSafe(name))\"; stop with Ctrl-C")
+                    }
+                    do {
+                        try await server.run()
+                    } catch  where Task.isCancelled && !(error is OutputError) {
+                        // Being stopped is how serving ends.
+                    }
+                    await uncancelled { await advertising.stop() }
+                }
+            }
+        }
+    }
+
+    struct Run: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "run",
+            abstract: "Connect to a device that runs `ble throughput serve`, and measure."
+        )
+
+        @OptionGroup var peer: PeerOptions
+        @OptionGroup var place: ExecutorOptions
+
+        @Option(
+            name: .customLong("operation"),
+            help: ArgumentHelp("What is measured; may be given several times. All otherwise.")
+        )
+        var operations: [ThroughputOperation] = []
+
+        @Option(
+            help: ArgumentHelp("How long each operation is measured (default: 5).", valueName: "s"),
+            transform: { try Seconds(argument: $0) }
+        )
+        var duration: Seconds?
+
+        @Option(
+            help: ArgumentHelp(
+                "The octets of what is written; 20 with a response and as many as a packet holds without otherwise.",
+                valueName: "octets"
+            )
+        )
+        var length: Int?
+
+        func validate() throws { try check(length, "--length") }
+
+        func run() async throws {
+            let command = self
+            try await peer.withPeer(.none) { adapter, peer in
+                try await command.place.run(on: adapter) { try await command.measure(peer) }
+            }
+        }
+
+        private func measure(_ device: RemotePeripheral) async throws {
+            let client = try await ThroughputClient(
+                of: device,
+                lasting: duration?.duration ?? .seconds(5),
+                length: length
+            )
+            var table = TextTable(header: ThroughputResult.columns, rows: [])
+            for operation in operations.isEmpty ? ThroughputOperation.allCases : operations {
+                let result = try await client.measure(operation)
+                if peer.options.output.json {
+                    try Output.standard.json(result.json)
+                } else {
+                    table.rows.append(result.row)
+                }
+            }
+            guard !peer.options.output.json else { return }
+            for line in table.lines() { try Output.standard.line(line) }
+        }
+    }
+}
+
+/// Where the tasks of a command run that ask the host.
+struct ExecutorOptions: ParsableArguments {
+    @Flag(
+        help:
+            "Ask from the threads that all tasks share, as an app does that says nothing of it, not from the host's loop."
+    )
+    var onThreads = false
+
+    func run<Value: Sendable>(
+        on adapter: Adapter,
+        _ body: @Sendable () async throws -> Value
+    ) async throws -> Value {
+        guard !onThreads else { return try await body() }
+        return try await withTaskExecutorPreference(adapter.taskExecutor) { try await body() }
+    }
+}
+
+extension ThroughputOperation: ExpressibleByArgument {}
+
+private func check(_ length: Int?, _ name: String) throws {
+    if let length, !(0...maximumAttributeValueLength).contains(length) {
+        throw ValidationError("\(name) is 0 to \(maximumAttributeValueLength) octets")
+    }
+}

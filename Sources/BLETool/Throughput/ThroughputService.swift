@@ -1,0 +1,50 @@
+import BLE
+import BluetoothTypes
+import ByteCoding
+
+/// The service that `ble throughput serve` offers, and `ble throughput run` measures.
+enum ThroughputService {
+    static let uuid: BluetoothUUID = "7E1F8EA8-2C3A-4217-819D-FEE8E5F84A3B"
+    /// What is read.
+    static let source: BluetoothUUID = "7E1F8EA9-2C3A-4217-819D-FEE8E5F84A3B"
+    /// What is written, with a response or without.
+    static let sink: BluetoothUUID = "7E1F8EAA-2C3A-4217-819D-FEE8E5F84A3B"
+    /// What is notified, as fast as the link takes it, to whoever subscribes.
+    static let stream: BluetoothUUID = "7E1F8EAB-2C3A-4217-819D-FEE8E5F84A3B"
+    /// A ``ThroughputReport``.
+    static let report: BluetoothUUID = "7E1F8EAC-2C3A-4217-819D-FEE8E5F84A3B"
+
+    /// - Parameter length: of what is read, in octets.
+    static func definition(length: Int) -> ServiceDefinition {
+        ServiceDefinition(
+            uuid: uuid,
+            characteristics: [
+                CharacteristicDefinition(
+                    uuid: source,
+                    properties: .read,
+                    permissions: .read,
+                    value: .stored(octets(length))
+                ),
+                CharacteristicDefinition(
+                    uuid: sink,
+                    properties: [.write, .writeWithoutResponse],
+                    permissions: .write,
+                    value: .stored([])
+                ),
+                CharacteristicDefinition(uuid: stream, properties: .notify, permissions: [], value: .stored([])),
+                CharacteristicDefinition(uuid: report, properties: .read, permissions: .read, value: .handled),
+            ]
+        )
+    }
+
+    /// How much a packet holds that is not answered.
+    ///
+    /// - Parameter mtu: ATT_MTU; nil where there was no exchange.
+    static func greatestLength(mtu: Int?) -> Int {
+        min((mtu ?? 23) - 3, maximumAttributeValueLength)
+    }
+
+    static func octets(_ count: Int) -> [UInt8] {
+        (0..<count).map { UInt8(truncatingIfNeeded: $0) }
+    }
+}

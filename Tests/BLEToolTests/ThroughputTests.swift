@@ -1,0 +1,114 @@
+import ByteCoding
+import Profiles
+import Testing
+
+@testable import BLETool
+
+@Suite("ble throughput")
+struct ThroughputTests {
+    @Test("Quantiles are those of the classes that the latencies fall into")
+    func quantiles() {
+        var latencies = Latencies()
+        #expect(latencies.quantile(0.5) == nil)
+        for microseconds in 1...100 { latencies.add(.microseconds(microseconds)) }
+        #expect(latencies.count == 100)
+        #expect(latencies.quantile(0) == 1)
+        #expect(latencies.quantile(0.5) == 50)
+        #expect(latencies.quantile(0.99) == 99)
+        #expect(latencies.quantile(1) == 100)
+    }
+
+    @Test("A latency that is longer than the longest class is in it, and one that is negative in the shortest")
+    func extremes() {
+        var latencies = Latencies()
+        latencies.add(.seconds(20))
+        #expect(latencies.quantile(0.5) == 99_999.9)
+        latencies.add(.microseconds(-3))
+        #expect(latencies.quantile(0.5) == 0)
+    }
+
+    private let usage = ProcessUsage(processorMicroseconds: 0x0201, contextSwitches: 4, residentKibibytes: 17_000)
+
+    @Test("A report is four fields of eight octets")
+    func report() throws {
+        let report = ThroughputReport(writes: 3, usage: usage)
+        let value = PacketBuffer.bytes { report.encode(into: &$0) }
+        #expect(
+            value == [
+                3, 0, 0, 0, 0, 0, 0, 0,
+                1, 2, 0, 0, 0, 0, 0, 0,
+                4, 0, 0, 0, 0, 0, 0, 0,
+                0x68, 0x42, 0, 0, 0, 0, 0, 0,
+            ]
+        )
+        #expect(try ThroughputReport(decoding: value.span.bytes) == report)
+        let (short, long) = ([UInt8](value.dropLast()), value + [0])
+        #expect(throws: PacketDecodingError.self) { try ThroughputReport(decoding: short.span.bytes) }
+        #expect(throws: PacketDecodingError.self) { try ThroughputReport(decoding: long.span.bytes) }
+    }
+
+    @Test("A result is told for a second and for each operation")
+    func result() {
+        let result = ThroughputResult(
+            operation: .read,
+            count: 200,
+            octets: 20,
+            duration: .milliseconds(500),
+            median: 24.5,
+            percentile99: 60,
+            usage: ProcessUsage(processorMicroseconds: 3000, contextSwitches: 400, residentKibibytes: 17_000),
+            peerUsage: ProcessUsage(processorMicroseconds: 4250, contextSwitches: 0, residentKibibytes: 18_000)
+        )
+        #expect(result.row == ["read", "20", "400", "8", "24.5", "60.0", "15.0", "21.3"])
+        #expect(
+            result.json.description == #"{"operation":"read","count":200,"octets":20,"seconds":0.5,"perSecond":400.0,"#
+                + #""p50":24.5,"p99":60.0,"cpu":15.0,"switches":2.0,"resident":17000,"peerCPU":21.25,"#
+                + #""peerSwitches":0.0,"peerResident":18000}"#
+        )
+    }
+
+    @Test("What nothing arrived of is no division by nothing")
+    func nothing() {
+        let result = ThroughputResult(
+            operation: .notify,
+            count: 0,
+            octets: 0,
+            duration: .seconds(1),
+            usage: usage,
+            peerUsage: usage
+        )
+        #expect(result.row == ["notify", "0", "0", "0", "", "", "513.0", "513.0"])
+    }
+
+    @Test("This process has used something")
+    func currentUsage() {
+        let usage = ProcessUsage.current
+        #expect(usage.processorMicroseconds > 0)
+        #expect(usage.residentKibibytes > 1000)
+        #expect((ProcessUsage.current - usage).processorMicroseconds < usage.processorMicroseconds + 60_000_000)
+    }
+
+    @Test(
+        "A packet holds the MTU without its header, and an attribute 512 octets",
+        arguments: [
+            (nil, 20), (23, 20), (247, 244), (515, 512), (517, 512),
+        ]
+    )
+    func greatestLength(mtu: Int?, length: Int) {
+        #expect(ThroughputService.greatestLength(mtu: mtu) == length)
+    }
+
+    @Test("Lengths that no attribute has are refused")
+    func arguments() throws {
+        let run = try Throughput.Run.parse([
+            "Lamp", "--operation", "write-without-response", "--operation", "notify", "--length", "512", "--duration",
+            "100ms", "--on-threads",
+        ])
+        #expect(run.operations == [.writeWithoutResponse, .notify])
+        #expect(run.place.onThreads)
+        #expect(throws: (any Error).self) { try Throughput.Run.parse(["Lamp", "--length", "513"]) }
+        #expect(throws: (any Error).self) { try Throughput.Run.parse(["Lamp", "--operation", "indicate"]) }
+        #expect(throws: (any Error).self) { try Throughput.Serve.parse(["--read-length", "513"]) }
+        #expect(throws: (any Error).self) { try Throughput.Serve.parse(["--notify-length=-1"]) }
+    }
+}

@@ -1,0 +1,72 @@
+"""`ble throughput`: its service as it looks to Bumble, and both ends of it."""
+
+import asyncio
+import struct
+
+from bumble.core import UUID
+
+from channel_tests import connect
+from harness import World, expect, test
+
+FEW = ("LAIRD_BL654", "OURS")
+CHARACTERISTIC = "7E1F8EA{}-2C3A-4217-819D-FEE8E5F84A3B"
+SOURCE, SINK, STREAM, REPORT = (CHARACTERISTIC.format(digit) for digit in "9ABC")
+
+
+@test("ble throughput serve: Bumble reads, writes and is counted, and is notified until it wants no more", presets=FEW)
+async def served(world: World):
+    arguments = ("serve", "--json", "--read-length", "7", "--notify-length", "11")
+    async with world.start("throughput", *arguments) as process, world.central() as central:
+        ready = await process.event("ready")
+        link = await connect(central, ready["address"])
+        await link.exchange_mtu(100)
+        found = {
+            each.uuid: each
+            for service in await link.client.discover_services()
+            for each in await link.client.discover_characteristics((), service)
+        }
+        source, sink, stream, report = (found[UUID(each)] for each in (SOURCE, SINK, STREAM, REPORT))
+        expect(await link.client.read_value(source), bytes(range(7)), "what is read")
+
+        async def writes() -> int:
+            return struct.unpack("<4Q", await link.client.read_value(report))[0]
+
+        before = await writes()
+        await link.client.write_value(sink, b"asked", with_response=True)
+        await link.client.write_value(sink, b"told", with_response=False)
+        expect(await writes() - before, 2, "writes")
+
+        values = asyncio.Queue()
+        await link.client.subscribe(stream, values.put_nowait)
+        for _ in range(100):
+            expect(await values.get(), bytes(range(11)), "what is notified")
+        await link.client.unsubscribe(stream, values.put_nowait)
+        await writes()
+        # What was on its way when it was unsubscribed has come before the answer to a later request.
+        await writes()
+        while not values.empty():
+            values.get_nowait()
+        await writes()
+        assert values.empty(), "notified without being subscribed"
+        await link.disconnect()
+
+
+@test("ble throughput measures itself, on the loop and on threads", presets=FEW)
+async def measured(world: World):
+    async with world.start("throughput", "serve", "--json") as process:
+        ready = await process.event("ready")
+        for place in ((), ("--on-threads",)):
+            arguments = ("run", ready["address"], "--json", "--duration", "300ms", *place)
+            rows = (await world.ble("throughput", *arguments)).succeeded().events
+            operations = [row["operation"] for row in rows]
+            expect(operations, ["read", "write", "write-without-response", "notify"], "operations")
+            for row in rows:
+                assert row["count"] > 0, f"nothing came: {row}"
+                expect(row["p50"] is None, row["operation"] not in ("read", "write"), "quantiles")
+
+
+@test("ble throughput says that a peer offers nothing to measure", presets=FEW)
+async def nothing(world: World):
+    async with world.central(), world.start("channel", "listen", "--output", "/dev/null") as process:
+        ready = await process.event("ready")
+        (await world.ble("throughput", "run", ready["address"])).failed("does not offer what is measured")
