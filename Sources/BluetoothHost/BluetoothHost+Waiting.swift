@@ -51,9 +51,11 @@ enum Ending {
 // Apps' calls that are made often. They go to the loop and come back from there by themselves: a call of the actor's would
 // come back to the loop once more before it returns.
 extension BluetoothHost {
+    nonisolated var isOnLoop: Bool { loop.isIsolatingCurrentContext() == true }
+
     /// Calls a function at once where this is the loop, else as soon as the loop comes to it.
     nonisolated func call<Argument: Sendable>(_ function: LoopFunction<Argument>, _ argument: Argument) {
-        if loop.isIsolatingCurrentContext() == true {
+        if isOnLoop {
             function(self, argument)
         } else {
             loop.execute { function(self, argument) }
@@ -71,4 +73,27 @@ extension BluetoothHost {
         case .awaitsProof: try await waitForProof(on: identifier)
         }
     }
+
+    /// Tells the loop of what was posted, where it does not know yet; whether it was posted at all.
+    nonisolated func tell(_ posting: Outbox.Posting) -> Bool {
+        switch posting {
+        case .refused: return false
+        case .posted: break
+        case .postedFirst: loop.execute { [self] in call(.sendPosts, ()) }
+        }
+        return true
+    }
+
+    fileprivate func sendPosts() {
+        for post in outbox.takePosts() {
+            switch post {
+            case .write(let write): begin(write)
+            case .notification(let notification): begin(notification)
+            }
+        }
+    }
+}
+
+extension LoopFunction<Void> {
+    fileprivate static let sendPosts = LoopFunction { host, _ in host.sendPosts() }
 }

@@ -73,6 +73,34 @@ struct ConversationTests {
         await peripheral.close()
     }
 
+    @Test("What is written without a response arrives before what is asked for later, and before the link ends")
+    func commands() async throws {
+        let (peripheral, central, published, peer) = try await connect("commands")
+        let events = await peripheral.peripheral.events()
+        let handle = published.characteristics[0].valueHandle
+        for number in 1...600 {
+            let value = [UInt8(number & 0xFF), UInt8(number >> 8)]
+            try await peer.write(value, to: handle, kind: number % 60 == 0 ? .withResponse : .withoutResponse)
+            if number % 100 == 0 { #expect(try await peer.read(handle) == value) }
+        }
+        let mtu = await peer.mtu
+        let tooLong = [UInt8](repeating: 0, count: mtu - 2)
+        await #expect(throws: BLEError.self) { try await peer.write(tooLong, to: handle, kind: .withoutResponse) }
+        for number in 601...620 {
+            try await peer.write([UInt8(number & 0xFF), UInt8(number >> 8)], to: handle, kind: .withoutResponse)
+        }
+        await peer.disconnect()
+        await #expect(throws: BLEError.self) { try await peer.write([0, 0], to: handle, kind: .withoutResponse) }
+        var numbers: [Int] = []
+        for await event in events {
+            if case .written(_, handle, _, let value, _) = event { numbers.append(Int(value[0]) | Int(value[1]) << 8) }
+            if case .disconnected = event { break }
+        }
+        #expect(numbers == Array(1...620))
+        await central.close()
+        await peripheral.close()
+    }
+
     @Test("A thousand notifications arrive in order, indications are confirmed")
     func notifications() async throws {
         let (peripheral, central, published, peer) = try await connect("notifications")

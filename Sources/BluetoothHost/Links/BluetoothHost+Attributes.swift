@@ -52,16 +52,16 @@ extension BluetoothHost {
     /// Lets those write that wait for room on a link, in their order, as long as there is some.
     func letWaitersWrite(on link: Link) {
         while link.outbound.fixedChannelFrameCount < configuration.outboundFrameLimit,
-            let write = link.roomWaiters.popFirst()
+            let waiter = link.popRoomWaiter()
         {
-            write(self)
+            waiter.write(self)
         }
     }
 
     /// Waits until all that was written on a link has been sent by the controller.
     package func flush(_ identifier: LinkIdentifier) async {
         await withCheckedContinuation { continuation in
-            guard let link = links[identifier], !link.outbound.isDrained else {
+            guard let link = links[identifier], !link.outbound.isDrained || !link.roomWaiters.isEmpty else {
                 return continuation.resume()
             }
             link.drainWaiters.append { continuation.resume() }

@@ -48,6 +48,11 @@ extension BluetoothHost {
         let (run, continuation) = (call.run, call.continuation)
         do throws(HostError) {
             let link = try link(call.link)
+            guard link.waitingPosts == 0 else {
+                // What was posted before is sent before.
+                let call = copy call
+                return link.addRoomWaiter(isPosted: false) { $0.begin(call) }
+            }
             guard !link.protection.awaitsProof else { return continuation.resume(returning: .awaitsProof) }
             // It may have been cancelled on its way here.
             guard !run.hasEnded else { return continuation.resume(returning: .over()) }
@@ -80,13 +85,14 @@ extension BluetoothHost {
         }
     }
 
-    /// Writes without a response, once there is room (Vol 3, Part G, 4.9.1).
+    /// Writes without a response, once there is room (Vol 3, Part G, 4.9.1). From other threads than the loop's, some writes
+    /// may be posted, and the call returns before there is.
     package nonisolated(nonsending) func writeWithoutResponse(
         _ value: [UInt8],
         to handle: AttributeHandle,
         on identifier: LinkIdentifier
     ) async throws(HostError) {
-        try await write(on: identifier) { host, link throws(HostError) in
+        try await write(on: identifier, postableLength: value.count) { host, link throws(HostError) in
             try host.checkLength(of: value, isSigned: false, on: link)
             var buffer = host.pool.take()
             WriteCommand(handle: handle, value: value.rawSpan).encode(into: &buffer)
@@ -105,20 +111,21 @@ extension BluetoothHost {
 
     /// Has a frame written on a link as soon as there is room.
     ///
-    /// - Parameter awaitsProof: whether its peer, where it is bonded, is first to prove who it is.
+    /// - Parameters:
+    ///   - awaitsProof: whether its peer, where it is bonded, is first to prove who it is.
+    ///   - postableLength: the length of the value, where the write may be posted.
     nonisolated(nonsending) func write(
         on identifier: LinkIdentifier,
         awaitsProof: Bool = true,
+        postableLength: Int? = nil,
         _ frame: @escaping FrameWriter
     ) async throws(HostError) {
+        var write = WriteCall(frame: frame, link: identifier, awaitsProof: awaitsProof, caller: .outbox)
+        let isOnLoop = isOnLoop
+        if !isOnLoop, let postableLength, tell(outbox.post(write, length: postableLength)) { return }
         while true {
             let ending = await withUnsafeContinuation { (continuation: UnsafeContinuation<Ending, Never>) in
-                let write = WriteCall(
-                    frame: frame,
-                    link: identifier,
-                    awaitsProof: awaitsProof,
-                    continuation: continuation
-                )
+                write.caller = .waiting(continuation, mayPostNext: !isOnLoop && postableLength != nil)
                 call(.beginWriting, write)
             }
             if case .over = ending { return }
@@ -126,25 +133,46 @@ extension BluetoothHost {
         }
     }
 
-    fileprivate func begin(_ call: borrowing WriteCall) {
+    func begin(_ call: borrowing WriteCall) {
         guard let link = links[call.link] else { return write(call) }
         if call.awaitsProof, link.protection.awaitsProof {
-            call.continuation.resume(returning: .awaitsProof)
+            awaitProof(of: link, copy call)
         } else if hasRoom(on: link) {
             write(call)
             sendPending()
         } else {
             let call = copy call
-            link.roomWaiters.append { $0.write(call) }
+            link.addRoomWaiter(isPosted: call.isPosted) { $0.write(call) }
+        }
+    }
+
+    private func awaitProof(of link: Link, _ call: WriteCall) {
+        switch call.caller {
+        case .waiting(let continuation, _): continuation.resume(returning: .awaitsProof)
+        case .outbox:
+            whenProven(link) { [weak self] result in
+                self?.assumeIsolated { host in
+                    if case .success = result { host.begin(call) } else { host.outbox.wrotePost(to: call.link) }
+                }
+            }
         }
     }
 
     private func write(_ call: borrowing WriteCall) {
         do throws(HostError) {
-            try call.frame(self, link(call.link))
-            call.continuation.resume(returning: .over())
+            let link = try link(call.link)
+            try call.frame(self, link)
+            switch call.caller {
+            case .waiting(let continuation, let mayPostNext):
+                if mayPostNext { outbox.openGate(to: call.link, greatestLength: link.bearer.mtu - 3) }
+                continuation.resume(returning: .over())
+            case .outbox: outbox.wrotePost(to: call.link)
+            }
         } catch {
-            call.continuation.resume(returning: .failure(error))
+            switch call.caller {
+            case .waiting(let continuation, _): continuation.resume(returning: .failure(error))
+            case .outbox: outbox.wrotePost(to: call.link)
+            }
         }
     }
 
@@ -221,11 +249,22 @@ private struct ProcedureCall: @unchecked Sendable {
     let continuation: UnsafeContinuation<Ending, Never>
 }
 
-private struct WriteCall: Sendable {
+/// A frame that an app wants to be written.
+struct WriteCall: Sendable {
+    enum Caller: Sendable {
+        case waiting(UnsafeContinuation<Ending, Never>, mayPostNext: Bool)
+        /// It was posted: nobody waits for it.
+        case outbox
+    }
+
     let frame: FrameWriter
     let link: LinkIdentifier
     let awaitsProof: Bool
-    let continuation: UnsafeContinuation<Ending, Never>
+    var caller: Caller
+
+    var isPosted: Bool {
+        if case .outbox = caller { true } else { false }
+    }
 }
 
 extension LoopFunction<ProcedureCall> {

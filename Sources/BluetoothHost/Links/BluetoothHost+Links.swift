@@ -91,7 +91,8 @@ extension BluetoothHost {
         timers.cancel(link.timer)
         timers.cancel(link.disconnectionTimer)
         link.client.close()
-        while let write = link.roomWaiters.popFirst() { write(self) }
+        outbox.closeGate(to: link.identifier)
+        while let waiter = link.popRoomWaiter() { waiter.write(self) }
         link.resumeDrainWaiters()
         link.channels.linkEnded()
         pumpChannels(of: link)

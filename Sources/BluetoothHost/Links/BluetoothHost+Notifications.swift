@@ -16,7 +16,8 @@ extension BluetoothHost {
 
     /// Notifies those clients that want it and whose links are what the characteristic asks for: at once where there is room,
     /// else as soon as there is, each for itself, so that a slow one holds no other up. One that goes away meanwhile is sent
-    /// nothing.
+    /// nothing. From other threads than the loop's, some notifications may be posted, and the call returns before they are
+    /// sent.
     ///
     /// - Parameter clients: nil for all.
     package nonisolated(nonsending) func notify(
@@ -24,13 +25,15 @@ extension BluetoothHost {
         of handle: AttributeHandle,
         to clients: [LinkIdentifier]? = nil
     ) async {
+        var notification = Notification(value: value, handle: handle, clients: clients, caller: nil)
+        if !isOnLoop, tell(outbox.post(notification)) { return }
         await withUnsafeContinuation { continuation in
-            let notification = Notification(value: value, handle: handle, clients: clients, continuation: continuation)
+            notification.caller = continuation
             call(.beginNotifying, notification)
         }
     }
 
-    fileprivate func begin(_ notification: borrowing Notification) {
+    func begin(_ notification: borrowing Notification) {
         var crowded: [Link] = []
         for link in subscriptions.links(configuring: notification.handle, among: links.values, server)
         where notification.clients?.contains(link.identifier) ?? true {
@@ -41,24 +44,29 @@ extension BluetoothHost {
             }
         }
         if crowded.isEmpty {
-            notification.continuation.resume()
+            end(notification)
         } else {
             notifyInTime(copy notification, crowded)
         }
         sendPending()
     }
 
-    private func notifyInTime(_ notification: Notification, _ crowded: [Link]) {
-        let countdown = Countdown(crowded.count, notification.continuation)
-        for link in crowded {
-            let identifier = link.identifier
-            link.roomWaiters.append { $0.notify(notification, on: identifier, countdown) }
-        }
+    /// All clients have been sent the notification that are to be.
+    private func end(_ notification: borrowing Notification) {
+        if let caller = notification.caller { caller.resume() } else { outbox.sentNotification() }
     }
 
-    private func notify(_ notification: Notification, on identifier: LinkIdentifier, _ countdown: Countdown) {
-        if let link = links[identifier] { notify(notification.value, of: notification.handle, on: link) }
-        countdown.countOne()
+    private func notifyInTime(_ notification: Notification, _ crowded: [Link]) {
+        let countdown = Countdown(crowded.count)
+        for link in crowded {
+            let identifier = link.identifier
+            link.addRoomWaiter(isPosted: notification.caller == nil) { host in
+                if let link = host.links[identifier] {
+                    host.notify(notification.value, of: notification.handle, on: link)
+                }
+                if countdown.countOne() { host.end(notification) }
+            }
+        }
     }
 
     private func notify(_ value: [UInt8], of handle: AttributeHandle, on link: Link) {
@@ -75,6 +83,8 @@ extension BluetoothHost {
         of handle: AttributeHandle,
         to identifier: LinkIdentifier
     ) async throws(HostError) {
+        // What was posted before is sent before.
+        if try link(identifier).waitingPosts > 0 { try await write(on: identifier, awaitsProof: false) { _, _ in } }
         try await outcome { (completion: @escaping Completion<Void>) throws(HostError) in
             let link = try link(identifier)
             guard link.session.sendable(of: handle).contains(.indication) else { return completion(.success(())) }
@@ -182,29 +192,30 @@ extension BluetoothHost {
     }
 }
 
-private struct Notification: Sendable {
+/// A value that an app wants clients to be sent.
+struct Notification: Sendable {
     let value: [UInt8]
     let handle: AttributeHandle
     let clients: [LinkIdentifier]?
-    let continuation: UnsafeContinuation<Void, Never>
+    /// Nil where it was posted: nobody waits for it.
+    var caller: UnsafeContinuation<Void, Never>?
 }
 
 extension LoopFunction<Notification> {
     fileprivate static let beginNotifying = LoopFunction { $0.begin($1) }
 }
 
-/// Resumes a continuation when all of several are done. Used on the loop only.
+/// Counts down to the last of several. Used on the loop only.
 private final class Countdown: @unchecked Sendable {
     private var left: Int
-    private let continuation: UnsafeContinuation<Void, Never>
 
-    init(_ count: Int, _ continuation: UnsafeContinuation<Void, Never>) {
+    init(_ count: Int) {
         left = count
-        self.continuation = continuation
     }
 
-    func countOne() {
+    /// Whether it was the last.
+    func countOne() -> Bool {
         left -= 1
-        if left == 0 { continuation.resume() }
+        return left == 0
     }
 }

@@ -95,6 +95,13 @@ final class ProcedureWaiter {
 
 /// One connection: the state of its channels, and who waits for what on it. Owned by the host, used on its loop.
 final class Link {
+    /// Writes a frame when there is room for it.
+    struct RoomWaiter {
+        /// Whether nobody waits for it.
+        let isPosted: Bool
+        let write: (isolated BluetoothHost) -> Void
+    }
+
     /// An indication that waits to be sent, or for its confirmation.
     struct Indication {
         let handle: AttributeHandle
@@ -151,7 +158,10 @@ final class Link {
     /// Those who wait until less than the configured number of frames wait. Each writes its own, if it still can, and
     /// leaves it to the host to send it.
     @exclusivity(unchecked)
-    var roomWaiters = Deque<(isolated BluetoothHost) -> Void>()
+    private(set) var roomWaiters = Deque<RoomWaiter>()
+    /// How many of them were posted: what their apps ask for later must wait its turn too, for they do not.
+    @exclusivity(unchecked)
+    private(set) var waitingPosts = 0
     @exclusivity(unchecked)
     var drainWaiters: [() -> Void] = []
     var indications = Deque<Indication>()
@@ -202,6 +212,17 @@ final class Link {
     /// The addresses that the link was made with, as they were sent.
     var ownAddress: DeviceAddress { protection.channel.ownAddress }
     var peerAddress: DeviceAddress { protection.channel.peerAddress }
+
+    func addRoomWaiter(isPosted: Bool, _ write: @escaping (isolated BluetoothHost) -> Void) {
+        if isPosted { waitingPosts += 1 }
+        roomWaiters.append(RoomWaiter(isPosted: isPosted, write: write))
+    }
+
+    func popRoomWaiter() -> RoomWaiter? {
+        let waiter = roomWaiters.popFirst()
+        if waiter?.isPosted == true { waitingPosts -= 1 }
+        return waiter
+    }
 
     /// Lets those go on that wait until everything is sent.
     func resumeDrainWaiters() {
