@@ -98,7 +98,9 @@ public struct Peripheral: Sendable {
         }
     }
 
-    /// Notifies the clients that want it, each as soon as there is room for the packet, and waits for all of them.
+    /// Notifies the clients that want it, each as soon as there is room for the packet, and waits for all of them. On other
+    /// threads than the adapter's own (``Adapter/taskExecutor``), up to 32 notifications are taken ahead of that; they are
+    /// sent in their order, before whatever is asked for later but ``disconnect(_:)``.
     ///
     /// A client that goes away meanwhile is no error, and keeps the others from nothing.
     ///
@@ -124,7 +126,7 @@ public struct Peripheral: Sendable {
         try await translating { () throws(HostError) in try await host.indicate(value, of: handle, to: clients) }
     }
 
-    /// Ends a client's link and waits until it is gone.
+    /// Ends a client's link and waits until it is gone; notifications that wait for room are not sent any more.
     public func disconnect(_ client: ClientID) async {
         await host.disconnect(client)
     }

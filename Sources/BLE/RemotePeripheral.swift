@@ -10,7 +10,9 @@ public typealias RemoteDescriptor = DiscoveredDescriptor
 public enum WriteKind: Sendable {
     /// The peer confirms; a value that one request does not hold is written part by part.
     case withResponse
-    /// The peer does not confirm; the call waits until there is room for the packet.
+    /// The peer does not confirm; the call waits until there is room for the packet. On other threads than the adapter's own
+    /// (``Adapter/taskExecutor``), up to 32 values are taken ahead of that; they are sent in their order, before whatever is
+    /// asked for later, or are lost with the link.
     case withoutResponse
     /// The peer gives back what it understood before anything is written.
     case reliable

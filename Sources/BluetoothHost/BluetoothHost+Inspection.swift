@@ -22,6 +22,9 @@ package struct HostInspection: Hashable, Sendable {
     package var transactions = 0
     /// Calls that wait for something of a link.
     package var waiters = 0
+    /// Writes and notifications that nobody waits for and that are not sent yet, and links that have a gate for them.
+    package var posts = 0
+    package var gates = 0
     /// Pairings that go on.
     package var pairings = 0
     /// Questions about pairings that wait for their answers.
@@ -48,6 +51,7 @@ extension BluetoothHost {
         inspection.securityObservers = securityObservers.count
         inspection.serverObservers = serverObservers.count
         inspection.isTransportOpen = transport != nil
+        (inspection.posts, inspection.gates) = postbox.inspect()
         for link in links.values {
             inspection.packetsInController += link.outbound.packetsInController
             inspection.frames += link.outbound.frameCount

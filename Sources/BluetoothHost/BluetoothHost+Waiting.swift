@@ -74,18 +74,18 @@ extension BluetoothHost {
         }
     }
 
-    /// Tells the loop of what was posted, where it does not know yet; whether it was posted at all.
-    nonisolated func tell(_ posting: Outbox.Posting) -> Bool {
-        switch posting {
-        case .refused: return false
-        case .posted: break
-        case .postedFirst: loop.execute { [self] in call(.sendPosts, ()) }
-        }
-        return true
+    /// Posts a write, or says that it must be waited for.
+    nonisolated func post(_ write: WriteCall, length: Int) -> Bool {
+        postbox.post(write, length: length) { loop.execute { [self] in call(.sendPosts, ()) } }
+    }
+
+    /// The same for a notification.
+    nonisolated func post(_ notification: Notification) -> Bool {
+        postbox.post(notification) { loop.execute { [self] in call(.sendPosts, ()) } }
     }
 
     fileprivate func sendPosts() {
-        for post in outbox.takePosts() {
+        for post in postbox.takePosts() {
             switch post {
             case .write(let write): begin(write)
             case .notification(let notification): begin(notification)

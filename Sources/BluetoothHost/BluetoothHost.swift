@@ -75,7 +75,7 @@ package actor BluetoothHost {
     package nonisolated let loop: any EventLoop
     package nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
-    nonisolated let outbox = Outbox()
+    nonisolated let postbox = Postbox()
     let configuration: Configuration
     let logger: Logger
     let metrics = HostMetrics()

@@ -45,17 +45,25 @@ extension BluetoothHost {
     }
 
     fileprivate func begin(_ call: borrowing ProcedureCall) {
+        let continuation = call.continuation
+        // It may have been cancelled on its way here.
+        guard !call.run.hasEnded else { return continuation.resume(returning: .over()) }
+        guard let link = links[call.link], link.waitingPosts > 0 else { return start(call) }
+        // What was posted before is sent before. Who gives the run up meanwhile need not wait for that.
+        call.run.whenEnded { continuation.resume(returning: .over()) }
+        let call = copy call
+        link.addRoomWaiter(isPosted: false) { host in
+            guard !call.run.hasEnded else { return }
+            call.run.whenEnded {}
+            host.start(call)
+        }
+    }
+
+    private func start(_ call: borrowing ProcedureCall) {
         let (run, continuation) = (call.run, call.continuation)
         do throws(HostError) {
             let link = try link(call.link)
-            guard link.waitingPosts == 0 else {
-                // What was posted before is sent before.
-                let call = copy call
-                return link.addRoomWaiter(isPosted: false) { $0.begin(call) }
-            }
             guard !link.protection.awaitsProof else { return continuation.resume(returning: .awaitsProof) }
-            // It may have been cancelled on its way here.
-            guard !run.hasEnded else { return continuation.resume(returning: .over()) }
             // Each run ends once: with its client at the latest, at once where that is closed already.
             run.whenEnded { continuation.resume(returning: .over(elevationFailure: link.elevationFailure)) }
             link.client.perform(run)
@@ -120,9 +128,9 @@ extension BluetoothHost {
         postableLength: Int? = nil,
         _ frame: @escaping FrameWriter
     ) async throws(HostError) {
-        var write = WriteCall(frame: frame, link: identifier, awaitsProof: awaitsProof, caller: .outbox)
+        var write = WriteCall(frame: frame, link: identifier, awaitsProof: awaitsProof, caller: .postbox)
         let isOnLoop = isOnLoop
-        if !isOnLoop, let postableLength, tell(outbox.post(write, length: postableLength)) { return }
+        if !isOnLoop, let postableLength, post(write, length: postableLength) { return }
         while true {
             let ending = await withUnsafeContinuation { (continuation: UnsafeContinuation<Ending, Never>) in
                 write.caller = .waiting(continuation, mayPostNext: !isOnLoop && postableLength != nil)
@@ -149,12 +157,15 @@ extension BluetoothHost {
     private func awaitProof(of link: Link, _ call: WriteCall) {
         switch call.caller {
         case .waiting(let continuation, _): continuation.resume(returning: .awaitsProof)
-        case .outbox:
+        case .postbox:
+            // Whoever writes next learns that the link is not what it was.
+            postbox.shutGate(to: call.link)
             whenProven(link) { [weak self] result in
                 self?.assumeIsolated { host in
-                    if case .success = result { host.begin(call) } else { host.outbox.wrotePost(to: call.link) }
+                    if case .success = result { host.begin(call) } else { host.postbox.wrotePost(to: call.link) }
                 }
             }
+            sendPending()
         }
     }
 
@@ -164,14 +175,16 @@ extension BluetoothHost {
             try call.frame(self, link)
             switch call.caller {
             case .waiting(let continuation, let mayPostNext):
-                if mayPostNext { outbox.openGate(to: call.link, greatestLength: link.bearer.mtu - 3) }
+                if mayPostNext { postbox.openGate(to: call.link, greatestLength: link.bearer.mtu - 3) }
                 continuation.resume(returning: .over())
-            case .outbox: outbox.wrotePost(to: call.link)
+            case .postbox: postbox.wrotePost(to: call.link)
             }
         } catch {
             switch call.caller {
             case .waiting(let continuation, _): continuation.resume(returning: .failure(error))
-            case .outbox: outbox.wrotePost(to: call.link)
+            case .postbox:
+                postbox.wrotePost(to: call.link)
+                postbox.shutGate(to: call.link)
             }
         }
     }
@@ -254,7 +267,7 @@ struct WriteCall: Sendable {
     enum Caller: Sendable {
         case waiting(UnsafeContinuation<Ending, Never>, mayPostNext: Bool)
         /// It was posted: nobody waits for it.
-        case outbox
+        case postbox
     }
 
     let frame: FrameWriter
@@ -263,7 +276,7 @@ struct WriteCall: Sendable {
     var caller: Caller
 
     var isPosted: Bool {
-        if case .outbox = caller { true } else { false }
+        if case .postbox = caller { true } else { false }
     }
 }
 

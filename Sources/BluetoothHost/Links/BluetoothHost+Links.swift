@@ -71,6 +71,8 @@ extension BluetoothHost {
 
     func setMTU(peer: UInt16, of link: Link) {
         link.session.mtu = link.bearer.exchangeMTU(peer: peer)
+        // It may be shorter than before.
+        postbox.shutGate(to: link.identifier)
         emit(.mtuChanged(link.identifier, link.bearer.mtu))
     }
 
@@ -80,6 +82,7 @@ extension BluetoothHost {
 
     func endLink(_ handle: ConnectionHandle, _ controllerReason: DisconnectionReason) {
         guard let link = links.remove(handle) else { return }
+        postbox.removeGate(to: link.identifier)
         let reason = link.ownReason ?? controllerReason
         endedLinks[link.identifier] = reason
         metrics.links.record(links.count)
@@ -91,7 +94,6 @@ extension BluetoothHost {
         timers.cancel(link.timer)
         timers.cancel(link.disconnectionTimer)
         link.client.close()
-        outbox.closeGate(to: link.identifier)
         while let waiter = link.popRoomWaiter() { waiter.write(self) }
         link.resumeDrainWaiters()
         link.channels.linkEnded()

@@ -26,7 +26,7 @@ extension BluetoothHost {
         to clients: [LinkIdentifier]? = nil
     ) async {
         var notification = Notification(value: value, handle: handle, clients: clients, caller: nil)
-        if !isOnLoop, tell(outbox.post(notification)) { return }
+        if !isOnLoop, post(notification) { return }
         await withUnsafeContinuation { continuation in
             notification.caller = continuation
             call(.beginNotifying, notification)
@@ -53,7 +53,7 @@ extension BluetoothHost {
 
     /// All clients have been sent the notification that are to be.
     private func end(_ notification: borrowing Notification) {
-        if let caller = notification.caller { caller.resume() } else { outbox.sentNotification() }
+        if let caller = notification.caller { caller.resume() } else { postbox.sentNotification() }
     }
 
     private func notifyInTime(_ notification: Notification, _ crowded: [Link]) {

@@ -90,6 +90,19 @@ extension BluetoothHost {
         with result: Result<[UInt8], ATT.ErrorCode>
     ) {
         guard let link = links[identifier] else { return }
+        guard link.waitingPosts == 0 else {
+            // What was posted before is sent before.
+            return link.addRoomWaiter(isPosted: false) { $0.answerInTurn(request, on: identifier, with: result) }
+        }
+        answerInTurn(request, on: identifier, with: result)
+    }
+
+    private func answerInTurn(
+        _ request: UInt64,
+        on identifier: LinkIdentifier,
+        with result: Result<[UInt8], ATT.ErrorCode>
+    ) {
+        guard let link = links[identifier] else { return }
         var buffer = pool.take()
         let action = link.session.complete(request, with: result, into: &buffer)
         perform(action, consume buffer, on: link)

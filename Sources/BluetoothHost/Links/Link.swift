@@ -159,7 +159,7 @@ final class Link {
     /// leaves it to the host to send it.
     @exclusivity(unchecked)
     private(set) var roomWaiters = Deque<RoomWaiter>()
-    /// How many of them were posted: what their apps ask for later must wait its turn too, for they do not.
+    /// How many of them were posted. While there are some, whatever else apps ask for waits its turn behind them.
     @exclusivity(unchecked)
     private(set) var waitingPosts = 0
     @exclusivity(unchecked)

@@ -1,0 +1,263 @@
+import BluetoothTypes
+import GATT
+import HCI
+import Testing
+
+@testable import BluetoothHost
+
+@Suite("The postbox")
+struct PostboxTests {
+    private let link = LinkIdentifier(handle: 0x0040, serial: 1)
+
+    /// Posts to it, and tells how often the loop was told.
+    private final class Poster {
+        let postbox = Postbox()
+        private(set) var tellings = 0
+
+        func post(to link: LinkIdentifier, length: Int = 1) -> Bool {
+            let write = WriteCall(frame: { _, _ in }, link: link, awaitsProof: true, caller: .postbox)
+            return postbox.post(write, length: length) { tellings += 1 }
+        }
+
+        func notify() -> Bool {
+            postbox.post(Notification(value: [], handle: 0x0003, clients: nil, caller: nil)) { tellings += 1 }
+        }
+    }
+
+    @Test("A write is posted to a link only while its gate is open, and if it is not too long")
+    func gate() {
+        let poster = Poster()
+        #expect(!poster.post(to: link))
+        poster.postbox.openGate(to: link, greatestLength: 20)
+        #expect(!poster.post(to: link, length: 21))
+        #expect(poster.post(to: link, length: 20))
+        #expect(!poster.post(to: LinkIdentifier(handle: 0x0040, serial: 2)))
+        poster.postbox.shutGate(to: link)
+        #expect(!poster.post(to: link, length: 0))
+        poster.postbox.openGate(to: link, greatestLength: 20)
+        #expect(poster.post(to: link))
+        #expect(poster.postbox.inspect() == (2, 1))
+        poster.postbox.removeGate(to: link)
+        #expect(!poster.post(to: link))
+        #expect(poster.postbox.takePosts().count == 2)
+        #expect(poster.postbox.inspect() == (0, 0))
+    }
+
+    @Test("So many writes to a link are posted, and as many notifications; each that is sent lets another be posted")
+    func limit() {
+        let poster = Poster()
+        let other = LinkIdentifier(handle: 0x0041, serial: 2)
+        poster.postbox.openGate(to: link, greatestLength: 20)
+        poster.postbox.openGate(to: other, greatestLength: 20)
+        for _ in 0..<Postbox.limit { #expect(poster.post(to: link)) }
+        #expect(!poster.post(to: link))
+        poster.postbox.openGate(to: link, greatestLength: 30)
+        #expect(!poster.post(to: link))
+        #expect(poster.post(to: other))
+        poster.postbox.wrotePost(to: link)
+        #expect(poster.post(to: link, length: 30))
+        #expect(!poster.post(to: link))
+
+        for _ in 0..<Postbox.limit { #expect(poster.notify()) }
+        #expect(!poster.notify())
+        poster.postbox.sentNotification()
+        #expect(poster.notify())
+        #expect(poster.postbox.takePosts().count == 2 * Postbox.limit + 3)
+    }
+
+    @Test("The loop is told of what is posted after it has taken all")
+    func telling() {
+        let poster = Poster()
+        #expect(poster.postbox.takePosts().isEmpty)
+        #expect(poster.notify() && poster.notify())
+        #expect(poster.tellings == 1)
+        #expect(poster.postbox.takePosts().count == 2)
+        #expect(poster.notify())
+        #expect(poster.tellings == 2)
+    }
+}
+
+/// The tests run outside of the loop, which does nothing meanwhile.
+@Suite("A host with an postbox")
+struct PostingTests {
+    private let fixture = HostFixture { $0.outboundFrameLimit = 2 }
+
+    private func connect() throws -> LinkIdentifier {
+        try fixture.bringUp()
+        fixture.connect()
+        let host = fixture.host
+        return try #require(try fixture.run { await host.linkIdentifiers() }.first)
+    }
+
+    /// The ATT PDUs that the host has sent, with all that waits for the controller to give packets back.
+    private func sentPDUs() -> [[UInt8]] {
+        for _ in 0..<40 {
+            fixture.controller.emit {
+                NumberOfCompletedPackets.encodePacket(
+                    .init(connectionHandle: 0x0040, numCompletedPackets: 1),
+                    into: &$0
+                )
+            }
+            fixture.loop.run(for: .milliseconds(1))
+        }
+        return fixture.controller.data.map { Array($0.dropFirst(9)) }
+    }
+
+    @Test("What is asked for after writes were posted is sent after them")
+    func order() async throws {
+        let (host, link) = (fixture.host, try connect())
+        host.postbox.openGate(to: link, greatestLength: 20)
+        for number in 0..<UInt8(12) { try await host.writeWithoutResponse([number], to: 0x0003, on: link) }
+        #expect(fixture.controller.data.isEmpty)
+        let read = fixture.start { try await host.perform(ReadValue(handle: 0x0005), on: link) }
+        // As many as the controller has buffers.
+        #expect(fixture.controller.data.count == 4)
+        let flushed = fixture.start { await host.flush(link) }
+        #expect(flushed.all.isEmpty)
+        let writes: [[UInt8]] = (0..<12).map { [0x52, 0x03, 0x00, $0] }
+        #expect(sentPDUs() == writes + [[0x0A, 0x05, 0x00]])
+        #expect(flushed.all.count == 1)
+        _ = fixture.exchange([0x0B, 0x07])
+        #expect(try read.all.first?.get() == [0x07])
+        // All of them have been sent, so that as many may be posted again.
+        for _ in 0..<Postbox.limit { try await host.writeWithoutResponse([0], to: 0x0003, on: link) }
+        #expect(sentPDUs().filter { $0 == [0x52, 0x03, 0x00, 0] }.count == Postbox.limit)
+    }
+
+    @Test("An indication is sent after notifications that were posted")
+    func indication() async throws {
+        let (host, link) = (fixture.host, try connect())
+        let service = ServiceDefinition(
+            uuid: "FFF0",
+            characteristics: [
+                CharacteristicDefinition(
+                    uuid: "FFF1",
+                    properties: [.notify, .indicate],
+                    permissions: [],
+                    value: .stored([])
+                )
+            ]
+        )
+        let published = try fixture.run { try await host.publish([service], handler: nil) }
+        let characteristic = try #require(published.first?.characteristics.first)
+        let descriptor = try #require(characteristic.clientConfigurationHandle).rawValue
+        let configuration = [0x12, UInt8(descriptor & 0xFF), UInt8(descriptor >> 8), 3, 0]
+        #expect(fixture.exchange(configuration) == [[0x13]])
+        fixture.controller.forgetData()
+        let handle = characteristic.valueHandle
+        for number in 0..<UInt8(Postbox.limit) { await host.notify([number], of: handle) }
+        let indicated = fixture.start { try await host.indicate([0xFF], of: handle, to: link) }
+        let low = UInt8(handle.rawValue & 0xFF), high = UInt8(handle.rawValue >> 8)
+        let notifications: [[UInt8]] = (0..<UInt8(Postbox.limit)).map { [0x1B, low, high, $0] }
+        #expect(sentPDUs() == notifications + [[0x1D, low, high, 0xFF]])
+        _ = fixture.exchange([0x1E])
+        #expect(indicated.all.count == 1)
+        // All of them have been sent, so that as many may be posted again.
+        for _ in 0..<Postbox.limit { await host.notify([0], of: handle) }
+    }
+
+    @Test("What was posted to a link that ends is sent no more, and what is written later fails")
+    func end() async throws {
+        let (host, link) = (fixture.host, try connect())
+        host.postbox.openGate(to: link, greatestLength: 20)
+        for number in 0..<UInt8(12) { try await host.writeWithoutResponse([number], to: 0x0003, on: link) }
+        let read = fixture.start { try await host.perform(ReadValue(handle: 0x0005), on: link) }
+        for number in 0..<UInt8(12) { try await host.writeWithoutResponse([number], to: 0x0003, on: link) }
+        fixture.controller.emit {
+            DisconnectionComplete(connectionHandle: 0x0040, reason: .connectionTimeout).encodePacket(into: &$0)
+        }
+        fixture.loop.run(for: .milliseconds(1))
+        #expect(fixture.controller.data.count == 4)
+        let ended = HostError.disconnected(.controller(.connectionTimeout))
+        #expect(throws: ended) { try read.all.first?.get() }
+        let call = WriteCall(frame: { _, _ in }, link: link, awaitsProof: true, caller: .postbox)
+        #expect(!host.post(call, length: 1))
+        #expect(host.postbox.inspect() == (0, 0))
+        #expect(throws: ended) { try fixture.run { try await host.writeWithoutResponse([1], to: 0x0003, on: link) } }
+    }
+
+    @Test("A write that was waited for lets the next ones be posted, as long as what they carry fits")
+    func opening() async throws {
+        let (host, link) = (fixture.host, try connect())
+        let call = WriteCall(frame: { _, _ in }, link: link, awaitsProof: true, caller: .postbox)
+        try fixture.run { try await host.writeWithoutResponse([1], to: 0x0003, on: link) }
+        #expect(!host.post(call, length: 1))
+        let written = Recorder<Bool>()
+        // From another thread.
+        Task {
+            try await host.writeWithoutResponse([2], to: 0x0003, on: link)
+            written.append(true)
+        }
+        while written.all.isEmpty {
+            fixture.loop.run(for: .milliseconds(1))
+            await Task.yield()
+        }
+        #expect(host.post(call, length: 20))
+        #expect(!host.post(call, length: 21))
+    }
+
+    @Test("A call that waits behind posts ends when it is cancelled, and is not held up by those that come after it")
+    func turn() async throws {
+        let (host, link) = (fixture.host, try connect())
+        host.postbox.openGate(to: link, greatestLength: 20)
+        for number in 0..<UInt8(12) { try await host.writeWithoutResponse([number], to: 0x0003, on: link) }
+        let cancelled = Recorder<Bool>()
+        let task = Task(executorPreference: fixture.loop.taskExecutor) {
+            do throws(HostError) {
+                _ = try await host.perform(ReadValue(handle: 0x0005), on: link)
+            } catch {
+                cancelled.append(error == .cancelled)
+            }
+        }
+        fixture.loop.run(for: .milliseconds(1))
+        task.cancel()
+        fixture.loop.run(for: .milliseconds(1))
+        #expect(cancelled.all == [true])
+        let read = fixture.start { try await host.perform(ReadValue(handle: 0x0006), on: link) }
+        for number in 12..<UInt8(24) { try await host.writeWithoutResponse([number], to: 0x0003, on: link) }
+        let writes: [[UInt8]] = (0..<24).map { [0x52, 0x03, 0x00, $0] }
+        #expect(sentPDUs() == Array(writes[..<12]) + [[0x0A, 0x06, 0x00]] + Array(writes[12...]))
+        _ = fixture.exchange([0x0B, 0x07])
+        #expect(try read.all.first?.get() == [0x07])
+    }
+
+    @Test("What the app answers is sent after notifications that were posted")
+    func answer() async throws {
+        let (host, link) = (fixture.host, try connect())
+        let requests = Recorder<UInt64>()
+        let service = ServiceDefinition(
+            uuid: "FFF0",
+            characteristics: [
+                CharacteristicDefinition(
+                    uuid: "FFF1",
+                    properties: [.read, .notify],
+                    permissions: .read,
+                    value: .handled
+                )
+            ]
+        )
+        let published = try fixture.run {
+            try await host.publish([service]) { _, request in requests.append(request.identifier) }
+        }
+        let characteristic = try #require(published.first?.characteristics.first)
+        let descriptor = try #require(characteristic.clientConfigurationHandle).rawValue
+        #expect(fixture.exchange([0x12, UInt8(descriptor & 0xFF), UInt8(descriptor >> 8), 1, 0]) == [[0x13]])
+        let handle = characteristic.valueHandle
+        let low = UInt8(handle.rawValue & 0xFF), high = UInt8(handle.rawValue >> 8)
+        #expect(fixture.exchange([0x0A, low, high]).isEmpty)
+        let request = try #require(requests.all.first)
+        for number in 0..<UInt8(12) { await host.notify([number], of: handle) }
+        _ = fixture.start { await host.answer(request, on: link, with: .success([7])) }
+        let notifications: [[UInt8]] = (0..<12).map { [0x1B, low, high, $0] }
+        #expect(sentPDUs() == notifications + [[0x0B, 7]])
+    }
+
+    @Test("A shorter ATT_MTU lets nothing be posted that it does not carry")
+    func shorterMTU() async throws {
+        let (host, link) = (fixture.host, try connect())
+        host.postbox.openGate(to: link, greatestLength: 244)
+        #expect(fixture.exchange([0x02, 23, 0]).count == 1)
+        let call = WriteCall(frame: { _, _ in }, link: link, awaitsProof: true, caller: .postbox)
+        #expect(!host.post(call, length: 1))
+    }
+}
