@@ -147,7 +147,8 @@ struct PostingTests {
         let handle = characteristic.valueHandle
         for number in 0..<UInt8(Postbox.limit) { await host.notify([number], of: handle) }
         let indicated = fixture.start { try await host.indicate([0xFF], of: handle, to: link) }
-        let low = UInt8(handle.rawValue & 0xFF), high = UInt8(handle.rawValue >> 8)
+        let low = UInt8(handle.rawValue & 0xFF)
+        let high = UInt8(handle.rawValue >> 8)
         let notifications: [[UInt8]] = (0..<UInt8(Postbox.limit)).map { [0x1B, low, high, $0] }
         #expect(sentPDUs() == notifications + [[0x1D, low, high, 0xFF]])
         _ = fixture.exchange([0x1E])
@@ -243,7 +244,8 @@ struct PostingTests {
         let descriptor = try #require(characteristic.clientConfigurationHandle).rawValue
         #expect(fixture.exchange([0x12, UInt8(descriptor & 0xFF), UInt8(descriptor >> 8), 1, 0]) == [[0x13]])
         let handle = characteristic.valueHandle
-        let low = UInt8(handle.rawValue & 0xFF), high = UInt8(handle.rawValue >> 8)
+        let low = UInt8(handle.rawValue & 0xFF)
+        let high = UInt8(handle.rawValue >> 8)
         #expect(fixture.exchange([0x0A, low, high]).isEmpty)
         let request = try #require(requests.all.first)
         for number in 0..<UInt8(12) { await host.notify([number], of: handle) }
