@@ -5,7 +5,7 @@ SWIFT ?= swift
 BLE := .build/release/ble
 
 .PHONY: setup build demo test simulate simulate-report test-interop test-kernel fixtures large-capture fuzz fuzz-coverage embedded
-.PHONY: bench bench-compare bench-store bench-timing bench-descriptor bench-process bench-size lint format clean
+.PHONY: bench bench-compare bench-store bench-timing bench-descriptor bench-process bench-memory bench-size lint format clean
 
 setup: ## Installs what is missing: libbluetooth-dev.
 	@./.ci/setup
@@ -52,6 +52,10 @@ bench-descriptor: build ## Measures hosts over sockets: operations per second, l
 bench-process: ## Measures what a minimal gateway costs that does little, and how fast it starts.
 	$(SWIFT) build -c release --package-path Benchmarks/Descriptor
 	Benchmarks/Descriptor/measure process
+
+bench-memory: setup ## Measures the resident memory of a minimal gateway that is idle, by how it is linked.
+	@./.ci/setup valgrind
+	@Benchmarks/Descriptor/small
 
 bench-size: ## Prints the sizes of `ble` and of a minimal gateway, linked statically and stripped, and of the codec rooms.
 	@Benchmarks/Descriptor/sizes
