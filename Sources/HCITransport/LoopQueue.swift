@@ -10,6 +10,8 @@ import Synchronization
 /// transports' descriptors itself, and does what is handed to the queue in between. At the end of each turn, transports
 /// write in one piece what they were given to send in it.
 ///
+/// Before it sleeps in `poll`, it lets others have the processor, as long as that pays (``Yielding``).
+///
 /// A quiet queue is like any other: nothing polls, and nothing wakes up.
 public final class LoopQueue: @unchecked Sendable {
     /// Something to be done on the queue.
@@ -58,6 +60,7 @@ public final class LoopQueue: @unchecked Sendable {
     /// Transports that have something to write at the end of the turn.
     private var unflushed: [DescriptorTransport] = []
     private var lastPacket: UInt64 = 0
+    private var yielding = Yielding()
     /// Whether what is sent now is written at the end of a turn.
     private(set) var isInTurn = false
 
@@ -209,6 +212,10 @@ public final class LoopQueue: @unchecked Sendable {
             entries[place + 1].events = Int16(isBackedUp ? POLLIN | POLLOUT : POLLIN)
         }
         let milliseconds = hasWork ? 0 : Int32(clamping: nanoseconds / 1_000_000)
+        if milliseconds > 0, yielding.isWorthIt(at: lastPacket) {
+            sched_yield()
+            yielding.yielded(from: lastPacket, to: monotonicNanoseconds())
+        }
         let count = unsafe Glibc.poll(&entries, nfds_t(entries.count), milliseconds)
         state.withLock { $0.holder = .handler }
         if entries[0].revents != 0 {
