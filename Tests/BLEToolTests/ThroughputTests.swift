@@ -18,13 +18,18 @@ struct ThroughputTests {
         #expect(latencies.quantile(1) == 100)
     }
 
-    @Test("A latency that is longer than the longest class is in it, and one that is negative in the shortest")
-    func extremes() {
+    @Test(
+        "A latency is given to a tenth of a microsecond up to 100 ms, then to a millisecond, and not beyond 100 s",
+        arguments: [
+            (Duration.microseconds(-3), 0), (.nanoseconds(1_250), 1.2), (.nanoseconds(99_999_950), 99_999.9),
+            (.milliseconds(100), 100_000), (.microseconds(250_700), 250_000), (.seconds(99), 99_000_000),
+            (.seconds(1_000_000), 99_999_000),
+        ]
+    )
+    func classes(duration: Duration, microseconds: Double) {
         var latencies = Latencies()
-        latencies.add(.seconds(20))
-        #expect(latencies.quantile(0.5) == 99_999.9)
-        latencies.add(.microseconds(-3))
-        #expect(latencies.quantile(0.5) == 0)
+        latencies.add(duration)
+        #expect(latencies.quantile(0.5) == microseconds)
     }
 
     private let usage = ProcessUsage(processorMicroseconds: 0x0201, contextSwitches: 4, residentKibibytes: 17_000)
@@ -45,6 +50,32 @@ struct ThroughputTests {
         let (short, long) = ([UInt8](value.dropLast()), value + [0])
         #expect(throws: PacketDecodingError.self) { try ThroughputReport(decoding: short.span.bytes) }
         #expect(throws: PacketDecodingError.self) { try ThroughputReport(decoding: long.span.bytes) }
+    }
+
+    @Test(
+        "What a report says cannot be less than nothing, nor more than can be counted",
+        arguments: [
+            (UInt64(5), UInt64(8), 3), (8, 5, 0), (0, .max, .max),
+        ]
+    )
+    func writes(before: UInt64, after: UInt64, count: Int) {
+        let earlier = ThroughputReport(writes: before, usage: usage)
+        #expect(ThroughputReport(writes: after, usage: usage).writes(since: earlier) == count)
+    }
+
+    @Test("A peer's report of any number can be told")
+    func immense() {
+        let usage = ProcessUsage(processorMicroseconds: .max, contextSwitches: .max, residentKibibytes: .max)
+        let result = ThroughputResult(
+            operation: .writeWithoutResponse,
+            count: 1,
+            octets: 1,
+            duration: .seconds(1),
+            usage: usage,
+            peerUsage: usage
+        )
+        #expect(result.row.count == ThroughputResult.columns.count)
+        #expect(result.json.description.contains("\"peerResident\":\(Int.max)"))
     }
 
     @Test("A result is told for a second and for each operation")

@@ -1,15 +1,21 @@
-/// How long operations took, each in a class of a tenth of a microsecond, so that millions of them need no more memory.
+/// How long operations took: up to 100 ms in classes of a tenth of a microsecond, above in classes of a millisecond, so that
+/// millions of them need no more memory.
 struct Latencies: Sendable {
-    /// All that is longer counts as the longest: 100 ms.
     private static let classes = 1_000_000
+    /// All that is longer counts as the longest: 100 s.
+    private static let slowClasses = 100_000
 
     private var counts = [UInt32](repeating: 0, count: classes)
+    private var slowCounts = [UInt32](repeating: 0, count: slowClasses)
     private(set) var count = 0
 
     mutating func add(_ duration: Duration) {
-        let (seconds, attoseconds) = duration.components
-        let tenths = seconds > 0 ? Latencies.classes : Int(attoseconds / 100_000_000_000)
-        counts[min(max(tenths, 0), Latencies.classes - 1)] &+= 1
+        let microseconds = max(0, duration / .microseconds(1))
+        if microseconds * 10 < Double(Latencies.classes) {
+            counts[Int(microseconds * 10)] &+= 1
+        } else {
+            slowCounts[Int(min(microseconds / 1000, Double(Latencies.slowClasses - 1)))] &+= 1
+        }
         count += 1
     }
 
@@ -23,6 +29,10 @@ struct Latencies: Sendable {
         for (tenths, count) in counts.enumerated() {
             sum += Int(count)
             if sum >= wanted { return Double(tenths) / 10 }
+        }
+        for (milliseconds, count) in slowCounts.enumerated() {
+            sum += Int(count)
+            if sum >= wanted { return Double(milliseconds) * 1000 }
         }
         return nil
     }

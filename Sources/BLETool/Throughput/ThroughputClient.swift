@@ -29,21 +29,28 @@ struct ThroughputClient: Sendable {
     }
 
     func measure(_ operation: ThroughputOperation) async throws -> ThroughputResult {
-        let report = try await report()
+        let before = try await report()
         let usage = ProcessUsage.current
-        let outcome = try await perform(operation)
+        let start = ContinuousClock.now
+        var outcome = try await perform(operation)
+        var after = try await report()
+        if operation == .writeWithoutResponse {
+            // The report is asked for behind what is written, and is read once all of it has been sent.
+            outcome.duration = ContinuousClock.now - start
+            // The server may still be counting.
+            for _ in 0..<10 where after.writes(since: before) < outcome.count { after = try await report() }
+            outcome.count = min(outcome.count, after.writes(since: before))
+        }
         let usageAfter = ProcessUsage.current
-        let reportAfter = try await self.report()
-        let arrived = operation == .writeWithoutResponse ? Int(reportAfter.writes &- report.writes) : outcome.count
         return ThroughputResult(
             operation: operation,
-            count: arrived,
+            count: outcome.count,
             octets: outcome.octets,
             duration: outcome.duration,
             median: operation.hasResponse ? outcome.latencies?.quantile(0.5) : nil,
             percentile99: operation.hasResponse ? outcome.latencies?.quantile(0.99) : nil,
             usage: usageAfter - usage,
-            peerUsage: reportAfter.usage - report.usage
+            peerUsage: after.usage - before.usage
         )
     }
 

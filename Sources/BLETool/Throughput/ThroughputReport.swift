@@ -22,6 +22,11 @@ struct ThroughputReport: Equatable, Sendable {
         try reader.requireEnd()
     }
 
+    /// How often the sink was written between two reports.
+    func writes(since earlier: ThroughputReport) -> Int {
+        writes > earlier.writes ? Int(clamping: writes - earlier.writes) : 0
+    }
+
     func encode(into buffer: inout PacketBuffer) {
         buffer.append(writes, usage.processorMicroseconds, usage.contextSwitches, usage.residentKibibytes)
     }

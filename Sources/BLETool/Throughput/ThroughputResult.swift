@@ -40,10 +40,10 @@ struct ThroughputResult: Equatable, Sendable {
             "p99": percentile99.map { .decimal($0) } ?? .null,
             "cpu": .decimal(each(usage.processorMicroseconds)),
             "switches": .decimal(each(usage.contextSwitches)),
-            "resident": .integer(Int(usage.residentKibibytes)),
+            "resident": .integer(Int(clamping: usage.residentKibibytes)),
             "peerCPU": .decimal(each(peerUsage.processorMicroseconds)),
             "peerSwitches": .decimal(each(peerUsage.contextSwitches)),
-            "peerResident": .integer(Int(peerUsage.residentKibibytes)),
+            "peerResident": .integer(Int(clamping: peerUsage.residentKibibytes)),
         ]
     }
 

@@ -81,7 +81,9 @@ struct ThroughputServer: Sendable {
         while isWanted: Flag
     ) async throws {
         while isWanted.isRaised, !Task.isCancelled {
-            for _ in 0..<ThroughputServer.batch { try await peripheral.notify(value, of: handle, to: [client]) }
+            for _ in 0..<ThroughputServer.batch where isWanted.isRaised && !Task.isCancelled {
+                try await peripheral.notify(value, of: handle, to: [client])
+            }
             await Task.yield()
         }
     }

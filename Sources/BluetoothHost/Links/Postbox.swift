@@ -7,7 +7,7 @@ import Synchronization
 /// all posts together, in their order, and before whatever it is asked for later.
 ///
 /// Writes are posted to a link only while its gate is open, which a write that was waited for opens: so what cannot be sent,
-/// for the link has ended or the value is too long, is an error of who sends it.
+/// for the link has ended or the value is too long, is an error of who sends it, but for what lies in the postbox then.
 final class Postbox: Sendable {
     enum Post: Sendable {
         case write(WriteCall)
