@@ -100,7 +100,8 @@ public struct Peripheral: Sendable {
 
     /// Notifies the clients that want it, each as soon as there is room for the packet, and waits for all of them. On other
     /// threads than the adapter's own (``Adapter/taskExecutor``), up to 32 notifications are taken ahead of that; they are
-    /// sent in their order, before later notifications, indications and answers to the client, or are lost with its link.
+    /// sent in their order, before later notifications, indications and answers to the client, to those who want them then,
+    /// or are lost with the link.
     ///
     /// A client that goes away meanwhile is no error, and keeps the others from nothing.
     ///

@@ -6,6 +6,7 @@ import Profiles
 /// A profile on the air: tells what clients do, and does what commands say.
 actor ProfileServer {
     private let peripheral: Peripheral
+    private let loop: any TaskExecutor
     private let address: DeviceAddress
     private let served: ServedProfile
     private let advertising: AdvertisingSet
@@ -17,6 +18,7 @@ actor ProfileServer {
     init(_ profile: Profile, on adapter: Adapter, console: PairingConsole) async throws {
         self.console = console
         peripheral = adapter.peripheral
+        loop = adapter.taskExecutor
         events = await adapter.peripheral.events()
         let identity = try await adapter.information.identityAddress
         address = profile.address ?? identity
@@ -109,7 +111,7 @@ actor ProfileServer {
             case .set(let selector, let value):
                 try await peripheral.setValue(value, of: served.handle(selector))
             case .notify(let selector, let value):
-                try await peripheral.notify(value, of: served.handle(selector))
+                try await notify(value, of: served.handle(selector))
             case .indicate(let selector, let value):
                 try await peripheral.indicate(value, of: served.handle(selector))
             case .disconnect:
@@ -122,6 +124,12 @@ actor ProfileServer {
             try Output.standard.json(ServeEvent.error("\(error)").json)
         }
         return true
+    }
+
+    /// Notifies on the loop, where it is waited for: whom a notification is for is settled before the next command is obeyed.
+    private func notify(_ value: [UInt8], of handle: AttributeHandle) async throws {
+        let peripheral = peripheral
+        try await Task(executorPreference: loop) { try await peripheral.notify(value, of: handle) }.value
     }
 }
 
