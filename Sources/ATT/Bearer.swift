@@ -42,7 +42,9 @@ public struct Bearer: Sendable {
     /// ATT_MTU before it is exchanged, and the least it may be (Vol 3, Part G, 5.2.1).
     public static let defaultMTU = 23
     /// How long a transaction may take (Vol 3, Part F, 3.3.3).
-    public static let transactionTimeout = Duration.seconds(30)
+    public static var transactionTimeout: Duration { .nanoseconds(Int64(transactionNanoseconds)) }
+
+    private static var transactionNanoseconds: UInt64 { 30_000_000_000 }
 
     /// What a received PDU is, and so who is to have it.
     public enum Inbound: Hashable, Sendable {
@@ -110,7 +112,7 @@ public struct Bearer: Sendable {
         if requestInFlight != nil { throw .requestInFlight }
         if opcode == .exchangeMTURequest, hasExchangedMTU { throw .mtuExchanged }
         requestInFlight = opcode
-        requestDeadline = now + Bearer.transactionTimeout
+        requestDeadline = now.advanced(byNanoseconds: Bearer.transactionNanoseconds)
         if opcode == .exchangeMTURequest { hasExchangedMTU = true }
     }
 
@@ -121,7 +123,7 @@ public struct Bearer: Sendable {
         if isDead { throw .dead }
         if isIndicationInFlight { throw .indicationInFlight }
         isIndicationInFlight = true
-        indicationDeadline = now + Bearer.transactionTimeout
+        indicationDeadline = now.advanced(byNanoseconds: Bearer.transactionNanoseconds)
     }
 
     /// To be called when the response to the peer's request is sent.

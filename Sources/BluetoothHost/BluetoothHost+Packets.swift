@@ -43,15 +43,17 @@ extension BluetoothHost {
     /// Hands what waits to the controller, as far as it has room.
     func sendPending() {
         // Who is let on in the middle of it has more to send: that has its turn in this loop.
-        guard let transport, !isSending else { return }
-        isSending = true
-        defer { isSending = false }
-        while let packet = acl.nextPacket() {
-            send(packet, through: transport)
-            let handle = packet.queue.handle
-            guard let buffer = acl.packetSent(packet) else { continue }
-            pool.giveBack(buffer)
-            if let link = links[handle] { frameSent(on: link) }
+        guard !isSending else { return }
+        if acl.hasPacket, let transport {
+            isSending = true
+            defer { isSending = false }
+            while let packet = acl.nextPacket() {
+                send(packet, through: transport)
+                let handle = packet.queue.handle
+                guard let buffer = acl.packetSent(packet) else { continue }
+                pool.giveBack(buffer)
+                if let link = links[handle] { frameSent(on: link) }
+            }
         }
         watchForStall()
     }

@@ -15,11 +15,17 @@ public struct Instant: Hashable, Comparable, Sendable {
     public static func + (instant: Instant, duration: Duration) -> Instant {
         let nanoseconds = duration.wholeNanoseconds
         if nanoseconds >= 0 {
-            let (sum, overflow) = instant.nanoseconds.addingReportingOverflow(UInt64(nanoseconds))
-            return Instant(nanoseconds: overflow ? .max : sum)
+            return instant.advanced(byNanoseconds: UInt64(nanoseconds))
         }
         let (difference, overflow) = instant.nanoseconds.subtractingReportingOverflow(nanoseconds.magnitude)
         return Instant(nanoseconds: overflow ? 0 : difference)
+    }
+
+    /// The instant so many nanoseconds later; it saturates. A `Duration` is taken apart at the cost of a division.
+    @inlinable
+    public func advanced(byNanoseconds nanoseconds: UInt64) -> Instant {
+        let (sum, overflow) = self.nanoseconds.addingReportingOverflow(nanoseconds)
+        return Instant(nanoseconds: overflow ? .max : sum)
     }
 
     /// How long `earlier` was before this; negative when it was after.

@@ -11,13 +11,6 @@ extension Array where Element == UInt8 {
         unsafe bytes.withUnsafeBytes { unsafe append(contentsOf: $0) }
     }
 
-    /// Holds a copy of borrowed bytes in place of what it has held, and keeps its memory.
-    @inlinable
-    public mutating func replaceAll(copying bytes: RawSpan) {
-        removeAll(keepingCapacity: true)
-        append(copying: bytes)
-    }
-
     /// The array's bytes, borrowed.
     @inlinable
     public var rawSpan: RawSpan {

@@ -94,6 +94,9 @@ struct ACLScheduler {
         }
     }
 
+    /// Whether there may be a packet to send, and a buffer for it.
+    var hasPacket: Bool { credits > 0 && !ready.isEmpty }
+
     /// The next ACL packet, where there is one and the controller has a buffer for it. Once it has been sent, it is given back
     /// by ``packetSent(_:)``.
     mutating func nextPacket() -> OutboundPacket? {

@@ -1,4 +1,5 @@
 import BluetoothTypes
+import DequeModule
 import Glibc
 import HeapModule
 import Synchronization
@@ -8,12 +9,6 @@ import Synchronization
 /// A whole host runs on it in the one thread that calls ``run(for:)``, always in the same order. ``taskExecutor`` runs the
 /// tasks of whoever uses the host on it too, so that nothing happens on any other thread.
 package final class SimulatedEventLoop: EventLoop {
-    fileprivate enum Work {
-        case job(UnownedJob)
-        case taskJob(UnownedJob)
-        case action(@Sendable () -> Void)
-    }
-
     private struct Due: Comparable {
         let instant: Instant
         let sequence: UInt64
@@ -28,39 +23,35 @@ package final class SimulatedEventLoop: EventLoop {
 
     private struct State {
         var now = Instant(nanoseconds: 1_000_000_000)
-        var ready: [Work] = []
         var alarms = Heap<Due>()
         var sequence: UInt64 = 0
     }
 
     private let state: Mutex<State>
-    private let executor = SimulatedTaskExecutor()
+    private let ready = ReadyWork()
+    private let executor: SimulatedTaskExecutor
     /// The thread that runs the loop, of which there may be one; 0 for none.
     private let runner = Atomic<UInt>(0)
 
     package init() {
         state = Mutex(State())
-        executor.loop.withLock { $0.loop = self }
+        executor = SimulatedTaskExecutor(ready)
     }
 
     package var now: Instant { state.withLock { $0.now } }
 
     package func execute(_ action: @escaping @Sendable () -> Void) {
-        add(.action(action))
+        ready.add(.action(action))
     }
 
     package func enqueue(_ job: consuming ExecutorJob) {
-        add(.job(UnownedJob(job)))
+        ready.add(.job(UnownedJob(job)))
     }
 
     /// Runs tasks on the loop: `Task(executorPreference: loop.taskExecutor) { … }`.
     package var taskExecutor: any TaskExecutor { executor }
 
     package var appTaskExecutor: (any TaskExecutor)? { executor }
-
-    fileprivate func add(_ work: Work) {
-        state.withLock { $0.ready.append(work) }
-    }
 
     package func checkIsolated() {
         precondition(isIsolatingCurrentContext() == true, "outside of the simulated loop")
@@ -106,18 +97,18 @@ package final class SimulatedEventLoop: EventLoop {
         )
         precondition(isFree, "the loop is run already")
         defer { runner.store(0, ordering: .sequentiallyConsistent) }
-        var round: [Work] = []
+        var round = Deque<ReadyWork.Item>()
         while !isDone() {
-            round.removeAll(keepingCapacity: true)
-            state.withLock { swap(&round, &$0.ready) }
-            for work in round {
-                switch work {
+            ready.take(into: &round)
+            let isIdle = round.isEmpty
+            while let item = round.popFirst() {
+                switch item {
                 case .action(let action): action()
                 case .job(let job): job.runSynchronously(on: asUnownedSerialExecutor())
                 case .taskJob(let job): job.runSynchronously(on: executor.asUnownedTaskExecutor())
                 }
             }
-            if round.isEmpty, !passTime(until: end) { return isDone() }
+            if isIdle, !passTime(until: end) { return isDone() }
         }
         return true
     }
@@ -137,17 +128,35 @@ package final class SimulatedEventLoop: EventLoop {
     }
 }
 
-private final class SimulatedTaskExecutor: TaskExecutor {
-    /// The loop, which owns the executor; set once.
-    let loop = Mutex<Weak>(Weak())
+/// What a loop is to do next, in order.
+private final class ReadyWork: Sendable {
+    enum Item {
+        case job(UnownedJob)
+        case taskJob(UnownedJob)
+        case action(@Sendable () -> Void)
+    }
 
-    struct Weak: Sendable {
-        weak var loop: SimulatedEventLoop?
+    private let items = Mutex<Deque<Item>>([])
+
+    func add(_ item: Item) {
+        items.withLock { $0.append(item) }
+    }
+
+    /// Takes all there is into what is empty, whose memory is used for what comes next.
+    func take(into taken: inout Deque<Item>) {
+        items.withLock { swap(&taken, &$0) }
+    }
+}
+
+private final class SimulatedTaskExecutor: TaskExecutor {
+    private let ready: ReadyWork
+
+    init(_ ready: ReadyWork) {
+        self.ready = ready
     }
 
     func enqueue(_ job: consuming ExecutorJob) {
-        let job = UnownedJob(job)
-        loop.withLock { $0.loop }?.add(.taskJob(job))
+        ready.add(.taskJob(UnownedJob(job)))
     }
 }
 

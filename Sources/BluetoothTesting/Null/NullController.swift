@@ -11,26 +11,9 @@ final class NullController: Transport, @unchecked Sendable {
     let number: Int
     private let address: DeviceAddress
     private unowned let radio: NullRadio
-    @exclusivity(unchecked)
-    private var onPacket: (@Sendable (RawSpan) -> Void)?
-
     var isAdvertising = false
     /// Whom the host wants to be connected to.
     var soughtPeer: PeerAddress?
-
-    @exclusivity(unchecked)
-    private var queued = PacketQueue()
-    /// What is being delivered, meanwhile.
-    @exclusivity(unchecked)
-    private var spare = PacketQueue()
-    /// What a script's answer is written to.
-    private var answer: PacketBuffer?
-    /// How many packets of each link, by its handle, were taken from the host since it was last told.
-    @exclusivity(unchecked)
-    private var takenCounts: [UInt16] = []
-    /// The links that any were taken of.
-    @exclusivity(unchecked)
-    private var taken: [UInt16] = []
 
     init(number: Int, address: DeviceAddress, radio: NullRadio) {
         self.number = number
@@ -44,7 +27,7 @@ final class NullController: Transport, @unchecked Sendable {
         onPacket: @escaping @Sendable (RawSpan) -> Void,
         onEnd: @escaping @Sendable (TransportError) -> Void
     ) {
-        self.onPacket = onPacket
+        radio.attach(onPacket, toHost: number)
     }
 
     func send(_ packet: RawSpan) {
@@ -53,96 +36,18 @@ final class NullController: Transport, @unchecked Sendable {
         case .command:
             guard let command = try? CommandPacket(decoding: packet.extracting(droppingFirst: 1)) else { return }
             receive(command)
-            radio.requestDelivery()
         default: break
         }
     }
 
     func close() {
-        onPacket = nil
+        radio.attach(nil, toHost: number)
     }
 
     // MARK: To the host
 
-    func deliver(_ packet: RawSpan) {
-        onPacket?(packet)
-    }
-
-    func deliverQueued() {
-        queueCompletions()
-        guard !queued.isEmpty else { return }
-        swap(&queued, &spare)
-        spare.forEach(deliver)
-        spare.removeAll()
-    }
-
-    func countTaken(on handle: ConnectionHandle) {
-        let index = Int(handle.rawValue)
-        if index >= takenCounts.count {
-            takenCounts += repeatElement(0, count: index + 1 - takenCounts.count)
-        }
-        if takenCounts[index] == 0 { taken.append(handle.rawValue) }
-        takenCounts[index] += 1
-    }
-
-    private func queueCompletions() {
-        guard !taken.isEmpty else { return }
-        // As many links as an event's 255 octets hold.
-        for start in stride(from: 0, to: taken.count, by: 63) {
-            let end = min(start + 63, taken.count)
-            queued.append { buffer in
-                let count = UInt8(end - start)
-                buffer.append(PacketType.event.rawValue, NumberOfCompletedPackets.code, 1 + 4 * count, count)
-                for handle in taken[start..<end] {
-                    buffer.append(handle, takenCounts[Int(handle)])
-                    takenCounts[Int(handle)] = 0
-                }
-            }
-        }
-        taken.removeAll(keepingCapacity: true)
-    }
-
     func queue(_ event: some EventParameters) {
-        queueEvent { event.encodePacket(into: &$0) }
-    }
-
-    /// Queues the data of a packet as a controller sends it.
-    func queueACL(_ payload: RawSpan, of header: ACLHeader) {
-        var header = header
-        if header.packetBoundaryFlag == .firstNonFlushable { header.packetBoundaryFlag = .firstFlushable }
-        queued.append { buffer in
-            buffer.append(PacketType.acl.rawValue)
-            header.encode(into: &buffer)
-            buffer.append(payload)
-        }
-    }
-
-    /// Queues the Attribute PDU that `encode` appends, in one ACL packet; nothing where it appends nothing.
-    func queueAttributePDU(on handle: ConnectionHandle, _ encode: (inout PacketBuffer) -> Void) {
-        var pdu = answer.take() ?? PacketBuffer()
-        pdu.reset()
-        encode(&pdu)
-        if !pdu.isEmpty {
-            Frame.prependHeader(channel: .attribute, to: &pdu)
-            let length = UInt16(truncatingIfNeeded: pdu.count)
-            queueACL(
-                pdu.bytes,
-                of: ACLHeader(
-                    connectionHandle: handle,
-                    packetBoundaryFlag: .firstFlushable,
-                    dataTotalLength: length
-                )
-            )
-        }
-        answer = pdu
-    }
-
-    private func queueEvent(_ encode: (inout PacketBuffer) -> Void) {
-        queued.append { buffer in
-            buffer.append(PacketType.event.rawValue)
-            encode(&buffer)
-        }
-        radio.requestDelivery()
+        radio.queueEvent(toHost: number) { event.encodePacket(into: &$0) }
     }
 
     // MARK: Commands
@@ -227,12 +132,12 @@ final class NullController: Transport, @unchecked Sendable {
     }
 
     private func complete<C: Command>(_ command: C.Type, _ parameters: C.ReturnParameters) {
-        queueEvent { CommandComplete.encodePacket(answering: command, with: .success(parameters), into: &$0) }
+        radio.queueEvent(toHost: number) { CommandComplete.encodePacket(answering: command, with: .success(parameters), into: &$0) }
     }
 
     private func completeWithStatus(_ opcode: Opcode) {
         let status = [ErrorCode.success.rawValue]
-        queueEvent {
+        radio.queueEvent(toHost: number) {
             CommandComplete(commandOpcode: opcode, returnParameters: status.rawSpan).encodePacket(into: &$0)
         }
     }

@@ -58,6 +58,11 @@ public final class NullRadio: @unchecked Sendable {
     private var random = SeededGenerator(seed: 0)
     @exclusivity(unchecked)
     private(set) var controllers: [NullController] = []
+    /// What there is for the host of each controller.
+    @exclusivity(unchecked)
+    private var ports: [HostPort] = []
+    /// What scripts write their answers to.
+    private var answer = PacketBuffer()
     /// By handle: the first link's is 0.
     @exclusivity(unchecked)
     private var links: [Link?] = []
@@ -91,6 +96,7 @@ public final class NullRadio: @unchecked Sendable {
             radio: self
         )
         controllers.append(controller)
+        ports.append(HostPort())
         var configuration = Adapter.Configuration()
         configure(&configuration)
         let adapter = try await Adapter.open(on: loop, configuration: configuration, random: random.split()) {
@@ -148,7 +154,7 @@ public final class NullRadio: @unchecked Sendable {
     /// Sends an Attribute PDU from the scripted end of a link; not longer than fits into one ACL packet.
     public func send(_ pdu: RawSpan, on handle: ConnectionHandle) {
         guard let link = self[handle], case .host(let number) = link.peer(of: .script) else { return }
-        controllers[number].queueAttributePDU(on: handle) { $0.append(pdu) }
+        queueAttributePDU(on: handle, toHost: number) { $0.append(pdu) }
         requestDelivery()
     }
 
@@ -156,7 +162,7 @@ public final class NullRadio: @unchecked Sendable {
     ///
     /// - Parameter number: the host: 0 is that which was opened first.
     public func inject(_ packet: RawSpan, toHost number: Int = 0) {
-        controllers[number].deliver(packet)
+        ports[number].onPacket?(packet)
     }
 
     /// Makes the link that a host asks for, once there is somebody at its other end.
@@ -224,15 +230,20 @@ public final class NullRadio: @unchecked Sendable {
 
     // MARK: The way of a packet
 
+    /// A host has opened its controller, or closed it.
+    func attach(_ onPacket: (@Sendable (RawSpan) -> Void)?, toHost number: Int) {
+        ports[number].onPacket = onPacket
+    }
+
     /// Takes an ACL packet, without its H4 indicator, from a host.
     func receive(_ packet: RawSpan, fromHost number: Int) {
         guard let acl = try? ACLPacket(decoding: packet), let link = self[acl.header.connectionHandle] else { return }
         let handle = acl.header.connectionHandle
         switch link.peer(of: .host(number)) {
-        case .host(let other): controllers[other].queueACL(acl.payload, of: acl.header)
+        case .host(let other): ports[other].queueACL(acl.payload, of: acl.header)
         case .script: receiveByScript(acl.payload, on: handle, ofHost: number)
         }
-        controllers[number].countTaken(on: handle)
+        ports[number].countTaken(on: handle)
         requestDelivery()
     }
 
@@ -240,11 +251,32 @@ public final class NullRadio: @unchecked Sendable {
         // What comes in several fragments, or on other channels, no script has an answer for.
         guard let scriptedAnswer, frame.byteCount >= 4, frame[checked: 2] == 4, frame[checked: 3] == 0 else { return }
         let pdu = frame.extracting(droppingFirst: 4)
-        controllers[number].queueAttributePDU(on: handle) { scriptedAnswer(pdu, &$0) }
+        queueAttributePDU(on: handle, toHost: number) { scriptedAnswer(pdu, &$0) }
+    }
+
+    /// Queues the Attribute PDU that `encode` appends; nothing where it appends nothing.
+    private func queueAttributePDU(
+        on handle: ConnectionHandle,
+        toHost number: Int,
+        _ encode: (inout PacketBuffer) -> Void
+    ) {
+        // Whoever writes it may have other answers written meanwhile.
+        var pdu = PacketBuffer(capacity: 0, headroom: 0)
+        swap(&pdu, &answer)
+        pdu.reset()
+        encode(&pdu)
+        if !pdu.isEmpty { ports[number].queueAttributePDU(&pdu, on: handle) }
+        answer = pdu
+    }
+
+    /// Queues the event that `encode` appends for a host.
+    func queueEvent(toHost number: Int, _ encode: (inout PacketBuffer) -> Void) {
+        ports[number].queueEvent(encode)
+        requestDelivery()
     }
 
     /// Has the packets that are queued delivered after what the loop does now.
-    func requestDelivery() {
+    private func requestDelivery() {
         guard !isDeliveryDue else { return }
         isDeliveryDue = true
         loop.execute(deliver)
@@ -252,6 +284,11 @@ public final class NullRadio: @unchecked Sendable {
 
     private func deliverAll() {
         isDeliveryDue = false
-        for controller in controllers { controller.deliverQueued() }
+        for number in ports.indices {
+            guard let packets = ports[number].takePackets() else { continue }
+            // Nothing of the port's is held meanwhile: the host sends packets from in there.
+            if let onPacket = ports[number].onPacket { packets.forEach(onPacket) }
+            ports[number].giveBack(packets)
+        }
     }
 }

@@ -16,7 +16,7 @@ public final class Client {
     private var suspended: (procedure: ProcedureRun, request: [UInt8])?
     private var isClosed = false
     /// The request in flight, kept where it may have to be sent again.
-    private var request: [UInt8] = []
+    private var request = PacketBuffer(capacity: 0, headroom: 0)
     private var hasElevated = false
     var knowledge = DatabaseKnowledge.none
 
@@ -71,7 +71,7 @@ public final class Client {
     /// - Returns: the request's opcode; nil where there is nothing to send.
     public func nextRequest(mtu: Int, into buffer: inout PacketBuffer) -> Opcode? {
         guard running == nil else { return nil }
-        while let next = takeFirst() {
+        while let next = Client.takeFirst(of: &queue) {
             running = next
             hasElevated = false
             let opcode = next.start(recalling: knownServices, mtu: mtu, into: &buffer)
@@ -82,7 +82,7 @@ public final class Client {
         return resumeSuspended(into: &buffer)
     }
 
-    private func takeFirst() -> ProcedureRun? {
+    private static func takeFirst(of queue: inout [ProcedureRun]) -> ProcedureRun? {
         // The only one, mostly: nothing is to be moved then.
         queue.count > 1 ? queue.removeFirst() : queue.popLast()
     }
@@ -139,7 +139,10 @@ public final class Client {
         mtu: Int,
         into buffer: inout PacketBuffer
     ) -> Opcode? {
-        guard hasElevated, let running, let opcode = request.first.flatMap(Opcode.init(rawValue:)) else { return nil }
+        let request = request
+        guard hasElevated, let running, let opcode = request.bytes[checked: 0].flatMap(Opcode.init(rawValue:)) else {
+            return nil
+        }
         if running.hasEnded {
             // It was cancelled meanwhile.
             self.running = nil
@@ -147,7 +150,7 @@ public final class Client {
         }
         switch result {
         case .success:
-            buffer.append(request)
+            buffer.append(request.bytes)
             return opcode
         case .failure(let error):
             let response = ErrorResponse(requestOpcode: opcode.rawValue, handle: handle, error: error)
@@ -172,9 +175,14 @@ public final class Client {
             return nil
         }
         if elevateSecurity != nil {
-            request.replaceAll(copying: buffer.bytes)
+            Client.copy(buffer, into: &request)
         }
         return opcode
+    }
+
+    private static func copy(_ buffer: borrowing PacketBuffer, into request: inout PacketBuffer) {
+        request.reset()
+        request.append(buffer.bytes)
     }
 
     private func isForWantOfSecurity(_ error: ATT.ErrorCode) -> Bool {

@@ -47,7 +47,8 @@ public struct ReadLongValue: ClientProcedure {
     ) -> ClientStep<[UInt8]> {
         // Read Response and Read Blob Response have the same form. What is beyond ATT_MTU is asked for again.
         let part = response.extracting(first: min(response.byteCount, mtu)).extracting(droppingFirst: 1)
-        value.append(copying: part.extracting(first: min(part.byteCount, maximumAttributeValueLength - value.count)))
+        let taken = part.extracting(first: min(part.byteCount, maximumAttributeValueLength - value.count))
+        if value.isEmpty { value = [UInt8](copying: taken) } else { value.append(copying: taken) }
         if part.byteCount < mtu - 1 || value.count >= maximumAttributeValueLength { return .finished(.success(value)) }
         return send(ReadBlobRequest(handle: handle, offset: UInt16(value.count)), into: &buffer)
     }

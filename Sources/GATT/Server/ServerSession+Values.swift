@@ -24,7 +24,9 @@ extension ServerSession {
             throw .error(isRead ? .readNotPermitted : .writeNotPermitted, attribute.handle)
         }
         let requirement = isRead ? permissions.readRequirement : permissions.writeRequirement
-        if let error = requirement.error(security, signature, minimumKeySize: server.minimumKeySize) {
+        if requirement != .none,
+            let error = requirement.error(security, signature, minimumKeySize: server.minimumKeySize)
+        {
             throw .error(error, attribute.handle)
         }
         if permissions.contains(isRead ? .readAuthorized : .writeAuthorized), !security.isAuthorized {
