@@ -6,7 +6,6 @@ import Profiles
 /// A profile on the air: tells what clients do, and does what commands say.
 actor ProfileServer {
     private let peripheral: Peripheral
-    private let loop: any TaskExecutor
     private let address: DeviceAddress
     private let served: ServedProfile
     private let advertising: AdvertisingSet
@@ -18,7 +17,6 @@ actor ProfileServer {
     init(_ profile: Profile, on adapter: Adapter, console: PairingConsole) async throws {
         self.console = console
         peripheral = adapter.peripheral
-        loop = adapter.taskExecutor
         events = await adapter.peripheral.events()
         let identity = try await adapter.information.identityAddress
         address = profile.address ?? identity
@@ -126,10 +124,11 @@ actor ProfileServer {
         return true
     }
 
-    /// Notifies on the loop, where it is waited for: whom a notification is for is settled before the next command is obeyed.
+    /// Notifies those who want it now. A notification may only be posted, which a client without room needs not hold up;
+    /// what is asked of the loop afterwards is answered once it has settled whom the notification is for.
     private func notify(_ value: [UInt8], of handle: AttributeHandle) async throws {
-        let peripheral = peripheral
-        try await Task(executorPreference: loop) { try await peripheral.notify(value, of: handle) }.value
+        try await peripheral.notify(value, of: handle)
+        _ = await peripheral.value(of: handle)
     }
 }
 

@@ -2,7 +2,6 @@ import BluetoothTypes
 import ByteCoding
 import HCI
 import HCITransport
-import L2CAP
 
 /// One host's controller of a ``NullRadio``, and the host's way to it.
 ///
@@ -132,7 +131,9 @@ final class NullController: Transport, @unchecked Sendable {
     }
 
     private func complete<C: Command>(_ command: C.Type, _ parameters: C.ReturnParameters) {
-        radio.queueEvent(toHost: number) { CommandComplete.encodePacket(answering: command, with: .success(parameters), into: &$0) }
+        radio.queueEvent(toHost: number) {
+            CommandComplete.encodePacket(answering: command, with: .success(parameters), into: &$0)
+        }
     }
 
     private func completeWithStatus(_ opcode: Opcode) {

@@ -24,8 +24,8 @@ import VirtualController
 /// asks for: so the two may have many links, and each host takes the other for as many devices. Where
 /// ``scriptedAnswer`` is set, links end at peers that only answer requests instead, so that one host is measured by itself.
 ///
-/// Like a ``World``, it belongs to the one thread that runs it. That what it only loads and stores is not checked for
-/// overlapping accesses keeps it small beside the hosts.
+/// Like a ``World``, it belongs to the one thread that runs it. That what is on each packet's way is not checked for
+/// overlapping accesses keeps it small beside the hosts: no host and no script is called while any of it is changed.
 public final class NullRadio: @unchecked Sendable {
     /// Answers an Attribute PDU in a peer's place: appends the answer to what the buffer holds already. Where nothing is
     /// appended, there is no answer.
@@ -269,7 +269,7 @@ public final class NullRadio: @unchecked Sendable {
         answer = pdu
     }
 
-    /// Queues the event that `encode` appends for a host.
+    /// Queues the event that `encode` appends for a host; it does nothing else, for the packets are being changed.
     func queueEvent(toHost number: Int, _ encode: (inout PacketBuffer) -> Void) {
         ports[number].queueEvent(encode)
         requestDelivery()

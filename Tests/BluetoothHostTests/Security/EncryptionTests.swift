@@ -1,10 +1,11 @@
-import BluetoothHost
 import BluetoothTypes
 import ByteCoding
 import GATT
 import HCI
 import SMP
 import Testing
+
+@testable import BluetoothHost
 
 /// What a host does with its controller, command by command and event by event.
 @Suite("Encryption of a host's links")
@@ -145,6 +146,53 @@ struct EncryptionTests {
         _ = fixture.exchange([0x0B, 0x2A])
         #expect(received.all == [[0x05]])
         #expect(try read.all.first?.get() == [0x2A])
+    }
+
+    @Test("What is posted before a bonded server has proven its key is sent once it has, before what comes later")
+    func posts() async throws {
+        let fixture = try fixture { $0.requestsMTU = false }
+        let host = fixture.host
+        let link = try link(fixture, role: .central)
+        host.postbox.openGate(to: link, greatestLength: 20)
+        // Outside of the loop: the first has the gate shut when the loop comes to it.
+        for number in 0..<UInt8(3) { try await host.writeWithoutResponse([number], to: 9, on: link) }
+        fixture.loop.run(for: .milliseconds(1))
+        #expect(host.postbox.inspect().posts == 3)
+        let read = fixture.start { try await host.perform(ReadValue(handle: 9), on: link) }
+        #expect(fixture.controller.data.isEmpty)
+        #expect(read.all.isEmpty)
+
+        changeEncryption(fixture)
+        // The host itself asks for the Database Hash, before the app's request.
+        let sent = fixture.controller.data.map { Array($0.dropFirst(9)) }
+        #expect(sent.filter { $0[0] == 0x52 } == (0..<3).map { [0x52, 0x09, 0x00, $0] })
+        #expect(sent.count == 4)
+        emit(fixture) {
+            NumberOfCompletedPackets.encodePacket(
+                .init(connectionHandle: Self.handle, numCompletedPackets: 4),
+                into: &$0
+            )
+        }
+        #expect(fixture.exchange([0x01, 0x08, 0x01, 0x00, 0x0A]) == [[0x0A, 0x09, 0x00]])
+        #expect(host.postbox.inspect().posts == 0)
+    }
+
+    @Test("What is posted is lost where the server has no key, and what is written next says so")
+    func lostPosts() async throws {
+        let fixture = try fixture()
+        let host = fixture.host
+        let link = try link(fixture, role: .central)
+        host.postbox.openGate(to: link, greatestLength: 20)
+        for number in 0..<UInt8(3) { try await host.writeWithoutResponse([number], to: 9, on: link) }
+        fixture.loop.run(for: .milliseconds(1))
+        changeEncryption(fixture, .pinOrKeyMissing)
+        #expect(fixture.controller.data.isEmpty)
+        #expect(host.postbox.inspect().posts == 0)
+        let write = WriteCall(frame: { _, _ in }, link: link, awaitsProof: true, caller: .postbox)
+        #expect(!host.post(write, length: 1))
+        #expect(throws: HostError.security(.keyMissing)) {
+            try fixture.run { try await host.writeWithoutResponse([3], to: 9, on: link) }
+        }
     }
 
     @Test("Where the policy does not ask for proof, an unencrypted link to a bonded peer is used as any other")
