@@ -1,6 +1,5 @@
 import BluetoothTypes
 import ByteCoding
-import DequeModule
 import HCI
 
 /// Frames on their way to one link.
@@ -12,7 +11,7 @@ final class OutboundQueue {
 
     let handle: ConnectionHandle
     @exclusivity(unchecked)
-    fileprivate var frames = Deque<Frame>()
+    fileprivate var frames = ShortQueue<Frame>()
     /// How many of the frames are K-frames of credit-based channels.
     @exclusivity(unchecked)
     fileprivate(set) var channelFrameCount = 0
@@ -47,7 +46,7 @@ final class OutboundQueue {
 /// One ACL packet on its way to the controller: the next fragment of a frame, with the packet's headers before it. They lie
 /// over what of the frame has been sent before.
 struct OutboundPacket: ~Copyable {
-    fileprivate let frame: OutboundQueue.Frame
+    fileprivate var frame: OutboundQueue.Frame
     let queue: OutboundQueue
     /// How many octets the packet has, with its H4 indicator.
     fileprivate let count: Int
@@ -67,7 +66,7 @@ struct ACLScheduler {
     private(set) var packetCount = 0
     private var credits = 0
     /// Links with something to send, each once.
-    private var ready = Deque<OutboundQueue>()
+    private var ready = ShortQueue<OutboundQueue>()
 
     /// Free buffers of the controller.
     var availableCredits: Int { credits }

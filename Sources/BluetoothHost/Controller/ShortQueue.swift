@@ -1,0 +1,33 @@
+import DequeModule
+
+/// A queue that mostly holds one element at the most: the first lies in the queue itself, so that nothing is allocated,
+/// shared or retained for it.
+struct ShortQueue<Element> {
+    /// Nil only where the queue is empty.
+    private var first: Element?
+    private var rest = Deque<Element>()
+
+    var isEmpty: Bool { first == nil }
+
+    var count: Int { first == nil ? 0 : 1 + rest.count }
+
+    mutating func append(_ element: consuming Element) {
+        if first == nil { first = consume element } else { rest.append(consume element) }
+    }
+
+    mutating func prepend(_ element: consuming Element) {
+        if let second = first.take() { rest.prepend(second) }
+        first = consume element
+    }
+
+    mutating func popFirst() -> Element? {
+        let element = first.take()
+        if !rest.isEmpty { first = rest.popFirst() }
+        return element
+    }
+
+    mutating func removeAll() {
+        first = nil
+        rest.removeAll()
+    }
+}

@@ -1,0 +1,31 @@
+import BluetoothTesting
+import Testing
+
+@testable import BluetoothHost
+
+@Suite("A queue that is mostly short")
+struct ShortQueueTests {
+    @Test("It gives back what it is given as a queue does, whatever is done in whichever order", arguments: 1...20)
+    func likeAnArray(seed: UInt64) {
+        var random = SeededGenerator(seed: seed)
+        var queue = ShortQueue<Int>()
+        var model: [Int] = []
+        for number in 0..<500 {
+            switch Int.random(in: 0..<20, using: &random) {
+            case 0..<8:
+                queue.append(number)
+                model.append(number)
+            case 8..<11:
+                queue.prepend(number)
+                model.insert(number, at: 0)
+            case 19:
+                queue.removeAll()
+                model.removeAll()
+            default:
+                #expect(queue.popFirst() == (model.isEmpty ? nil : model.removeFirst()))
+            }
+            #expect(queue.count == model.count)
+            #expect(queue.isEmpty == model.isEmpty)
+        }
+    }
+}
