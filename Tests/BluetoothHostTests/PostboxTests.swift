@@ -78,7 +78,7 @@ struct PostboxTests {
 }
 
 /// The tests run outside of the loop, which does nothing meanwhile.
-@Suite("A host with an postbox")
+@Suite("A host with a postbox")
 struct PostingTests {
     private let fixture = HostFixture { $0.outboundFrameLimit = 2 }
 
@@ -155,6 +155,19 @@ struct PostingTests {
         #expect(indicated.all.count == 1)
         // All of them have been sent, so that as many may be posted again.
         for _ in 0..<Postbox.limit { await host.notify([0], of: handle) }
+    }
+
+    @Test("Whom notifications are for that were posted is settled before what is asked for later is answered")
+    func settled() async throws {
+        let host = fixture.host
+        _ = try connect()
+        for number in 0..<UInt8(3) { await host.notify([number], of: 0x0003) }
+        #expect(host.postbox.inspect().posts == 3)
+        let left = fixture.start {
+            _ = await host.value(of: 0x0003)
+            return host.postbox.inspect().posts
+        }
+        #expect(try left.all.first?.get() == 0)
     }
 
     @Test("What was posted to a link that ends is sent no more, and what is written later fails")

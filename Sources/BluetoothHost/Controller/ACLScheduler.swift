@@ -46,7 +46,7 @@ final class OutboundQueue {
 /// One ACL packet on its way to the controller: the next fragment of a frame, with the packet's headers before it. They lie
 /// over what of the frame has been sent before.
 struct OutboundPacket: ~Copyable {
-    fileprivate var frame: OutboundQueue.Frame
+    fileprivate let frame: OutboundQueue.Frame
     let queue: OutboundQueue
     /// How many octets the packet has, with its H4 indicator.
     fileprivate let count: Int
