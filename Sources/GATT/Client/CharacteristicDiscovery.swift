@@ -8,6 +8,11 @@ public struct DiscoverCharacteristics: ClientProcedure {
     let uuid: BluetoothUUID?
     let range: HandleRange
     private var walk: RangeWalk
+    var budget: DiscoveryBudget {
+        get { walk.budget }
+        set { walk.budget = newValue }
+    }
+
     private var characteristics: [DiscoveredCharacteristic] = []
 
     /// - Parameter uuid: nil for all.
@@ -19,6 +24,7 @@ public struct DiscoverCharacteristics: ClientProcedure {
 
     public mutating func start(mtu: Int, into buffer: inout PacketBuffer) -> ClientStep<[DiscoveredCharacteristic]> {
         guard walk.range.isValid else { return .finished(.failure(.invalidArgument)) }
+        if let error = walk.budget.takeRequest() { return .finished(.failure(error)) }
         return send(ReadByTypeRequest(range: walk.range, type: .characteristic), into: &buffer)
     }
 
@@ -31,8 +37,8 @@ public struct DiscoverCharacteristics: ClientProcedure {
         else { return .finished(.failure(.malformedResponse(.readByTypeRequest))) }
         var entries = response.entries
         while let entry = entries.next() {
-            guard walk.advance(over: entry.handle) else {
-                return .finished(.failure(.handlesOutOfOrder(.readByTypeRequest)))
+            if let error = walk.advance(over: entry.handle, of: .readByTypeRequest) {
+                return .finished(.failure(error))
             }
             var reader = ByteReader(entry.value)
             guard let properties = try? reader.readUInt8(), let valueHandle = try? reader.readUInt16(),
@@ -75,6 +81,11 @@ public struct DiscoverDescriptors: ClientProcedure {
     public var outcome: Result<Output, ClientError>?
     let range: HandleRange
     private var walk: RangeWalk
+    var budget: DiscoveryBudget {
+        get { walk.budget }
+        set { walk.budget = newValue }
+    }
+
     private var descriptors: [DiscoveredDescriptor] = []
 
     /// - Parameter range: from after the characteristic's value to its end.
@@ -85,6 +96,7 @@ public struct DiscoverDescriptors: ClientProcedure {
 
     public mutating func start(mtu: Int, into buffer: inout PacketBuffer) -> ClientStep<[DiscoveredDescriptor]> {
         guard walk.range.isValid else { return .finished(.failure(.invalidArgument)) }
+        if let error = walk.budget.takeRequest() { return .finished(.failure(error)) }
         return send(FindInformationRequest(range: walk.range), into: &buffer)
     }
 
@@ -98,8 +110,8 @@ public struct DiscoverDescriptors: ClientProcedure {
         }
         var entries = response.entries
         while let entry = entries.next() {
-            guard walk.advance(over: entry.handle) else {
-                return .finished(.failure(.handlesOutOfOrder(.findInformationRequest)))
+            if let error = walk.advance(over: entry.handle, of: .findInformationRequest) {
+                return .finished(.failure(error))
             }
             descriptors.append(DiscoveredDescriptor(uuid: entry.type, handle: entry.handle))
         }

@@ -12,6 +12,10 @@ public enum ClientError: Error, Hashable, Sendable {
     case handlesOutOfOrder(Opcode)
     /// The server gave back another value than was prepared; nothing was written (Vol 3, Part G, 4.9.5).
     case valueMismatch(handle: AttributeHandle)
+    /// The server has more attributes than one procedure takes (``DiscoveryLimits/attributes``).
+    case tooManyAttributes(limit: Int)
+    /// The server has not given all in as many requests as one procedure sends (``DiscoveryLimits/requests``).
+    case tooManyRequests(limit: Int)
     /// The bearer died or the link went before the procedure was done.
     case bearerClosed
     case cancelled
@@ -27,6 +31,8 @@ extension ClientError: CustomStringConvertible {
         case .handlesOutOfOrder(let opcode): "the peer's answer to \(opcode) has handles out of order"
         case .valueMismatch(let handle):
             "the peer understood another value for attribute \(handle); nothing was written"
+        case .tooManyAttributes(let limit): "the peer has more than \(limit) attributes; discovery was stopped"
+        case .tooManyRequests(let limit): "discovery was stopped after \(limit) requests that did not reach the end"
         case .bearerClosed: "the link was lost"
         case .cancelled: "cancelled"
         case .invalidArgument: "the request cannot be sent as it is"

@@ -15,6 +15,15 @@ public struct DatabaseCache: Hashable, Sendable {
         self.services = services
     }
 
+    /// The number of services, includes, characteristics and descriptors.
+    package var attributeCount: Int {
+        services.reduce(0) { count, service in
+            service.characteristics.reduce(count + 1 + service.includedServices.count) {
+                $0 + 1 + $1.descriptors.count
+            }
+        }
+    }
+
     /// A characteristic of the server's GATT service (Vol 3, Part G, 7).
     func genericAttribute(_ uuid: BluetoothUUID) -> DiscoveredCharacteristic? {
         services.first { $0.uuid == .genericAttributeService }?.characteristics.first { $0.uuid == uuid }

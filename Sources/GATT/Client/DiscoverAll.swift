@@ -3,6 +3,8 @@ import BluetoothTypes
 import ByteCoding
 
 /// Discovers all that a server has: primary and secondary services, what they include, characteristics and descriptors.
+///
+/// ``DiscoveryLimits`` bounds the attributes and the requests of the whole procedure.
 public struct DiscoverAll: ClientProcedure {
     public var outcome: Result<Output, ClientError>?
     private enum State {
@@ -15,6 +17,8 @@ public struct DiscoverAll: ClientProcedure {
 
     private var state = State.primaryServices(DiscoverServices())
     private var services: [DiscoveredService] = []
+    /// What the procedures under way and to come may still use.
+    private var budget = DiscoveryBudget()
 
     public init() {}
 
@@ -48,23 +52,33 @@ public struct DiscoverAll: ClientProcedure {
     ) -> ClientStep<[DiscoveredService]> {
         switch state {
         case .primaryServices(var procedure):
+            procedure.budget = budget
             let step = procedure.take(input, mtu, &buffer)
+            budget = procedure.budget
             state = .primaryServices(procedure)
             return advance(step, mtu, &buffer) { $0.services += $1 }
         case .secondaryServices(var procedure):
+            procedure.budget = budget
             let step = procedure.take(input, mtu, &buffer)
+            budget = procedure.budget
             state = .secondaryServices(procedure)
             return advance(step, mtu, &buffer) { $0.services += $1 }
         case .includes(var procedure, let service):
+            procedure.budget = budget
             let step = procedure.take(input, mtu, &buffer)
+            budget = procedure.budget
             state = .includes(procedure, service: service)
             return advance(step, mtu, &buffer) { $0.services[service].includedServices = $1 }
         case .characteristics(var procedure, let service):
+            procedure.budget = budget
             let step = procedure.take(input, mtu, &buffer)
+            budget = procedure.budget
             state = .characteristics(procedure, service: service)
             return advance(step, mtu, &buffer) { $0.services[service].characteristics = $1 }
         case .descriptors(var procedure, let service, let characteristic):
+            procedure.budget = budget
             let step = procedure.take(input, mtu, &buffer)
+            budget = procedure.budget
             state = .descriptors(procedure, service: service, characteristic: characteristic)
             return advance(step, mtu, &buffer) {
                 $0.services[service].characteristics[characteristic].descriptors = $1

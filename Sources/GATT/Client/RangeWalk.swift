@@ -2,26 +2,37 @@ import ATT
 import BluetoothTypes
 
 /// A walk up a range of handles, request by request, that can only go forward: so it ends, whatever the server answers.
+///
+/// A server may have 65,535 attributes and give one of them in each response, so a walk also ends when its
+/// ``DiscoveryBudget`` is used up.
 struct RangeWalk: Sendable {
     /// What is still to be asked for.
     private(set) var range: HandleRange
     private(set) var isAtEnd = false
+    var budget = DiscoveryBudget()
 
     init(_ range: HandleRange) {
         self.range = range
     }
 
-    /// Moves behind a handle, or a group of them, that the server has given.
+    /// Moves past a handle, or a group of handles, in a response.
     ///
-    /// - Returns: false where it lies outside what was asked for, or goes backwards.
-    mutating func advance(over handle: AttributeHandle, endingAt end: AttributeHandle? = nil) -> Bool {
+    /// - Returns: the error when the handle lies outside the requested range or goes backward, or when the budget is used up.
+    mutating func advance(
+        over handle: AttributeHandle,
+        endingAt end: AttributeHandle? = nil,
+        of request: Opcode
+    ) -> ClientError? {
         let end = end ?? handle
-        guard !isAtEnd, handle >= range.start, handle <= end, handle <= range.end else { return false }
+        guard !isAtEnd, handle >= range.start, handle <= end, handle <= range.end else {
+            return .handlesOutOfOrder(request)
+        }
+        if let error = budget.takeAttribute() { return error }
         guard let next = end.next, next <= range.end else {
             isAtEnd = true
-            return true
+            return nil
         }
         range.start = next
-        return true
+        return nil
     }
 }

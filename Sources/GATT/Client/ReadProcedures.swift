@@ -87,6 +87,7 @@ public struct ReadUsingUUID: ClientProcedure {
 
     public mutating func start(mtu: Int, into buffer: inout PacketBuffer) -> ClientStep<[TypedValue]> {
         guard walk.range.isValid else { return .finished(.failure(.invalidArgument)) }
+        if let error = walk.budget.takeRequest() { return .finished(.failure(error)) }
         return send(ReadByTypeRequest(range: walk.range, type: uuid), into: &buffer)
     }
 
@@ -100,8 +101,8 @@ public struct ReadUsingUUID: ClientProcedure {
         }
         var entries = response.entries
         while let entry = entries.next() {
-            guard walk.advance(over: entry.handle) else {
-                return .finished(.failure(.handlesOutOfOrder(.readByTypeRequest)))
+            if let error = walk.advance(over: entry.handle, of: .readByTypeRequest) {
+                return .finished(.failure(error))
             }
             values.append(TypedValue(handle: entry.handle, value: [UInt8](copying: entry.value)))
         }

@@ -7,12 +7,18 @@ public struct DiscoverServices: ClientProcedure {
     public var outcome: Result<Output, ClientError>?
     let isPrimary: Bool
     private var walk = RangeWalk(.all)
+    var budget: DiscoveryBudget {
+        get { walk.budget }
+        set { walk.budget = newValue }
+    }
+
     private var services: [DiscoveredService] = []
 
     public init(isPrimary: Bool = true) { self.isPrimary = isPrimary }
 
     public mutating func start(mtu: Int, into buffer: inout PacketBuffer) -> ClientStep<[DiscoveredService]> {
-        send(
+        if let error = walk.budget.takeRequest() { return .finished(.failure(error)) }
+        return send(
             ReadByGroupTypeRequest(range: walk.range, groupType: isPrimary ? .primaryService : .secondaryService),
             into: &buffer
         )
@@ -31,8 +37,9 @@ public struct DiscoverServices: ClientProcedure {
             guard entry.value.byteCount != 4, let uuid = try? BluetoothUUID(decoding: entry.value) else {
                 return .finished(.failure(.malformedResponse(.readByGroupTypeRequest)))
             }
-            guard walk.advance(over: entry.handle, endingAt: entry.endGroupHandle) else {
-                return .finished(.failure(.handlesOutOfOrder(.readByGroupTypeRequest)))
+            if let error = walk.advance(over: entry.handle, endingAt: entry.endGroupHandle, of: .readByGroupTypeRequest)
+            {
+                return .finished(.failure(error))
             }
             services.append(
                 DiscoveredService(
@@ -65,6 +72,7 @@ public struct DiscoverServicesByUUID: ClientProcedure {
     public init(uuid: BluetoothUUID) { self.uuid = uuid }
 
     public mutating func start(mtu: Int, into buffer: inout PacketBuffer) -> ClientStep<[DiscoveredService]> {
+        if let error = walk.budget.takeRequest() { return .finished(.failure(error)) }
         let value = PacketBuffer.bytes { (uuid.width == .bits32 ? uuid.attributeForm : uuid).encode(into: &$0) }
         return send(FindByTypeValueRequest(range: walk.range, type: 0x2800, value: value.rawSpan), into: &buffer)
     }
@@ -79,8 +87,9 @@ public struct DiscoverServicesByUUID: ClientProcedure {
         }
         var entries = response.entries
         while let entry = entries.next() {
-            guard walk.advance(over: entry.handle, endingAt: entry.endGroupHandle) else {
-                return .finished(.failure(.handlesOutOfOrder(.findByTypeValueRequest)))
+            if let error = walk.advance(over: entry.handle, endingAt: entry.endGroupHandle, of: .findByTypeValueRequest)
+            {
+                return .finished(.failure(error))
             }
             services.append(
                 DiscoveredService(uuid: uuid, isPrimary: true, handle: entry.handle, endHandle: entry.endGroupHandle)
@@ -110,6 +119,11 @@ public struct FindIncludedServices: ClientProcedure {
 
     let range: HandleRange
     private var walk: RangeWalk
+    var budget: DiscoveryBudget {
+        get { walk.budget }
+        set { walk.budget = newValue }
+    }
+
     private var services: [IncludedService] = []
     /// Includes whose UUID is still to be read, the next one last.
     private var unresolved: [Include] = []
@@ -121,6 +135,7 @@ public struct FindIncludedServices: ClientProcedure {
 
     public mutating func start(mtu: Int, into buffer: inout PacketBuffer) -> ClientStep<[IncludedService]> {
         guard walk.range.isValid else { return .finished(.failure(.invalidArgument)) }
+        if let error = walk.budget.takeRequest() { return .finished(.failure(error)) }
         return send(ReadByTypeRequest(range: walk.range, type: .include), into: &buffer)
     }
 
@@ -146,7 +161,7 @@ public struct FindIncludedServices: ClientProcedure {
         var includes: [Include] = []
         var entries = response.entries
         while let entry = entries.next() {
-            guard walk.advance(over: entry.handle) else { return .handlesOutOfOrder(.readByTypeRequest) }
+            if let error = walk.advance(over: entry.handle, of: .readByTypeRequest) { return error }
             var reader = ByteReader(entry.value)
             guard let handle = try? reader.readUInt16(), let end = try? reader.readUInt16(), handle != 0, handle <= end
             else { return .malformedResponse(.readByTypeRequest) }
@@ -177,7 +192,10 @@ public struct FindIncludedServices: ClientProcedure {
     }
 
     private mutating func next(mtu: Int, into buffer: inout PacketBuffer) -> ClientStep<[IncludedService]> {
-        if let include = unresolved.last { return send(ReadRequest(handle: include.handle), into: &buffer) }
+        if let include = unresolved.last {
+            if let error = walk.budget.takeRequest() { return .finished(.failure(error)) }
+            return send(ReadRequest(handle: include.handle), into: &buffer)
+        }
         return walk.isAtEnd ? .finished(.success(services)) : start(mtu: mtu, into: &buffer)
     }
 

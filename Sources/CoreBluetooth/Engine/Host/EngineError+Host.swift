@@ -10,7 +10,9 @@ extension EngineError {
             case .client(.cancelled), .cancelled: .core(.operationCancelled)
             case .client(.invalidArgument), .invalidArgument: .core(.invalidParameters)
             case .client(.bearerClosed), .notReady, .closed: .core(.notConnected)
-            case .client(.malformedResponse), .client(.handlesOutOfOrder), .client(.valueMismatch): .core(.unknown)
+            case .client(.malformedResponse), .client(.handlesOutOfOrder), .client(.valueMismatch),
+                .client(.tooManyAttributes), .client(.tooManyRequests):
+                .core(.unknown)
             case .disconnected(let reason): EngineError(reason) ?? .core(.notConnected)
             case .command(.status(let code, _)):
                 .core(CBError.Code(controllerError: code.rawValue) ?? .operationCancelled)
