@@ -20,6 +20,7 @@ package final class KeyStore: Sendable {
         var waiting: [@Sendable (Bool) -> Void] = []
         var isWriteScheduled = false
         var hasWarned = false
+        var writeCount = 0
         /// The name under which the file as it was found is kept, once something in it was not understood.
         var copy: String?
     }
@@ -159,6 +160,9 @@ package final class KeyStore: Sendable {
     /// Whether changes are written to a file.
     package var isKept: Bool { state.withLock { $0.lock != nil } }
 
+    /// How often the file was replaced since the store was opened.
+    package var writeCount: Int { state.withLock { $0.writeCount } }
+
     /// Where the file is; nil for a store in memory.
     package var path: String? { file?.path }
 
@@ -261,6 +265,7 @@ package final class KeyStore: Sendable {
             state.withLock { state in
                 state.document = document
                 state.hasWarned = false
+                state.writeCount += 1
             }
             return isComplete
         } catch {

@@ -104,14 +104,20 @@ struct PeerDirectoryTests {
         await KeyStore.open(adapter: "A", in: directory, writeDelay: .seconds(3600)) { Issue.record("\($0)") }
     }
 
-    @Test("Those with a public or static address keep identifier and name over restarts; private ones do not")
+    private func temporaryPath() -> String {
+        FileManager.default.temporaryDirectory.path + "/peers-\(UUID().uuidString)"
+    }
+
+    @Test("Known peers with a public or static address keep identifier and name over restarts; private ones do not")
     func restart() async throws {
-        let path = FileManager.default.temporaryDirectory.path + "/peers-\(UUID().uuidString)"
+        let path = temporaryPath()
         let store = await open(path)
         let first = PeerDirectory(store: store) { UUID() }
         let identifiers = [lasting, fixed, resolvable].map(first.identifier)
         #expect(Set(identifiers).count == 3)
         #expect([lasting, fixed, resolvable].map(first.identifier) == identifiers)
+        #expect(identifiers.allSatisfy { first.use($0) })
+        #expect(!first.use(UUID()))
         #expect(first.read(deviceName: "lamp", of: identifiers[0]))
         #expect(!first.read(deviceName: "lamp", of: identifiers[0]))
         await store.close()
@@ -130,16 +136,84 @@ struct PeerDirectoryTests {
     func bounds() {
         let directory = PeerDirectory(store: .inMemory(), limit: 64) { UUID() }
         let kept = directory.identifier(of: lasting)
+        #expect(directory.use(kept))
         let connected = directory.identifier(of: resolvable)
         directory.setConnected(true, connected)
         var crowd: [UUID] = []
         for number in 0..<1000 {
             crowd.append(directory.identifier(of: DeviceAddress(0x4100_0000_0000 + UInt64(number), isRandom: true)))
+            #expect(directory.use(crowd[number]))
         }
         let known = directory.known([kept, connected] + crowd).map(\.identifier)
-        #expect(known.count <= 65)
+        #expect(known.count <= 66)
         #expect(known.prefix(2) == [kept, connected])
         #expect(known.last == crowd.last)
+    }
+
+    @Test("10,000 advertisers cause no write and take no known peer's place")
+    func advertisersCauseNoWriteAndEvictNothing() async throws {
+        let path = temporaryPath()
+        let store = await open(path)
+        let directory = PeerDirectory(store: store) { UUID() }
+        let retrieved = directory.heard(lasting, name: "lamp", services: ["180F"]).identifier
+        #expect(directory.retrieve([retrieved]).map(\.name) == ["lamp"])
+        let bonded = directory.heard(fixed, name: "lock", services: []).identifier
+        directory.setBonded([fixed])
+        await store.flush()
+        let writes = store.writeCount
+        #expect(writes == 1)
+        var last: UUID?
+        for number in 0..<10_000 {
+            // Public and static addresses, which devices keep.
+            let value = (number.isMultiple(of: 2) ? 0x0100_0000_0000 : 0xC100_0000_0000) + UInt64(number)
+            let address = DeviceAddress(value, isRandom: !number.isMultiple(of: 2))
+            let identifier = directory.heard(address, name: "flood", services: ["180F"]).identifier
+            #expect(directory.identifier(of: address) == identifier)
+            last = identifier
+        }
+        await store.flush()
+        #expect(store.writeCount == writes)
+        #expect(directory.identifier(of: lasting) == retrieved)
+        #expect(directory.identifier(of: fixed) == bonded)
+        #expect(try directory.known([#require(last)]).count == 1, "the newest advertisers have identifiers")
+        await store.close()
+        let again = PeerDirectory(store: await open(path)) { UUID() }
+        #expect(again.address(of: retrieved) == lasting)
+        #expect(again.address(of: bonded) == fixed)
+    }
+
+    @Test("A bonded peer is never forgotten, however many others an app has used since")
+    func bondedPeersAreNeverEvicted() {
+        let directory = PeerDirectory(store: .inMemory(), limit: 8) { UUID() }
+        let bonded = directory.identifier(of: lasting)
+        directory.setBonded([lasting])
+        for number in 0..<100 {
+            #expect(
+                directory.use(directory.identifier(of: DeviceAddress(0x0200_0000 + UInt64(number), isRandom: false)))
+            )
+        }
+        #expect(directory.identifier(of: lasting) == bonded)
+        directory.setBonded([])
+        for number in 100..<200 {
+            #expect(
+                directory.use(directory.identifier(of: DeviceAddress(0x0200_0000 + UInt64(number), isRandom: false)))
+            )
+        }
+        #expect(directory.address(of: bonded) == nil)
+    }
+
+    @Test("A peer that connects without being bonded is not saved, and is once it is bonded")
+    func strangersAreNotSaved() async {
+        let path = temporaryPath()
+        let store = await open(path)
+        let directory = PeerDirectory(store: store) { UUID() }
+        let identifier = directory.identifier(of: lasting)
+        await store.flush()
+        #expect(store.writeCount == 0)
+        directory.setBonded([lasting])
+        await store.close()
+        #expect(store.writeCount == 1)
+        #expect(PeerDirectory(store: await open(path)) { UUID() }.address(of: identifier) == lasting)
     }
 
     @Test("A record that makes no sense is left out")

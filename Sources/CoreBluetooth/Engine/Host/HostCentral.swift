@@ -101,7 +101,7 @@ final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
             say(
                 .restored(
                     RestoredCentral(
-                        peripherals: open.peers.known(record.peripherals),
+                        peripherals: open.peers.retrieve(record.peripherals),
                         scan: record.scan?.request
                     )
                 )
@@ -213,7 +213,7 @@ final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
             if case .connected(let link)? = connections[peripheral]?.phase { sayConnected(peripheral, link, on: host) }
             return
         }
-        guard open.peers.address(of: peripheral) != nil else {
+        guard open.peers.use(peripheral) else {
             return connectionFailed(peripheral, .core(.unkownDevice))
         }
         lastNumber += 1
@@ -382,7 +382,7 @@ final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
     // MARK: What the host knows
 
     func knownPeripherals(_ identifiers: [UUID]) -> [KnownPeripheral] {
-        shared.open?.peers.known(identifiers) ?? []
+        shared.open?.peers.retrieve(identifiers) ?? []
     }
 
     func connectedPeripherals(withServices services: [BluetoothUUID]) -> [KnownPeripheral] {

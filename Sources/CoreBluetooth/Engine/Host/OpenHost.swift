@@ -33,9 +33,15 @@ final class OpenHost: Sendable {
         host.loop.execute { [host, pairing, peers] in
             host.assumeIsolated { host in
                 host.setPairingHandler(pairing.handler(for: host))
-                // A peer that says at pairing who it is stays the one that the app knows.
+                peers.setBonded(host.bondInformation().map(\.identity))
                 _ = host.observeSecurity { event in
-                    if case .paired(_, let result) = event { peers.identify(result.peer, as: result.identity) }
+                    switch event {
+                    // A peer that gives its identity when it pairs keeps the identifier that the app knows it by.
+                    case .paired(_, let result): peers.identify(result.peer, as: result.identity)
+                    case .bondAdded, .bondRemoved:
+                        host.assumeIsolated { peers.setBonded($0.bondInformation().map(\.identity)) }
+                    default: break
+                    }
                 }
             }
         }

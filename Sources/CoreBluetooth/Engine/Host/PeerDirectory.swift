@@ -2,15 +2,30 @@ import BluetoothTypes
 import Foundation
 import KeyStore
 
-/// The peers that a host has met: the identifier of each, its name, its services, and whether it is connected.
+/// The identifier, the name and the services of each peer of a host, and whether the peer is connected.
 ///
-/// An identifier is made by chance and tells nothing of the address. That of a device with a public or static address is kept
-/// over restarts; that of a private address lasts as long as the process. Both kinds are bounded: those that were not met for
-/// longest are forgotten, but none that is connected.
+/// An identifier is random and does not depend on the address. There are two kinds of peers:
+///
+/// - A *heard* peer is an advertiser, or a central that connects and is not bonded. It has an identifier as long as the
+///   process runs and there is room. It never causes a write to the disk, and never replaces a known peer.
+/// - A peer that an app here connects to or retrieves, and a bonded peer, is *known*. A known peer with a public or static
+///   address is saved in the ``KeyStore``; one with a private address is known for as long as the process runs.
+///
+/// Each kind is bounded. The directory evicts the least recently met peers, but no connected and no bonded ones.
 final class PeerDirectory: Sendable {
+    private enum Kind: CaseIterable {
+        case heard
+        /// Known, with an address that the peer changes.
+        case transient
+        /// Known, with an address that the peer keeps.
+        case lasting
+    }
+
     private struct Peer {
         let identifier: UUID
         let address: DeviceAddress
+        /// Addresses that the peer had before it gave its identity.
+        var formerAddresses: [DeviceAddress] = []
         /// The Device Name that was read of it.
         var deviceName: String?
         var advertisedName: String?
@@ -19,12 +34,13 @@ final class PeerDirectory: Sendable {
         var connections = 0
         /// The directory's count when the peer was last met.
         var lastMet: UInt64 = 0
+        var isKnown = false
 
-        var isLasting: Bool { address.isLasting }
+        var kind: Kind { isKnown ? (address.isLasting ? .lasting : .transient) : .heard }
         var known: KnownPeripheral { KnownPeripheral(identifier: identifier, name: deviceName ?? advertisedName) }
     }
 
-    /// What is kept of a peer.
+    /// A known peer in the store.
     private struct Record: Codable {
         let address: String
         let isRandom: Bool
@@ -35,64 +51,101 @@ final class PeerDirectory: Sendable {
     private struct State {
         var peers: [UUID: Peer] = [:]
         var identifiers: [DeviceAddress: UUID] = [:]
+        var bonded: Set<DeviceAddress> = []
         var count: UInt64 = 0
-        var lasting = 0
+        var counts: [Kind: Int] = [:]
+
+        /// Stores a peer, and counts it as one of its kind.
+        mutating func set(_ peer: Peer) {
+            if let before = peers.updateValue(peer, forKey: peer.identifier) {
+                guard before.kind != peer.kind else { return }
+                counts[before.kind, default: 0] -= 1
+            }
+            counts[peer.kind, default: 0] += 1
+        }
+
+        mutating func remove(_ peer: Peer) {
+            peers[peer.identifier] = nil
+            for address in peer.formerAddresses + [peer.address] where identifiers[address] == peer.identifier {
+                identifiers[address] = nil
+            }
+            counts[peer.kind, default: 0] -= 1
+        }
     }
 
     private static let section = "peripherals"
     private static let servicesLimit = 256
+    /// The longest Device Name that is saved, in bytes (Vol 3, Part C, 12.1).
+    private static let nameLimit = 248
 
     private let state = Guarded(State())
     private let store: KeyStore
     private let makeIdentifier: @Sendable () -> UUID
     private let limit: Int
 
-    /// - Parameter limit: how many peers of each kind are remembered.
+    /// - Parameter limit: the most peers of each kind.
     init(store: KeyStore, limit: Int = 2048, makeIdentifier: @escaping @Sendable () -> UUID) {
         self.store = store
         self.limit = limit
         self.makeIdentifier = makeIdentifier
         let records = store.section(PeerDirectory.section, as: [Record].self) ?? []
         state.withLock { state in
-            for record in records.suffix(limit) {
+            for record in records {
                 guard let address = DeviceAddress(record.address, isRandom: record.isRandom), address.isLasting,
                     state.identifiers[address] == nil, state.peers[record.identifier] == nil
                 else { continue }
                 state.count += 1
                 var peer = Peer(identifier: record.identifier, address: address, deviceName: record.deviceName)
                 peer.lastMet = state.count
-                state.peers[peer.identifier] = peer
+                peer.isKnown = true
+                state.set(peer)
                 state.identifiers[address] = peer.identifier
-                state.lasting += 1
             }
         }
     }
 
-    // MARK: Who is who
+    // MARK: Identity
 
-    /// The peer at an address, which is made known where it is not.
+    /// The identifier of the peer at an address; a new one where the directory has none.
     func identifier(of address: DeviceAddress) -> UUID {
         meet(address) { $0.identifier }
     }
 
-    /// A peer met under an address has said who it is: it stays the same peer, by its identity address from now on.
+    /// Takes the identity address that a peer at an address has given: it stays the same peer.
     func identify(_ address: DeviceAddress, as identity: DeviceAddress) {
-        let isNew = state.withLock { state in
+        let mustSave = state.withLock { state in
             guard address != identity, state.identifiers[identity] == nil,
                 let identifier = state.identifiers[address], let before = state.peers[identifier]
             else { return false }
             var peer = Peer(identifier: identifier, address: identity, deviceName: before.deviceName)
+            peer.formerAddresses = before.formerAddresses + [before.address]
             peer.advertisedName = before.advertisedName
             peer.services = before.services
             peer.connections = before.connections
             peer.lastMet = before.lastMet
-            state.peers[identifier] = peer
+            peer.isKnown = before.isKnown || state.bonded.contains(identity)
+            state.set(peer)
             state.identifiers[identity] = identifier
-            if peer.isLasting, !before.isLasting { state.lasting += 1 }
-            return peer.isLasting
+            forgetSome(like: peer, &state)
+            return peer.kind == .lasting
         }
-        if isNew { keep() }
+        if mustSave { save() }
     }
+
+    /// Takes the identity addresses of all bonded peers. These are known, and never forgotten.
+    func setBonded(_ identities: [DeviceAddress]) {
+        let mustSave = state.withLock { state in
+            state.bonded = Set(identities)
+            let peers = identities.compactMap { state.identifiers[$0] }
+            return makeKnown(peers, &state)
+        }
+        if mustSave { save() }
+    }
+
+    /// Makes a peer known, since an app connects to it.
+    ///
+    /// - Returns: whether the directory has the peer.
+    func use(_ identifier: UUID) -> Bool { !retrieve([identifier]).isEmpty }
 
     func address(of identifier: UUID) -> DeviceAddress? {
         state.withLock { $0.peers[identifier]?.address }
@@ -107,15 +160,22 @@ final class PeerDirectory: Sendable {
         }
     }
 
-    /// Takes a Device Name that was read; tells whether the peer's name is another one now.
+    /// Takes a Device Name that was read.
+    ///
+    /// - Returns: whether the peer's name is another one now.
     func read(deviceName: String, of identifier: UUID) -> Bool {
-        let (isNew, isOther) = state.withLock { state -> (Bool, Bool) in
+        let name = PeerDirectory.clipped(deviceName)
+        let (mustSave, isOther) = state.withLock { state -> (Bool, Bool) in
             guard let before = state.peers[identifier] else { return (false, false) }
-            state.peers[identifier]?.deviceName = deviceName
-            return (before.deviceName != deviceName && before.isLasting, before.known.name != deviceName)
+            state.peers[identifier]?.deviceName = name
+            return (before.deviceName != name && before.kind == .lasting, before.known.name != name)
         }
-        if isNew { keep() }
+        if mustSave { save() }
         return isOther
+    }
+
+    private static func clipped(_ name: String) -> String {
+        name.utf8.count > nameLimit ? String(decoding: name.utf8.prefix(nameLimit), as: UTF8.self) : name
     }
 
     func discovered(_ services: [BluetoothUUID], of identifier: UUID) {
@@ -126,13 +186,29 @@ final class PeerDirectory: Sendable {
         }
     }
 
-    /// Takes note that there is one link more, or one less, to a peer.
+    /// Counts one link more, or one less, to a peer. A peer that an app is connected to is known.
     func setConnected(_ isConnected: Bool, _ identifier: UUID) {
-        state.withLock { $0.peers[identifier]?.connections += isConnected ? 1 : -1 }
+        let mustSave = state.withLock { state in
+            state.peers[identifier]?.connections += isConnected ? 1 : -1
+            return isConnected && makeKnown([identifier], &state)
+        }
+        if mustSave { save() }
     }
 
     // MARK: Answers
 
+    /// The peers with these identifiers, as far as the directory has them, for an app that retrieves them. They are known
+    /// from then on.
+    func retrieve(_ identifiers: [UUID]) -> [KnownPeripheral] {
+        let (peers, mustSave) = state.withLock { state in
+            let mustSave = makeKnown(identifiers, &state)
+            return (identifiers.compactMap { state.peers[$0]?.known }, mustSave)
+        }
+        if mustSave { save() }
+        return peers
+    }
+
+    /// The peers with these identifiers, as far as the directory has them.
     func known(_ identifiers: [UUID]) -> [KnownPeripheral] {
         state.withLock { state in identifiers.compactMap { state.peers[$0]?.known } }
     }
@@ -162,41 +238,52 @@ final class PeerDirectory: Sendable {
     }
 
     private func meet<Value>(_ address: DeviceAddress, _ body: (inout Peer) -> Value) -> Value {
-        let (value, isNew) = state.withLock { state -> (Value, Bool) in
+        let (value, mustSave) = state.withLock { state -> (Value, Bool) in
             state.count += 1
-            let known = state.identifiers[address].flatMap { state.peers[$0] }
-            var peer = known ?? Peer(identifier: makeIdentifier(), address: address)
+            let before = state.identifiers[address].flatMap { state.peers[$0] }
+            var peer = before ?? Peer(identifier: makeIdentifier(), address: address)
             peer.lastMet = state.count
+            peer.isKnown = peer.isKnown || state.bonded.contains(address)
             let value = body(&peer)
-            state.peers[peer.identifier] = peer
-            guard known == nil else { return (value, false) }
+            state.set(peer)
+            guard before?.kind != peer.kind else { return (value, false) }
             state.identifiers[address] = peer.identifier
-            if peer.isLasting { state.lasting += 1 }
             forgetSome(like: peer, &state)
-            return (value, peer.isLasting)
+            return (value, peer.kind == .lasting)
         }
-        if isNew { keep() }
+        if mustSave { save() }
         return value
+    }
+
+    /// - Returns: whether more peers are to be saved than before.
+    private func makeKnown(_ identifiers: [UUID], _ state: inout State) -> Bool {
+        var mustSave = false
+        for identifier in identifiers {
+            guard var peer = state.peers[identifier], !peer.isKnown else { continue }
+            peer.isKnown = true
+            state.set(peer)
+            forgetSome(like: peer, &state)
+            mustSave = mustSave || peer.kind == .lasting
+        }
+        return mustSave
     }
 
     /// Forgets an eighth of the peers of a kind where there are too many: one at a time would cost a search each time.
     private func forgetSome(like peer: Peer, _ state: inout State) {
-        let count = peer.isLasting ? state.lasting : state.peers.count - state.lasting
-        guard count > limit else { return }
+        guard state.counts[peer.kind, default: 0] > limit else { return }
         let oldest = state.peers.values
-            .filter { $0.isLasting == peer.isLasting && $0.connections == 0 && $0.identifier != peer.identifier }
+            .filter {
+                $0.kind == peer.kind && $0.connections == 0 && $0.identifier != peer.identifier
+                    && !state.bonded.contains($0.address)
+            }
             .sorted { $0.lastMet < $1.lastMet }
-        for peer in oldest.prefix(max(1, limit / 8)) {
-            state.peers[peer.identifier] = nil
-            state.identifiers[peer.address] = nil
-            if peer.isLasting { state.lasting -= 1 }
-        }
+        for peer in oldest.prefix(max(1, limit / 8)) { state.remove(peer) }
     }
 
-    private func keep() {
+    private func save() {
         store.change(PeerDirectory.section) { [state] in
             state.withLock { state in
-                state.peers.values.filter(\.isLasting).sorted { $0.lastMet < $1.lastMet }.map { peer in
+                state.peers.values.filter { $0.kind == .lasting }.sorted { $0.lastMet < $1.lastMet }.map { peer in
                     Record(
                         address: "\(peer.address)",
                         isRandom: peer.address.isRandom,
