@@ -28,33 +28,54 @@ public enum PeripheralEvent: Sendable {
 
 /// The peripheral and broadcaster roles of an adapter: its GATT server and its advertisements.
 public struct Peripheral: Sendable {
-    /// Answers accesses to values that are the app's: what is read, or nothing for what is written; or an error.
+    /// Answers an access to a value that is declared as handled: with the value of a read, an empty value for a write, or an
+    /// error. The answer to a command is ignored.
     public typealias ValueHandler =
         @Sendable (_ client: ClientID, _ access: AccessRequest.Kind) async -> Result<[UInt8], ATT.ErrorCode>
 
     let host: BluetoothHost
+    let accessQueues = AccessQueues()
+
+    init(host: BluetoothHost) {
+        self.host = host
+    }
 
     // MARK: The server
 
     /// Adds services to the server, beside GAP and GATT.
     ///
-    /// - Parameter handler: answers for values that are declared as handled.
+    /// The accesses of one client are handled strictly in the order in which the client made them, one at a time, also over
+    /// several calls of this method. Clients do not wait for each other. While a handler runs, at most one request and 64
+    /// commands of its client wait; further commands are dropped and counted in ``ConnectedClient/droppedCommandCount``, as
+    /// the specification allows (Vol 3, Part F, 3.3.2).
+    ///
+    /// - Parameter handler: answers accesses to values that are declared as handled. A request is answered with an error
+    ///   (Unlikely Error) if there is none.
+    /// - Throws: ``BLEError/invalidArgument(_:)`` if the services cannot be added, and ``BLEError/closed`` after
+    ///   ``Adapter/close()``.
     public func publish(
         _ services: [ServiceDefinition],
         handler: ValueHandler? = nil
     ) async throws(BLEError) -> [PublishedService] {
-        let host = host
+        let accessQueues = accessQueues
         let accessHandler = handler.map { handler -> AccessHandler in
             // The host keeps the handler, so the handler must not keep the host.
             { [weak host] client, request in
-                Task(executorPreference: host?.loop.appTaskExecutor) {
-                    let result = await handler(client, request.kind)
-                    await host?.answer(request.identifier, on: client, with: result)
-                }
+                guard let host else { return }
+                accessQueues.add(.init(request: request, handler: handler), of: client, on: host)
             }
         }
+        return try await Peripheral.publish(services, accessHandler, on: host)
+    }
+
+    private static func publish(
+        _ services: [ServiceDefinition],
+        _ handler: AccessHandler?,
+        on host: isolated BluetoothHost
+    ) throws(BLEError) -> [PublishedService] {
+        guard !host.isClosed else { throw .closed }
         do throws(DatabaseError) {
-            return try await host.publish(services, handler: accessHandler)
+            return try host.publish(services, handler: handler)
         } catch {
             throw .invalidArgument("\(error)")
         }
@@ -92,9 +113,13 @@ public struct Peripheral: Sendable {
     }
 
     /// Sets a value that the server keeps.
+    ///
+    /// - Throws: ``BLEError/invalidArgument(_:)`` if the attribute keeps no value or its maximum length is shorter, and
+    ///   ``BLEError/closed`` after ``Adapter/close()``.
     public func setValue(_ value: [UInt8], of handle: AttributeHandle) async throws(BLEError) {
+        guard await !host.isClosed else { throw .closed }
         guard await host.setValue(value, of: handle) else {
-            throw .invalidArgument("attribute \(handle) keeps no value, or none of \(value.count) octets")
+            throw .invalidArgument("attribute \(handle) keeps no value, or none of \(value.count) bytes")
         }
     }
 
@@ -105,12 +130,18 @@ public struct Peripheral: Sendable {
     ///
     /// A client that goes away meanwhile is no error, and keeps the others from nothing.
     ///
-    /// - Parameter clients: nil for all that have subscribed.
+    /// - Parameters:
+    ///   - handle: the value handle of a published characteristic.
+    ///   - clients: nil for all that have subscribed.
+    /// - Throws: ``BLEError/invalidArgument(_:)`` if no published characteristic has this value handle,
+    ///   ``BLEError/notSupported(_:)`` if the characteristic does not have the notify property, and ``BLEError/closed`` after
+    ///   ``Adapter/close()``.
     public nonisolated(nonsending) func notify(
         _ value: [UInt8],
         of handle: AttributeHandle,
         to clients: [ClientID]? = nil
     ) async throws(BLEError) {
+        try requireProperty(.notify, of: handle)
         await host.notify(value, of: handle, to: clients)
     }
 
@@ -118,13 +149,30 @@ public struct Peripheral: Sendable {
     ///
     /// A client that goes away meanwhile is no error, and keeps the others from nothing.
     ///
-    /// - Parameter clients: nil for all that have subscribed.
+    /// - Parameters:
+    ///   - handle: the value handle of a published characteristic.
+    ///   - clients: nil for all that have subscribed.
+    /// - Throws: ``BLEError/invalidArgument(_:)`` if no published characteristic has this value handle,
+    ///   ``BLEError/notSupported(_:)`` if the characteristic does not have the indicate property, and ``BLEError/closed``
+    ///   after ``Adapter/close()``.
     public func indicate(
         _ value: [UInt8],
         of handle: AttributeHandle,
         to clients: [ClientID]? = nil
     ) async throws(BLEError) {
+        try requireProperty(.indicate, of: handle)
         try await translating { () throws(HostError) in try await host.indicate(value, of: handle, to: clients) }
+    }
+
+    private nonisolated func requireProperty(
+        _ property: CharacteristicProperties,
+        of handle: AttributeHandle
+    ) throws(BLEError) {
+        do throws(HostError) {
+            try host.requireProperty(property, of: handle)
+        } catch {
+            throw BLEError(error)
+        }
     }
 
     /// Ends a client's link and waits until it is gone; notifications that wait for room are not sent any more.

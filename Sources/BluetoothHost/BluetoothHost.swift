@@ -138,6 +138,7 @@ package actor BluetoothHost {
     let addressResolutionHandle: AttributeHandle?
     @exclusivity(unchecked)
     var subscriptions = SubscriptionIndex()
+    nonisolated let publishedProperties = PublishedProperties()
     var accessHandlers: [AttributeHandle: AccessHandler] = [:]
     var authorizer: Authorizer?
     var signCounters = SignCounters()

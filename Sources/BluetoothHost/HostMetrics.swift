@@ -16,6 +16,8 @@ struct HostMetrics: Sendable {
     let unknownKeyRequests = Counter(label: "swift_ble_unknown_key_requests_total")
     /// Values that bonded servers sent before they had proven who they are.
     let unprovenValues = Counter(label: "swift_ble_unproven_values_total")
+    /// Write Commands that were dropped because the app's handler did not keep up.
+    let droppedWriteCommands = Counter(label: "swift_ble_dropped_write_commands_total")
     let recoveries = Counter(label: "swift_ble_controller_recoveries_total")
     let commandFailures = Counter(label: "swift_ble_hci_command_failures_total")
     let links = Gauge(label: "swift_ble_links")

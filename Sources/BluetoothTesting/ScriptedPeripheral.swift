@@ -105,18 +105,28 @@ public final class ScriptedPeripheral: @unchecked Sendable {
     /// Sends a value to the clients that have subscribed, as notification or indication, as each wants it.
     public func send(_ value: [UInt8], of uuid: BluetoothUUID) async throws(BLEError) {
         guard let handle = handles[uuid] else { throw .notFound("characteristic \(uuid)") }
-        try await adapter.peripheral.notify(value, of: handle)
-        try await adapter.peripheral.indicate(value, of: handle)
+        let properties = characteristics[handle]?.properties ?? []
+        try await ScriptedPeripheral.send(value, of: handle, properties, on: adapter.peripheral)
+    }
+
+    private static func send(
+        _ value: [UInt8],
+        of handle: AttributeHandle,
+        _ properties: CharacteristicProperties,
+        on peripheral: Peripheral
+    ) async throws(BLEError) {
+        if properties.contains(.notify) { try await peripheral.notify(value, of: handle) }
+        if properties.contains(.indicate) { try await peripheral.indicate(value, of: handle) }
     }
 
     private func start(_ schedule: ScriptedCharacteristic.Schedule, of handle: AttributeHandle) {
+        let properties = characteristics[handle]?.properties ?? []
         schedules.append(
             Task(executorPreference: world.taskExecutor) { [weak world, adapter] in
                 var count = 0
                 while let world, (try? await world.sleep(for: schedule.interval)) != nil {
                     let value = schedule.value(count)
-                    try? await adapter.peripheral.notify(value, of: handle)
-                    try? await adapter.peripheral.indicate(value, of: handle)
+                    try? await ScriptedPeripheral.send(value, of: handle, properties, on: adapter.peripheral)
                     count += 1
                 }
             }

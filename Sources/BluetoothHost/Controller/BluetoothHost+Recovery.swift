@@ -26,6 +26,7 @@ extension BluetoothHost {
         guard power != .closed else { return }
         let wasOn = power == .on
         power = .closed
+        publishedProperties.close()
         failPendingOperations(.closed)
         resumeRestWaiters()
         if wasOn {

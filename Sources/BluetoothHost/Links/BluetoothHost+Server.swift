@@ -97,6 +97,25 @@ extension BluetoothHost {
         answerInTurn(request, on: identifier, with: result)
     }
 
+    /// Gives a client the app's answer, from any thread; see ``answer(_:on:with:)``.
+    package nonisolated func submitAnswer(
+        _ request: UInt64,
+        on identifier: LinkIdentifier,
+        with result: Result<[UInt8], ATT.ErrorCode>
+    ) {
+        call(.answer, AccessAnswer(request: request, link: identifier, result: result))
+    }
+
+    /// Counts a command that was dropped because the app's handler did not keep up.
+    ///
+    /// - Parameter droppedBefore: the number of this client's commands that were dropped before this one.
+    package nonisolated func commandWasDropped(from client: LinkIdentifier, droppedBefore: Int) {
+        metrics.droppedWriteCommands.increment()
+        if droppedBefore == 0 {
+            logger.warning("a client's Write Commands are dropped: the app's handler does not keep up with them")
+        }
+    }
+
     private func answerInTurn(
         _ request: UInt64,
         on identifier: LinkIdentifier,
@@ -131,6 +150,7 @@ extension BluetoothHost {
         handler: AccessHandler? = nil
     ) throws(DatabaseError) -> [PublishedService] {
         let published = try server.publish(definitions)
+        publishedProperties.add(published, definitions)
         for service in published {
             for characteristic in service.characteristics {
                 accessHandlers[characteristic.valueHandle] = handler
@@ -145,6 +165,7 @@ extension BluetoothHost {
 
     package func removeService(at handle: AttributeHandle) {
         guard let range = server.remove(serviceAt: handle) else { return }
+        publishedProperties.remove(range)
         for handle in accessHandlers.keys where handle >= range.start && handle <= range.end {
             accessHandlers[handle] = nil
         }
@@ -172,4 +193,15 @@ extension BluetoothHost {
             self?.assumeIsolated { $0.emit(.access(identifier, event)) }
         }
     }
+}
+
+/// An app's answer to an access.
+private struct AccessAnswer: Sendable {
+    let request: UInt64
+    let link: LinkIdentifier
+    let result: Result<[UInt8], ATT.ErrorCode>
+}
+
+extension LoopFunction<AccessAnswer> {
+    fileprivate static let answer = LoopFunction { $0.answer($1.request, on: $1.link, with: $1.result) }
 }
