@@ -64,7 +64,7 @@ enum Main {
             let message = BLECommand.message(for: error)
             Output.complain("\(message.hasSuffix(".") ? String(message.dropLast()) : message); see `\(helpCommand)`")
         } else {
-            Output.complain("\(error)")
+            Output.complain(ToolError.description(of: error))
         }
         return code.rawValue
     }

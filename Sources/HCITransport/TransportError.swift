@@ -58,10 +58,9 @@ extension TransportError: CustomStringConvertible {
                 + "`setcap cap_net_admin,cap_net_raw+eip` on the program"
         case .bluetoothUnavailable:
             "this kernel has no Bluetooth sockets (`modprobe bluetooth`); "
-                + "without hardware use --adapter virtual, tcp:HOST:PORT or unix:PATH"
+                + "without hardware use the adapter virtual, tcp:HOST:PORT or unix:PATH"
         case .monitorUnavailable:
-            "this kernel has no Bluetooth to monitor (`modprobe bluetooth`); "
-                + "what a command of ble itself sends and receives is recorded by its --capture"
+            "this kernel has no Bluetooth to monitor (`modprobe bluetooth`)"
         case .adapterDown(let index):
             "hci\(index) is down; bring it up with `hciconfig hci\(index) up`, or use it without ?channel=raw"
         case .adapterRemoved(let index): "hci\(index) was removed; plug it in again or see `dmesg`"
@@ -80,7 +79,7 @@ extension TransportError: CustomStringConvertible {
             "the stream from the controller is broken: 0x\(String(octet, radix: 16)) where an H4 packet should start"
         case .overflow: "the controller takes nothing any more; too much waits to be written to it"
         case .noAdapter:
-            "there is no Bluetooth adapter; name one with --adapter or BLE_ADAPTER, or use --adapter virtual"
+            "there is no Bluetooth adapter; name one with BLE_ADAPTER, or use the adapter virtual"
         case .unsupported(let what): "\(what) is not available here"
         }
     }

@@ -90,7 +90,7 @@ struct AdapterSpecificationTests {
             try AdapterSpecification.resolve(nil, environment: nil) { false }
         }
         #expect(error == .noAdapter)
-        #expect(error?.description.contains("--adapter virtual") == true)
+        #expect(error?.description.contains("the adapter virtual") == true)
     }
 
     @Test("that is wrong in the environment is an error, not hci0")

@@ -16,7 +16,7 @@ struct TransportErrorTests {
             (EPERM, .permissionDenied("the HCI socket of hci1"), "setcap cap_net_admin"),
             (EACCES, .permissionDenied("the HCI socket of hci1"), "root"),
             (ENODEV, .noSuchAdapter(index: 1), "ble adapters"),
-            (EAFNOSUPPORT, .bluetoothUnavailable, "--adapter virtual"),
+            (EAFNOSUPPORT, .bluetoothUnavailable, "the adapter virtual"),
             (EPROTONOSUPPORT, .bluetoothUnavailable, "modprobe bluetooth"),
             (ENETDOWN, .adapterDown(index: 1), "hciconfig hci1 up"),
             (ble_ERFKILL, .blockedByRFKill(index: 1), "rfkill unblock bluetooth"),
@@ -28,6 +28,21 @@ struct TransportErrorTests {
         #expect(error == expected)
         #expect(error.description.contains(advice), "\(error)")
         #expect(!error.description.contains("\n"))
+    }
+
+    @Test(
+        "names no option of a command line",
+        arguments: [
+            .noSuchAdapter(index: 1), .adapterBusy(index: 1), .permissionDenied("hci1"), .bluetoothUnavailable,
+            .monitorUnavailable, .adapterDown(index: 1), .adapterRemoved(index: 1), .blockedByRFKill(index: 1),
+            .connectionFailed("hci1", errno: EIO), .unknownHost("nowhere"), .connectTimedOut("nowhere"),
+            .serialLine("/dev/tty", errno: EIO), .captureFile("capture", errno: EIO), .closedByPeer,
+            .readFailed(errno: EIO), .writeFailed(errno: EIO), .brokenStream(octet: 7), .overflow, .noAdapter,
+            .unsupported("it"),
+        ] as [TransportError]
+    )
+    func namesNoOption(error: TransportError) {
+        #expect(!error.description.contains(" --"), "\(error)")
     }
 
     @Test("is what this kernel gives: an adapter that is not there is named, a kernel without Bluetooth as well")

@@ -59,8 +59,7 @@ package struct BondExport: Sendable {
         if takesIdentity, let identity = security.identity {
             guard other.identity == nil || other.identity == identity else {
                 throw BondExportError(
-                    description: "these bonds are of a host with another identity, which their peers know it by; "
-                        + "--bonds-only takes them all the same"
+                    description: "these bonds are of a host with another identity, which their peers know it by"
                 )
             }
             other.identity = identity

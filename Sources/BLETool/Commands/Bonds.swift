@@ -137,7 +137,7 @@ struct Bonds: AsyncParsableCommand {
                 do throws(BondExportError) {
                     try export.add(to: &security, takesIdentity: !bondsOnly)
                 } catch {
-                    throw FileError(path: file, problem: "\(error)")
+                    throw FileError(path: file, problem: "\(error); --bonds-only takes them all the same")
                 }
             }
             for record in export.security.bonds where options.json {

@@ -1,4 +1,6 @@
+import BLE
 import BluetoothTypes
+import HCITransport
 import Profiles
 
 /// Why a command did not do what it was asked, beyond the errors of the stack.
@@ -40,6 +42,27 @@ enum ToolError: Error, Equatable, CustomStringConvertible {
             "there are bonds of several hosts; name one with --host: \(terminalSafe(hosts.joined(separator: ", ")))"
         case .noThroughputService(let address):
             "\(address) does not offer what is measured; run `ble throughput serve` there"
+        }
+    }
+}
+
+extension ToolError {
+    /// The text of any error, with the tool's own options that help.
+    static func description(of error: any Error) -> String {
+        let transportError: TransportError? =
+            if case .adapter(let error) = error as? BLEError { error } else { error as? TransportError }
+        return "\(error)" + (transportError?.advice ?? "")
+    }
+}
+
+extension TransportError {
+    /// The tool's options that help, to follow the error's description; empty if there are none.
+    var advice: String {
+        switch self {
+        case .noAdapter: "; --adapter does the same for one command"
+        case .bluetoothUnavailable: ", with --adapter"
+        case .monitorUnavailable: "; what a command of ble itself sends and receives is recorded by its --capture"
+        default: ""
         }
     }
 }
