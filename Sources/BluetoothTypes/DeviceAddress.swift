@@ -62,6 +62,18 @@ extension DeviceAddress: CustomStringConvertible {
         self.init(value, isRandom: isRandom)
     }
 
+    /// Reads six pairs of hexadecimal digits joined by colons, followed by `/P` if the address is public; nil for other text.
+    ///
+    /// An address alone does not tell its type. One without a suffix is random: `F0:12:34:56:78:9A` is a random address,
+    /// `00:1A:7D:DA:71:13/P` a public one.
+    public init?(_ text: String) {
+        if text.utf8.count == 19, text.hasSuffix("/P") {
+            self.init(String(text.dropLast(2)), isRandom: false)
+        } else {
+            self.init(text, isRandom: true)
+        }
+    }
+
     /// Six pairs of upper-case digits joined by colons, most significant first, without the type.
     public var description: String {
         let digits = String(value, radix: 16, uppercase: true)
@@ -71,5 +83,13 @@ extension DeviceAddress: CustomStringConvertible {
             text.append(digit)
         }
         return text
+    }
+}
+
+extension DeviceAddress: ExpressibleByStringLiteral {
+    /// - Precondition: the literal is an address; see ``init(_:)-(String)``.
+    public init(stringLiteral literal: String) {
+        guard let address = DeviceAddress(literal) else { preconditionFailure("not a device address: \(literal)") }
+        self = address
     }
 }

@@ -67,6 +67,22 @@ struct DeviceAddressTests {
         #expect(DeviceAddress(1, isRandom: false).description == "00:00:00:00:00:01")
     }
 
+    @Test("A literal is a random address, or a public one with the suffix /P")
+    func literal() {
+        let random: DeviceAddress = "F0:12:34:56:78:9a"
+        #expect(random == DeviceAddress(0xF012_3456_789A, isRandom: true))
+        let `public`: DeviceAddress = "00:1A:7D:DA:71:13/P"
+        #expect(`public` == DeviceAddress(0x001A_7DDA_7113, isRandom: false))
+        for text in ["F0:12:34:56:78:9A/p", "F0:12:34:56:78:9A/R", "F0:12:34:56:78:9A/", "F0:12:34:56:78/P", "/P"] {
+            #expect(DeviceAddress(String(text)) == nil)
+        }
+    }
+
+    @Test("A literal that is no address stops the program, as that of a UUID does")
+    func invalidLiteral() async {
+        await #expect(processExitsWith: .failure) { _ = "F0-12-34-56-78-9A" as DeviceAddress }
+    }
+
     @Test(
         "Other texts are no addresses",
         arguments: [
