@@ -9,9 +9,13 @@ public struct Central: Sendable {
         ScanResults(host: host, options: options)
     }
 
-    /// Connects to a peripheral.
+    /// Connects to a peripheral. If it is connected already, the result shares its link; see
+    /// <doc:RemotePeripheral#Sharing-a-link>.
     ///
-    /// - Parameter timeout: how long to wait for it to be met; nil for as long as it takes.
+    /// ``maintain(_:backoff:attemptTimeout:parameters:whileConnected:)`` keeps a connection over lost links.
+    ///
+    /// - Parameter timeout: how long to wait for its advertisement; nil for as long as it takes.
+    /// - Throws: ``BLEError/timedOut(_:)``, ``BLEError/cancelled`` if the task is cancelled.
     public func connect(
         to address: DeviceAddress,
         timeout: Duration? = .seconds(30),

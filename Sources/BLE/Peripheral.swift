@@ -46,8 +46,8 @@ public struct Peripheral: Sendable {
     ///
     /// The accesses of one client are handled strictly in the order in which the client made them, one at a time, also over
     /// several calls of this method. Clients do not wait for each other. While a handler runs, at most one request and 64
-    /// commands of its client wait; further commands are dropped and counted in ``ConnectedClient/droppedCommandCount``, as
-    /// the specification allows (Vol 3, Part F, 3.3.2).
+    /// commands of its client wait. Further commands are dropped, which the specification allows (Vol 3, Part F, 3.3.2), and
+    /// counted in ``ConnectedClient/droppedCommandCount``.
     ///
     /// - Parameter handler: answers accesses to values that are declared as handled. A request is answered with an error
     ///   (Unlikely Error) if there is none.

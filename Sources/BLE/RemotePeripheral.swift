@@ -1,6 +1,7 @@
 import ATT
 import BluetoothHost
 import HCI
+import Synchronization
 
 public typealias RemoteService = DiscoveredService
 public typealias RemoteCharacteristic = DiscoveredCharacteristic
@@ -21,28 +22,58 @@ public enum WriteKind: Sendable {
     case signed
 }
 
-/// A peripheral that we are connected to.
+/// A connection to a peripheral.
+///
+/// ## Sharing a link
+///
+/// Two devices have at most one link (Vol 6, Part B, 4.5). Each call of ``Central/connect(to:timeout:parameters:)`` returns a
+/// `RemotePeripheral` of its own; several of them may share the link. ``disconnect()`` ends the connection for its own
+/// `RemotePeripheral`: every later call on it throws ``BLEError/disconnected(_:)``. The link ends with the last one. One that
+/// is deallocated without ``disconnect()`` leaves the link as it is and does not count any more.
 public final class RemotePeripheral: Sendable {
     public let address: DeviceAddress
     let host: BluetoothHost
     package let link: LinkIdentifier
+    /// Whether ``disconnect()`` was called.
+    private let isReleased = Atomic(false)
+    private let ending = ConnectionEnd()
+    /// Whether `ending` observes the link.
+    private let isLinkObserved = Atomic(false)
 
+    /// - Parameter link: on which the caller has a hold, which is taken over.
     init(host: BluetoothHost, link: LinkIdentifier, address: DeviceAddress) {
         self.host = host
         self.link = link
         self.address = address
     }
 
+    deinit {
+        guard !isReleased.load(ordering: .relaxed) else { return }
+        host.spawn { [link] in $0.discardHold(on: link) }
+    }
+
+    /// The link, as long as ``disconnect()`` was not called.
+    var usableLink: LinkIdentifier {
+        get throws(BLEError) {
+            guard !isReleased.load(ordering: .relaxed) else { throw .disconnected(RemotePeripheral.releaseReason) }
+            return link
+        }
+    }
+
+    /// The reason of an end that ``disconnect()`` caused.
+    private static var releaseReason: DisconnectionReason { .controller(.connectionTerminatedByLocalHost) }
+
     // MARK: The link
 
     /// The link as it is.
     public var linkInformation: LinkInformation {
         get async throws(BLEError) {
-            try await translating { () throws(HostError) in try await host.information(on: link) }
+            let link = try usableLink
+            return try await translating { () throws(HostError) in try await host.information(on: link) }
         }
     }
 
-    /// ATT_MTU in octets; 23 where the link is gone.
+    /// ATT_MTU in bytes; 23 where the link is gone.
     public var mtu: Int {
         get async { (try? await linkInformation.mtu) ?? 23 }
     }
@@ -57,15 +88,18 @@ public final class RemotePeripheral: Sendable {
 
     /// The strength of the link's signal in dBm; nil where the controller does not know it.
     public func readRSSI() async throws(BLEError) -> Int? {
-        try await translating { () throws(HostError) in try await host.readRSSI(of: link) }
+        let link = try usableLink
+        return try await translating { () throws(HostError) in try await host.readRSSI(of: link) }
     }
 
     public func updateConnectionParameters(_ parameters: ConnectionParameters) async throws(BLEError) {
+        let link = try usableLink
         try await translating { () throws(HostError) in try await host.updateParameters(parameters, of: link) }
     }
 
     /// Asks for other PHYs; the link goes on with what both sides can do.
     public func setPHY(transmit: PHYSet, receive: PHYSet) async throws(BLEError) {
+        let link = try usableLink
         try await translating { () throws(HostError) in
             try await host.setPHY(transmit: transmit, receive: receive, of: link)
         }
@@ -73,18 +107,37 @@ public final class RemotePeripheral: Sendable {
 
     /// Asks for Link Layer payloads of 27 to 251 octets.
     public func setDataLength(octets: UInt16) async throws(BLEError) {
+        let link = try usableLink
         try await translating { () throws(HostError) in try await host.setDataLength(octets: octets, of: link) }
     }
 
-    /// Ends the link, once what was written without response has been sent, and waits until it is gone.
+    /// Ends this connection, once the values written without response have been sent. If no other `RemotePeripheral` shares
+    /// the link, the link ends and the call waits for that; see <doc:RemotePeripheral#Sharing-a-link>.
     public func disconnect() async {
+        let isFirst = !isReleased.exchange(true, ordering: .relaxed)
         await host.flush(link)
-        await host.disconnect(link)
+        if isFirst {
+            await host.release(link)
+            ending.end(RemotePeripheral.releaseReason)
+        } else {
+            await host.waitIfDisconnecting(link)
+        }
+    }
+
+    /// Waits until the link has ended or ``disconnect()`` was called.
+    ///
+    /// - Returns: nil if the task is cancelled first.
+    func end() async -> DisconnectionReason? {
+        if !isLinkObserved.exchange(true, ordering: .relaxed) {
+            await host.observeEnd(of: link) { [ending] in ending.end($0) }
+        }
+        return await ending.wait()
     }
 
     /// Waits until the link is gone and says why.
     public func disconnection() async -> DisconnectionReason {
-        await host.disconnection(of: link)
+        guard !isReleased.load(ordering: .relaxed) else { return RemotePeripheral.releaseReason }
+        return await host.disconnection(of: link)
     }
 
     // MARK: Discovery
@@ -162,10 +215,12 @@ public final class RemotePeripheral: Sendable {
                 try await perform(WriteWholeValue(handle: handle, value: value))
             }
         case .withoutResponse:
+            let link = try usableLink
             try await translating { () throws(HostError) in
                 try await host.writeWithoutResponse(value, to: handle, on: link)
             }
         case .signed:
+            let link = try usableLink
             try await translating { () throws(HostError) in try await host.writeSigned(value, to: handle, on: link) }
         }
     }
@@ -179,6 +234,7 @@ public final class RemotePeripheral: Sendable {
     private nonisolated(nonsending) func perform<P: ClientProcedure>(
         _ procedure: P
     ) async throws(BLEError) -> P.Output {
+        let link = try usableLink
         let run = TypedProcedureRun(procedure)
         do throws(HostError) {
             let elevationFailure = try await host.finish(run, on: link)

@@ -11,6 +11,8 @@ package struct HostInspection: Hashable, Sendable {
     package var scans = 0
     package var advertisements = 0
     package var connectionAttempts = 0
+    /// Calls that wait for time to pass.
+    package var sleeps = 0
     package var hostObservers = 0
     package var serverObservers = 0
     package var isTransportOpen = false
@@ -46,6 +48,7 @@ extension BluetoothHost {
         inspection.commands = commands.waitingCount + (commands.isBusy ? 1 : 0)
         inspection.scans = scanner.sessions.count
         inspection.advertisements = advertiser.entries.count
+        inspection.sleeps = sleeps.count
         inspection.connectionAttempts = connector.attempts.count
         inspection.hostObservers = hostObservers.count
         inspection.securityObservers = securityObservers.count
@@ -70,6 +73,7 @@ extension BluetoothHost {
     package func contradiction() -> String? {
         var held = 0
         var timersAccountedFor = 10 + strayHandles.count + connector.attempts.count + connector.meetings.count
+        timersAccountedFor += sleeps.count
         for link in links.values {
             held += link.outbound.packetsInController
             timersAccountedFor += 3 + link.parameterWaiters.count + link.phyWaiters.count

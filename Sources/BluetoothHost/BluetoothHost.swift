@@ -77,7 +77,7 @@ package actor BluetoothHost {
 
     nonisolated let postbox = Postbox()
     let configuration: Configuration
-    let logger: Logger
+    package nonisolated let logger: Logger
     let metrics = HostMetrics()
     var random: any RandomNumberGenerator & Sendable
 
@@ -111,6 +111,9 @@ package actor BluetoothHost {
     var armedFor: Instant?
     @exclusivity(unchecked)
     var pool = BufferPool()
+
+    /// Calls that wait for time to pass.
+    var sleeps: OrderedDictionary<UInt64, PendingSleep> = [:]
 
     // Links.
     // Ordered, as all that is gone through is: the same packets and calls must have the same outcome.
@@ -180,6 +183,7 @@ package actor BluetoothHost {
     func failPendingOperations(_ error: HostError) {
         for session in scanner.sessions.values { session.deliver(.ended(error)) }
         scanner.sessions.removeAll()
+        endSleeps(error)
         let attempts = connector.attempts
         connector.attempts = []
         forgetMeetings()

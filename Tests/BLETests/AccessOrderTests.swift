@@ -89,7 +89,7 @@ struct AccessOrderTests {
             try await world.sleep(for: .seconds(5))
             // One is in the handler, 64 wait.
             #expect(await server.peripheral.clients.map(\.droppedCommandCount) == [500 - 65])
-            // What was accepted is handled after the client has gone.
+            // Accepted commands are handled even after the client has disconnected.
             await peer.disconnect()
             try await world.sleep(for: .seconds(60 * 70))
             #expect(log.all == Array(1...65))

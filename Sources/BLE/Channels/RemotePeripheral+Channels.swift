@@ -15,7 +15,8 @@ extension RemotePeripheral {
         psm: UInt16,
         configuration: L2CAPChannel.Configuration = .init()
     ) async throws(BLEError) -> L2CAPChannel {
-        let results = await openChannels { [link] host, completion throws(HostError) in
+        let link = try usableLink
+        let results = await openChannels { host, completion throws(HostError) in
             [
                 try host.beginOpeningChannel(
                     to: SPSM(rawValue: psm),
@@ -40,7 +41,13 @@ extension RemotePeripheral {
         psm: UInt16,
         configuration: L2CAPChannel.Configuration = .init()
     ) async -> [Result<L2CAPChannel, BLEError>] {
-        await openChannels { [link] host, completion throws(HostError) in
+        let link: LinkIdentifier
+        do throws(BLEError) {
+            link = try usableLink
+        } catch {
+            return [.failure(error)]
+        }
+        return await openChannels { host, completion throws(HostError) in
             try host.beginOpeningChannels(
                 count,
                 to: SPSM(rawValue: psm),

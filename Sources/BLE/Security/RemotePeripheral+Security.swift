@@ -3,7 +3,10 @@ import BluetoothHost
 extension RemotePeripheral {
     /// What the link's key is worth; nil where the link is not encrypted.
     public var security: KeyStrength? {
-        get async { await host.strength(of: link) }
+        get async {
+            guard let link = try? usableLink else { return nil }
+            return await host.strength(of: link)
+        }
     }
 
     public var isEncrypted: Bool {
@@ -26,13 +29,15 @@ extension RemotePeripheral {
         again: Bool = false,
         policy: SecurityPolicy? = nil
     ) async throws(BLEError) -> KeyStrength {
-        try await translating("pairing with \(address)") { () throws(HostError) in
+        let link = try usableLink
+        return try await translating("pairing with \(address)") { () throws(HostError) in
             try await host.secure(link, required, pairsAgain: again, policy: policy)
         }
     }
 
     /// Lets the peer, as a client of ours, use what needs authorization, or not any more.
     public func setAuthorized(_ isAuthorized: Bool) async throws(BLEError) {
+        let link = try usableLink
         try await translating { () throws(HostError) in try await host.setAuthorized(isAuthorized, on: link) }
     }
 }

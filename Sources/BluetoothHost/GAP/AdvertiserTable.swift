@@ -127,6 +127,18 @@ struct AdvertiserTable {
         advertisers.removeAll()
     }
 
+    /// Forgets advertisers: what they send next is new.
+    ///
+    /// - Returns: whether one of them was known.
+    mutating func forget(_ addresses: Set<DeviceAddress>) -> Bool {
+        var wasKnown = false
+        for address in addresses where advertisers[address] != nil {
+            advertisers[address] = nil
+            wasKnown = true
+        }
+        return wasKnown
+    }
+
     /// Merges one report into what is known of its advertiser, and lends that to `body`.
     mutating func receive(
         _ receipt: borrowing AdvertisingReceipt,

@@ -23,8 +23,15 @@ extension BluetoothHost {
                 // A private address of a bonded peer stands for the peer: it may have another one soon.
                 let addresses = Set(addresses.map { self.identity(of: $0) })
                 let link = links.values.first { !$0.isDisconnecting && $0.isWith(anyOf: addresses) }
-                if let link { return completion(.success(link.identifier)) }
-                begin(identifier, addresses, parameters, timeout, completion: completion)
+                if let link {
+                    link.holdCount += 1
+                    return completion(.success(link.identifier))
+                }
+                begin(identifier, addresses, parameters, timeout) { result in
+                    // Counted here, so that no other caller's release ends the link before this caller has it.
+                    if case .success(let identifier) = result { self.links[identifier]?.holdCount += 1 }
+                    completion(result)
+                }
             }
         } onCancel: {
             spawn { $0.giveUp(identifier, .cancelled) }
@@ -60,6 +67,7 @@ extension BluetoothHost {
         guard let attempt = connector.takeAttempt(identifier) else { return }
         timers.cancel(attempt.timer)
         attempt.completion(.failure(error))
+        reportAgain(attempt.addresses)
         forgetMeetings()
         reconcileConnections()
         if scanner.isSeeking { reconcileScan() }
@@ -147,6 +155,7 @@ extension BluetoothHost {
         for attempt in connector.takeAttempts(forAnyOf: connector.peers(at: addresses)) {
             timers.cancel(attempt.timer)
             attempt.completion(.failure(error))
+            reportAgain(attempt.addresses)
         }
         forgetMeetings()
         reconcileConnections()
@@ -253,6 +262,24 @@ extension BluetoothHost {
             }
             link.endObservers.append { continuation.resume(returning: $0) }
         }
+    }
+
+    /// Gives up one hold on a link, which each successful ``connect(toAnyOf:parameters:timeout:)`` is. The last one ends the
+    /// link and waits until it has ended.
+    package func release(_ identifier: LinkIdentifier) async {
+        guard let link = links[identifier] else { return }
+        link.holdCount -= 1
+        if link.holdCount <= 0 { await disconnect(identifier) }
+    }
+
+    /// Gives up one hold on a link, which stays even if it was the last.
+    package func discardHold(on identifier: LinkIdentifier) {
+        links[identifier]?.holdCount -= 1
+    }
+
+    /// Waits until a link has ended that is ending already.
+    package func waitIfDisconnecting(_ identifier: LinkIdentifier) async {
+        if links[identifier]?.isDisconnecting == true { _ = await disconnection(of: identifier) }
     }
 
     /// Ends a link and waits until it is gone.

@@ -100,6 +100,13 @@ extension BluetoothHost {
         }
     }
 
+    /// Reports peers again that are received after this: their link has ended, or an attempt to connect to them.
+    ///
+    /// An app that connects to what its scan reports could otherwise connect to each peer only once.
+    func reportAgain(_ addresses: Set<DeviceAddress>) {
+        if scanner.forget(addresses) { reconcileScan() }
+    }
+
     func scanEndedByController() {
         scanner.applied = nil
         reconcileScan()

@@ -12,6 +12,9 @@ struct Scanner {
         var filtersDuplicates: Bool
         /// The newest scan, where the controller filters duplicates: it forgets what it has reported by starting afresh.
         var filteringSince: ScanIdentifier?
+        /// The number of times that known advertisers were forgotten, where the controller filters duplicates: it reports
+        /// them again only after a restart.
+        var forgetCount: UInt64 = 0
     }
 
     var sessions: OrderedDictionary<ScanIdentifier, ScanSession> = [:]
@@ -20,6 +23,8 @@ struct Scanner {
     /// Whether peers are to be met, too, that the controller would not know.
     var isSeeking = false
     var advertisers = AdvertiserTable()
+    /// The number of times that known advertisers were forgotten.
+    private var forgetCount: UInt64 = 0
     var assembler = ExtendedReportAssembler()
     var reconciliation = Reconciliation()
     /// What the controller scans with now; nil when it does not.
@@ -45,7 +50,10 @@ struct Scanner {
                 parameters.filtersDuplicates && options.filtersInController && !options.reportsDuplicates
         }
         parameters.window = min(parameters.window, parameters.interval)
-        if parameters.filtersDuplicates { parameters.filteringSince = newest }
+        if parameters.filtersDuplicates {
+            parameters.filteringSince = newest
+            parameters.forgetCount = forgetCount
+        }
         return parameters
     }
 
@@ -62,10 +70,20 @@ struct Scanner {
         }
     }
 
-    /// The controller was reset and scans no more.
+    /// Forgets advertisers, so that all scans report them again when they are received.
+    ///
+    /// - Returns: whether one of them was known.
+    mutating func forget(_ addresses: Set<DeviceAddress>) -> Bool {
+        guard !sessions.isEmpty, advertisers.forget(addresses) else { return false }
+        forgetCount += 1
+        return true
+    }
+
+    /// The controller was reset and scans no more. All advertisers are reported again.
     mutating func forgetController() {
         applied = nil
         assembler.removeAll()
+        advertisers.removeAll()
     }
 }
 

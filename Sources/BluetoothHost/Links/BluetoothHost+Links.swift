@@ -89,6 +89,7 @@ extension BluetoothHost {
         logger.info("disconnected from \(link.peer): \(reason)")
         acl.close(link.outbound)
         subscriptions.removeAll()
+        reportAgain(link.addresses)
         endedHandles[handle] = loop.now
         endSecurity(of: link, reason)
         timers.cancel(link.timer)

@@ -150,6 +150,8 @@ final class Link {
     @exclusivity(unchecked)
     var timerDue: Instant?
     var isDisconnecting = false
+    /// The number of callers of ``BluetoothHost/connect(toAnyOf:parameters:timeout:)`` that have not released the link.
+    var holdCount = 0
     /// Goes off when the controller has not ended the link in time.
     var disconnectionTimer: TimerQueue.Token?
     /// Why the host itself ends the link, where the controller's reason would not say.

@@ -1,0 +1,71 @@
+import BluetoothHost
+import Synchronization
+
+/// The end of one connection, for those that wait for it.
+final class ConnectionEnd: Sendable {
+    private struct State {
+        var reason: DisconnectionReason?
+        var waiters: [Waiter] = []
+    }
+
+    private let state = Mutex(State())
+
+    /// Ends the connection; the first reason counts.
+    func end(_ reason: DisconnectionReason) {
+        let waiters = state.withLock { state in
+            guard state.reason == nil else { return [Waiter]() }
+            state.reason = reason
+            defer { state.waiters = [] }
+            return state.waiters
+        }
+        for waiter in waiters { waiter.finish(reason) }
+    }
+
+    /// Waits for the end.
+    ///
+    /// - Returns: nil if the task is cancelled first.
+    func wait() async -> DisconnectionReason? {
+        let waiter = Waiter()
+        let reason = state.withLock { state in
+            if state.reason == nil { state.waiters.append(waiter) }
+            return state.reason
+        }
+        if let reason { return reason }
+        defer { state.withLock { $0.waiters.removeAll { $0 === waiter } } }
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { waiter.start($0) }
+        } onCancel: {
+            waiter.finish(nil)
+        }
+    }
+}
+
+/// One call that waits for the end of a connection.
+private final class Waiter: Sendable {
+    private enum State {
+        case ready
+        case waiting(CheckedContinuation<DisconnectionReason?, Never>)
+        case finished(DisconnectionReason?)
+    }
+
+    private let state = Mutex(State.ready)
+
+    func start(_ continuation: CheckedContinuation<DisconnectionReason?, Never>) {
+        let finished = state.withLock { state -> DisconnectionReason?? in
+            if case .finished(let reason) = state { return .some(reason) }
+            state = .waiting(continuation)
+            return nil
+        }
+        if let finished { continuation.resume(returning: finished) }
+    }
+
+    /// The first call counts.
+    func finish(_ reason: DisconnectionReason?) {
+        let continuation = state.withLock { state -> CheckedContinuation<DisconnectionReason?, Never>? in
+            defer { if case .finished = state {} else { state = .finished(reason) } }
+            if case .waiting(let continuation) = state { return continuation }
+            return nil
+        }
+        continuation?.resume(returning: reason)
+    }
+}
