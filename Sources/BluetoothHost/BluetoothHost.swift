@@ -123,8 +123,9 @@ package actor BluetoothHost {
     var endedLinks = GenerationalTable<LinkIdentifier, DisconnectionReason>(limit: 256)
     /// When links ended, by their handles: a controller may still hand up data that were under way.
     var endedHandles = GenerationalTable<ConnectionHandle, Instant>(limit: 64)
-    /// Handles that data came for though there is no such link.
-    var strayHandles: Set<ConnectionHandle> = []
+    var strayHandles = StrayHandles()
+    /// Runs when advertising and initiating are to start again after the end of an unknown link.
+    var roleRestartTimer: TimerQueue.Token?
     @exclusivity(unchecked)
     var stallTimer: TimerQueue.Token?
     var nextIdentifier: UInt64 = 0

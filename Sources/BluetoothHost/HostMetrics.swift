@@ -6,6 +6,8 @@ struct HostMetrics: Sendable {
     let packetsSent = Counter(label: "swift_ble_hci_packets_sent_total")
     /// Packets that could not be read, or that broke their protocol.
     let malformed = Counter(label: "swift_ble_malformed_packets_total")
+    /// ACL data, and ends of links, whose connection handle belongs to no link of the host.
+    let strayPackets = Counter(label: "swift_ble_hci_stray_packets_total")
     /// Frames for channels that nobody has.
     let unknownChannelFrames = Counter(label: "swift_ble_l2cap_unknown_channel_frames_total")
     /// Frames for channels that were being made or ended.

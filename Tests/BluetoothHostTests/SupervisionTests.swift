@@ -51,45 +51,6 @@ struct SupervisionTests {
         #expect(try end.all.first?.get() == .transmissionStalled)
     }
 
-    @Test("Data of a link that was never told of show that an event was lost")
-    func strayData() throws {
-        let fixture = HostFixture()
-        try fixture.bringUp()
-        fixture.controller.emit(HostFixture.acl([0x0A, 0x03, 0x00], on: 0x0042))
-        fixture.loop.run(for: .milliseconds(900))
-        #expect(fixture.events.all == ["poweredOn"])
-        fixture.loop.run(for: .seconds(1))
-        #expect(wasReset(fixture, because: "it has a link 0x0042"))
-    }
-
-    @Test(
-        "Data that come before their Connection Complete event, or just after the link's end, are no sign of anything"
-    )
-    func dataOutOfOrder() throws {
-        let fixture = HostFixture()
-        try fixture.bringUp()
-        fixture.controller.emit(HostFixture.acl([0x0A, 0x03, 0x00], on: 0x0040))
-        fixture.connect()
-        fixture.loop.run(for: .seconds(2))
-        fixture.controller.emit {
-            DisconnectionComplete(connectionHandle: 0x0040, reason: .connectionTimeout).encodePacket(into: &$0)
-        }
-        fixture.controller.emit(HostFixture.acl([0x0A, 0x03, 0x00], on: 0x0040))
-        fixture.loop.run(for: .seconds(2))
-        #expect(fixture.events.all == ["poweredOn"])
-    }
-
-    @Test("The end of a link that was never told of shows that an event was lost")
-    func endOfAnUnknownLink() throws {
-        let fixture = HostFixture()
-        try fixture.bringUp()
-        fixture.controller.emit {
-            DisconnectionComplete(connectionHandle: 0x0042, reason: .connectionTimeout).encodePacket(into: &$0)
-        }
-        fixture.loop.run(for: .seconds(1))
-        #expect(wasReset(fixture, because: "it ended a link 0x0042"))
-    }
-
     @Test("A connection that exists though it was not told of resets the controller; the attempt goes on")
     func unknownConnection() throws {
         let fixture = HostFixture()

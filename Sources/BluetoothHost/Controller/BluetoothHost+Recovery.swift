@@ -81,7 +81,7 @@ extension BluetoothHost {
         connector.forgetController()
         privacy.forgetController()
         resumeRestWaiters()
-        strayHandles = []
+        forgetStrayHandles()
         endedHandles.removeAll()
         if isTransportLost { closeTransport() }
         emit(HostEvent.resetting(reason: reason))

@@ -144,7 +144,7 @@ extension BluetoothHost {
         }
     }
 
-    private func refreshAdvertising() {
+    func refreshAdvertising() {
         advertiser.refreshTimer = nil
         guard power == .on else { return }
         for index in advertiser.entries.indices where advertiser.entries[index].phase == .on {

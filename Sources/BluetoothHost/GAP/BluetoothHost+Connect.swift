@@ -79,6 +79,13 @@ extension BluetoothHost {
         spawn { await $0.runConnectionReconciliation() }
     }
 
+    /// Cancels and starts again what the controller initiates: it may have ended that without the host's knowledge.
+    func restartInitiating() {
+        guard case .initiating = connector.state else { return }
+        connector.isInitiationDoubtful = true
+        reconcileConnections()
+    }
+
     private func runConnectionReconciliation() async {
         defer { resumeRestWaiters() }
         while connector.reconciliation.next() {
@@ -88,7 +95,8 @@ extension BluetoothHost {
             case .cancelling:
                 continue
             case .initiating(let initiation):
-                guard wanted != initiation else { continue }
+                guard wanted != initiation || connector.isInitiationDoubtful else { continue }
+                connector.isInitiationDoubtful = false
                 connector.state = .cancelling
                 do throws(CommandFailure) {
                     try await perform(LECreateConnectionCancel())
@@ -100,6 +108,7 @@ extension BluetoothHost {
             case .idle:
                 reconcileScan()
                 guard let wanted else { continue }
+                connector.isInitiationDoubtful = false
                 connector.state = .initiating(wanted)
                 do throws(CommandFailure) {
                     try await initiate(wanted)

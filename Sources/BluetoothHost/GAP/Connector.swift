@@ -39,6 +39,8 @@ struct Connector {
     /// Where peers were met, by their identity addresses.
     var meetings: OrderedDictionary<DeviceAddress, Meeting> = [:]
     var state = State.idle
+    /// Whether the controller may have ended initiating without an event: it is cancelled and started again.
+    var isInitiationDoubtful = false
     var reconciliation = Reconciliation()
 
     /// Whether the controller initiates nothing, and is not being told to.
@@ -79,6 +81,7 @@ struct Connector {
 
     mutating func forgetController() {
         state = .idle
+        isInitiationDoubtful = false
     }
 }
 

@@ -21,6 +21,7 @@ extension BluetoothHost {
             session: ServerSession(server: server),
             offeredMTU: configuration.mtu
         )
+        forgetStray(connection.handle)
         links.insert(link)
         metrics.links.record(links.count)
         logger.info("connected to \(link.peer)")

@@ -64,34 +64,4 @@ extension BluetoothHost {
         }
         watchForStall()
     }
-
-    // MARK: Links that only the controller knows
-
-    private func hasJustEnded(_ handle: ConnectionHandle) -> Bool {
-        endedHandles[handle].map { loop.now - $0 < .seconds(2) } ?? false
-    }
-
-    /// A link has ended that the host does not know: it has just been ended, or its Connection Complete event was lost.
-    func endedUnknown(_ handle: ConnectionHandle) {
-        guard power == .on, !hasJustEnded(handle) else { return }
-        controllerFailed("it ended a link \(handle) that it did not tell of", isTransportLost: false)
-    }
-
-    /// Data came for a link that the host does not know: it has just ended, or its Connection Complete event comes a little
-    /// later, as over USB it can, or never.
-    func receivedStray(_ handle: ConnectionHandle) {
-        guard power == .on, strayHandles.count < 16, !strayHandles.contains(handle) else { return }
-        guard !hasJustEnded(handle) else { return }
-        strayHandles.insert(handle)
-        let generation = generation
-        _ = schedule(after: .seconds(1)) { [weak self] in
-            self?.assumeIsolated { host in
-                host.strayHandles.remove(handle)
-                guard host.generation == generation, host.links[handle] == nil, !host.hasJustEnded(handle) else {
-                    return
-                }
-                host.controllerFailed("it has a link \(handle) that it did not tell of", isTransportLost: false)
-            }
-        }
-    }
 }

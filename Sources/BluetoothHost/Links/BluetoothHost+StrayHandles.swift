@@ -1,0 +1,117 @@
+import BluetoothTypes
+import HCI
+
+/// Packets whose connection handle belongs to no link of the host.
+///
+/// # Causes
+/// - The link has just ended, and its last packets were under way.
+/// - The Connection Complete event is late, as it can be over USB, where events and data use different pipes.
+/// - The Connection Complete event was lost, so that the controller has a link that the host does not know.
+/// - The packet is not about a link. Controllers of one family send their log as ACL data with the handle 0x0EDC. Handles
+///   above 0x0EFF are reserved (Vol 4, Part E, 5.3.1).
+///
+/// # Response
+/// Each stray packet is counted. None of them resets the controller, because a reset ends every other link. Where data came
+/// for a handle that can be a link and is still unknown a second later, the host sends Disconnect for that handle. The answer
+/// tells the cases apart: a controller without such a link answers Unknown Connection Identifier (0x02), and the host ignores
+/// the handle until the next reset or the next link with it. A controller that has the link ends it, so that the peer can
+/// connect again.
+///
+/// Each end of an unknown link shows that its beginning was lost as well. That link may have ended advertising or a
+/// connection attempt in the controller without the host's knowledge: both are started again.
+///
+/// The controller is reset only where it confirmed that it has such a link and then does not end it.
+extension BluetoothHost {
+    /// How long a Connection Complete event may be late, and the shortest time between two restarts of the roles.
+    private static let strayDelay = Duration.seconds(1)
+    /// The longest supervision timeout, with a margin.
+    private static let strayEndTimeout = Duration.seconds(34)
+
+    private func hasJustEnded(_ handle: ConnectionHandle) -> Bool {
+        endedHandles[handle].map { loop.now - $0 < .seconds(2) } ?? false
+    }
+
+    /// Counts data for a link that the host does not know, and finds out once whether the controller has the link.
+    func receivedStray(_ handle: ConnectionHandle) {
+        metrics.strayPackets.increment()
+        guard power == .on, handle.isValid, strayHandles[handle] == nil, !strayHandles.isFull, !hasJustEnded(handle)
+        else { return }
+        let timer = schedule(after: BluetoothHost.strayDelay) { [weak self] in
+            self?.assumeIsolated { host in
+                host.strayHandles[handle] = nil
+                guard host.links[handle] == nil, !host.hasJustEnded(handle) else { return }
+                host.endUnknownLink(handle)
+            }
+        }
+        strayHandles[handle] = .observed(timer)
+    }
+
+    private func endUnknownLink(_ handle: ConnectionHandle) {
+        strayHandles[handle] = .ending
+        let generation = generation
+        send(Disconnect(connectionHandle: handle, reason: .remoteUserTerminatedConnection)) { [weak self] result in
+            self?.assumeIsolated { host in
+                // Its end may have come before, or the handle may be a link's by now.
+                guard host.generation == generation, case .ending? = host.strayHandles[handle] else { return }
+                switch result {
+                case .success: host.unknownLinkIsEnding(handle)
+                case .failure: host.strayHandles[handle] = .unlinked
+                }
+            }
+        }
+    }
+
+    private func unknownLinkIsEnding(_ handle: ConnectionHandle) {
+        logger.warning("the controller has a link \(handle) that it did not report; ending it")
+        let timer = schedule(after: BluetoothHost.strayEndTimeout + configuration.commandTimeout) { [weak self] in
+            self?.assumeIsolated { host in
+                host.strayHandles[handle] = nil
+                host.controllerFailed("it did not end the link \(handle)", isTransportLost: false)
+            }
+        }
+        strayHandles[handle] = .endConfirmed(timer)
+    }
+
+    /// Counts the end of a link that the host does not know, and starts again what the link may have stopped.
+    func endedUnknown(_ handle: ConnectionHandle) {
+        metrics.strayPackets.increment()
+        guard power == .on, handle.isValid, !hasJustEnded(handle) else { return }
+        logger.debug("the controller ended a link \(handle) that it did not report")
+        forgetStray(handle)
+        endedHandles[handle] = loop.now
+        restartRolesLater()
+    }
+
+    /// Starts connectable advertising and initiating again: a lost Connection Complete event may have ended them.
+    ///
+    /// Waits a second, so that several events cause one restart.
+    private func restartRolesLater() {
+        guard roleRestartTimer == nil else { return }
+        roleRestartTimer = schedule(after: BluetoothHost.strayDelay) { [weak self] in
+            self?.assumeIsolated { host in
+                host.roleRestartTimer = nil
+                host.refreshAdvertising()
+                host.restartInitiating()
+            }
+        }
+    }
+
+    /// Ends what is known of a stray handle: a link has it now, or its link has ended.
+    func forgetStray(_ handle: ConnectionHandle) {
+        guard let state = strayHandles[handle] else { return }
+        timers.cancel(state.timer)
+        strayHandles[handle] = nil
+    }
+
+    func forgetStrayHandles() {
+        for timer in strayHandles.timers { timers.cancel(timer) }
+        strayHandles.removeAll()
+        timers.cancel(roleRestartTimer)
+        roleRestartTimer = nil
+    }
+}
+
+extension ConnectionHandle {
+    /// Whether a link can have this handle: 0x0F00 to 0x0FFF are reserved (Vol 4, Part E, 5.3.1).
+    fileprivate var isValid: Bool { rawValue <= 0x0EFF }
+}
