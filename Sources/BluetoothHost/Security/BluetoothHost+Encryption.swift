@@ -151,9 +151,16 @@ extension BluetoothHost {
     }
 
     /// The peer of a bond does not have its key: the bond stays, for this may be somebody else.
-    private func keyIsMissing(on link: Link) {
+    ///
+    /// - Parameter isMICFailure: whether the link ended because a packet could not be decrypted. That does not show that the
+    ///   peer lost its bond: the keys may differ, or one of the controllers may have mixed up the order of its packets.
+    private func keyIsMissing(on link: Link, isMICFailure: Bool = false) {
         link.protection.loss = .keyMissing
-        logger.warning("\(link.identity) has lost the key of its bond, or is another device")
+        if isMICFailure {
+            logger.warning("encryption with \(link.identity) failed: a packet could not be decrypted (MIC failure)")
+        } else {
+            logger.warning("\(link.identity) has lost the key of its bond, or is another device")
+        }
         emit(.keyMissing(link.identifier, identity: link.identity))
     }
 
@@ -168,10 +175,9 @@ extension BluetoothHost {
     func endSecurity(of link: Link, _ reason: DisconnectionReason) {
         let wasStarting = link.protection.isStarting && !link.protection.channel.isPairing
         // Who has another key than its peer cannot read the first encrypted packet (Vol 6, Part B, 5.1.3.1).
-        let isKeyWrong =
-            reason == .controller(.connectionTerminatedDueToMICFailure) || reason == .controller(.pinOrKeyMissing)
-        if wasStarting, isKeyWrong {
-            keyIsMissing(on: link)
+        let isMICFailure = reason == .controller(.connectionTerminatedDueToMICFailure)
+        if wasStarting, isMICFailure || reason == .controller(.pinOrKeyMissing) {
+            keyIsMissing(on: link, isMICFailure: isMICFailure)
             failSecurityWaiters(of: link, .security(.keyMissing))
         } else {
             failSecurityWaiters(of: link, .disconnected(reason))

@@ -3,15 +3,25 @@ import Cryptography
 import HCI
 
 /// How far encryption of a link has come at one end (Vol 6, Part B, 5.1.3).
+///
+/// # Procedures that are under way
+/// The peripheral may have begun a procedure of its own, such as LL_LENGTH_REQ, before LL_ENC_REQ or LL_PAUSE_ENC_REQ
+/// arrived. The central completes it, and its answer is protected as the link was when the central sent it. So the peripheral
+/// changes the key for what it receives, and says so by LL_START_ENC_REQ or LL_PAUSE_ENC_RSP, once its own procedure has
+/// ended. It begins no other procedure until encryption has started: what its host asks for waits.
 struct Encryption {
     enum State: Hashable {
         case off
         /// As the central: the request has been sent.
         case requested
-        /// As the central: the peer is asked to pause, so that the key can be changed.
+        /// As the peripheral: the central wants to pause, and a procedure of this side ends first.
+        case pauseRequested
+        /// The peer is asked to pause, so that the key can be changed, or has been told that this side pauses.
         case pausing
         /// As the peripheral: the host is asked for the key.
         case awaitingKey
+        /// As the peripheral: the host has given the key, and a procedure of this side ends first.
+        case keyGiven
         /// As the peripheral: encrypted packets are received, and the peer's first is awaited.
         case starting
         case on
@@ -23,7 +33,7 @@ struct Encryption {
     var receiveKey: UInt128?
     /// The key is being changed: its end is a refresh, and its failure is the link's end.
     var isRefresh = false
-    /// Data waits from the request until encryption has started.
+    /// Data, and procedures of this side, wait from the request until encryption has started.
     var pausesData = false
     /// The session key diversifier (Vol 6, Part B, 2.4.2.4): the peripheral's half above the central's.
     var diversifiers: (central: UInt64, peripheral: UInt64) = (0, 0)
@@ -68,14 +78,14 @@ extension LinkEnd {
         case (.pauseEncryptionRequest, .peripheral, .on):
             encryption.isRefresh = true
             encryption.pausesData = true
-            encryption.receiveKey = nil
-            send(.pauseEncryptionResponse)
+            encryption.state = .pauseRequested
+            advanceEncryption()
         case (.pauseEncryptionResponse, .central, .pausing):
             encryption.transmitKey = nil
             encryption.receiveKey = nil
             send(.pauseEncryptionResponse)
             if case .encryption(let command)? = procedure { requestEncryption(command) }
-        case (.pauseEncryptionResponse, .peripheral, .on):
+        case (.pauseEncryptionResponse, .peripheral, .pausing):
             encryption.transmitKey = nil
             encryption.state = .off
         case (.encryptionRequest(let random, let diversifier, let sessionKeyDiversifier), .peripheral, .off):
@@ -90,6 +100,7 @@ extension LinkEnd {
             encryption.transmitKey = encryption.sessionKey
             send(.startEncryptionResponse)
             hasStarted()
+            beginNext()
         case (.startEncryptionResponse, .central, .requested):
             hasStarted()
             finish()
@@ -114,11 +125,27 @@ extension LinkEnd {
     /// As the peripheral: the host has the key. False where it was not asked.
     func answerKey(_ longTermKey: UInt128) -> Bool {
         guard encryption.state == .awaitingKey else { return false }
-        encryption.state = .starting
+        encryption.state = .keyGiven
         encryption.longTermKey = longTermKey
-        encryption.receiveKey = encryption.sessionKey
-        send(.startEncryptionRequest)
+        advanceEncryption()
         return true
+    }
+
+    /// As the peripheral: changes the key of received packets, unless the central still has to complete a procedure of this
+    /// side.
+    func advanceEncryption() {
+        guard procedure == nil else { return }
+        switch encryption.state {
+        case .pauseRequested:
+            encryption.state = .pausing
+            encryption.receiveKey = nil
+            send(.pauseEncryptionResponse)
+        case .keyGiven:
+            encryption.state = .starting
+            encryption.receiveKey = encryption.sessionKey
+            send(.startEncryptionRequest)
+        case .off, .requested, .pausing, .awaitingKey, .starting, .on: break
+        }
     }
 
     /// As the peripheral: the host has no key. False where it was not asked.
@@ -136,6 +163,7 @@ extension LinkEnd {
         } else {
             encryption.pausesData = false
             send(.reject(.encryption, .pinOrKeyMissing))
+            beginNext()
         }
     }
 

@@ -32,8 +32,9 @@ extension LinkEnd {
         beginNext()
     }
 
-    private func beginNext() {
-        while procedure == nil, !isGone, let next = waiting.popFirst() {
+    /// Begins the next procedure that waits, unless one is under way or encryption is being started (Vol 6, Part B, 5.1.3.1).
+    func beginNext() {
+        while procedure == nil, !isGone, !encryption.pausesData, let next = waiting.popFirst() {
             procedure = next
             procedures += 1
             let number = procedures
@@ -47,6 +48,7 @@ extension LinkEnd {
     /// The procedure that is going on has ended.
     func finish() {
         procedure = nil
+        advanceEncryption()
         beginNext()
     }
 
