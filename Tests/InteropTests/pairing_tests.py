@@ -133,17 +133,21 @@ class Pairing:
         peer = OobSharedData(c=bytes.fromhex(ours["confirm"])[::-1], r=bytes.fromhex(ours["random"])[::-1])
         return PairingConfig.OobConfig(our_context=self.context, peer_data=peer, legacy_context=None)
 
-    async def carry(self, process, verb: str = ""):
-        """Carries numbers between Bumble and a running `ble`, as who sits at both would."""
+    async def carry(self, process, names_question: bool = False):
+        """Carries numbers between Bumble and a running `ble`, as who sits at both would.
+
+        With `names_question`, answers name their question, as `ble serve` wants it.
+        """
         if self.model.identifier == "passkeyShownHere":
             self.person.typed.put_nowait(int((await process.event("passkey", deadline=20))["passkey"]))
         elif self.model.identifier == "passkeyTypedHere":
-            await process.event("passkeyWanted", deadline=20)
-            process.send(f"{verb}{await self.person.shown.get():06}")
+            question = (await process.event("passkeyWanted", deadline=20))["question"]
+            prefix = f"passkey {question} " if names_question else ""
+            process.send(f"{prefix}{await self.person.shown.get():06}")
         elif self.model.identifier == "numericComparison":
-            shown = int((await process.event("compare", deadline=20))["number"])
-            expect(shown, await self.person.compared.get(), "the number that both show")
-            process.send("yes")
+            asked = await process.event("compare", deadline=20)
+            expect(int(asked["number"]), await self.person.compared.get(), "the number that both show")
+            process.send(f"yes {asked['question']}" if names_question else "yes")
 
     def check(self, event: dict):
         """Sees that the devices have paired by the model, and as it is worth."""
@@ -277,7 +281,7 @@ def as_peripheral(model: Model, bonds: bool):
                 link = await central.connect(profiles.ADDRESS)
                 await refused(link)
                 attempt = asyncio.ensure_future(link.connection.pair())
-                await pairing.carry(process, "passkey ")
+                await pairing.carry(process, names_question=True)
                 await attempt
                 pairing.check(await process.event("paired", deadline=20))
                 await read_secrets(link, model)

@@ -3,136 +3,210 @@ import Glibc
 import Profiles
 import Synchronization
 
-/// Asks who sits at the terminal, or who reads the lines of JSON, what comes up when devices pair.
+/// Asks the person at the terminal, or the program that reads the lines of JSON, the questions that come up when devices pair.
 ///
-/// Answers are lines: six digits for a passkey, `yes` or `no` for a comparison.
+/// # Questions
+/// Each question has a number and names its peer. One question is asked at a time; those of further pairings wait until it is
+/// answered, or until its pairing ends. At most ``queueLimit`` questions wait: a pairing beyond that is refused. A peer waits
+/// for 30 seconds, so a pairing may end before its question is asked.
+///
+/// # Answers
+/// An answer names its question (`passkey 2 012345`, `yes 2`, `no 2`) and is taken for no other. An answer without a number is
+/// for the question that is being asked; only commands with a single peer accept that.
 final class PairingConsole: PairingDelegate {
     /// Whether a pairing is consented to.
     typealias Consent = @Sendable (PairingInquiry) -> Bool
 
+    /// Maximum number of questions that wait while another question is asked.
+    static let queueLimit = 8
+
+    private struct Question {
+        let number: Int
+        let inquiry: PairingInquiry
+        let answer: CheckedContinuation<PairingAnswer, Never>
+    }
+
     private struct State {
-        var waiting: CheckedContinuation<PairingAnswer, Never>?
-        /// Whether a question has been put: an answer may be quicker than who waits for it.
-        var isAsking = false
-        var early: PairingAnswer?
-        /// The input has ended, so that nobody will answer.
+        /// The first is being asked; the others wait.
+        var questions: [Question] = []
+        var lastNumber = 0
+        /// The passkey of the command line, until a pairing has used it.
+        var passkey: Passkey?
+        var isReading = false
+        /// The input has ended: no further answer comes.
         var isOver = false
+
+        mutating func nextNumber() -> Int {
+            lastNumber += 1
+            return lastNumber
+        }
+
+        mutating func remove(_ number: Int) -> Question? {
+            guard let index = questions.firstIndex(where: { $0.number == number }) else { return nil }
+            return questions.remove(at: index)
+        }
     }
 
     private let asJSON: Bool
-    private let passkey: Passkey?
     private let consents: Consent
     private let readsInput: Bool
-    private let state = Mutex(State())
-    private let reading = Mutex(false)
+    private let output: @Sendable (String) -> Void
+    private let complain: @Sendable (String) -> Void
+    private let hasFixedPasskey: Bool
+    private let state: Mutex<State>
 
     /// - Parameters:
-    ///   - passkey: what to type without asking.
+    ///   - passkey: answers the first question for a passkey. It is used for one pairing: each attempt to guess a passkey
+    ///     reveals a part of it to the peer (Vol 3, Part H, 2.3.5.6.3), so that a second attempt needs another one.
     ///   - readsInput: whether answers are read from standard input, from the first question on; otherwise they are given by
     ///     ``take(_:)``.
-    init(asJSON: Bool, passkey: Passkey?, readsInput: Bool, consents: @escaping Consent) {
+    ///   - output: prints a line.
+    ///   - complain: prints a line for the person that is not part of the output.
+    init(
+        asJSON: Bool,
+        passkey: Passkey?,
+        readsInput: Bool,
+        output: @escaping @Sendable (String) -> Void = { try? Output.standard.line($0) },
+        complain: @escaping @Sendable (String) -> Void = Output.complain,
+        consents: @escaping Consent
+    ) {
         self.asJSON = asJSON
-        self.passkey = passkey
         self.readsInput = readsInput
+        self.output = output
+        self.complain = complain
         self.consents = consents
+        hasFixedPasskey = passkey != nil
+        state = Mutex(State(passkey: passkey))
     }
 
     func answer(_ inquiry: PairingInquiry) async -> PairingAnswer {
-        state.withLock { state in
-            state.isAsking = true
-            state.early = nil
-        }
         switch inquiry.question {
-        case .consent:
-            return consents(inquiry) ? .accept : .refuse
+        case .consent: return consents(inquiry) ? .accept : .refuse
+        case .showPasskey:
+            show(inquiry, number: nil)
+            return .accept
+        case .enterPasskey:
+            if let passkey = state.withLock({ $0.passkey.take() }) { return .passkey(passkey.value) }
+            if hasFixedPasskey {
+                complain("--passkey is for one pairing and was used; the passkey for \(inquiry.peer) is asked for")
+            }
+        case .compare: break
+        }
+        readInput()
+        return await ask(inquiry)
+    }
+
+    // MARK: Questions
+
+    private func ask(_ inquiry: PairingInquiry) async -> PairingAnswer {
+        let number = state.withLock { $0.nextNumber() }
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let question = Question(number: number, inquiry: inquiry, answer: continuation)
+                let place = state.withLock { state -> Int? in
+                    let isFull = state.questions.count > PairingConsole.queueLimit
+                    guard !state.isOver, !isFull, !Task.isCancelled else { return nil }
+                    state.questions.append(question)
+                    return state.questions.count - 1
+                }
+                switch place {
+                case nil: continuation.resume(returning: .refuse)
+                case 0?: show(inquiry, number: number)
+                default: break
+                }
+            }
+        } onCancel: {
+            finish(number, .refuse)
+        }
+    }
+
+    /// Answers a question that is still open, and asks the next one.
+    private func finish(_ number: Int, _ answer: PairingAnswer) {
+        let (finished, next) = state.withLock { state -> (Question?, Question?) in
+            let wasAsked = state.questions.first?.number == number
+            let question = state.remove(number)
+            return (question, wasAsked ? state.questions.first : nil)
+        }
+        finished?.answer.resume(returning: answer)
+        if let next { show(next.inquiry, number: next.number) }
+    }
+
+    private func show(_ inquiry: PairingInquiry, number: Int?) {
+        let peer = inquiry.peer
+        switch inquiry.question {
+        case .consent: break
         case .showPasskey(let passkey):
             let digits = Passkey(value: passkey).digits
             tell(
                 inquiry,
                 "passkey",
+                number,
                 ["passkey": .string(digits)],
-                "The passkey is \(digits): type it on \(inquiry.peer)."
+                "The passkey is \(digits): type it on \(peer)."
             )
-            return .accept
         case .enterPasskey:
-            if let passkey { return .passkey(passkey.value) }
-            tell(inquiry, "passkeyWanted", [:], "Type the passkey that \(inquiry.peer) shows:")
-        case .compare(let number):
-            let digits = Passkey(value: number).digits
-            tell(inquiry, "compare", ["number": .string(digits)], "Does \(inquiry.peer) show \(digits)? (yes or no)")
+            tell(inquiry, "passkeyWanted", number, [:], "Type the passkey that \(peer) shows:")
+        case .compare(let value):
+            let digits = Passkey(value: value).digits
+            tell(inquiry, "compare", number, ["number": .string(digits)], "Does \(peer) show \(digits)? (yes or no)")
         }
-        return await nextAnswer()
     }
 
-    private func tell(_ inquiry: PairingInquiry, _ event: String, _ more: JSON, _ words: String) {
-        guard asJSON else {
-            try? Output.standard.line(words)
-            return
-        }
+    private func tell(_ inquiry: PairingInquiry, _ event: String, _ number: Int?, _ more: JSON, _ words: String) {
+        guard asJSON else { return output(words) }
         guard case .object(let members) = more else { return }
-        try? Output.standard.json(.object([.event(event)] + .peer(inquiry.peer) + members))
+        let question = number.map { [JSON.Member(key: "question", value: .integer($0))] } ?? []
+        output(JSON.object([.event(event)] + .peer(inquiry.peer) + question + members).description)
     }
 
     // MARK: Answers
 
-    /// Takes a line of input; false where it is no answer.
-    @discardableResult
-    func take(_ line: String) -> Bool {
-        let word = line.trimmingPrefix { $0 == " " }.lowercased()
-        let answer: PairingAnswer
-        if ["yes", "y"].contains(word) {
-            answer = .accept
-        } else if ["no", "n"].contains(word) {
-            answer = .refuse
-        } else if let passkey = try? Passkey(argument: word) {
-            answer = .passkey(passkey.value)
-        } else {
-            return false
+    /// Gives an answer to its question.
+    ///
+    /// - Throws: where no such question is being asked, or where it wants an answer of another kind.
+    func take(_ reply: PairingReply) throws(ArgumentProblem) {
+        let asked = state.withLock { $0.questions.first.map { ($0.number, $0.inquiry) } }
+        guard let (number, inquiry) = asked, reply.question == nil || reply.question == number else {
+            let name = reply.question.map { "question \($0)" } ?? "a question"
+            throw ArgumentProblem(
+                "\(name) is not being asked" + (asked.map { "; question \($0.0), about \($0.1.peer), is" } ?? "")
+            )
         }
-        let waiting = state.withLock { state -> CheckedContinuation<PairingAnswer, Never>? in
-            if state.waiting == nil, state.isAsking { state.early = answer }
-            return state.waiting.take()
+        guard inquiry.question.takes(reply.answer) else {
+            throw ArgumentProblem(
+                "question \(number), about \(inquiry.peer), takes \(inquiry.question.wantedReply(number))"
+            )
         }
-        waiting?.resume(returning: answer)
-        return true
+        // The question may have ended since: then its number is no other's, and the answer is dropped.
+        finish(number, reply.answer)
     }
 
-    /// Nobody answers any more.
+    /// Refuses the open questions, and those that come: no further answer does.
     func end() {
-        let waiting = state.withLock { state in
+        let questions = state.withLock { state in
             state.isOver = true
-            return state.waiting.take()
+            defer { state.questions = [] }
+            return state.questions
         }
-        waiting?.resume(returning: .refuse)
-    }
-
-    private func nextAnswer() async -> PairingAnswer {
-        readInput()
-        return await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                let answer = state.withLock { state -> PairingAnswer? in
-                    state.isAsking = false
-                    if let early = state.early.take() { return early }
-                    if state.isOver || Task.isCancelled { return .refuse }
-                    state.waiting = continuation
-                    return nil
-                }
-                if let answer { continuation.resume(returning: answer) }
-            }
-        } onCancel: {
-            state.withLock { $0.waiting.take() }?.resume(returning: .refuse)
-        }
+        for question in questions { question.answer.resume(returning: .refuse) }
     }
 
     private func readInput() {
-        let isFirst = reading.withLock { isReading in
-            defer { isReading = true }
-            return !isReading
+        let isFirst = state.withLock { state in
+            defer { state.isReading = true }
+            return !state.isReading
         }
         guard readsInput, isFirst else { return }
         Task.detached { [self] in
-            for await line in StandardInput.lines() where !take(line) {
-                Output.complain("\"\(terminalSafe(line))\" is no answer: type six digits, yes or no")
+            for await line in StandardInput.lines() {
+                do throws(ArgumentProblem) {
+                    guard let reply = PairingReply(parsing: line) else {
+                        throw ArgumentProblem("\"\(terminalSafe(line))\" is no answer: type six digits, yes or no")
+                    }
+                    try take(reply)
+                } catch {
+                    complain("\(error)")
+                }
             }
             end()
         }

@@ -27,7 +27,7 @@ struct PairingOptions: ParsableArguments {
     var io: Capability?
 
     @Option(
-        help: ArgumentHelp("What to type where a passkey is wanted: six digits.", valueName: "n"),
+        help: ArgumentHelp("What to type where a passkey is wanted: six digits. For one pairing.", valueName: "n"),
         transform: { try Passkey(argument: $0) }
     )
     var passkey: Passkey?

@@ -114,8 +114,7 @@ actor ProfileServer {
                 try await peripheral.indicate(value, of: served.handle(selector))
             case .disconnect:
                 for client in clients.keys { await peripheral.disconnect(client) }
-            case .answer(let text):
-                guard console.take(text) else { throw ArgumentProblem("\(terminalSafe(text)) is no passkey") }
+            case .answer(let reply): try console.take(reply)
             case .quit: return false
             }
         } catch  where !Task.isCancelled && !(error is OutputError) {

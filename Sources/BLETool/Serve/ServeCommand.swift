@@ -9,7 +9,7 @@ enum ServeCommand: Hashable, Sendable {
     /// Ends the links of all clients.
     case disconnect
     /// An answer to a question about a pairing.
-    case answer(String)
+    case answer(PairingReply)
     case quit
 
     /// Reads a line; nil where it is blank.
@@ -23,13 +23,11 @@ enum ServeCommand: Hashable, Sendable {
         case ("indicate", 3):
             self = .indicate(try CharacteristicSelector(argument: words[1]), try ServeCommand.value(words[2]))
         case ("disconnect", 1): self = .disconnect
-        case ("passkey", 2): self = .answer(words[1])
-        case ("yes", 1), ("no", 1): self = .answer(verb)
+        case ("passkey", _), ("yes", _), ("no", _): self = .answer(try ServeCommand.reply(line, verb))
         case ("quit", 1): self = .quit
         case ("set", _), ("notify", _), ("indicate", _):
             throw ArgumentProblem("\(verb) takes a characteristic and a value, as in: \(verb) 2A19 64")
-        case ("passkey", _): throw ArgumentProblem("passkey takes six digits, as in: passkey 012345")
-        case ("disconnect", _), ("quit", _), ("yes", _), ("no", _):
+        case ("disconnect", _), ("quit", _):
             throw ArgumentProblem("\(verb) takes nothing after it")
         default:
             throw ArgumentProblem(
@@ -37,6 +35,17 @@ enum ServeCommand: Hashable, Sendable {
                     + "yes, no, quit"
             )
         }
+    }
+
+    /// An answer that names its question: several peers may pair with a server, and one may give up while the answer is
+    /// typed.
+    private static func reply(_ line: String, _ verb: String) throws(ArgumentProblem) -> PairingReply {
+        if let reply = PairingReply(parsing: line), reply.question != nil { return reply }
+        throw ArgumentProblem(
+            verb == "passkey"
+                ? "passkey takes the number of its question and six digits, as in: passkey 1 012345"
+                : "\(verb) takes the number of its question, as in: \(verb) 1"
+        )
     }
 
     /// Hexadecimal digits, or `-` for no octets at all.

@@ -56,15 +56,13 @@ struct PeerOptions: ParsableArguments {
         encryptsBondedLinks: Bool = true,
         _ body: @escaping @Sendable (Adapter, RemotePeripheral) async throws -> Value
     ) async throws -> Value {
-        var policy = try pairing.policy(usual)
-        policy.securesOnDemand = securesOnDemand && !pairing.noPair
-        policy.pairsOnRequest = !pairing.noPair
-        policy.encryptsBondedLinks = encryptsBondedLinks
-        // Who begins a pairing here wants it; that a bond is replaced must have been said.
-        let console = PairingConsole(asJSON: options.output.json, passkey: pairing.passkey, readsInput: true) {
-            [replaces = pairing.replaceBond, mayPair = !pairing.noPair] in
-            mayPair && $0.isStartedHere && ($0.replaces == nil || $0.isProven || replaces)
-        }
+        let policy = try policy(usual, securesOnDemand: securesOnDemand, encryptsBondedLinks: encryptsBondedLinks)
+        let console = PairingConsole(
+            asJSON: options.output.json,
+            passkey: pairing.passkey,
+            readsInput: true,
+            consents: consent
+        )
         return try await options.withAdapter { [policy] in
             $0.security = policy
             $0.pairingDelegate = console
@@ -80,6 +78,29 @@ struct PeerOptions: ParsableArguments {
                 await uncancelled { await peer.disconnect() }
                 throw error
             }
+        }
+    }
+
+    /// What the command asks of the peer's security.
+    ///
+    /// A command that pairs when the peer demands it also follows the peer's Security Request. A command that pairs for
+    /// nothing refuses the request with Pairing Not Supported (0x05), and begins no pairing that its consent would refuse.
+    func policy(
+        _ usual: PairingOptions.Capability,
+        securesOnDemand: Bool,
+        encryptsBondedLinks: Bool
+    ) throws -> SecurityPolicy {
+        var policy = try pairing.policy(usual)
+        policy.securesOnDemand = securesOnDemand && !pairing.noPair
+        policy.pairsOnRequest = policy.securesOnDemand
+        policy.encryptsBondedLinks = encryptsBondedLinks
+        return policy
+    }
+
+    /// The policy says which pairings begin; that a bond is replaced must have been asked for.
+    var consent: PairingConsole.Consent {
+        { [replaces = pairing.replaceBond, mayPair = !pairing.noPair] in
+            mayPair && ($0.replaces == nil || $0.isProven || replaces)
         }
     }
 
