@@ -141,23 +141,32 @@ public struct Bearer: Sendable {
     /// Tells what a PDU that has come is and takes note of it.
     ///
     /// A response or a confirmation stops its transaction timer. After a request or an indication, no other is taken
-    /// until the owner has answered it.
-    public mutating func receive(_ pdu: RawSpan) -> Inbound {
+    /// until the owner has answered it and the answer has left the host: a peer that does not take its answers cannot make
+    /// the owner queue more of them (Vol 3, Part F, 3.3.2).
+    ///
+    /// - Parameters:
+    ///   - isReplyUnsent: whether a response to the peer is still queued in the host.
+    ///   - isConfirmationUnsent: whether a confirmation to the peer is still queued in the host.
+    public mutating func receive(
+        _ pdu: RawSpan,
+        isReplyUnsent: Bool = false,
+        isConfirmationUnsent: Bool = false
+    ) -> Inbound {
         if isDead { return .dead }
         guard let value = pdu[checked: 0] else { return .violation(.emptyPDU) }
-        guard let opcode = Opcode(rawValue: value) else { return receiveUnknown(value) }
+        guard let opcode = Opcode(rawValue: value) else { return receiveUnknown(value, isReplyUnsent: isReplyUnsent) }
         // A response that is too long has lost nothing: who waits for it takes what ATT_MTU allows.
         if pdu.byteCount > mtu, opcode.kind != .response { return .violation(.oversizedPDU(length: pdu.byteCount)) }
         switch opcode.kind {
         case .request:
-            if isServing { return .violation(.requestWhileBusy(opcode: value)) }
+            if isServing || isReplyUnsent { return .violation(.requestWhileBusy(opcode: value)) }
             isServing = true
             return .request(opcode)
         case .response: return receiveResponse(opcode, pdu)
         case .command: return .command(opcode)
         case .notification: return .notification(opcode)
         case .indication:
-            if isConfirming { return .violation(.indicationWhileBusy) }
+            if isConfirming || isConfirmationUnsent { return .violation(.indicationWhileBusy) }
             isConfirming = true
             return .indication
         case .confirmation:
@@ -169,9 +178,9 @@ public struct Bearer: Sendable {
     }
 
     /// An unknown opcode is a command where its bit 6 says so, otherwise a request (Vol 3, Part F, 3.3).
-    private mutating func receiveUnknown(_ opcode: UInt8) -> Inbound {
+    private mutating func receiveUnknown(_ opcode: UInt8, isReplyUnsent: Bool) -> Inbound {
         if opcode & 0x40 != 0 { return .ignoredCommand(opcode: opcode) }
-        if isServing { return .violation(.requestWhileBusy(opcode: opcode)) }
+        if isServing || isReplyUnsent { return .violation(.requestWhileBusy(opcode: opcode)) }
         return .unsupportedRequest(opcode: opcode)
     }
 

@@ -123,26 +123,31 @@ public struct Peripheral: Sendable {
         }
     }
 
-    /// Notifies the clients that want it, each as soon as there is room for the packet, and waits for all of them. On other
-    /// threads than the adapter's own (``Adapter/taskExecutor``), up to 32 notifications are taken ahead of that; they are
-    /// sent in their order, before later notifications, indications and answers to the client, to those who want them then,
-    /// or are lost with the link.
+    /// Notifies the clients that have subscribed.
     ///
-    /// A client that goes away meanwhile is no error, and keeps the others from nothing.
+    /// A client's notifications, indications and responses are sent in the order of the calls. A client without room for
+    /// the packet is sent it later and delays no other. With `clients`, the call waits until there was room for each of
+    /// them. Without, it waits for the fastest client only: a client that is 256 notifications behind misses those that
+    /// follow. On other threads than the adapter's own (``Adapter/taskExecutor``), up to 32 notifications are taken before
+    /// there is room; they are lost if the link ends before they are sent. A client that disconnects is no error.
     ///
     /// - Parameters:
     ///   - handle: the value handle of a published characteristic.
     ///   - clients: nil for all that have subscribed.
     /// - Throws: ``BLEError/invalidArgument(_:)`` if no published characteristic has this value handle,
-    ///   ``BLEError/notSupported(_:)`` if the characteristic does not have the notify property, and ``BLEError/closed`` after
-    ///   ``Adapter/close()``.
+    ///   ``BLEError/notSupported(_:)`` if the characteristic does not have the notify property, ``BLEError/closed`` after
+    ///   ``Adapter/close()``, and ``BLEError/cancelled`` if the task is cancelled while it waits.
     public nonisolated(nonsending) func notify(
         _ value: [UInt8],
         of handle: AttributeHandle,
         to clients: [ClientID]? = nil
     ) async throws(BLEError) {
         try requireProperty(.notify, of: handle)
-        await host.notify(value, of: handle, to: clients)
+        do throws(HostError) {
+            try await host.notify(value, of: handle, to: clients)
+        } catch {
+            throw BLEError(error)
+        }
     }
 
     /// Indicates to the clients that want it, and waits for each to confirm.

@@ -24,9 +24,9 @@ package struct HostInspection: Hashable, Sendable {
     package var transactions = 0
     /// Calls that wait for something of a link.
     package var waiters = 0
-    /// Writes and notifications that nobody waits for and that are not sent yet, and links that have a gate for them.
-    package var posts = 0
-    package var gates = 0
+    /// Submitted writes and notifications that are not sent yet, and links that have a fast path for them.
+    package var submissions = 0
+    package var fastPaths = 0
     /// Pairings that go on.
     package var pairings = 0
     /// Questions about pairings that wait for their answers.
@@ -54,13 +54,14 @@ extension BluetoothHost {
         inspection.securityObservers = securityObservers.count
         inspection.serverObservers = serverObservers.count
         inspection.isTransportOpen = transport != nil
-        (inspection.posts, inspection.gates) = postbox.inspect()
+        (inspection.submissions, inspection.fastPaths) = submissions.inspect()
         for link in links.values {
             inspection.packetsInController += link.outbound.packetsInController
             inspection.frames += link.outbound.frameCount
-            inspection.transactions += (link.bearer.awaitedRequest == nil ? 0 : 1) + link.indications.count
+            inspection.transactions +=
+                (link.bearer.awaitedRequest == nil ? 0 : 1) + (link.indicationInFlight == nil ? 0 : 1)
             inspection.channels += link.channels.count
-            inspection.waiters += link.roomWaiters.count + link.drainWaiters.count
+            inspection.waiters += link.lanes.count + link.drains.count
             inspection.pairings += link.protection.channel.isPairing ? 1 : 0
             inspection.questions += link.protection.question == nil ? 0 : 1
             inspection.waiters += link.protection.waiters.count
@@ -80,9 +81,10 @@ extension BluetoothHost {
             timersAccountedFor += link.protection.waiters.count
             if let contradiction = contradictionInSecurity(of: link) { return contradiction }
             if link.deadline != nil, link.timer == nil { return "a link's deadline has no timer" }
-            if !link.roomWaiters.isEmpty, link.outbound.isDrained { return "a call waits for room that there is" }
-            if !link.drainWaiters.isEmpty, link.outbound.isDrained { return "a call waits for what has been sent" }
-            if link.isIndicationSent, link.indications.isEmpty { return "an indication is sent that nobody has queued" }
+            if hasSendableCall(on: link) { return "a call waits that can be sent" }
+            if link.drains.contains(where: { $0.call.isWaiting }), link.outbound.isDrained, link.lanes.isEmpty {
+                return "a call waits for packets that have been sent"
+            }
         }
         if power == .on {
             if acl.availableCredits + held != acl.packetCount {
@@ -126,9 +128,9 @@ extension BluetoothHost {
         }
         for link in links.values {
             if let request = link.bearer.awaitedRequest { lines.append("\(link.peer)'s response to \(request)") }
-            if link.isIndicationSent { lines.append("\(link.peer)'s confirmation of an indication") }
-            if !link.roomWaiters.isEmpty { lines.append("room for packets to \(link.peer)") }
-            if !link.drainWaiters.isEmpty { lines.append("packets to \(link.peer) to be sent") }
+            if link.indicationInFlight != nil { lines.append("\(link.peer)'s confirmation of an indication") }
+            if !link.lanes.isEmpty { lines.append("\(link.lanes.count) call(s) for \(link.peer) to be sent") }
+            if !link.drains.isEmpty { lines.append("packets to \(link.peer) to be sent") }
             if link.channels.deadline != nil { lines.append("\(link.peer)'s answer to a request for channels") }
             if !link.protection.waiters.isEmpty { lines.append("the link to \(link.peer) to be secure") }
             if link.protection.question != nil { lines.append("the answer to a question about \(link.peer)") }
@@ -145,7 +147,7 @@ extension BluetoothHost {
         guard let link = links[identifier] else { return }
         var buffer = pool.take()
         buffer.append(payload)
-        send(consume buffer, on: channel, of: link)
+        send(consume buffer, .value, on: channel, of: link)
         sendPending()
     }
 

@@ -63,10 +63,10 @@ extension BluetoothHost {
         transport.send(packet.bytes)
     }
 
-    /// There is room for another frame on a link: those go on that wait for it.
+    /// Sends the calls and channel frames that waited for room on the link.
     private func frameSent(on link: Link) {
-        letWaitersWrite(on: link)
-        if link.channelsAwaitRoom, link.outbound.channelFrameCount < configuration.channelFrameLimit {
+        if !link.lanes.isEmpty { pumpLanes(of: link) }
+        if link.channelsAwaitRoom, link.outbound.unsentCount(.channel) < configuration.channelFrameLimit {
             link.channelsAwaitRoom = false
             pumpChannels(of: link)
         }
@@ -87,7 +87,7 @@ extension BluetoothHost {
             while let completion = completions.next() {
                 guard let link = links[completion.connectionHandle] else { continue }
                 acl.complete(Int(completion.numCompletedPackets), on: link.outbound)
-                if !link.drainWaiters.isEmpty, link.outbound.isDrained { link.resumeDrainWaiters() }
+                if !link.drains.isEmpty { resumeDrains(of: link) }
             }
             metrics.aclCredits.record(acl.availableCredits)
         case .leAdvertisingReport(let event): try receive(event)

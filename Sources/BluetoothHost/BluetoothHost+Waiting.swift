@@ -39,13 +39,19 @@ struct LoopFunction<Argument: ~Copyable & ~Escapable>: Sendable {
     }
 }
 
-/// How a call ends to wait.
-enum Ending {
-    /// With why a link could not be made as secure as a server wanted it, where that is what the call has failed for.
-    case over(elevationFailure: HostError? = nil)
-    case failure(HostError)
-    /// Nothing was done: the peer is first to prove who it is.
-    case awaitsProof
+/// A function of the host that returns a value, called on its loop, likewise.
+struct LoopQuery<Argument, Output>: Sendable {
+    private let function: @Sendable (BluetoothHost, borrowing Argument) -> Output
+
+    init(_ function: @escaping @Sendable (isolated BluetoothHost, borrowing Argument) -> Output) {
+        self.function = unsafeBitCast(function, to: (@Sendable (BluetoothHost, borrowing Argument) -> Output).self)
+    }
+
+    /// - Precondition: this is called on the host's loop.
+    func callAsFunction(_ host: BluetoothHost, _ argument: borrowing Argument) -> Output {
+        host.loop.checkIsolated()
+        return function(host, argument)
+    }
 }
 
 // Apps' calls that are made often. They go to the loop and come back from there by themselves: a call of the actor's would
@@ -62,38 +68,16 @@ extension BluetoothHost {
         }
     }
 
-    /// Sees to it that a call can be made again which is not over, if it can: once its peer has proven who it is.
-    nonisolated(nonsending) func makeReady(
-        for ending: Ending,
-        on identifier: LinkIdentifier
-    ) async throws(HostError) {
-        switch ending {
-        case .over: break
-        case .failure(let error): throw error
-        case .awaitsProof: try await waitForProof(on: identifier)
-        }
-    }
-
-    /// Posts a write, or says that it must be waited for.
-    nonisolated func post(_ write: WriteCall, length: Int) -> Bool {
-        postbox.post(write, length: length) { loop.execute { [self] in call(.sendPosts, ()) } }
-    }
-
-    /// The same for a notification.
-    nonisolated func post(_ notification: Notification) -> Bool {
-        postbox.post(notification) { loop.execute { [self] in call(.sendPosts, ()) } }
-    }
-
-    fileprivate func sendPosts() {
-        for post in postbox.takePosts() {
-            switch post {
-            case .write(let write): begin(write)
-            case .notification(let notification): begin(notification)
+    fileprivate func sendSubmissions() {
+        for submission in submissions.takeAll() {
+            switch submission {
+            case .write(let write): submit(write)
+            case .notification(let notification): notify(notification)
             }
         }
     }
 }
 
 extension LoopFunction<Void> {
-    fileprivate static let sendPosts = LoopFunction { host, _ in host.sendPosts() }
+    static let sendSubmissions = LoopFunction { host, _ in host.sendSubmissions() }
 }

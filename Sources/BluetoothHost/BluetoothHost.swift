@@ -75,7 +75,7 @@ package actor BluetoothHost {
     package nonisolated let loop: any EventLoop
     package nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
-    nonisolated let postbox = Postbox()
+    nonisolated let submissions = SubmissionQueue()
     let configuration: Configuration
     package nonisolated let logger: Logger
     let metrics = HostMetrics()

@@ -10,6 +10,8 @@ public enum DisconnectionReason: Error, Hashable, Sendable {
     case attributeTransactionTimeout
     /// The controller took packets for the link and neither sent them nor ended the link.
     case transmissionStalled
+    /// The peer kept sending requests without taking the answers, and the host ended the link.
+    case peerFlooding
     /// The adapter was closed.
     case adapterClosed
 
@@ -26,6 +28,7 @@ extension DisconnectionReason: CustomStringConvertible {
         case .controllerReset(let cause): "controller reset: \(cause)"
         case .attributeTransactionTimeout: "the peer did not answer an attribute request within 30 seconds"
         case .transmissionStalled: "the controller sent nothing any more"
+        case .peerFlooding: "the peer sent requests without taking the answers"
         case .adapterClosed: "the adapter was closed"
         }
     }

@@ -20,6 +20,10 @@ struct HostMetrics: Sendable {
     let unprovenValues = Counter(label: "swift_ble_unproven_values_total")
     /// Write Commands that were dropped because the app's handler did not keep up.
     let droppedWriteCommands = Counter(label: "swift_ble_dropped_write_commands_total")
+    /// PDUs of peers that do not take the answers to those before.
+    let floodingPDUs = Counter(label: "swift_ble_flooding_pdus_total")
+    /// Notifications to all clients that a slow client was not sent.
+    let droppedValues = Counter(label: "swift_ble_dropped_notifications_total")
     let recoveries = Counter(label: "swift_ble_controller_recoveries_total")
     let commandFailures = Counter(label: "swift_ble_hci_command_failures_total")
     let links = Gauge(label: "swift_ble_links")

@@ -138,7 +138,7 @@ private struct BondedHost {
     func notify(_ value: [UInt8], of handle: AttributeHandle) throws -> [[UInt8]] {
         fixture.controller.forgetData()
         let link = try link()
-        try run { await $0.notify(value, of: handle, to: [link]) }
+        try run { try await $0.notify(value, of: handle, to: [link]) }
         fixture.loop.run(for: .milliseconds(1))
         return sent
     }

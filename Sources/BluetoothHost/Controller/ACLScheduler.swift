@@ -2,19 +2,37 @@ import BluetoothTypes
 import ByteCoding
 import HCI
 
-/// Frames on their way to one link.
+/// What a frame carries. The limits on unsent frames differ by kind.
+enum FrameKind: Int {
+    /// A notification, an indication or a command of an app.
+    case value
+    /// A request of the GATT client.
+    case request
+    /// A response of the GATT server.
+    case reply
+    /// The confirmation of a server's indication.
+    case confirmation
+    /// A PDU of the Security Manager.
+    case security
+    /// A command of the signaling channel.
+    case signaling
+    /// A K-frame of a credit-based channel.
+    case channel
+}
+
+/// The unsent frames of one link.
 final class OutboundQueue {
     fileprivate struct Frame {
         var buffer: PacketBuffer
-        let isChannelFrame: Bool
+        let kind: FrameKind
     }
 
     let handle: ConnectionHandle
     @exclusivity(unchecked)
     fileprivate var frames = ShortQueue<Frame>()
-    /// How many of the frames are K-frames of credit-based channels.
+    /// The number of unsent frames of each kind, by raw value.
     @exclusivity(unchecked)
-    fileprivate(set) var channelFrameCount = 0
+    private var counts: InlineArray<7, Int> = .init(repeating: 0)
     /// Whether the frame at the front has had a fragment sent.
     @exclusivity(unchecked)
     fileprivate var isFrontStarted = false
@@ -36,8 +54,21 @@ final class OutboundQueue {
     /// Frames not yet handed to the controller whole.
     var frameCount: Int { frames.count }
 
-    /// Those of the fixed channels: each kind has its own share of the queue, so that neither keeps the other out.
-    var fixedChannelFrameCount: Int { frames.count - channelFrameCount }
+    /// Frames of a kind whose last fragment the controller does not have yet.
+    func unsentCount(_ kind: FrameKind) -> Int { counts[kind.rawValue] }
+
+    /// Unsent frames that apps caused on the fixed channels. Channels and replies have limits of their own, so that none of
+    /// them blocks the others.
+    var appFrameCount: Int { unsentCount(.value) + unsentCount(.request) }
+
+    fileprivate func count(_ kind: FrameKind, by difference: Int) {
+        counts[kind.rawValue] += difference
+    }
+
+    fileprivate func removeAllFrames() {
+        frames.removeAll()
+        counts = .init(repeating: 0)
+    }
 
     /// Whether nothing waits here or in the controller.
     var isDrained: Bool { frames.isEmpty && packetsInController == 0 }
@@ -65,6 +96,9 @@ struct ACLScheduler {
     /// How many packets the controller can hold.
     private(set) var packetCount = 0
     private var credits = 0
+    /// Whether the last free buffer is for a link that holds none, so that a link whose peer takes nothing does not stop the
+    /// others.
+    var reservesLastBuffer = false
     /// Links with something to send, each once.
     private var ready = ShortQueue<OutboundQueue>()
 
@@ -83,10 +117,10 @@ struct ACLScheduler {
     }
 
     /// Appends a frame with its L2CAP header to a link's queue.
-    mutating func enqueue(_ frame: consuming PacketBuffer, on queue: OutboundQueue, isChannelFrame: Bool = false) {
+    mutating func enqueue(_ frame: consuming PacketBuffer, _ kind: FrameKind, on queue: OutboundQueue) {
         guard !queue.isClosed else { return }
-        queue.frames.append(OutboundQueue.Frame(buffer: frame, isChannelFrame: isChannelFrame))
-        if isChannelFrame { queue.channelFrameCount += 1 }
+        queue.frames.append(OutboundQueue.Frame(buffer: frame, kind: kind))
+        queue.count(kind, by: 1)
         if !queue.isReady {
             queue.isReady = true
             ready.append(queue)
@@ -99,7 +133,14 @@ struct ACLScheduler {
     /// The next ACL packet, where there is one and the controller has a buffer for it. Once it has been sent, it is given back
     /// by ``packetSent(_:)``.
     mutating func nextPacket() -> OutboundPacket? {
+        var passed = 0
         while credits > 0, let queue = ready.popFirst() {
+            if credits == 1, reservesLastBuffer, packetCount > 1, queue.packetsInController > 0, !queue.isClosed {
+                ready.append(queue)
+                passed += 1
+                if passed >= ready.count { return nil }
+                continue
+            }
             guard !queue.isClosed, var frame = queue.frames.popFirst() else {
                 queue.isReady = false
                 continue
@@ -129,7 +170,7 @@ struct ACLScheduler {
         queue.isFrontStarted = !isWhole
         if !queue.isClosed {
             if isWhole {
-                if frame.isChannelFrame { queue.channelFrameCount -= 1 }
+                queue.count(frame.kind, by: -1)
             } else {
                 queue.frames.prepend(frame)
             }
@@ -153,8 +194,7 @@ struct ACLScheduler {
     /// Forgets a link: what the controller held for it is flushed (Vol 4, Part E, 4.1.1).
     mutating func close(_ queue: OutboundQueue) {
         queue.isClosed = true
-        queue.frames.removeAll()
-        queue.channelFrameCount = 0
+        queue.removeAllFrames()
         credits += queue.packetsInController
         queue.packetsInController = 0
     }

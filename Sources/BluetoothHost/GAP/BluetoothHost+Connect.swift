@@ -291,7 +291,7 @@ extension BluetoothHost {
         if links[identifier]?.isDisconnecting == true { _ = await disconnection(of: identifier) }
     }
 
-    /// Ends a link and waits until it is gone.
+    /// Ends a link and waits until the connection has ended. Cancelling the task ends the wait, not the disconnection.
     package func disconnect(
         _ identifier: LinkIdentifier,
         reason: HCI.ErrorCode = .remoteUserTerminatedConnection
@@ -309,7 +309,10 @@ extension BluetoothHost {
                 }
             }
         }
-        _ = await disconnection(of: identifier)
+        try? await wait { host, call in
+            guard let link = host.links[identifier] else { return call.end(.success(())) }
+            link.endObservers.append { _ in call.end(.success(())) }
+        }
     }
 
     func disconnected(_ event: DisconnectionComplete) {

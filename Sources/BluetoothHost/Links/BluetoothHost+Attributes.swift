@@ -7,7 +7,12 @@ import HCI
 // The PDUs of the Attribute Protocol: who is to have them.
 extension BluetoothHost {
     func receiveAttributePDU(_ pdu: RawSpan, on link: Link) {
-        switch link.bearer.receive(pdu) {
+        let inbound = link.bearer.receive(
+            pdu,
+            isReplyUnsent: link.outbound.unsentCount(.reply) > 0,
+            isConfirmationUnsent: link.outbound.unsentCount(.confirmation) > 0
+        )
+        switch inbound {
         case .request(.exchangeMTURequest): answerMTURequest(pdu, on: link)
         case .request, .command:
             var buffer = pool.take()
@@ -16,17 +21,19 @@ extension BluetoothHost {
         case .unsupportedRequest(let opcode):
             var buffer = pool.take()
             ErrorResponse(requestOpcode: opcode, handle: .invalid, error: .requestNotSupported).encode(into: &buffer)
-            send(consume buffer, on: .attribute, of: link)
+            send(consume buffer, .reply, on: .attribute, of: link)
         case .response:
             var buffer = pool.take()
             let next = link.client.receive(pdu, mtu: link.bearer.mtu, into: &buffer)
             sendRequest(next, consume buffer, on: link)
+            if !link.lanes.isEmpty { pumpLanes(of: link) }
         case .notification(let opcode): receiveNotification(opcode, pdu, on: link)
         case .indication: receiveIndication(pdu, on: link)
         case .confirmation: indicationConfirmed(on: link)
         case .violation(let violation):
             metrics.malformed.increment()
             logger.debug("ATT PDU from \(link.peer) dropped: \(violation)")
+            if violation.isFlooding { countFlooding(by: link) }
         case .ignoredCommand, .dead: break
         }
     }
@@ -41,30 +48,16 @@ extension BluetoothHost {
             ErrorResponse(requestOpcode: ATT.Opcode.exchangeMTURequest.rawValue, handle: .invalid, error: .invalidPDU)
                 .encode(into: &buffer)
         }
-        send(consume buffer, on: .attribute, of: link)
+        send(consume buffer, .reply, on: .attribute, of: link)
     }
+}
 
-    /// Whether a frame may be written on a link now: there is room, and nobody waits for it.
-    func hasRoom(on link: Link) -> Bool {
-        link.outbound.fixedChannelFrameCount < configuration.outboundFrameLimit && link.roomWaiters.isEmpty
-    }
-
-    /// Lets those write that wait for room on a link, in their order, as long as there is some.
-    func letWaitersWrite(on link: Link) {
-        while link.outbound.fixedChannelFrameCount < configuration.outboundFrameLimit,
-            let waiter = link.popRoomWaiter()
-        {
-            waiter.write(self)
-        }
-    }
-
-    /// Waits until all that was written on a link has been sent by the controller.
-    package func flush(_ identifier: LinkIdentifier) async {
-        await withCheckedContinuation { continuation in
-            guard let link = links[identifier], !link.outbound.isDrained || !link.roomWaiters.isEmpty else {
-                return continuation.resume()
-            }
-            link.drainWaiters.append { continuation.resume() }
+extension BearerViolation {
+    /// Whether the peer asks for more before it has taken the answer to what it asked for.
+    fileprivate var isFlooding: Bool {
+        switch self {
+        case .requestWhileBusy, .indicationWhileBusy: true
+        case .emptyPDU, .oversizedPDU, .unexpectedResponse, .unexpectedConfirmation, .malformedErrorResponse: false
         }
     }
 }

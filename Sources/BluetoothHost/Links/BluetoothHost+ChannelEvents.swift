@@ -52,16 +52,16 @@ extension BluetoothHost {
     private func sendChannelFrames(of link: Link) {
         sendChannelCommands(of: link)
         link.channelsAwaitRoom = false
-        while link.outbound.channelFrameCount < configuration.channelFrameLimit {
+        while link.outbound.unsentCount(.channel) < configuration.channelFrameLimit {
             var buffer = pool.take()
             guard let channel = link.channels.nextFrame(into: &buffer) else {
                 pool.giveBack(buffer)
                 break
             }
             Frame.prependHeader(channel: channel, to: &buffer)
-            acl.enqueue(buffer, on: link.outbound, isChannelFrame: true)
+            acl.enqueue(buffer, .channel, on: link.outbound)
         }
-        link.channelsAwaitRoom = link.outbound.channelFrameCount >= configuration.channelFrameLimit
+        link.channelsAwaitRoom = link.outbound.unsentCount(.channel) >= configuration.channelFrameLimit
         // A frame may have been the last of a channel that finishes.
         sendChannelCommands(of: link)
     }
@@ -78,7 +78,7 @@ extension BluetoothHost {
                     into: &buffer
                 )
             else { return pool.giveBack(buffer) }
-            send(consume buffer, on: .signaling, of: link)
+            send(consume buffer, .signaling, on: .signaling, of: link)
         }
     }
 

@@ -4,9 +4,9 @@ import ByteCoding
 import GATT
 import HCI
 
-// What the host asks of servers, and what these send by themselves.
+// The client role: procedures, writes without response, and the values that servers send.
 extension BluetoothHost {
-    /// Runs a client's procedure; cancelling the task gives it up.
+    /// Runs a client procedure. Cancelling the task gives it up.
     package nonisolated(nonsending) func perform<P: ClientProcedure>(
         _ procedure: P,
         on identifier: LinkIdentifier
@@ -20,60 +20,60 @@ extension BluetoothHost {
         }
     }
 
-    /// Runs a procedure to its end; cancelling the task gives it up.
+    /// Runs a procedure to its end. Cancelling the task gives it up.
     ///
-    /// - Returns: where the procedure has failed because its link could not be made as secure as the server wants it, why.
+    /// - Returns: why the link could not be made as secure as the server requires, if the procedure failed for it.
     package nonisolated(nonsending) func finish(
         _ run: ProcedureRun,
         on identifier: LinkIdentifier
     ) async throws(HostError) -> HostError? {
         // The loop has it until it has ended, and its caller afterwards.
         nonisolated(unsafe) let run = run
-        while true {
-            let ending = await withTaskCancellationHandler {
-                await withUnsafeContinuation { (continuation: UnsafeContinuation<Ending, Never>) in
-                    // The loop may be telling the run so already.
-                    guard !Task.isCancelled else { return continuation.resume(returning: .failure(.cancelled)) }
-                    call(.beginProcedure, ProcedureCall(run: run, link: identifier, continuation: continuation))
-                }
-            } onCancel: {
-                spawn { $0.links[identifier]?.client.cancel(run) }
+        let outcome = await withTaskCancellationHandler {
+            await withUnsafeContinuation { (continuation: UnsafeContinuation<CallOutcome, Never>) in
+                // The loop may be cancelling the run already.
+                guard !Task.isCancelled else { return continuation.resume(returning: .failure(.cancelled)) }
+                call(.submitProcedure, ProcedureCall(run: run, link: identifier, caller: .task(continuation)))
             }
-            if case .over(let elevationFailure) = ending { return elevationFailure }
-            try await makeReady(for: ending, on: identifier)
+        } onCancel: {
+            spawn { $0.cancel(run, on: identifier) }
+        }
+        switch outcome {
+        case .ended(let elevationFailure): return elevationFailure
+        case .failure(let error): throw error
         }
     }
 
-    fileprivate func begin(_ call: borrowing ProcedureCall) {
-        let continuation = call.continuation
-        // It may have been cancelled on its way here.
-        guard !call.run.hasEnded else { return continuation.resume(returning: .over()) }
-        guard let link = links[call.link], link.waitingPosts > 0 else { return start(call) }
-        // What was posted before is sent before. Who gives the run up meanwhile need not wait for that.
-        call.run.whenEnded { continuation.resume(returning: .over()) }
-        let call = copy call
-        link.addRoomWaiter(isPosted: false) { host in
-            guard !call.run.hasEnded else { return }
-            call.run.whenEnded {}
-            host.start(call)
-        }
+    /// Queues a client procedure. `completion` is called on the loop.
+    package func begin<P: ClientProcedure>(
+        _ procedure: P,
+        on identifier: LinkIdentifier,
+        completion: @escaping @Sendable (Result<P.Output, HostError>) -> Void
+    ) {
+        let run = TypedProcedureRun(procedure)
+        let call = ProcedureCall(
+            run: run,
+            link: identifier,
+            caller: .callback { [weak self] outcome in
+                switch outcome {
+                case .failure(let error): completion(.failure(error))
+                case .ended(let elevationFailure):
+                    do throws(ClientError) {
+                        completion(.success(try run.output()))
+                    } catch {
+                        guard let self else { return completion(.failure(.closed)) }
+                        let error = error
+                        assumeIsolated { host in
+                            completion(.failure(host.hostError(error, on: identifier, elevationFailure)))
+                        }
+                    }
+                }
+            }
+        )
+        submit(call)
     }
 
-    private func start(_ call: borrowing ProcedureCall) {
-        let (run, continuation) = (call.run, call.continuation)
-        do throws(HostError) {
-            let link = try link(call.link)
-            guard !link.protection.awaitsProof else { return continuation.resume(returning: .awaitsProof) }
-            // Each run ends once: with its client at the latest, at once where that is closed already.
-            run.whenEnded { continuation.resume(returning: .over(elevationFailure: link.elevationFailure)) }
-            link.client.perform(run)
-            pumpClient(of: link)
-            sendPending()
-        } catch {
-            continuation.resume(returning: .failure(error))
-        }
-    }
-
+    /// Sends the next request of the link's client, if none is in flight.
     func pumpClient(of link: Link) {
         guard link.bearer.awaitedRequest == nil, !link.bearer.isDead, !link.protection.awaitsProof else { return }
         var buffer = pool.take()
@@ -85,7 +85,7 @@ extension BluetoothHost {
         guard let opcode else { return pool.giveBack(buffer) }
         do throws(BearerError) {
             try link.bearer.requestWillBeSent(opcode, at: loop.now)
-            send(consume buffer, on: .attribute, of: link)
+            send(consume buffer, .request, on: .attribute, of: link)
             if let deadline = link.bearer.deadline { armTimer(of: link, by: deadline) }
         } catch {
             pool.giveBack(buffer)
@@ -93,99 +93,64 @@ extension BluetoothHost {
         }
     }
 
-    /// Writes without a response, once there is room (Vol 3, Part G, 4.9.1). From other threads than the loop's, some writes
-    /// may be posted, and the call returns before there is.
+    /// Sends a Write Command as soon as the link's outbound queue has room (Vol 3, Part G, 4.9.1). Cancelling the task ends
+    /// the wait. On other threads than the loop's, the write can be submitted; the call then returns before it is sent.
     package nonisolated(nonsending) func writeWithoutResponse(
         _ value: [UInt8],
         to handle: AttributeHandle,
         on identifier: LinkIdentifier
     ) async throws(HostError) {
-        try await write(on: identifier, postableLength: value.count) { host, link throws(HostError) in
-            try host.checkLength(of: value, isSigned: false, on: link)
-            var buffer = host.pool.take()
-            WriteCommand(handle: handle, value: value.rawSpan).encode(into: &buffer)
-            host.send(consume buffer, on: .attribute, of: link)
+        var write = WriteCall(value: value, handle: handle, link: identifier, caller: .submission)
+        if isOnLoop {
+            if let result = LoopQuery.sendAtOnce(self, write) { return try result.get() }
+            try await waitToSend(write)
+        } else if !submissions.submit(write, { loop.execute { [self] in call(.sendSubmissions, ()) } }) {
+            write.opensFastPath = true
+            try await waitToSend(write)
         }
     }
 
-    /// What is written without a response is sent whole or not at all.
+    /// Queues a Write Command. `completion` is called on the loop when it has left its lane.
+    package func beginWriteWithoutResponse(
+        _ value: [UInt8],
+        to handle: AttributeHandle,
+        on identifier: LinkIdentifier,
+        completion: @escaping @Sendable (Result<Void, HostError>) -> Void
+    ) {
+        submit(WriteCall(value: value, handle: handle, link: identifier, caller: .callback(completion)))
+    }
+
+    /// Sends a write without response, waiting behind the calls before it and for room.
+    nonisolated(nonsending) func waitToSend(_ write: WriteCall) async throws(HostError) {
+        try await wait { host, call in
+            var write = write
+            write.caller = .task(call)
+            host.submit(write)
+        }
+    }
+
+    /// Writes a command to the link's outbound queue.
+    func write(_ call: borrowing WriteCall, on link: Link) throws(HostError) {
+        // The link may have been encrypted since the call.
+        if let signature = call.signature, !link.session.security.isEncrypted {
+            try checkLength(of: call.value, isSigned: true, on: link)
+            var buffer = pool.take()
+            sign(call.value, to: call.handle, signature, into: &buffer)
+            send(consume buffer, .value, on: .attribute, of: link)
+        } else {
+            try checkLength(of: call.value, isSigned: false, on: link)
+            var buffer = pool.take()
+            WriteCommand(handle: call.handle, value: call.value.rawSpan).encode(into: &buffer)
+            send(consume buffer, .value, on: .attribute, of: link)
+        }
+    }
+
+    /// A command is sent whole or not at all.
     func checkLength(of value: [UInt8], isSigned: Bool, on link: Link) throws(HostError) {
         let limit = link.bearer.mtu - 3 - (isSigned ? SignedWriteCommand.signatureLength : 0)
         guard value.count <= limit else {
             let kind = isSigned ? "signed write" : "write without response"
-            throw .invalidArgument("a \(kind) carries at most \(limit) octets on this link, not \(value.count)")
-        }
-    }
-
-    /// Has a frame written on a link as soon as there is room.
-    ///
-    /// - Parameters:
-    ///   - awaitsProof: whether its peer, where it is bonded, is first to prove who it is.
-    ///   - postableLength: the length of the value, where the write may be posted.
-    nonisolated(nonsending) func write(
-        on identifier: LinkIdentifier,
-        awaitsProof: Bool = true,
-        postableLength: Int? = nil,
-        _ frame: @escaping FrameWriter
-    ) async throws(HostError) {
-        var write = WriteCall(frame: frame, link: identifier, awaitsProof: awaitsProof, caller: .postbox)
-        let isOnLoop = isOnLoop
-        if !isOnLoop, let postableLength, post(write, length: postableLength) { return }
-        while true {
-            let ending = await withUnsafeContinuation { (continuation: UnsafeContinuation<Ending, Never>) in
-                write.caller = .waiting(continuation, mayPostNext: !isOnLoop && postableLength != nil)
-                call(.beginWriting, write)
-            }
-            if case .over = ending { return }
-            try await makeReady(for: ending, on: identifier)
-        }
-    }
-
-    func begin(_ call: borrowing WriteCall) {
-        guard let link = links[call.link] else { return write(call) }
-        if call.awaitsProof, link.protection.awaitsProof {
-            awaitProof(of: link, copy call)
-        } else if hasRoom(on: link) {
-            write(call)
-            sendPending()
-        } else {
-            let call = copy call
-            link.addRoomWaiter(isPosted: call.isPosted) { $0.write(call) }
-        }
-    }
-
-    private func awaitProof(of link: Link, _ call: WriteCall) {
-        switch call.caller {
-        case .waiting(let continuation, _): continuation.resume(returning: .awaitsProof)
-        case .postbox:
-            // Whoever writes next learns that the link is not what it was.
-            postbox.shutGate(to: call.link)
-            whenProven(link) { [weak self] result in
-                self?.assumeIsolated { host in
-                    if case .success = result { host.begin(call) } else { host.postbox.wrotePost(to: call.link) }
-                }
-            }
-            sendPending()
-        }
-    }
-
-    private func write(_ call: borrowing WriteCall) {
-        do throws(HostError) {
-            let link = try link(call.link)
-            try call.frame(self, link)
-            switch call.caller {
-            case .waiting(let continuation, let mayPostNext):
-                if mayPostNext { postbox.openGate(to: call.link, greatestLength: link.bearer.mtu - 3) }
-                continuation.resume(returning: .over())
-            case .postbox: postbox.wrotePost(to: call.link)
-            }
-        } catch {
-            switch call.caller {
-            case .waiting(let continuation, _): continuation.resume(returning: .failure(error))
-            case .postbox:
-                postbox.wrotePost(to: call.link)
-                postbox.shutGate(to: call.link)
-            }
+            throw .invalidArgument("a \(kind) carries at most \(limit) bytes on this link, not \(value.count)")
         }
     }
 
@@ -227,16 +192,19 @@ extension BluetoothHost {
         }
     }
 
-    /// An indication is confirmed once it has been delivered (Vol 3, Part G, 4.11).
+    /// Delivers an indication and confirms it (Vol 3, Part G, 4.11). A malformed one is dropped and counted.
     func receiveIndication(_ pdu: RawSpan, on link: Link) {
-        if let indication = try? HandleValueIndication(decoding: pdu) {
+        link.bearer.confirmationWillBeSent()
+        do throws(PacketDecodingError) {
+            let indication = try HandleValueIndication(decoding: pdu)
             deliver(indication.value, of: indication.handle, isIndication: true, on: link)
             link.client.indicationReceived(from: indication.handle)
+        } catch {
+            return countMalformed("indication", error)
         }
-        link.bearer.confirmationWillBeSent()
         var buffer = pool.take()
         HandleValueConfirmation().encode(into: &buffer)
-        send(consume buffer, on: .attribute, of: link)
+        send(consume buffer, .confirmation, on: .attribute, of: link)
         pumpClient(of: link)
     }
 
@@ -252,38 +220,10 @@ extension BluetoothHost {
     }
 }
 
-/// Writes a frame on a link, if it can be.
-typealias FrameWriter = @Sendable (isolated BluetoothHost, Link) throws(HostError) -> Void
-
-private struct ProcedureCall: @unchecked Sendable {
-    /// Its caller leaves it to the loop until the continuation is resumed.
-    let run: ProcedureRun
-    let link: LinkIdentifier
-    let continuation: UnsafeContinuation<Ending, Never>
-}
-
-/// A frame that an app wants to be written.
-struct WriteCall: Sendable {
-    enum Caller: Sendable {
-        case waiting(UnsafeContinuation<Ending, Never>, mayPostNext: Bool)
-        /// It was posted: nobody waits for it.
-        case postbox
-    }
-
-    let frame: FrameWriter
-    let link: LinkIdentifier
-    let awaitsProof: Bool
-    var caller: Caller
-
-    var isPosted: Bool {
-        if case .postbox = caller { true } else { false }
-    }
+extension LoopQuery<WriteCall, Result<Void, HostError>?> {
+    fileprivate static let sendAtOnce = LoopQuery { $0.sendAtOnce($1) }
 }
 
 extension LoopFunction<ProcedureCall> {
-    fileprivate static let beginProcedure = LoopFunction { $0.begin($1) }
-}
-
-extension LoopFunction<WriteCall> {
-    fileprivate static let beginWriting = LoopFunction { $0.begin($1) }
+    fileprivate static let submitProcedure = LoopFunction { $0.submit($1) }
 }

@@ -64,37 +64,6 @@ extension BluetoothHost {
         link.endObservers.append(observer)
     }
 
-    /// Queues a client's procedure.
-    package func begin<P: ClientProcedure>(
-        _ procedure: P,
-        on identifier: LinkIdentifier,
-        completion: @escaping @Sendable (Result<P.Output, HostError>) -> Void
-    ) {
-        guard let link = links[identifier] else {
-            return completion(.failure(.disconnected(endedLinks[identifier] ?? .adapterClosed)))
-        }
-        whenProven(link) { [weak self] proof in
-            if case .failure(let error) = proof { return completion(.failure(error)) }
-            self?.assumeIsolated { $0.beginProven(procedure, on: identifier, completion: completion) }
-        }
-        sendPending()
-    }
-
-    private func beginProven<P: ClientProcedure>(
-        _ procedure: P,
-        on identifier: LinkIdentifier,
-        completion: @escaping @Sendable (Result<P.Output, HostError>) -> Void
-    ) {
-        guard let link = links[identifier] else {
-            return completion(.failure(.disconnected(endedLinks[identifier] ?? .adapterClosed)))
-        }
-        link.client.perform(procedure) { [weak self] result in
-            guard let self else { return }
-            assumeIsolated { host in completion(result.mapError { host.hostError($0, on: identifier) }) }
-        }
-        pumpClient(of: link)
-    }
-
     /// What a procedure's failure is to the host's callers.
     ///
     /// - Parameter elevationFailure: why the link could not be made as secure as the server wants it.

@@ -100,7 +100,7 @@ extension BluetoothHost {
             var buffer = pool.take()
             do throws(SignalingChannel.RequestError) {
                 try link.signaling.requestParameterUpdate(request, at: loop.now, into: &buffer)
-                send(consume buffer, on: .signaling, of: link)
+                send(consume buffer, .signaling, on: .signaling, of: link)
                 armTimer(of: link)
                 sendPending()
             } catch {

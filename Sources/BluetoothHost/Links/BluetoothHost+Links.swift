@@ -6,6 +6,13 @@ import HCI
 import L2CAP
 
 extension BluetoothHost {
+    /// Maximum number of unsent Security Manager PDUs per link.
+    static let securityReplyLimit = 16
+    /// Maximum number of unsent signaling commands per link.
+    static let signalingReplyLimit = 8
+    /// Number of PDUs of one link that are dropped before the peer is disconnected.
+    static let floodingLimit = 256
+
     func link(_ identifier: LinkIdentifier) throws(HostError) -> Link {
         if let link = links[identifier] { return link }
         throw .disconnected(endedLinks[identifier] ?? .adapterClosed)
@@ -23,6 +30,7 @@ extension BluetoothHost {
         )
         forgetStray(connection.handle)
         links.insert(link)
+        acl.reservesLastBuffer = links.count > 1
         metrics.links.record(links.count)
         logger.info("connected to \(link.peer)")
         keysChanged(of: link)
@@ -73,7 +81,7 @@ extension BluetoothHost {
     func setMTU(peer: UInt16, of link: Link) {
         link.session.mtu = link.bearer.exchangeMTU(peer: peer)
         // It may be shorter than before.
-        postbox.shutGate(to: link.identifier)
+        submissions.closeFastPath(to: link.identifier)
         emit(.mtuChanged(link.identifier, link.bearer.mtu))
     }
 
@@ -83,7 +91,8 @@ extension BluetoothHost {
 
     func endLink(_ handle: ConnectionHandle, _ controllerReason: DisconnectionReason) {
         guard let link = links.remove(handle) else { return }
-        postbox.removeGate(to: link.identifier)
+        acl.reservesLastBuffer = links.count > 1
+        submissions.removeFastPath(to: link.identifier)
         let reason = link.ownReason ?? controllerReason
         endedLinks[link.identifier] = reason
         metrics.links.record(links.count)
@@ -96,12 +105,9 @@ extension BluetoothHost {
         timers.cancel(link.timer)
         timers.cancel(link.disconnectionTimer)
         link.client.close()
-        while let waiter = link.popRoomWaiter() { waiter.write(self) }
-        link.resumeDrainWaiters()
+        endLanes(of: link, reason)
         link.channels.linkEnded()
         pumpChannels(of: link)
-        for indication in link.indications { indication.completion(.failure(.disconnected(reason))) }
-        link.indications.removeAll()
         resume(\.parameterWaiters, of: link, .failure(.disconnected(reason)))
         resume(\.phyWaiters, of: link, .failure(.disconnected(reason)))
         if link.role == .peripheral { emit(.disconnected(link.identifier, reason)) }
@@ -123,16 +129,44 @@ extension BluetoothHost {
     private func receive(_ frame: borrowing Frame, on link: Link) {
         switch frame.channel {
         case .attribute: receiveAttributePDU(frame.payload, on: link)
-        case .signaling: receiveSignaling(frame.payload, on: link)
-        case .securityManager: receiveSecurityPDU(frame.payload, on: link)
+        case .signaling:
+            guard hasRoomForAnswers(.signaling, on: link) else { return }
+            receiveSignaling(frame.payload, on: link)
+        case .securityManager:
+            guard hasRoomForAnswers(.security, on: link) else { return }
+            receiveSecurityPDU(frame.payload, on: link)
         case let channel where channel.isDynamic: receiveChannelFrame(frame.payload, on: channel, of: link)
         default: metrics.unknownChannelFrames.increment()
         }
     }
 
-    func send(_ payload: consuming PacketBuffer, on channel: ChannelIdentifier, of link: Link) {
+    func send(
+        _ payload: consuming PacketBuffer,
+        _ kind: FrameKind,
+        on channel: ChannelIdentifier,
+        of link: Link
+    ) {
         Frame.prependHeader(channel: channel, to: &payload)
-        acl.enqueue(payload, on: link.outbound)
+        acl.enqueue(payload, kind, on: link.outbound)
+    }
+
+    /// Whether the host takes another PDU of a channel whose answers the peer does not take. Beyond the limit, PDUs are
+    /// dropped and counted.
+    private func hasRoomForAnswers(_ kind: FrameKind, on link: Link) -> Bool {
+        let limit = kind == .security ? BluetoothHost.securityReplyLimit : BluetoothHost.signalingReplyLimit
+        if link.outbound.unsentCount(kind) < limit { return true }
+        countFlooding(by: link)
+        return false
+    }
+
+    /// Counts a PDU that was dropped because the peer does not take the answers to those before it. A peer that continues is
+    /// disconnected.
+    func countFlooding(by link: Link) {
+        metrics.floodingPDUs.increment()
+        link.floodingCount += 1
+        guard link.floodingCount == BluetoothHost.floodingLimit else { return }
+        logger.warning("\(link.peer) sends requests and does not take the answers; it is disconnected")
+        giveUp(link, .peerFlooding)
     }
 
     private func receiveSignaling(_ payload: RawSpan, on link: Link) {
@@ -141,7 +175,7 @@ extension BluetoothHost {
         let action = link.signaling.receive(payload, into: &buffer)
         switch action {
         case .send:
-            send(consume buffer, on: .signaling, of: link)
+            send(consume buffer, .signaling, on: .signaling, of: link)
         case .none:
             pool.giveBack(buffer)
         case .malformed(let error):
@@ -149,7 +183,7 @@ extension BluetoothHost {
             pool.giveBack(buffer)
         case .parameterUpdateRequested(let request, let identifier):
             link.signaling.answer(.accepted, identifier: identifier, into: &buffer)
-            send(consume buffer, on: .signaling, of: link)
+            send(consume buffer, .signaling, on: .signaling, of: link)
             sendAndForget(
                 LEConnectionUpdate(
                     connectionHandle: link.handle,

@@ -14,160 +14,204 @@ extension BluetoothHost {
             .map(\.identifier)
     }
 
-    /// Notifies those clients that want it and whose links are what the characteristic asks for: at once where there is room,
-    /// else as soon as there is, each for itself, so that a slow one holds no other up. One that goes away meanwhile is sent
-    /// nothing. From other threads than the loop's, some notifications may be posted, and the call returns before they are
-    /// sent.
+    /// Notifies the clients that have subscribed and whose links are as secure as the characteristic requires.
+    ///
+    /// A client's notifications, indications and responses leave in the order of the calls. With `clients`, the call waits
+    /// until there was room for each of them. Without, it waits for the first only, so that a slow client delays no other;
+    /// a client that is ``OutboundLanes/notificationLimit`` notifications behind misses those that follow, which is counted. A client that disconnects is no error. On other threads than the loop's, the
+    /// notification can be submitted; the call then returns before it is sent.
     ///
     /// - Parameter clients: nil for all.
+    /// - Throws: ``HostError/cancelled`` if the task is cancelled while it waits.
     package nonisolated(nonsending) func notify(
         _ value: [UInt8],
         of handle: AttributeHandle,
         to clients: [LinkIdentifier]? = nil
-    ) async {
-        var notification = Notification(value: value, handle: handle, clients: clients, caller: nil)
-        if !isOnLoop, post(notification) { return }
-        await withUnsafeContinuation { continuation in
-            notification.caller = continuation
-            call(.beginNotifying, notification)
+    ) async throws(HostError) {
+        let notification = NotifyCall(value: value, handle: handle, clients: clients, caller: .submission)
+        if isOnLoop {
+            if LoopQuery.notifyAtOnce(self, notification) { return }
+        } else if submissions.submit(notification, { loop.execute { [self] in call(.sendSubmissions, ()) } }) {
+            return
+        }
+        try await wait { host, call in
+            var notification = notification
+            notification.caller = .task(call)
+            host.notify(notification)
         }
     }
 
-    func begin(_ notification: borrowing Notification) {
-        var crowded: [Link] = []
-        for link in subscriptions.links(configuring: notification.handle, among: links.values, server)
-        where notification.clients?.contains(link.identifier) ?? true {
-            if hasRoom(on: link) {
-                notify(notification.value, of: notification.handle, on: link)
-            } else {
-                crowded.append(link)
+    /// Notifies the clients if all of them have room.
+    ///
+    /// - Returns: false if nothing was done.
+    fileprivate func notifyAtOnce(_ call: borrowing NotifyCall) -> Bool {
+        for link in receivers(of: call) where !link.lanes.server.isEmpty || !hasRoom(on: link) { return false }
+        for link in receivers(of: call) { notify(call.value, of: call.handle, on: link) }
+        sendPending()
+        return true
+    }
+
+    /// The links whose clients have ever configured the characteristic, of those that are wanted.
+    private func receivers(of call: borrowing NotifyCall) -> [Link] {
+        let links = subscriptions.links(configuring: call.handle, among: links.values, server)
+        guard let clients = call.clients else { return links }
+        return links.filter { clients.contains($0.identifier) }
+    }
+
+    func notify(_ call: borrowing NotifyCall) {
+        var blocked: [Link] = []
+        var sentCount = 0
+        for link in receivers(of: call) {
+            if !link.lanes.server.isEmpty || !hasRoom(on: link) {
+                if link.session.sendable(of: call.handle).contains(.notification) { blocked.append(link) }
+            } else if notify(call.value, of: call.handle, on: link) {
+                sentCount += 1
             }
         }
-        if crowded.isEmpty {
-            end(notification)
+        if call.clients == nil, !blocked.isEmpty {
+            queue(call, to: blocked, isAwaited: sentCount == 0)
+            if sentCount > 0 { end(call.caller, .success(())) }
         } else {
-            notifyInTime(copy notification, crowded)
+            queue(call.value, of: call.handle, to: blocked, for: call.caller, awaiting: blocked.count)
         }
         sendPending()
     }
 
-    /// All clients have been sent the notification that are to be.
-    private func end(_ notification: borrowing Notification) {
-        if let caller = notification.caller { caller.resume() } else { postbox.sentNotification() }
+    /// Queues a notification to all clients for those that have no room. One that is too far behind is left out, except the
+    /// one that is the least behind if the caller waits.
+    private func queue(_ call: borrowing NotifyCall, to blocked: [Link], isAwaited: Bool) {
+        var takers = blocked.filter { $0.lanes.notificationCount < OutboundLanes.notificationLimit }
+        if takers.isEmpty, isAwaited,
+            let least = blocked.min(by: { $0.lanes.notificationCount < $1.lanes.notificationCount })
+        {
+            takers = [least]
+        }
+        metrics.droppedValues.increment(by: blocked.count - takers.count)
+        let caller = isAwaited ? call.caller : .unawaited
+        queue(call.value, of: call.handle, to: takers, for: caller, awaiting: isAwaited ? 1 : takers.count)
     }
 
-    private func notifyInTime(_ notification: Notification, _ crowded: [Link]) {
-        let countdown = Countdown(crowded.count)
-        for link in crowded {
-            let identifier = link.identifier
-            link.addRoomWaiter(isPosted: notification.caller == nil) { host in
-                if let link = host.links[identifier] {
-                    host.notify(notification.value, of: notification.handle, on: link)
-                }
-                if countdown.countOne() { host.end(notification) }
-            }
+    /// - Parameter count: the number of clients after which the caller need not wait any longer.
+    private func queue(
+        _ value: [UInt8],
+        of handle: AttributeHandle,
+        to links: [Link],
+        for caller: Caller,
+        awaiting count: Int
+    ) {
+        guard count > 0 else { return end(caller, .success(())) }
+        let caller = links.count == 1 ? caller : .broadcast(Broadcast(count, caller))
+        for link in links {
+            submit(.notification(ValueCall(value: value, handle: handle, caller: caller)), on: link)
         }
     }
 
-    private func notify(_ value: [UInt8], of handle: AttributeHandle, on link: Link) {
-        guard link.session.sendable(of: handle).contains(.notification) else { return }
-        var buffer = pool.take()
-        link.session.notify(value.rawSpan, of: handle, into: &buffer)
-        send(consume buffer, on: .attribute, of: link)
+    /// Sends a notification that has left its lane.
+    func notify(_ call: borrowing ValueCall, on link: Link) {
+        notify(call.value, of: call.handle, on: link)
+        end(call.caller, .success(()))
     }
 
-    /// Indicates to one client and waits for its confirmation; nothing is sent where it does not want to be indicated to, or
-    /// its link is not what the characteristic asks for.
-    package func indicate(
+    /// - Returns: whether the client is subscribed.
+    @discardableResult
+    private func notify(_ value: [UInt8], of handle: AttributeHandle, on link: Link) -> Bool {
+        guard link.session.sendable(of: handle).contains(.notification) else { return false }
+        var buffer = pool.take()
+        link.session.notify(value.rawSpan, of: handle, into: &buffer)
+        send(consume buffer, .value, on: .attribute, of: link)
+        return true
+    }
+
+    /// Notifies one client, behind the values that were sent to it before. `completion` is called on the loop when the
+    /// notification has left its lane.
+    package func beginNotifying(
+        _ value: [UInt8],
+        of handle: AttributeHandle,
+        to client: LinkIdentifier,
+        completion: @escaping @Sendable (Result<Void, HostError>) -> Void
+    ) {
+        notify(NotifyCall(value: value, handle: handle, clients: [client], caller: .callback(completion)))
+    }
+
+    // MARK: Indications
+
+    /// Indicates to one client, behind the values that were sent to it before, and waits for its confirmation. Nothing is
+    /// sent if the client has not subscribed, or its link is not as secure as the characteristic requires.
+    ///
+    /// - Throws: ``HostError/cancelled`` if the task is cancelled; the indication may have been sent.
+    package nonisolated(nonsending) func indicate(
         _ value: [UInt8],
         of handle: AttributeHandle,
         to identifier: LinkIdentifier
     ) async throws(HostError) {
-        // What was posted before is sent before.
-        if try link(identifier).waitingPosts > 0 { try await write(on: identifier, awaitsProof: false) { _, _ in } }
-        try await outcome { (completion: @escaping Completion<Void>) throws(HostError) in
-            let link = try link(identifier)
-            guard link.session.sendable(of: handle).contains(.indication) else { return completion(.success(())) }
-            queueIndication(value, of: handle, on: link, completion: completion)
-            sendPending()
-        }.get()
+        try await wait { host, call in
+            host.beginIndicating(value, of: handle, to: identifier, for: .task(call))
+        }
     }
 
-    /// Indicates to those clients that want it and waits for all of them to confirm; a slow one holds no other up. One that
-    /// goes away meanwhile is no error.
+    /// Indicates to the clients that have subscribed and waits for the confirmation of each. A client that disconnects is no
+    /// error.
     ///
     /// - Parameter clients: nil for all.
-    package func indicate(
+    /// - Throws: ``HostError/cancelled`` if the task is cancelled; the indications may have been sent.
+    package nonisolated(nonsending) func indicate(
         _ value: [UInt8],
         of handle: AttributeHandle,
         to clients: [LinkIdentifier]?
     ) async throws(HostError) {
-        let receivers = subscribers(of: handle, .indication).filter { clients?.contains($0) ?? true }
-        let failure = await withTaskGroup(of: HostError?.self) { group in
+        try await wait { host, call in
+            let receivers = host.subscribers(of: handle, .indication).filter { clients?.contains($0) ?? true }
+            guard !receivers.isEmpty else { return call.end(.success(())) }
+            let broadcast = Broadcast(receivers.count, .task(call))
             for receiver in receivers {
-                group.addTask { await self.failureOfIndicating(value, of: handle, to: receiver) }
+                host.beginIndicating(value, of: handle, to: receiver, for: .broadcast(broadcast))
             }
-            var failure: HostError?
-            for await other in group { failure = failure ?? other }
-            return failure
-        }
-        if let failure { throw failure }
-    }
-
-    private func failureOfIndicating(
-        _ value: [UInt8],
-        of handle: AttributeHandle,
-        to identifier: LinkIdentifier
-    ) async -> HostError? {
-        do throws(HostError) {
-            try await indicate(value, of: handle, to: identifier)
-            return nil
-        } catch .disconnected {
-            return nil
-        } catch {
-            return error
         }
     }
 
-    private func queueIndication(
+    /// Indicates to one client, likewise. `completion` is called on the loop with the client's confirmation.
+    package func beginIndicating(
         _ value: [UInt8],
         of handle: AttributeHandle,
-        on link: Link,
-        completion: @escaping (Result<Void, HostError>) -> Void
+        to client: LinkIdentifier,
+        completion: @escaping @Sendable (Result<Void, HostError>) -> Void
     ) {
-        link.indications.append(Link.Indication(handle: handle, value: value, completion: completion))
-        sendNextIndication(on: link)
+        beginIndicating(value, of: handle, to: client, for: .callback(completion))
     }
 
-    private func sendNextIndication(on link: Link) {
-        guard !link.isIndicationSent, let next = firstSendableIndication(of: link) else { return }
+    private func beginIndicating(
+        _ value: [UInt8],
+        of handle: AttributeHandle,
+        to identifier: LinkIdentifier,
+        for caller: Caller
+    ) {
+        guard let link = links[identifier] else { return end(caller, .failure(endOfLink(identifier))) }
+        guard link.session.sendable(of: handle).contains(.indication) else { return end(caller, .success(())) }
+        submit(.indication(ValueCall(value: value, handle: handle, caller: caller)), on: link)
+        sendPending()
+    }
+
+    /// Sends an indication that has left its lane. One that the client has unsubscribed from since is done.
+    func indicate(_ call: ValueCall, on link: Link) {
+        guard link.session.sendable(of: call.handle).contains(.indication) else {
+            return end(call.caller, .success(()))
+        }
         do throws(BearerError) {
             try link.bearer.indicationWillBeSent(at: loop.now)
         } catch {
-            return
+            return end(call.caller, .failure(.disconnected(link.ownReason ?? .attributeTransactionTimeout)))
         }
-        link.isIndicationSent = true
+        link.indicationInFlight = call
         var buffer = pool.take()
-        link.session.indicate(next.value.rawSpan, of: next.handle, into: &buffer)
-        send(consume buffer, on: .attribute, of: link)
+        link.session.indicate(call.value.rawSpan, of: call.handle, into: &buffer)
+        send(consume buffer, .value, on: .attribute, of: link)
         armTimer(of: link)
     }
 
-    /// The next indication to send. What the client may no longer be sent, though it could when it was queued, is done with.
-    private func firstSendableIndication(of link: Link) -> Link.Indication? {
-        while let next = link.indications.first {
-            if link.session.sendable(of: next.handle).contains(.indication) { return next }
-            link.indications.removeFirst()
-            next.completion(.success(()))
-        }
-        return nil
-    }
-
     func indicationConfirmed(on link: Link) {
-        guard link.isIndicationSent, let done = link.indications.popFirst() else { return }
-        link.isIndicationSent = false
-        done.completion(.success(()))
-        sendNextIndication(on: link)
+        guard let confirmed = link.indicationInFlight.take() else { return }
+        end(confirmed.caller, .success(()))
+        pumpLanes(of: link)
     }
 
     // MARK: Service Changed
@@ -186,36 +230,24 @@ extension BluetoothHost {
             $0.append(range.start.rawValue)
             $0.append(range.end.rawValue)
         }
-        queueIndication(value, of: handle, on: link) { [weak link] result in
-            if case .success = result { link?.session.serviceChangedConfirmed() }
+        let identifier = link.identifier
+        let caller = Caller.callback { [weak self] result in
+            guard case .success = result else { return }
+            self?.assumeIsolated { $0.links[identifier]?.session.serviceChangedConfirmed() }
         }
+        submit(.indication(ValueCall(value: value, handle: handle, caller: caller)), on: link)
     }
 }
 
-/// A value that an app wants clients to be sent.
-struct Notification: Sendable {
+/// A notification that an app asked for.
+struct NotifyCall: Sendable {
     let value: [UInt8]
     let handle: AttributeHandle
+    /// Nil for all clients.
     let clients: [LinkIdentifier]?
-    /// Nil where it was posted: nobody waits for it.
-    var caller: UnsafeContinuation<Void, Never>?
+    var caller: Caller
 }
 
-extension LoopFunction<Notification> {
-    fileprivate static let beginNotifying = LoopFunction { $0.begin($1) }
-}
-
-/// Counts down to the last of several. Used on the loop only.
-private final class Countdown: @unchecked Sendable {
-    private var left: Int
-
-    init(_ count: Int) {
-        left = count
-    }
-
-    /// Whether it was the last.
-    func countOne() -> Bool {
-        left -= 1
-        return left == 0
-    }
+extension LoopQuery<NotifyCall, Bool> {
+    fileprivate static let notifyAtOnce = LoopQuery { $0.notifyAtOnce($1) }
 }

@@ -53,7 +53,7 @@ extension BluetoothHost {
         switch action {
         case .respond:
             link.bearer.responseWillBeSent()
-            send(consume buffer, on: .attribute, of: link)
+            send(consume buffer, .reply, on: .attribute, of: link)
         case .nothing:
             pool.giveBack(buffer)
         case .access(let request):
@@ -89,12 +89,7 @@ extension BluetoothHost {
         on identifier: LinkIdentifier,
         with result: Result<[UInt8], ATT.ErrorCode>
     ) {
-        guard let link = links[identifier] else { return }
-        guard link.waitingPosts == 0 else {
-            // What was posted before is sent before.
-            return link.addRoomWaiter(isPosted: false) { $0.answerInTurn(request, on: identifier, with: result) }
-        }
-        answerInTurn(request, on: identifier, with: result)
+        submit(.access(request, result), on: identifier)
     }
 
     /// Gives a client the app's answer, from any thread; see ``answer(_:on:with:)``.
@@ -116,16 +111,26 @@ extension BluetoothHost {
         }
     }
 
-    private func answerInTurn(
-        _ request: UInt64,
-        on identifier: LinkIdentifier,
-        with result: Result<[UInt8], ATT.ErrorCode>
-    ) {
+    /// Sends an app's answer behind the values that the app sent before it.
+    private func submit(_ answer: AnswerCall, on identifier: LinkIdentifier) {
         guard let link = links[identifier] else { return }
-        var buffer = pool.take()
-        let action = link.session.complete(request, with: result, into: &buffer)
-        perform(action, consume buffer, on: link)
+        if link.lanes.server.isEmpty {
+            send(answer, on: link)
+        } else {
+            submit(.answer(answer), on: link)
+        }
         sendPending()
+    }
+
+    func send(_ answer: AnswerCall, on link: Link) {
+        var buffer = pool.take()
+        let action =
+            switch answer {
+            case .access(let request, let result): link.session.complete(request, with: result, into: &buffer)
+            case .authorization(let request, let isAuthorized):
+                link.session.complete(request, isAuthorized: isAuthorized, into: &buffer)
+            }
+        perform(action, consume buffer, on: link)
     }
 
     /// Says who decides whether a client may have what needs authorization; answered through
@@ -137,11 +142,7 @@ extension BluetoothHost {
 
     /// Gives a client the app's decision, which holds until its link ends. Nothing happens where it waits no more.
     package func authorize(_ request: UInt64, on identifier: LinkIdentifier, isAuthorized: Bool) {
-        guard let link = links[identifier] else { return }
-        var buffer = pool.take()
-        let action = link.session.complete(request, isAuthorized: isAuthorized, into: &buffer)
-        perform(action, consume buffer, on: link)
-        sendPending()
+        submit(.authorization(request, isAuthorized: isAuthorized), on: identifier)
     }
 
     /// Publishes services; accesses to their values that are the app's go to `handler`.

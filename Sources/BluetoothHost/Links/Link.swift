@@ -95,18 +95,11 @@ final class ProcedureWaiter {
 
 /// One connection: the state of its channels, and who waits for what on it. Owned by the host, used on its loop.
 final class Link {
-    /// Writes a frame when there is room for it.
-    struct RoomWaiter {
-        /// Whether nobody waits for it.
-        let isPosted: Bool
-        let write: (isolated BluetoothHost) -> Void
-    }
-
-    /// An indication that waits to be sent, or for its confirmation.
-    struct Indication {
-        let handle: AttributeHandle
-        let value: [UInt8]
-        let completion: (Result<Void, HostError>) -> Void
+    /// A call that waits until the packets of the calls before it are sent.
+    struct Drain {
+        /// The position of the call among all calls on the host.
+        let sequence: UInt64
+        let call: WaitingCall
     }
 
     let identifier: LinkIdentifier
@@ -157,17 +150,18 @@ final class Link {
     /// Why the host itself ends the link, where the controller's reason would not say.
     var ownReason: DisconnectionReason?
     var endObservers: [(DisconnectionReason) -> Void] = []
-    /// Those who wait until less than the configured number of frames wait. Each writes its own, if it still can, and
-    /// leaves it to the host to send it.
+    /// The calls of apps that wait to be sent.
     @exclusivity(unchecked)
-    private(set) var roomWaiters = Deque<RoomWaiter>()
-    /// How many of them were posted. While there are some, whatever else apps ask for waits its turn behind them.
+    var lanes = OutboundLanes()
+    var isPumpingLanes = false
+    /// Whether the peer's identity is being verified for calls in the client lane.
+    var isVerifyingForLane = false
     @exclusivity(unchecked)
-    private(set) var waitingPosts = 0
-    @exclusivity(unchecked)
-    var drainWaiters: [() -> Void] = []
-    var indications = Deque<Indication>()
-    var isIndicationSent = false
+    var drains: [Drain] = []
+    /// The indication whose confirmation is awaited.
+    var indicationInFlight: ValueCall?
+    /// PDUs that were dropped because the peer does not take the answers to those before.
+    var floodingCount = 0
     @exclusivity(unchecked)
     var subscribers: [AttributeHandle: OrderedDictionary<UInt64, @Sendable (HandleValue) -> Void>] = [:]
     var parameterWaiters: [ProcedureWaiter] = []
@@ -214,24 +208,6 @@ final class Link {
     /// The addresses that the link was made with, as they were sent.
     var ownAddress: DeviceAddress { protection.channel.ownAddress }
     var peerAddress: DeviceAddress { protection.channel.peerAddress }
-
-    func addRoomWaiter(isPosted: Bool, _ write: @escaping (isolated BluetoothHost) -> Void) {
-        if isPosted { waitingPosts += 1 }
-        roomWaiters.append(RoomWaiter(isPosted: isPosted, write: write))
-    }
-
-    func popRoomWaiter() -> RoomWaiter? {
-        let waiter = roomWaiters.popFirst()
-        if waiter?.isPosted == true { waitingPosts -= 1 }
-        return waiter
-    }
-
-    /// Lets those go on that wait until everything is sent.
-    func resumeDrainWaiters() {
-        let waiters = drainWaiters
-        drainWaiters = []
-        for waiter in waiters { waiter() }
-    }
 
     /// When the link wants to be looked at, if at all.
     var deadline: Instant? {

@@ -10,6 +10,7 @@ extension BluetoothHost {
         link.protection.bondKey = bond.flatMap { key(in: $0, for: link) }
         if link.protection.bondKey == nil { link.protection.loss = nil }
         updateSecurity(of: link)
+        if !link.lanes.isEmpty { pumpLanes(of: link) }
     }
 
     private func key(in bond: Bond, for link: Link) -> LongTermKey? {

@@ -59,7 +59,7 @@ extension BluetoothHost {
     private func send(_ pdu: [UInt8], on link: Link) {
         var buffer = pool.take()
         buffer.append(pdu)
-        send(consume buffer, on: .securityManager, of: link)
+        send(consume buffer, .security, on: .securityManager, of: link)
     }
 
     // MARK: What is done

@@ -27,23 +27,6 @@ extension BluetoothHost {
         require(.encryption, of: link, for: .demand) { result in action(result.map { _ in () }) }
     }
 
-    /// Waits until the peer of a link has proven who it is, where it is bonded; cancelling the task gives that up.
-    func waitForProof(on identifier: LinkIdentifier) async throws(HostError) {
-        guard try link(identifier).protection.awaitsProof else { return }
-        let waiter = makeIdentifier()
-        try await withTaskCancellationHandler {
-            await outcome { (completion: @escaping Completion<Void>) throws(HostError) in
-                let link = try link(identifier)
-                guard link.protection.awaitsProof else { return completion(.success(())) }
-                require(.encryption, of: link, as: waiter, for: .demand) { completion($0.map { _ in () }) }
-                sendPending()
-                if Task.isCancelled { cancelSecurityWaiter(waiter, of: identifier) }
-            }
-        } onCancel: {
-            spawn { $0.cancelSecurityWaiter(waiter, of: identifier) }
-        }.get()
-    }
-
     /// A link for a new channel: where its peer has yet to prove who it is, that is begun, and the channel waits for it.
     func provableLink(_ identifier: LinkIdentifier) throws(HostError) -> Link {
         let link = try link(identifier)
@@ -61,10 +44,14 @@ extension BluetoothHost {
         return false
     }
 
-    /// What went on about a link's encryption has come to its end: what has waited for it goes on, or ends.
+    /// Resumes or fails the operations that waited for encryption on `link`.
     func encryptionSettled(on link: Link) {
-        guard links[link.identifier] != nil, !link.protection.isBusy else { return }
-        pumpClient(of: link)
+        guard links[link.identifier] != nil else { return }
+        if !link.protection.awaitsProof {
+            pumpClient(of: link)
+            pumpLanes(of: link)
+        }
+        guard !link.protection.isBusy else { return }
         if link.protection.awaitsProof { giveUpChannels(of: link, .security(link.protection.loss ?? .timedOut)) }
         pumpChannels(of: link)
     }
@@ -130,5 +117,6 @@ extension BluetoothHost {
         )
         link.elevationFailure = nil
         sendRequest(opcode, consume buffer, on: link)
+        pumpLanes(of: link)
     }
 }

@@ -50,23 +50,22 @@ extension BluetoothHost {
         }
         try checkLength(of: value, isSigned: true, on: link(identifier))
         let (key, counter) = try await signCounter(on: identifier)
-        // Who reads it learns whom it is from, not the other way round, so nothing needs to be proven.
-        try await write(on: identifier, awaitsProof: false) { host, link throws(HostError) in
-            // It may have been encrypted meanwhile.
-            let isSigned = !link.session.security.isEncrypted
-            try host.checkLength(of: value, isSigned: isSigned, on: link)
-            var buffer = host.pool.take()
-            if isSigned {
-                buffer.append(ATT.Opcode.signedWriteCommand.rawValue)
-                buffer.append(handle.rawValue)
-                buffer.append(value)
-                let message = [UInt8](copying: buffer.bytes)
-                buffer.append(host.toolbox.signature(of: message, counter: counter, key: key.value))
-            } else {
-                WriteCommand(handle: handle, value: value.rawSpan).encode(into: &buffer)
-            }
-            host.send(consume buffer, on: .attribute, of: link)
-        }
+        let signature = WriteCall.Signature(key: key, counter: counter)
+        try await waitToSend(WriteCall(value: value, handle: handle, link: identifier, signature: signature))
+    }
+
+    /// Writes a Signed Write Command (Vol 3, Part H, 2.4.5).
+    func sign(
+        _ value: [UInt8],
+        to handle: AttributeHandle,
+        _ signature: WriteCall.Signature,
+        into buffer: inout PacketBuffer
+    ) {
+        buffer.append(ATT.Opcode.signedWriteCommand.rawValue)
+        buffer.append(handle.rawValue)
+        buffer.append(value)
+        let message = [UInt8](copying: buffer.bytes)
+        buffer.append(toolbox.signature(of: message, counter: signature.counter, key: signature.key.value))
     }
 
     /// A counter that nothing was signed with and nothing else will be, even after a restart.

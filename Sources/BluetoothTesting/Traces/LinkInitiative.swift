@@ -135,7 +135,7 @@ enum LinkInitiative {
         case .writeWithoutResponse(let value, let handle):
             try await host.writeWithoutResponse(value, to: handle, on: link)
         case .preparedWrites(let writes): try await host.perform(PreparedWrites(writes), on: link)
-        case .notification(let value, let handle): await host.notify(value, of: handle, to: [link])
+        case .notification(let value, let handle): try await host.notify(value, of: handle, to: [link])
         case .indication(let value, let handle): try await host.indicate(value, of: handle, to: link)
         case .pairing: _ = try await host.secure(link, .encryption)
         }

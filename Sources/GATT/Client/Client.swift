@@ -18,6 +18,10 @@ public final class Client {
     /// The request in flight, kept where it may have to be sent again.
     private var request = PacketBuffer(capacity: 0, headroom: 0)
     private var hasElevated = false
+    /// Whether the running procedure waits for the link's security to be raised.
+    public private(set) var isElevating = false
+    /// Whether the running procedure has prepared writes that are not executed yet.
+    public private(set) var isPreparingWrite = false
     var knowledge = DatabaseKnowledge.none
 
     /// Asked when a request fails for want of security; the owner raises the link's security and calls
@@ -28,6 +32,10 @@ public final class Client {
     public var onCacheChange: ((DatabaseCache?) -> Void)?
 
     public init() {}
+
+    /// Whether a command must not be sent now: it would overtake a procedure that has not started or not executed its
+    /// prepared writes, or a request that is repeated when the link is secure enough.
+    public var isBusyForCommands: Bool { !queue.isEmpty || isPreparingWrite || isElevating }
 
     /// Queues a procedure. The owner then calls ``nextRequest(mtu:into:)`` where the bearer is free.
     ///
@@ -63,7 +71,7 @@ public final class Client {
     /// Ends a procedure: at once where it has not started; a running one when its response has come, which nobody hears.
     public func cancel(_ run: ProcedureRun) {
         queue.removeAll { $0 === run }
-        run.fail(.cancelled)
+        run.cancel()
     }
 
     /// Starts the next procedure, where none runs, and writes its request.
@@ -93,6 +101,7 @@ public final class Client {
     public func receive(_ response: RawSpan, mtu: Int, into buffer: inout PacketBuffer) -> Opcode? {
         guard let running else { return nil }
         if running.hasEnded {
+            if isPreparingWrite { return cancelPreparedWrites(into: &buffer) }
             self.running = nil
             return nextRequest(mtu: mtu, into: &buffer)
         }
@@ -104,6 +113,7 @@ public final class Client {
                 elevateSecurity(error.error)
             {
                 hasElevated = true
+                isElevating = true
                 return nil
             }
             if error.error == .databaseOutOfSync { outOfSync() }
@@ -118,6 +128,13 @@ public final class Client {
             return nextRequest(mtu: mtu, into: &buffer)
         }
         return opcode ?? nextRequest(mtu: mtu, into: &buffer)
+    }
+
+    /// Makes the server drop the parts that a cancelled procedure prepared. The next long write would execute them as well.
+    private func cancelPreparedWrites(into buffer: inout PacketBuffer) -> Opcode {
+        isPreparingWrite = false
+        ExecuteWriteRequest(flags: .cancelAll).encode(into: &buffer)
+        return .executeWriteRequest
     }
 
     private func resumeSuspended(into buffer: inout PacketBuffer) -> Opcode? {
@@ -140,6 +157,7 @@ public final class Client {
         into buffer: inout PacketBuffer
     ) -> Opcode? {
         let request = request
+        isElevating = false
         guard hasElevated, let running, let opcode = request.bytes[checked: 0].flatMap(Opcode.init(rawValue:)) else {
             return nil
         }
@@ -165,11 +183,14 @@ public final class Client {
         let all = [running, suspended?.procedure].compactMap { $0 } + queue
         running = nil
         suspended = nil
+        isElevating = false
+        isPreparingWrite = false
         queue.removeAll()
         for procedure in all { procedure.fail(.bearerClosed) }
     }
 
     private func follow(_ opcode: Opcode?, of procedure: ProcedureRun, _ buffer: borrowing PacketBuffer) -> Opcode? {
+        isPreparingWrite = opcode == .prepareWriteRequest
         guard let opcode else {
             if running === procedure { running = nil }
             return nil

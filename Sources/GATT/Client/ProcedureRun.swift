@@ -30,6 +30,9 @@ public class ProcedureRun {
         phase = .open(onEnd: action)
     }
 
+    /// Ends the run if it has not ended: its caller does not want the result.
+    public final func cancel() { fail(.cancelled) }
+
     /// Each returns the opcode of the request that was written, or nil when the procedure has finished.
     @usableFromInline
     func start(recalling services: [DiscoveredService]?, mtu: Int, into buffer: inout PacketBuffer) -> Opcode? { nil }

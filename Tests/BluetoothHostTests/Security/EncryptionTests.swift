@@ -153,11 +153,11 @@ struct EncryptionTests {
         let fixture = try fixture { $0.requestsMTU = false }
         let host = fixture.host
         let link = try link(fixture, role: .central)
-        host.postbox.openGate(to: link, greatestLength: 20)
+        host.submissions.openFastPath(to: link, maximumLength: 20)
         // Outside of the loop: the first has the gate shut when the loop comes to it.
         for number in 0..<UInt8(3) { try await host.writeWithoutResponse([number], to: 9, on: link) }
         fixture.loop.run(for: .milliseconds(1))
-        #expect(host.postbox.inspect().posts == 3)
+        #expect(host.submissions.inspect().submissions == 3)
         let read = fixture.start { try await host.perform(ReadValue(handle: 9), on: link) }
         #expect(fixture.controller.data.isEmpty)
         #expect(read.all.isEmpty)
@@ -174,7 +174,7 @@ struct EncryptionTests {
             )
         }
         #expect(fixture.exchange([0x01, 0x08, 0x01, 0x00, 0x0A]) == [[0x0A, 0x09, 0x00]])
-        #expect(host.postbox.inspect().posts == 0)
+        #expect(host.submissions.inspect().submissions == 0)
     }
 
     @Test("What is posted is lost where the server has no key, and what is written next says so")
@@ -182,14 +182,14 @@ struct EncryptionTests {
         let fixture = try fixture()
         let host = fixture.host
         let link = try link(fixture, role: .central)
-        host.postbox.openGate(to: link, greatestLength: 20)
+        host.submissions.openFastPath(to: link, maximumLength: 20)
         for number in 0..<UInt8(3) { try await host.writeWithoutResponse([number], to: 9, on: link) }
         fixture.loop.run(for: .milliseconds(1))
         changeEncryption(fixture, .pinOrKeyMissing)
         #expect(fixture.controller.data.isEmpty)
-        #expect(host.postbox.inspect().posts == 0)
-        let write = WriteCall(frame: { _, _ in }, link: link, awaitsProof: true, caller: .postbox)
-        #expect(!host.post(write, length: 1))
+        #expect(host.submissions.inspect().submissions == 0)
+        let write = WriteCall(value: [0], handle: 9, link: link, caller: .submission)
+        #expect(!host.submissions.submit(write, {}))
         #expect(throws: HostError.security(.keyMissing)) {
             try fixture.run { try await host.writeWithoutResponse([3], to: 9, on: link) }
         }

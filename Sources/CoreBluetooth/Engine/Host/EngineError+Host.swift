@@ -31,7 +31,7 @@ extension EngineError {
             guard let code = CBError.Code(controllerError: error.rawValue) else { return nil }
             self = .core(code)
         case .controllerReset: self = .core(.connectionFailed)
-        case .attributeTransactionTimeout, .transmissionStalled: self = .core(.connectionTimeout)
+        case .attributeTransactionTimeout, .transmissionStalled, .peerFlooding: self = .core(.connectionTimeout)
         case .adapterClosed: return nil
         }
     }

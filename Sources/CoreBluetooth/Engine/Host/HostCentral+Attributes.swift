@@ -74,14 +74,7 @@ extension HostCentral {
         _ completion: @escaping Completion<Void>
     ) {
         onLink(of: peripheral, completion) { host, link in
-            self.connections[peripheral]?.commands.add(on: host) { host in
-                do throws(HostError) {
-                    try await host.writeWithoutResponse(value, to: handle, on: link)
-                    completion(.success(()))
-                } catch {
-                    self.answer(.failure(error), completion)
-                }
-            }
+            host.beginWriteWithoutResponse(value, to: handle, on: link) { self.answer($0, completion) }
         }
     }
 

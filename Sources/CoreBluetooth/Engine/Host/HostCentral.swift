@@ -31,8 +31,6 @@ final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
         var failures = 0
         /// What the host calls the subscriptions, by the value's handle.
         var subscribers: [AttributeHandle: UInt64] = [:]
-        /// Writes without response that wait for room.
-        let commands = Outbox()
     }
 
     /// How often a link is tried again that could not be established, though the peer was heard.
@@ -356,7 +354,7 @@ final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
             for (handle, subscriber) in connection.subscribers {
                 host.removeSubscriber(subscriber, of: handle, on: link)
             }
-            let isEnding = open.links.leave(link, self, behind: connection.commands, on: host)
+            let isEnding = open.links.leave(link, self, on: host)
             if isEnding, isAnswered {
                 connections[peripheral]?.phase = .ending(link)
                 connections[peripheral]?.subscribers = [:]
@@ -408,7 +406,7 @@ extension DisconnectionReason {
     fileprivate var isEndOfController: Bool {
         switch self {
         case .controllerReset, .adapterClosed: true
-        case .controller, .attributeTransactionTimeout, .transmissionStalled: false
+        case .controller, .attributeTransactionTimeout, .transmissionStalled, .peerFlooding: false
         }
     }
 }

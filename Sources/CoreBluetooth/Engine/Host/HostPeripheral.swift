@@ -11,9 +11,6 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
     /// A central that has a link to this host.
     private struct Client {
         let central: UUID
-        /// Notifications that wait for room, and indications that wait for the confirmation of those before.
-        let notifications = Outbox()
-        let indications = Outbox()
     }
 
     let shared: SharedHost
@@ -214,20 +211,11 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
             let targets = centrals.compactMap { self.links[$0] }
             let update = Update(targets.count, completion)
             for link in targets {
-                guard let client = self.clients[link] else {
-                    update.hasLeft()
-                    continue
-                }
-                let isNotified = wanting.contains(link)
-                let outbox = isNotified ? client.notifications : client.indications
-                outbox.add(on: host) { host in
-                    // Where this fails, the central is gone, and with it what it wanted.
-                    if isNotified {
-                        await host.notify(value, of: handle, to: [link])
-                    } else {
-                        try? await host.indicate(value, of: handle, to: link)
-                    }
-                    update.hasLeft()
+                // A failure means that the central has disconnected, and its subscription with it.
+                if wanting.contains(link) {
+                    host.beginNotifying(value, of: handle, to: link) { _ in update.hasLeft() }
+                } else {
+                    host.beginIndicating(value, of: handle, to: link) { _ in update.hasLeft() }
                 }
             }
         }

@@ -58,20 +58,14 @@ final class SharedLinks: @unchecked Sendable {
 
     /// Lets a link go; the last one that does ends it, once what was written on it has been sent.
     ///
-    /// - Parameter commands: the user's writes that wait for room.
     /// - Returns: whether the link ends.
-    func leave(
-        _ link: LinkIdentifier,
-        _ user: HostCentral,
-        behind commands: Outbox,
-        on host: isolated BluetoothHost
-    ) -> Bool {
+    func leave(_ link: LinkIdentifier, _ user: HostCentral, on host: isolated BluetoothHost) -> Bool {
         guard var shared = links[link] else { return false }
         shared.users.removeAll { $0 === user }
         shared.isEnding = shared.users.isEmpty && shared.isOurs
         links[link] = shared
         if shared.isEnding {
-            commands.add(on: host) { host in
+            host.spawn { host in
                 await host.flush(link)
                 await host.disconnect(link)
             }

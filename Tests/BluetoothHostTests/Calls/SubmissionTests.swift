@@ -5,82 +5,90 @@ import Testing
 
 @testable import BluetoothHost
 
-@Suite("The postbox")
-struct PostboxTests {
+@Suite("The submission queue")
+struct SubmissionQueueTests {
     private let link = LinkIdentifier(handle: 0x0040, serial: 1)
 
     /// Posts to it, and tells how often the loop was told.
-    private final class Poster {
-        let postbox = Postbox()
-        private(set) var tellings = 0
+    private final class Submitter {
+        let queue = SubmissionQueue()
+        private(set) var wakeUps = 0
 
         func post(to link: LinkIdentifier, length: Int = 1) -> Bool {
-            let write = WriteCall(frame: { _, _ in }, link: link, awaitsProof: true, caller: .postbox)
-            return postbox.post(write, length: length) { tellings += 1 }
+            let value = [UInt8](repeating: 0, count: length)
+            return queue.submit(WriteCall(value: value, handle: 0x0003, link: link, caller: .submission)) {
+                wakeUps += 1
+            }
         }
 
         func notify() -> Bool {
-            postbox.post(Notification(value: [], handle: 0x0003, clients: nil, caller: nil)) { tellings += 1 }
+            queue.submit(NotifyCall(value: [], handle: 0x0003, clients: nil, caller: .submission)) { wakeUps += 1 }
         }
     }
 
     @Test("A write is posted to a link only while its gate is open, and if it is not too long")
     func gate() {
-        let poster = Poster()
-        #expect(!poster.post(to: link))
-        poster.postbox.openGate(to: link, greatestLength: 20)
-        #expect(!poster.post(to: link, length: 21))
-        #expect(poster.post(to: link, length: 20))
-        #expect(!poster.post(to: LinkIdentifier(handle: 0x0040, serial: 2)))
-        poster.postbox.shutGate(to: link)
-        #expect(!poster.post(to: link, length: 0))
-        poster.postbox.openGate(to: link, greatestLength: 20)
-        #expect(poster.post(to: link))
-        #expect(poster.postbox.inspect() == (2, 1))
-        poster.postbox.removeGate(to: link)
-        #expect(!poster.post(to: link))
-        #expect(poster.postbox.takePosts().count == 2)
-        #expect(poster.postbox.inspect() == (0, 0))
+        let submitter = Submitter()
+        #expect(!submitter.post(to: link))
+        submitter.queue.openFastPath(to: link, maximumLength: 20)
+        #expect(!submitter.post(to: link, length: 21))
+        #expect(submitter.post(to: link, length: 20))
+        #expect(!submitter.post(to: LinkIdentifier(handle: 0x0040, serial: 2)))
+        submitter.queue.closeFastPath(to: link)
+        #expect(!submitter.post(to: link, length: 0))
+        submitter.queue.openFastPath(to: link, maximumLength: 20)
+        #expect(submitter.post(to: link))
+        #expect(submitter.queue.inspect() == (2, 1))
+        submitter.queue.removeFastPath(to: link)
+        #expect(!submitter.post(to: link))
+        #expect(submitter.queue.takeAll().count == 2)
+        #expect(submitter.queue.inspect() == (0, 0))
     }
 
     @Test("So many writes to a link are posted, and as many notifications; each that is sent lets another be posted")
     func limit() {
-        let poster = Poster()
+        let submitter = Submitter()
         let other = LinkIdentifier(handle: 0x0041, serial: 2)
-        poster.postbox.openGate(to: link, greatestLength: 20)
-        poster.postbox.openGate(to: other, greatestLength: 20)
-        for _ in 0..<Postbox.limit { #expect(poster.post(to: link)) }
-        #expect(!poster.post(to: link))
-        poster.postbox.openGate(to: link, greatestLength: 30)
-        #expect(!poster.post(to: link))
-        #expect(poster.post(to: other))
-        poster.postbox.wrotePost(to: link)
-        #expect(poster.post(to: link, length: 30))
-        #expect(!poster.post(to: link))
+        submitter.queue.openFastPath(to: link, maximumLength: 20)
+        submitter.queue.openFastPath(to: other, maximumLength: 20)
+        for _ in 0..<SubmissionQueue.limit { #expect(submitter.post(to: link)) }
+        #expect(!submitter.post(to: link))
+        submitter.queue.openFastPath(to: link, maximumLength: 30)
+        #expect(!submitter.post(to: link))
+        #expect(submitter.post(to: other))
+        submitter.queue.writeSent(to: link)
+        #expect(submitter.post(to: link, length: 30))
+        #expect(!submitter.post(to: link))
 
-        for _ in 0..<Postbox.limit { #expect(poster.notify()) }
-        #expect(!poster.notify())
-        poster.postbox.sentNotification()
-        #expect(poster.notify())
-        #expect(poster.postbox.takePosts().count == 2 * Postbox.limit + 3)
+        for _ in 0..<SubmissionQueue.limit { #expect(submitter.notify()) }
+        #expect(!submitter.notify())
+        submitter.queue.valueSent()
+        #expect(submitter.notify())
+        #expect(submitter.queue.takeAll().count == 2 * SubmissionQueue.limit + 3)
     }
 
     @Test("The loop is told of what is posted after it has taken all")
     func telling() {
-        let poster = Poster()
-        #expect(poster.postbox.takePosts().isEmpty)
-        #expect(poster.notify() && poster.notify())
-        #expect(poster.tellings == 1)
-        #expect(poster.postbox.takePosts().count == 2)
-        #expect(poster.notify())
-        #expect(poster.tellings == 2)
+        let submitter = Submitter()
+        #expect(submitter.queue.takeAll().isEmpty)
+        #expect(submitter.notify() && submitter.notify())
+        #expect(submitter.wakeUps == 1)
+        #expect(submitter.queue.takeAll().count == 2)
+        #expect(submitter.notify())
+        #expect(submitter.wakeUps == 2)
     }
 }
 
 /// The tests run outside of the loop, which does nothing meanwhile.
-@Suite("A host with a postbox")
-struct PostingTests {
+@Suite("A host with submissions")
+struct SubmissionTests {
     private let fixture = HostFixture { $0.outboundFrameLimit = 2 }
+
+    private func canSubmit(_ length: Int, to link: LinkIdentifier) -> Bool {
+        let value = [UInt8](repeating: 0, count: length)
+        let write = WriteCall(value: value, handle: 0x0003, link: link, caller: .submission)
+        return fixture.host.submissions.submit(write) {}
+    }
 
     private func connect() throws -> LinkIdentifier {
         try fixture.bringUp()
@@ -106,7 +114,7 @@ struct PostingTests {
     @Test("What is asked for after writes were posted is sent after them")
     func order() async throws {
         let (host, link) = (fixture.host, try connect())
-        host.postbox.openGate(to: link, greatestLength: 20)
+        host.submissions.openFastPath(to: link, maximumLength: 20)
         for number in 0..<UInt8(12) { try await host.writeWithoutResponse([number], to: 0x0003, on: link) }
         #expect(fixture.controller.data.isEmpty)
         let read = fixture.start { try await host.perform(ReadValue(handle: 0x0005), on: link) }
@@ -120,8 +128,8 @@ struct PostingTests {
         _ = fixture.exchange([0x0B, 0x07])
         #expect(try read.all.first?.get() == [0x07])
         // All of them have been sent, so that as many may be posted again.
-        for _ in 0..<Postbox.limit { try await host.writeWithoutResponse([0], to: 0x0003, on: link) }
-        #expect(sentPDUs().filter { $0 == [0x52, 0x03, 0x00, 0] }.count == Postbox.limit)
+        for _ in 0..<SubmissionQueue.limit { try await host.writeWithoutResponse([0], to: 0x0003, on: link) }
+        #expect(sentPDUs().filter { $0 == [0x52, 0x03, 0x00, 0] }.count == SubmissionQueue.limit)
     }
 
     @Test("An indication is sent after notifications that were posted")
@@ -145,27 +153,27 @@ struct PostingTests {
         #expect(fixture.exchange(configuration) == [[0x13]])
         fixture.controller.forgetData()
         let handle = characteristic.valueHandle
-        for number in 0..<UInt8(Postbox.limit) { await host.notify([number], of: handle) }
+        for number in 0..<UInt8(SubmissionQueue.limit) { try await host.notify([number], of: handle) }
         let indicated = fixture.start { try await host.indicate([0xFF], of: handle, to: link) }
         let low = UInt8(handle.rawValue & 0xFF)
         let high = UInt8(handle.rawValue >> 8)
-        let notifications: [[UInt8]] = (0..<UInt8(Postbox.limit)).map { [0x1B, low, high, $0] }
+        let notifications: [[UInt8]] = (0..<UInt8(SubmissionQueue.limit)).map { [0x1B, low, high, $0] }
         #expect(sentPDUs() == notifications + [[0x1D, low, high, 0xFF]])
         _ = fixture.exchange([0x1E])
         #expect(indicated.all.count == 1)
         // All of them have been sent, so that as many may be posted again.
-        for _ in 0..<Postbox.limit { await host.notify([0], of: handle) }
+        for _ in 0..<SubmissionQueue.limit { try await host.notify([0], of: handle) }
     }
 
     @Test("Whom notifications are for that were posted is settled before what is asked for later is answered")
     func settled() async throws {
         let host = fixture.host
         _ = try connect()
-        for number in 0..<UInt8(3) { await host.notify([number], of: 0x0003) }
-        #expect(host.postbox.inspect().posts == 3)
+        for number in 0..<UInt8(3) { try await host.notify([number], of: 0x0003) }
+        #expect(host.submissions.inspect().submissions == 3)
         let left = fixture.start {
             _ = await host.value(of: 0x0003)
-            return host.postbox.inspect().posts
+            return host.submissions.inspect().submissions
         }
         #expect(try left.all.first?.get() == 0)
     }
@@ -173,7 +181,7 @@ struct PostingTests {
     @Test("What was posted to a link that ends is sent no more, and what is written later fails")
     func end() async throws {
         let (host, link) = (fixture.host, try connect())
-        host.postbox.openGate(to: link, greatestLength: 20)
+        host.submissions.openFastPath(to: link, maximumLength: 20)
         for number in 0..<UInt8(12) { try await host.writeWithoutResponse([number], to: 0x0003, on: link) }
         let read = fixture.start { try await host.perform(ReadValue(handle: 0x0005), on: link) }
         for number in 0..<UInt8(12) { try await host.writeWithoutResponse([number], to: 0x0003, on: link) }
@@ -184,18 +192,16 @@ struct PostingTests {
         #expect(fixture.controller.data.count == 4)
         let ended = HostError.disconnected(.controller(.connectionTimeout))
         #expect(throws: ended) { try read.all.first?.get() }
-        let call = WriteCall(frame: { _, _ in }, link: link, awaitsProof: true, caller: .postbox)
-        #expect(!host.post(call, length: 1))
-        #expect(host.postbox.inspect() == (0, 0))
+        #expect(!canSubmit(1, to: link))
+        #expect(host.submissions.inspect() == (0, 0))
         #expect(throws: ended) { try fixture.run { try await host.writeWithoutResponse([1], to: 0x0003, on: link) } }
     }
 
     @Test("A write that was waited for lets the next ones be posted, as long as what they carry fits")
     func opening() async throws {
         let (host, link) = (fixture.host, try connect())
-        let call = WriteCall(frame: { _, _ in }, link: link, awaitsProof: true, caller: .postbox)
         try fixture.run { try await host.writeWithoutResponse([1], to: 0x0003, on: link) }
-        #expect(!host.post(call, length: 1))
+        #expect(!canSubmit(1, to: link))
         let written = Recorder<Bool>()
         // From another thread.
         Task {
@@ -206,14 +212,14 @@ struct PostingTests {
             fixture.loop.run(for: .milliseconds(1))
             await Task.yield()
         }
-        #expect(host.post(call, length: 20))
-        #expect(!host.post(call, length: 21))
+        #expect(canSubmit(20, to: link))
+        #expect(!canSubmit(21, to: link))
     }
 
     @Test("A call that waits behind posts ends when it is cancelled, and is not held up by those that come after it")
     func turn() async throws {
         let (host, link) = (fixture.host, try connect())
-        host.postbox.openGate(to: link, greatestLength: 20)
+        host.submissions.openFastPath(to: link, maximumLength: 20)
         for number in 0..<UInt8(12) { try await host.writeWithoutResponse([number], to: 0x0003, on: link) }
         let cancelled = Recorder<Bool>()
         let task = Task(executorPreference: fixture.loop.taskExecutor) {
@@ -261,7 +267,7 @@ struct PostingTests {
         let high = UInt8(handle.rawValue >> 8)
         #expect(fixture.exchange([0x0A, low, high]).isEmpty)
         let request = try #require(requests.all.first)
-        for number in 0..<UInt8(12) { await host.notify([number], of: handle) }
+        for number in 0..<UInt8(12) { try await host.notify([number], of: handle) }
         _ = fixture.start { await host.answer(request, on: link, with: .success([7])) }
         let notifications: [[UInt8]] = (0..<12).map { [0x1B, low, high, $0] }
         #expect(sentPDUs() == notifications + [[0x0B, 7]])
@@ -270,9 +276,8 @@ struct PostingTests {
     @Test("A shorter ATT_MTU lets nothing be posted that it does not carry")
     func shorterMTU() async throws {
         let (host, link) = (fixture.host, try connect())
-        host.postbox.openGate(to: link, greatestLength: 244)
+        host.submissions.openFastPath(to: link, maximumLength: 244)
         #expect(fixture.exchange([0x02, 23, 0]).count == 1)
-        let call = WriteCall(frame: { _, _ in }, link: link, awaitsProof: true, caller: .postbox)
-        #expect(!host.post(call, length: 1))
+        #expect(!canSubmit(1, to: link))
     }
 }

@@ -1,0 +1,208 @@
+import ATT
+import BluetoothTypes
+import DequeModule
+import GATT
+import SMP
+
+/// The calls of apps on one link that wait to be sent.
+///
+/// ## Order
+///
+/// There are two lanes: the *client* lane holds procedures and writes without response, the *server* lane notifications,
+/// indications and answers of apps. With one lane, a slow server at the peer would stop the values for the peer's client.
+/// Each lane is a queue in the order of the calls. Where the heads of both lanes can be sent, the older call is first. So
+/// the first packets of all calls leave in the order of the calls, except behind a head that is blocked:
+///
+/// - A procedure leaves the lane when the GATT client accepts it. A write behind it waits until its first request is sent,
+///   and behind a long write until Execute Write is sent.
+/// - A write waits for room in the link's outbound queue, a notification as well.
+/// - While the peer is bonded but not verified, the client lane is closed. It is closed, too, while the link's security is
+///   raised for a procedure: the server would drop the writes that follow.
+/// - An indication waits for the confirmation of the one before, and the values behind it wait with it. The answer to a
+///   request passes them: otherwise a missing confirmation would time out the peer's request (Vol 3, Part F, 3.3.3).
+struct OutboundLanes {
+    /// One call in a lane.
+    struct Item {
+        /// The position of the call among all calls on the link's host.
+        let sequence: UInt64
+        let work: Work
+    }
+
+    enum Work {
+        case procedure(ProcedureCall)
+        case write(WriteCall)
+        case notification(ValueCall)
+        case indication(ValueCall)
+        case answer(AnswerCall)
+    }
+
+    /// Maximum number of notifications to all clients that wait for one of them.
+    static let notificationLimit = 256
+
+    private(set) var client = Deque<Item>()
+    private(set) var server = Deque<Item>()
+    /// Items of the server lane that are answers.
+    private var answerCount = 0
+    /// Items of the server lane that are notifications.
+    private(set) var notificationCount = 0
+
+    var isEmpty: Bool { client.isEmpty && server.isEmpty }
+
+    var count: Int { client.count + server.count }
+
+    mutating func append(_ work: Work, sequence: UInt64) {
+        let item = Item(sequence: sequence, work: work)
+        switch work {
+        case .procedure, .write: client.append(item)
+        case .notification, .indication, .answer:
+            server.append(item)
+            count(item, by: 1)
+        }
+    }
+
+    mutating func popClient() -> Item? { client.popFirst() }
+
+    mutating func popServer() -> Item? {
+        guard let item = server.popFirst() else { return nil }
+        count(item, by: -1)
+        return item
+    }
+
+    /// Removes the oldest answer, which may pass the values before it.
+    mutating func popAnswer() -> AnswerCall? {
+        guard answerCount > 0 else { return nil }
+        for index in server.indices {
+            guard case .answer(let answer) = server[index].work else { continue }
+            count(server.remove(at: index), by: -1)
+            return answer
+        }
+        return nil
+    }
+
+    /// Removes the items of a call that is cancelled.
+    ///
+    /// - Returns: whether there was one.
+    mutating func remove(_ call: WaitingCall) -> Bool {
+        let before = count
+        client.removeAll { $0.caller?.isTask(call) ?? false }
+        for item in server where item.caller?.isTask(call) ?? false { count(item, by: -1) }
+        server.removeAll { $0.caller?.isTask(call) ?? false }
+        return count < before
+    }
+
+    /// Removes a procedure that its caller cancels.
+    mutating func remove(_ run: ProcedureRun) -> ProcedureCall? {
+        let index = client.firstIndex { item in
+            if case .procedure(let call) = item.work { call.run === run } else { false }
+        }
+        guard let index, case .procedure(let call) = client.remove(at: index).work else { return nil }
+        return call
+    }
+
+    /// Removes and returns all items, the oldest first.
+    mutating func removeAll() -> [Item] {
+        let all = (client + server).sorted { $0.sequence < $1.sequence }
+        client.removeAll()
+        server.removeAll()
+        answerCount = 0
+        notificationCount = 0
+        return all
+    }
+
+    mutating func removeAllOfClient() -> Deque<Item> {
+        defer { client.removeAll() }
+        return client
+    }
+
+    /// Whether a write or a value that was called for before `sequence` is still here.
+    func hasUnsentValue(before sequence: UInt64) -> Bool {
+        client.contains { $0.sequence < sequence && $0.isValue }
+            || server.contains { $0.sequence < sequence && $0.isValue }
+    }
+
+    private mutating func count(_ item: Item, by difference: Int) {
+        switch item.work {
+        case .answer: answerCount += difference
+        case .notification: notificationCount += difference
+        case .procedure, .write, .indication: break
+        }
+    }
+}
+
+extension OutboundLanes.Item {
+    /// Whether it is a write without response or a notification.
+    fileprivate var isValue: Bool {
+        switch work {
+        case .write, .notification: true
+        case .procedure, .indication, .answer: false
+        }
+    }
+
+    fileprivate var caller: Caller? {
+        switch work {
+        case .write(let call): call.caller
+        case .notification(let call), .indication(let call): call.caller
+        case .procedure, .answer: nil
+        }
+    }
+}
+
+/// A client procedure that an app asked for.
+struct ProcedureCall: @unchecked Sendable {
+    enum Caller {
+        case task(UnsafeContinuation<CallOutcome, Never>)
+        case callback((CallOutcome) -> Void)
+    }
+
+    /// The caller leaves the run to the loop until the call has ended.
+    let run: ProcedureRun
+    let link: LinkIdentifier
+    let caller: Caller
+
+    func end(_ outcome: CallOutcome) {
+        switch caller {
+        case .task(let continuation): continuation.resume(returning: outcome)
+        case .callback(let callback): callback(outcome)
+        }
+    }
+}
+
+/// The outcome of a procedure's call.
+enum CallOutcome {
+    /// The procedure has ended; its run has the result. With the reason why the link could not be made as secure as the
+    /// server requires, if the procedure failed for it.
+    case ended(elevationFailure: HostError? = nil)
+    /// The procedure was not started.
+    case failure(HostError)
+}
+
+/// A write without response that an app asked for.
+struct WriteCall: Sendable {
+    /// The signature of a Signed Write Command.
+    struct Signature: Sendable {
+        let key: SigningKey
+        let counter: UInt32
+    }
+
+    let value: [UInt8]
+    let handle: AttributeHandle
+    let link: LinkIdentifier
+    /// Used if the link is not encrypted when the write is sent; nil for a Write Command.
+    var signature: Signature?
+    /// Whether the writes that follow can be submitted without waiting for the loop.
+    var opensFastPath = false
+    var caller = Caller.unawaited
+}
+
+/// A value that an app sends to one client.
+struct ValueCall: Sendable {
+    let value: [UInt8]
+    let handle: AttributeHandle
+    var caller: Caller
+}
+
+/// An app's answer to a client.
+enum AnswerCall: Sendable {
+    case access(UInt64, Result<[UInt8], ATT.ErrorCode>)
+    case authorization(UInt64, isAuthorized: Bool)
+}

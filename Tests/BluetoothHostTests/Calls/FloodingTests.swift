@@ -1,0 +1,71 @@
+import BluetoothTypes
+import GATT
+import HCI
+import Testing
+
+@testable import BluetoothHost
+
+@Suite("A peer that does not take the answers to what it asks for")
+struct FloodingTests {
+    /// A controller that never returns a buffer, and one frame fewer than it needs: nothing leaves the host any more.
+    private func blocked() throws -> CallFixture {
+        let calls = try CallFixture(buffers: 1)
+        calls.receive([0x0A, 0xFF, 0xFF])
+        #expect(calls.takeSent().count == 1)
+        return calls
+    }
+
+    @Test(arguments: [[0x0A, 0xFF, 0xFF], [0x02, 0x17, 0x00], [0x3F], [0x1D, 0x03, 0x00, 0x01]] as [[UInt8]])
+    func requestsWhileTheReplyIsUnsentAreDropped(pdu: [UInt8]) throws {
+        let calls = try blocked()
+        let host = calls.host
+        for _ in 0..<100 { calls.receive(pdu) }
+        #expect(try calls.fixture.run { await host.inspect().frames } <= 2)
+        // The peer can continue where it takes its answers.
+        #expect(calls.drain().count == 1)
+        calls.receive([0x0A, 0xFF, 0xFF])
+        #expect(calls.drain() == [[0x01, 0x0A, 0xFF, 0xFF, 0x01]])
+    }
+
+    @Test func thirtyThousandRequestsKeepTwoFramesAndEndTheLink() throws {
+        let calls = try blocked()
+        let (host, link) = (calls.host, calls.link)
+        let reason = calls.fixture.start { await host.disconnection(of: link) }
+        for _ in 0..<300 { calls.receive([0x0A, 0xFF, 0xFF]) }
+        let disconnects = calls.fixture.controller.commands.filter { $0.opcode == Disconnect.opcode }
+        #expect(disconnects.count == 1)
+        for _ in 0..<30_000 { calls.fixture.controller.emit(HostFixture.acl([0x0A, 0xFF, 0xFF])) }
+        calls.fixture.loop.run(for: .milliseconds(1))
+        #expect(try calls.fixture.run { await host.inspect().frames } <= 2)
+        calls.fixture.controller.emit {
+            DisconnectionComplete(connectionHandle: CallFixture.handle, reason: .connectionTerminatedByLocalHost)
+                .encodePacket(into: &$0)
+        }
+        calls.fixture.loop.run(for: .milliseconds(1))
+        #expect(try reason.all.first?.get() == .peerFlooding)
+    }
+
+    @Test func securityManagerFailuresAreBounded() throws {
+        let calls = try blocked()
+        let host = calls.host
+        // Public keys outside of a pairing, each of which is answered with a failure or ignored.
+        for _ in 0..<200 { calls.receive([0x01, 0x03], channel: 6) }
+        #expect(try calls.fixture.run { await host.inspect().frames } <= BluetoothHost.securityReplyLimit)
+    }
+
+    @Test func signalingRejectsAreBounded() throws {
+        let calls = try blocked()
+        let host = calls.host
+        for identifier in 1..<UInt8(200) { calls.receive([0x77, identifier, 0, 0], channel: 5) }
+        #expect(try calls.fixture.run { await host.inspect().frames } <= BluetoothHost.signalingReplyLimit)
+    }
+
+    @Test(arguments: [[0x1D], [0x1D, 0x03]] as [[UInt8]])
+    func malformedIndicationIsNotConfirmed(pdu: [UInt8]) throws {
+        let calls = try CallFixture(role: .central)
+        calls.receive(pdu)
+        #expect(calls.drain().isEmpty)
+        calls.receive([0x1D, 0x03, 0x00, 0x01])
+        #expect(calls.drain() == [[0x1E]])
+    }
+}
