@@ -156,7 +156,7 @@ extension BluetoothHost {
         guard let link = links[identifier] else { return }
         var discarded = pool.take()
         _ = link.session.complete(request, with: .failure(.unlikelyError), into: &discarded)
-        pool.giveBack(discarded)
+        pool.recycle(discarded)
         link.bearer.responseWillBeSent()
         sendUnchecked(pdu, on: .attribute, of: identifier)
     }

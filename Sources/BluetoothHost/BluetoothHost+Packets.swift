@@ -51,7 +51,7 @@ extension BluetoothHost {
                 send(packet, through: transport)
                 let handle = packet.queue.handle
                 guard let buffer = acl.packetSent(packet) else { continue }
-                pool.giveBack(buffer)
+                pool.recycle(buffer)
                 if let link = links[handle] { frameSent(on: link) }
             }
         }

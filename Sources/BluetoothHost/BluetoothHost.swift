@@ -97,7 +97,7 @@ package actor BluetoothHost {
     /// Runs while commands wait for the controller to take them.
     var commandCreditTimer: TimerQueue.Token?
     @exclusivity(unchecked)
-    var acl = ACLScheduler()
+    var acl = LinkSender()
     @exclusivity(unchecked)
     var isSending = false
     var recoveryDelay = Duration.milliseconds(100)

@@ -123,8 +123,8 @@ actor ProfileServer {
         return true
     }
 
-    /// Notifies those who want it now. A notification may only be posted, which a client without room needs not hold up;
-    /// what is asked of the loop afterwards is answered once it has settled whom the notification is for.
+    /// Notifies the clients that are subscribed now. The notification may only be submitted, so that a client without room
+    /// delays nothing. The loop selects its receivers before it answers the call that follows.
     private func notify(_ value: [UInt8], of handle: AttributeHandle) async throws {
         try await peripheral.notify(value, of: handle)
         _ = await peripheral.value(of: handle)

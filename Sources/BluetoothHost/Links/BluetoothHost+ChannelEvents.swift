@@ -55,7 +55,7 @@ extension BluetoothHost {
         while link.outbound.unsentCount(.channel) < configuration.channelFrameLimit {
             var buffer = pool.take()
             guard let channel = link.channels.nextFrame(into: &buffer) else {
-                pool.giveBack(buffer)
+                pool.recycle(buffer)
                 break
             }
             Frame.prependHeader(channel: channel, to: &buffer)
@@ -77,7 +77,7 @@ extension BluetoothHost {
                     identifiers: &link.signaling.identifiers,
                     into: &buffer
                 )
-            else { return pool.giveBack(buffer) }
+            else { return pool.recycle(buffer) }
             send(consume buffer, .signaling, on: .signaling, of: link)
         }
     }

@@ -82,13 +82,13 @@ extension BluetoothHost {
     }
 
     func sendRequest(_ opcode: ATT.Opcode?, _ buffer: consuming PacketBuffer, on link: Link) {
-        guard let opcode else { return pool.giveBack(buffer) }
+        guard let opcode else { return pool.recycle(buffer) }
         do throws(BearerError) {
             try link.bearer.requestWillBeSent(opcode, at: loop.now)
             send(consume buffer, .request, on: .attribute, of: link)
             if let deadline = link.bearer.deadline { armTimer(of: link, by: deadline) }
         } catch {
-            pool.giveBack(buffer)
+            pool.recycle(buffer)
             link.client.close()
         }
     }

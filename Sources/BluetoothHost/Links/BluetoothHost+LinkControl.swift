@@ -104,7 +104,7 @@ extension BluetoothHost {
                 armTimer(of: link)
                 sendPending()
             } catch {
-                pool.giveBack(buffer)
+                pool.recycle(buffer)
                 guard let waiter = link.parameterWaiters.popLast() else { return }
                 timers.cancel(waiter.timer)
                 waiter.completion(

@@ -177,10 +177,10 @@ extension BluetoothHost {
         case .send:
             send(consume buffer, .signaling, on: .signaling, of: link)
         case .none:
-            pool.giveBack(buffer)
+            pool.recycle(buffer)
         case .malformed(let error):
             countMalformed("signalling command", error)
-            pool.giveBack(buffer)
+            pool.recycle(buffer)
         case .parameterUpdateRequested(let request, let identifier):
             link.signaling.answer(.accepted, identifier: identifier, into: &buffer)
             send(consume buffer, .signaling, on: .signaling, of: link)
@@ -194,7 +194,7 @@ extension BluetoothHost {
                 )
             )
         case .parameterUpdateFinished(let response):
-            pool.giveBack(buffer)
+            pool.recycle(buffer)
             finishParameterUpdate(of: link, response)
         }
     }

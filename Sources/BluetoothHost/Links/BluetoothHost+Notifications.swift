@@ -80,13 +80,14 @@ extension BluetoothHost {
     /// Queues a notification to all clients for those that have no room. One that is too far behind is left out, except the
     /// one that is the least behind if the caller waits.
     private func queue(_ call: borrowing NotifyCall, to blocked: [Link], isAwaited: Bool) {
-        var takers = blocked.filter { $0.lanes.notificationCount < OutboundLanes.notificationLimit }
-        if takers.isEmpty, isAwaited,
-            let least = blocked.min(by: { $0.lanes.notificationCount < $1.lanes.notificationCount })
-        {
-            takers = [least]
+        // Mostly there is one client.
+        let isOnly = isAwaited && blocked.count == 1
+        var takers =
+            isOnly ? blocked : blocked.filter { $0.lanes.notificationCount < OutboundLanes.notificationLimit }
+        if takers.isEmpty, isAwaited {
+            takers = blocked.min { $0.lanes.notificationCount < $1.lanes.notificationCount }.map { [$0] } ?? []
         }
-        metrics.droppedValues.increment(by: blocked.count - takers.count)
+        if takers.count < blocked.count { metrics.droppedValues.increment(by: blocked.count - takers.count) }
         let caller = isAwaited ? call.caller : .unawaited
         queue(call.value, of: call.handle, to: takers, for: caller, awaiting: isAwaited ? 1 : takers.count)
     }

@@ -55,15 +55,15 @@ extension BluetoothHost {
             link.bearer.responseWillBeSent()
             send(consume buffer, .reply, on: .attribute, of: link)
         case .nothing:
-            pool.giveBack(buffer)
+            pool.recycle(buffer)
         case .access(let request):
-            pool.giveBack(buffer)
+            pool.recycle(buffer)
             ask(request, on: link)
         case .authorize(let request):
-            pool.giveBack(buffer)
+            pool.recycle(buffer)
             authorizer?(link.identifier, request)
         case .verify(let write):
-            pool.giveBack(buffer)
+            pool.recycle(buffer)
             verify(write, on: link)
         }
     }

@@ -19,7 +19,7 @@ struct BufferPool {
         free.popLast() ?? PacketBuffer(capacity: capacity)
     }
 
-    mutating func giveBack(_ buffer: consuming PacketBuffer) {
+    mutating func recycle(_ buffer: consuming PacketBuffer) {
         guard free.count < limit else { return }
         buffer.reset()
         free.append(buffer)

@@ -90,7 +90,7 @@ struct OutboundPacket: ~Copyable {
 
 /// Hands L2CAP frames to the controller as ACL packets: as many as it has buffers, in fragments no longer than its own,
 /// one fragment of each link in turn (Vol 4, Part E, 4.1.1).
-struct ACLScheduler {
+struct LinkSender {
     /// The longest data of one ACL packet in octets.
     private(set) var packetLength = 27
     /// How many packets the controller can hold.
