@@ -14,9 +14,11 @@ extension SecurityChannel {
         if case .closed = phase { return [] }
         let overdue = advance(to: now)
         guard overdue.isEmpty else { return overdue }
-        // A code that is reserved is ignored (3.3).
-        if let code = pdu[checked: 0], CommandCode(rawValue: code) == nil { return [] }
-        guard pdu[checked: 0] != CommandCode.pairingFailed.rawValue else {
+        // A command with a reserved code is ignored (3.3). A PDU without a code is no command, so there is nothing that
+        // Pairing Failed could answer: it is ignored as well. A command of a wrong length, also one that is too long, is
+        // answered with Invalid Parameters (3.5.5).
+        guard let code = pdu[checked: 0], CommandCode(rawValue: code) != nil else { return [] }
+        guard code != CommandCode.pairingFailed.rawValue else {
             // One that is malformed ends the pairing as well; what it is never answered with is another.
             let command = try? PairingFailed(decoding: pdu)
             return receiveFailed(command?.reason ?? .unspecifiedReason)

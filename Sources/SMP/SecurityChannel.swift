@@ -150,9 +150,13 @@ public struct SecurityChannel<Functions: SecurityFunctions>: Sendable {
         random: inout some RandomNumberGenerator
     ) -> [PairingStep] {
         switch phase {
-        case .asked, .asking:
+        case .asked:
             // The peripheral has been given what it asked for, with a key that both had.
             if strength != nil { phase = .idle }
+            return []
+        case .asking:
+            // The central has followed the Security Request, with success or not: nothing more is awaited.
+            phase = .idle
             return []
         case .idle, .pairing, .closed:
             return pair(at: now, random: &random) { (pairing, turn) throws(PairingFailure) in

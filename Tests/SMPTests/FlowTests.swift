@@ -78,9 +78,10 @@ struct SecurityRequestTests {
     func isAnswered() {
         var device = Device(.peripheral)
         _ = device.start()
-        #expect(device.encryptionChanged(to: nil) == [] && device.channel.deadline != nil)
-        #expect(device.encryptionChanged(to: justWorks) == [] && device.channel.deadline == nil)
-        _ = device.start()
+        for strength in [justWorks, nil] {
+            #expect(device.encryptionChanged(to: strength) == [] && device.channel.deadline == nil, "in vain or not")
+            _ = device.start()
+        }
         #expect(device.receive([0x05, 0x05]) == [.failed(.endedByPeer(.pairingNotSupported))])
         #expect(device.channel.deadline == nil)
     }
@@ -161,7 +162,6 @@ struct EndTests {
     @Test(
         "by a PDU of a wrong length or with a wrong value is told to the peer, whether or not a pairing is going on",
         arguments: [
-            ([], .invalidParameters),
             ([0x01, 0x03, 0x00, 0x09, 0x10, 0x07], .invalidParameters),
             ([0x01, 0x03, 0x00, 0x09, 0x10, 0x07, 0x07, 0x00], .invalidParameters),
             ([0x01, 0x05, 0x00, 0x09, 0x10, 0x07, 0x07], .invalidParameters),
@@ -175,6 +175,26 @@ struct EndTests {
             #expect(device.receive(pdu) == .ending(reason))
             #expect(device.receive(pdu) == [.send([0x05, reason.rawValue])])
             #expect(!device.channel.isPairing && device.channel.deadline == nil)
+        }
+    }
+
+    @Test(
+        "by a command with more bytes than it has parameters is told as Invalid Parameters: its length is wrong (3.5.5)"
+    )
+    func overlongPairingRequest() {
+        var device = Device(.peripheral)
+        #expect(device.receive(request + [0x00]) == [.send([0x05, 0x0A])])
+        #expect(!device.channel.isPairing)
+    }
+
+    @Test("does not come from an empty PDU, which has no code and so is no command (3.3)")
+    func emptyPDU() {
+        for role in [Channel.Role.central, .peripheral] {
+            var (device, _) = Device.agreed(role, with: role == .central ? response : request)
+            #expect(device.receive([]) == [])
+            #expect(device.channel.isPairing)
+            _ = device.channel.cancel(.unspecifiedReason)
+            #expect(device.receive([]) == [])
         }
     }
 
