@@ -9,18 +9,24 @@ public struct LinkSecurity: Hashable, Sendable {
     public var hasKey: Bool
     /// Whether the app lets this peer use what needs authorization.
     public var isAuthorized: Bool
+    /// Whether the peer has the address of a bonded device and has not yet verified by encryption that it is that device.
+    ///
+    /// Such a peer is refused what apps serve, also what needs no security, so that nobody acts in a bonded device's name.
+    public var isIdentityUnverified: Bool
 
     public init(
         isEncrypted: Bool = false,
         isAuthenticated: Bool = false,
         keySize: UInt8 = 0,
         hasKey: Bool = false,
-        isAuthorized: Bool = false
+        isAuthorized: Bool = false,
+        isIdentityUnverified: Bool = false
     ) {
         self.isEncrypted = isEncrypted
         self.isAuthenticated = isAuthenticated
         self.keySize = keySize
         self.hasKey = hasKey
         self.isAuthorized = isAuthorized
+        self.isIdentityUnverified = isIdentityUnverified
     }
 }

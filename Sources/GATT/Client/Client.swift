@@ -22,6 +22,8 @@ public final class Client {
     public private(set) var isElevating = false
     /// Whether the running procedure has prepared writes that are not executed yet.
     public private(set) var isPreparingWrite = false
+    /// Whether no procedure starts: the server's identity is to be verified first. The one that runs is not stopped.
+    public var isHeld = false
     var knowledge = DatabaseKnowledge.none
 
     /// Asked when a request fails for want of security; the owner raises the link's security and calls
@@ -36,6 +38,8 @@ public final class Client {
     /// Whether a command must not be sent now: it would overtake a procedure that has not started or not executed its
     /// prepared writes, or a request that is repeated when the link is secure enough.
     public var isBusyForCommands: Bool { !queue.isEmpty || isPreparingWrite || isElevating }
+    /// Whether no procedure runs or waits.
+    public var isIdle: Bool { running == nil && suspended == nil && queue.isEmpty }
 
     /// Queues a procedure. The owner then calls ``nextRequest(mtu:into:)`` where the bearer is free.
     ///
@@ -78,7 +82,7 @@ public final class Client {
     ///
     /// - Returns: the request's opcode; nil where there is nothing to send.
     public func nextRequest(mtu: Int, into buffer: inout PacketBuffer) -> Opcode? {
-        guard running == nil else { return nil }
+        guard running == nil, !isHeld else { return nil }
         while let next = Client.takeFirst(of: &queue) {
             running = next
             hasElevated = false
@@ -189,6 +193,18 @@ public final class Client {
         for procedure in all { procedure.fail(.bearerClosed) }
     }
 
+    /// Ends the procedures that run or wait, because the link is not as secure as it has to be. Others may follow.
+    ///
+    /// The response to a request in flight is still awaited and then ignored.
+    public func refuseProcedures(_ error: ATT.ErrorCode) {
+        let all = [running, suspended?.procedure].compactMap { $0 } + queue
+        suspended = nil
+        queue.removeAll()
+        for procedure in all {
+            procedure.fail(.attribute(error, handle: .invalid, request: .readRequest))
+        }
+    }
+
     private func follow(_ opcode: Opcode?, of procedure: ProcedureRun, _ buffer: borrowing PacketBuffer) -> Opcode? {
         isPreparingWrite = opcode == .prepareWriteRequest
         guard let opcode else {
@@ -207,6 +223,6 @@ public final class Client {
     }
 
     private func isForWantOfSecurity(_ error: ATT.ErrorCode) -> Bool {
-        error == .insufficientAuthentication || error == .insufficientEncryption
+        error == .insufficientAuthentication || error == .insufficientEncryption || error == .encryptionKeySizeTooShort
     }
 }

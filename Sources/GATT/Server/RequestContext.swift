@@ -183,7 +183,10 @@ struct RequestContext {
     }
 
     /// An app hears of reads of values, not of the declarations that clients discover.
+    ///
+    /// Nothing is reported of a client that only claims to be a bonded device.
     private func reportRead(of attribute: Attribute, offset: Int) {
+        guard !session.security.isIdentityUnverified else { return }
         switch attribute.type {
         case .primaryService, .secondaryService, .include, .characteristic: break
         default: session.emit(.read(attribute.handle, offset: offset))

@@ -31,14 +31,18 @@ enum SecurityRequirement {
         case .encryption: needsAuthentication = false
         case .authenticatedEncryption: needsAuthentication = true
         }
-        // Where there is a key, the link need only be encrypted with it; where there is none, the devices must pair.
-        if !security.isEncrypted {
-            return security.hasKey ? .insufficientEncryption : .insufficientAuthentication
-        }
+        if !security.isEncrypted { return security.errorForWantOfEncryption }
         if needsAuthentication, !security.isAuthenticated { return .insufficientAuthentication }
         if security.keySize < minimumKeySize { return .encryptionKeySizeTooShort }
         return nil
     }
+}
+
+extension LinkSecurity {
+    /// What a client is answered whose link is not encrypted though it has to be (Vol 3, Part C, 10.3.1, Table 10.2).
+    ///
+    /// Where there is a key, the link need only be encrypted with it; where there is none, the devices must pair.
+    var errorForWantOfEncryption: ATT.ErrorCode { hasKey ? .insufficientEncryption : .insufficientAuthentication }
 }
 
 extension AttributePermissions {

@@ -12,6 +12,8 @@ public final class Server {
     /// The value handle of the Database Hash, where the GATT service is published.
     private(set) var databaseHashHandle: AttributeHandle?
     private var serviceChangedHandle: AttributeHandle?
+    /// The handles of the GAP and GATT services.
+    private var coreServices: [ClosedRange<AttributeHandle>] = []
     /// Counts changes of the database, so that a session knows whether its client has missed one.
     private(set) var revision: UInt64 = 0
 
@@ -47,6 +49,10 @@ public final class Server {
     /// Publishes services; clients that are connected are to be told of ``changedRange(_:)``.
     public func publish(_ definitions: [ServiceDefinition]) throws(DatabaseError) -> [PublishedService] {
         let published = try database.publish(definitions)
+        for service in published
+        where service.uuid == .genericAccessService || service.uuid == .genericAttributeService {
+            coreServices.append(service.handle...service.endHandle)
+        }
         for service in published where service.uuid == .genericAttributeService {
             databaseHashHandle = service.characteristics.first { $0.uuid == .databaseHash }?.valueHandle
             serviceChangedHandle = service.characteristics.first { $0.uuid == .serviceChanged }?.valueHandle
@@ -58,11 +64,17 @@ public final class Server {
     /// Takes a service away; the range of handles that clients are to be told of, or nil where there is none.
     public func remove(serviceAt handle: AttributeHandle) -> HandleRange? {
         guard let range = database.remove(serviceAt: handle) else { return nil }
+        coreServices.removeAll { range.isValid && $0.overlaps(range.start...range.end) }
         // What takes these handles next is no longer the hash.
         if let handle = databaseHashHandle, database.attribute(handle) == nil { databaseHashHandle = nil }
         if let handle = serviceChangedHandle, database.attribute(handle) == nil { serviceChangedHandle = nil }
         databaseChanged()
         return range
+    }
+
+    /// Whether an attribute belongs to the GAP or the GATT service.
+    func isInCoreService(_ handle: AttributeHandle) -> Bool {
+        coreServices.contains { $0.contains(handle) }
     }
 
     /// The value of an attribute that the server keeps; nil for any other.

@@ -90,6 +90,7 @@ extension ServerSession {
         else { return [] }
         let permissions = server.database.attributes[descriptor].permissions
         let valuePermissions = server.database.attributes[index].permissions
+        guard !security.isIdentityUnverified else { return [] }
         // Service Changed is what an unaware client is to be sent (Vol 3, Part G, 2.5.2.1).
         guard !isOutOfSync || valueHandle == server.serviceChanged else { return [] }
         let size = server.minimumKeySize

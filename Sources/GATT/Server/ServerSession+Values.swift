@@ -12,6 +12,9 @@ extension ServerSession {
     /// Checks an access in the order that the specification gives: whether it is permitted at all, then the link's
     /// security, then the app's consent (Vol 3, Part F, 3.2.5 and 4.1; Part C, 10.3.1).
     ///
+    /// A client that claims a bonded device's address has to encrypt the link first, whatever the attribute permits, except
+    /// for what any client needs in order to find services. A valid signature identifies the client as well.
+    ///
     /// - Parameter signature: what the write's signature is worth, where it has a valid one.
     func check(
         _ direction: Direction,
@@ -23,6 +26,9 @@ extension ServerSession {
         guard !permissions.isDisjoint(with: isRead ? .anyRead : .anyWrite) else {
             throw .error(isRead ? .readNotPermitted : .writeNotPermitted, attribute.handle)
         }
+        if security.isIdentityUnverified, signature == nil, !isServedBeforeVerification(attribute, direction) {
+            throw .error(security.errorForWantOfEncryption, attribute.handle)
+        }
         let requirement = isRead ? permissions.readRequirement : permissions.writeRequirement
         if requirement != .none,
             let error = requirement.error(security, signature, minimumKeySize: server.minimumKeySize)
@@ -31,6 +37,21 @@ extension ServerSession {
         }
         if permissions.contains(isRead ? .readAuthorized : .writeAuthorized), !security.isAuthorized {
             throw authorization(of: attribute.handle, isWrite: !isRead)
+        }
+    }
+
+    /// Whether an attribute is the host's own rather than an app's: declarations, and what the GAP and GATT services hold
+    /// apart from client configurations.
+    private func isServedBeforeVerification(_ attribute: Attribute, _ direction: Direction) -> Bool {
+        switch attribute.content {
+        case .handled, .clientConfiguration: return false
+        case .clientSupportedFeatures: return true
+        case .stored:
+            guard direction == .read else { return false }
+            switch attribute.type {
+            case .primaryService, .secondaryService, .include, .characteristic: return true
+            default: return server.isInCoreService(attribute.handle)
+            }
         }
     }
 

@@ -27,9 +27,11 @@ public struct SPSMRegistry: Sendable {
         }
 
         /// What a link lacks, as the response says it; nil where nothing.
+        ///
+        /// A peer that claims a bonded device's address gets no channel before it has verified its identity by encryption.
         public func refusal(for security: LinkSecurity) -> CreditBasedConnectionResult? {
-            let needsKey = needsEncryption || needsAuthentication
-            if needsKey, !security.isEncrypted {
+            let needsKey = needsEncryption || needsAuthentication || security.isIdentityUnverified
+            if needsKey, !security.isEncrypted || security.isIdentityUnverified {
                 return security.hasKey ? .insufficientEncryption : .insufficientAuthentication
             }
             if needsAuthentication, !security.isAuthenticated { return .insufficientAuthentication }
