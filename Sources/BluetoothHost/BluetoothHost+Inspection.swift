@@ -105,6 +105,15 @@ extension BluetoothHost {
         if security.isAuthenticated, strength?.isAuthenticated != true {
             return "\(link.peer) is authenticated for attributes alone"
         }
+        if security.isIdentityUnverified != link.protection.isRefusedByServer {
+            return "\(link.peer) is refused for attributes alone, or not"
+        }
+        if link.protection.isStarting, link.protection.encryptionDeadline == nil {
+            return "an encryption has no deadline"
+        }
+        if link.protection.isAskedAboutReplacement, link.protection.replacementDeadline == nil {
+            return "the question about a bond has no deadline"
+        }
         if link.protection.isBondProven, strength == nil { return "\(link.peer) has proven a bond without encryption" }
         if link.protection.bondKey != nil, bonds[link.identity] == nil { return "a link has the key of no bond" }
         if !link.protection.waiters.isEmpty, !link.protection.isBusy {

@@ -8,6 +8,8 @@ import Testing
 @testable import BluetoothHost
 
 private let peerAddress = DeviceAddress(0xC0FF_EE00_0001, isRandom: true)
+/// Resolvable, by a key that the host does not have.
+private let privateAddress = DeviceAddress(0x4123_4567_89AB, isRandom: true)
 private let connection: ConnectionHandle = 0x0040
 
 private let secure = KeyStrength(isAuthenticated: false, isSecureConnections: true, keySize: 16)
@@ -24,174 +26,6 @@ private func bond(_ strength: KeyStrength, identity: DeviceAddress = peerAddress
     bond.centralKey = key
     bond.peripheralKey = key
     return bond
-}
-
-/// A host, and a peer that pairs as a test makes it, with the controllers between them.
-private final class Encounter {
-    let fixture: HostFixture
-    var host: BluetoothHost { fixture.host }
-    /// The peer's end; it consents to everything.
-    var peer: SecurityChannel<SwiftCryptography>
-    /// The PDUs of the Security Manager that the host has sent.
-    var heard: [[UInt8]] = []
-    var outcome: PairingOutcome?
-    /// What the peer lets the link be encrypted with, where the host is the central.
-    var expectedKey: LongTermKey?
-    private let role: HCI.Role
-    private var random = Counting(state: 4711)
-    private var isEncrypted = false
-
-    /// - Parameter role: the host's.
-    init(
-        _ role: HCI.Role,
-        bond: Bond? = nil,
-        identity: LocalIdentity = LocalIdentity(address: peerAddress, resolvingKey: nil),
-        meets: Bool = true,
-        usesExtendedCommands: Bool = false,
-        configure: (inout BluetoothHost.Configuration) -> Void = { _ in }
-    ) throws {
-        self.role = role
-        // Nobody gives buffers back here.
-        fixture = HostFixture(
-            profile: .init(usesExtendedCommands: usesExtendedCommands, leBuffers: (251, 255)),
-            configure: configure
-        )
-        peer = SecurityChannel(
-            role: role == .central ? .peripheral : .central,
-            ownAddress: peerAddress,
-            peerAddress: DeviceAddress(0x0011_2233_4455, isRandom: false),
-            identity: identity,
-            functions: SwiftCryptography()
-        )
-        fixture.controller.override = { command in
-            switch command.opcode {
-            case LEEnableEncryption.opcode: ScriptedController.status(command.opcode)
-            case LELongTermKeyRequestReply.opcode:
-                ScriptedController.complete(
-                    LELongTermKeyRequestReply.self,
-                    .success(.init(connectionHandle: connection))
-                )
-            case LELongTermKeyRequestNegativeReply.opcode:
-                ScriptedController.complete(
-                    LELongTermKeyRequestNegativeReply.self,
-                    .success(.init(connectionHandle: connection))
-                )
-            default: nil
-            }
-        }
-        try fixture.bringUp()
-        if let bond { try run { try $0.importBond(BondRecord(bond: bond)) } }
-        if meets { meet() }
-    }
-
-    func meet() {
-        fixture.connect(connection, role: role, peer: peerAddress)
-    }
-
-    @discardableResult
-    func run<Value: Sendable>(
-        _ body: @escaping @Sendable (isolated BluetoothHost) async throws -> Value
-    ) throws -> Value {
-        let host = host
-        return try fixture.run { try await body(host) }
-    }
-
-    /// Calls for security on the link, and goes on.
-    func require(
-        _ required: RequiredSecurity = .encryption,
-        pairsAgain: Bool = false
-    ) throws -> Recorder<Result<KeyStrength, any Error>> {
-        let host = host
-        return fixture.start {
-            let link = try #require(await host.linkIdentifiers().first)
-            return try await host.secure(link, required, pairsAgain: pairsAgain)
-        }
-    }
-
-    // MARK: The peer
-
-    func send(_ pdu: [UInt8]) {
-        fixture.controller.emit(HostFixture.acl(pdu, channel: 6, on: connection))
-        fixture.loop.run(for: .milliseconds(1))
-    }
-
-    /// Lets the peer begin, and both go on until nothing happens any more.
-    func pair() {
-        perform(peer.start(at: fixture.loop.now, random: &random))
-        settle()
-    }
-
-    func settle() {
-        while true {
-            fixture.loop.run(for: .milliseconds(1))
-            let pdus = fixture.controller.data.filter { $0.count > 9 && $0[7] == 6 && $0[8] == 0 }
-                .map { Array($0.dropFirst(9)) }
-            fixture.controller.forgetData()
-            let encryption = fixture.controller.commands.compactMap { $0.decode(LEEnableEncryption.self) }
-            if !encryption.isEmpty { fixture.controller.forgetCommands() }
-            guard !pdus.isEmpty || !encryption.isEmpty else { return }
-            heard += pdus
-            for pdu in pdus { perform(peer.receive(pdu.rawSpan, at: fixture.loop.now, random: &random)) }
-            for command in encryption { encrypt(asAskedBy: command) }
-        }
-    }
-
-    private func perform(_ steps: [PairingStep]) {
-        for step in steps {
-            switch step {
-            case .send(let pdu): send(pdu)
-            case .ask: perform(peer.answer(.accept, at: fixture.loop.now, random: &random))
-            case .encrypt(let key):
-                guard requestKey(key) == key.value else { continue }
-                encryptionChanged()
-                perform(peer.encryptionChanged(to: key.strength, at: fixture.loop.now, random: &random))
-            case .expectEncryption(let key): expectedKey = key
-            case .completed(let outcome): self.outcome = outcome
-            case .securityRequested, .failed: break
-            }
-        }
-    }
-
-    // MARK: The controllers
-
-    /// The key that the host gives its controller when the central begins encryption; nil where it says that it has none.
-    func requestKey(_ key: LongTermKey) -> UInt128? {
-        fixture.controller.forgetCommands()
-        fixture.controller.emit {
-            LELongTermKeyRequest(
-                connectionHandle: connection,
-                randomNumber: key.randomNumber,
-                encryptedDiversifier: key.encryptedDiversifier
-            ).encodePacket(into: &$0)
-        }
-        fixture.loop.run(for: .milliseconds(1))
-        return fixture.controller.commands.compactMap { $0.decode(LELongTermKeyRequestReply.self) }.first?.longTermKey
-    }
-
-    private func encrypt(asAskedBy command: LEEnableEncryption) {
-        guard let key = expectedKey, key.value == command.longTermKey else {
-            return encryptionChanged(.pinOrKeyMissing)
-        }
-        encryptionChanged()
-        perform(peer.encryptionChanged(to: key.strength, at: fixture.loop.now, random: &random))
-    }
-
-    private func encryptionChanged(_ status: HCI.ErrorCode = .success) {
-        let isRefreshed = isEncrypted
-        if status == .success { isEncrypted = true }
-        fixture.controller.emit {
-            if isRefreshed {
-                EncryptionKeyRefreshComplete(status: status, connectionHandle: connection).encodePacket(into: &$0)
-            } else {
-                EncryptionChange(
-                    status: status,
-                    connectionHandle: connection,
-                    encryptionEnabled: EncryptionState(rawValue: status == .success ? 1 : 0)
-                ).encodePacket(into: &$0)
-            }
-        }
-        fixture.loop.run(for: .milliseconds(1))
-    }
 }
 
 @Suite("A bond that somebody wants to take the place of")
@@ -249,6 +83,7 @@ struct BondTakeoverTests {
         let encounter = try Encounter(
             .peripheral,
             bond: bond(authenticated, identity: identity),
+            address: privateAddress,
             identity: LocalIdentity(address: identity, resolvingKey: 5)
         ) { $0.security.justWorks = .always }
         for wait in [1, 2] {
@@ -256,11 +91,48 @@ struct BondTakeoverTests {
             encounter.pair()
             #expect(encounter.outcome != nil, "the peer has done its part")
             #expect(encounter.fixture.controller.opcodes.contains(Disconnect.opcode) == (wait == 1))
-            let left = try encounter.run { $0.pairingAttempts.wait(for: peerAddress, at: $0.loop.now) }
+            let left = try encounter.run { $0.pairingAttempts.wait(for: privateAddress, at: $0.loop.now) }
             #expect(try #require(left) > .seconds(wait) - .milliseconds(100))
             encounter.fixture.loop.run(for: .seconds(wait))
         }
         #expect(try encounter.run { $0.bondRecords().count } == 1)
+    }
+
+    @Test("is not made in the name of another device by one that is connected under its own identity address")
+    func contradictoryIdentityIsNotKept() throws {
+        let victim = DeviceAddress(0x0000_0000_4711, isRandom: false)
+        for kept in [nil, bond(secure, identity: victim)] {
+            let encounter = try Encounter(
+                .peripheral,
+                bond: kept,
+                identity: LocalIdentity(address: victim, resolvingKey: 5)
+            ) { $0.security.justWorks = .always }
+            encounter.pair()
+            let bonds = try encounter.run { $0.bondRecords().map(\.bond) }
+            #expect(bonds.map(\.identity) == (kept.map { [$0.identity] } ?? []) + [peerAddress])
+            #expect(bonds.last?.identityResolvingKey == nil, "the key would make addresses of the other device")
+            #expect(kept == nil || bonds.first == kept)
+        }
+    }
+
+    @Test("is not made in the name of a device that is connected: that one's link stays as it is")
+    func identityOfLiveLinkIsRefused() throws {
+        let victim = DeviceAddress(0x0000_0000_4711, isRandom: false)
+        let encounter = try Encounter(
+            .peripheral,
+            address: privateAddress,
+            identity: LocalIdentity(address: victim, resolvingKey: 5)
+        ) { $0.security.justWorks = .always }
+        encounter.fixture.connect(0x0041, role: .peripheral, peer: victim)
+        encounter.pair()
+        #expect(encounter.outcome != nil, "the peer has done its part")
+        #expect(try encounter.run { $0.bondRecords().count } == 0)
+        let ended = encounter.fixture.controller.commands.compactMap { $0.decode(Disconnect.self)?.connectionHandle }
+        #expect(ended == [connection])
+        let isSilenced = try encounter.run { host in
+            host.links[ConnectionHandle(0x0041)]?.protection.isIdentityUnverified
+        }
+        #expect(isSilenced == false)
     }
 
     @Test("goes on with what its peer has configured, where that has proven itself and pairs again")

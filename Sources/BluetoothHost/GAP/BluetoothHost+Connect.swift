@@ -6,7 +6,8 @@ extension BluetoothHost {
     /// Connects to whichever of `addresses` is met first; waits as long as it takes where there is no timeout.
     ///
     /// An address that is connected already gives that link, whichever side made it: there is one link between two devices,
-    /// and attributes go both ways over it. Cancelling the task ends the attempt. Attempts outlive a recovery of the
+    /// and attributes go both ways over it. A link that the peer has made under a bonded device's address gives it only once
+    /// the peer has verified its identity by encryption. Cancelling the task ends the attempt. Attempts outlive a recovery of the
     /// controller.
     package func connect(
         toAnyOf addresses: Set<DeviceAddress>,
@@ -22,7 +23,9 @@ extension BluetoothHost {
                 guard power != .off else { throw .notReady }
                 // A private address of a bonded peer stands for the peer: it may have another one soon.
                 let addresses = Set(addresses.map { self.identity(of: $0) })
-                let link = links.values.first { !$0.isDisconnecting && $0.isWith(anyOf: addresses) }
+                let link = links.values.first {
+                    !$0.isDisconnecting && $0.countsAsConnection && $0.isWith(anyOf: addresses)
+                }
                 if let link {
                     link.holdCount += 1
                     return completion(.success(link.identifier))
@@ -130,8 +133,18 @@ extension BluetoothHost {
         guard let link = links.values.first(where: { $0.isWith(anyOf: addresses) }) else {
             return controllerFailed("it has a connection that it did not tell of", isTransportLost: false)
         }
-        if link.isDisconnecting {
-            link.endObservers.append { [weak self] _ in self?.assumeIsolated { $0.reconcileConnections() } }
+        if link.isDisconnecting || !link.countsAsConnection {
+            // A peer that claims to be bonded verifies its identity, or its link ends in time.
+            if !link.isDisconnecting, link.protection.waiters.isEmpty { verifyIdentity(of: link) }
+            sendPending()
+            guard connector.blockers.insert(link.identifier).inserted else { return }
+            let identifier = link.identifier
+            link.endObservers.append { [weak self] _ in
+                self?.assumeIsolated { host in
+                    host.connector.blockers.remove(identifier)
+                    host.reconcileConnections()
+                }
+            }
         } else {
             fulfilAttempts(with: link)
             reconcileConnections()
@@ -144,6 +157,16 @@ extension BluetoothHost {
             attempt.completion(.success(link.identifier))
         }
         forgetMeetings()
+    }
+
+    /// A link may count as a connection from now on: callers that wait for one to its peer have it.
+    func linkMayFulfilAttempts(_ link: Link) {
+        guard !connector.attempts.isEmpty, !link.isDisconnecting, link.countsAsConnection else { return }
+        let count = connector.attempts.count
+        fulfilAttempts(with: link)
+        guard connector.attempts.count < count else { return }
+        reconcileConnections()
+        reconcileScan()
     }
 
     /// A cancelled initiation ends with an event at once; where that is lost, the controller initiates nothing all the same.
@@ -246,7 +269,7 @@ extension BluetoothHost {
             endLink(connection.handle, .controllerReset("it gave connection handle \(connection.handle) twice"))
         }
         let link = addLink(connection)
-        let attempts = connector.takeAttempts(forAnyOf: link.addresses)
+        let attempts = link.countsAsConnection ? connector.takeAttempts(forAnyOf: link.addresses) : []
         for attempt in attempts {
             timers.cancel(attempt.timer)
             attempt.completion(.success(link.identifier))

@@ -41,6 +41,8 @@ struct Connector {
     var state = State.idle
     /// Whether the controller may have ended initiating without an event: it is cancelled and started again.
     var isInitiationDoubtful = false
+    /// Links whose end is awaited, because the controller makes no second connection to their peers.
+    var blockers: Set<LinkIdentifier> = []
     var reconciliation = Reconciliation()
 
     /// Whether the controller initiates nothing, and is not being told to.

@@ -22,6 +22,8 @@ extension BluetoothHost {
             var buffer = pool.take()
             ErrorResponse(requestOpcode: opcode, handle: .invalid, error: .requestNotSupported).encode(into: &buffer)
             send(consume buffer, .reply, on: .attribute, of: link)
+        case .response where link.client.isHeld:
+            receiveUnverifiedResponse(pdu, on: link)
         case .response:
             var buffer = pool.take()
             let next = link.client.receive(pdu, mtu: link.bearer.mtu, into: &buffer)

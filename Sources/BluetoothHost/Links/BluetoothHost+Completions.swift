@@ -26,9 +26,9 @@ extension BluetoothHost {
         _ = schedule(after: delay, action)
     }
 
-    /// The link to a peer, where there is one, whichever side has made it.
+    /// The link to a peer, where there is one, whichever side has made it; not one whose peer only claims to be bonded.
     package func link(to address: DeviceAddress) -> PeerLink? {
-        links.values.first { $0.isWith(anyOf: [address]) }
+        links.values.first { $0.isWith(anyOf: [address]) && $0.countsAsConnection }
             .map { PeerLink(identifier: $0.identifier, isOurs: $0.role == .central, isEnding: $0.isDisconnecting) }
     }
 

@@ -239,7 +239,7 @@ extension BluetoothHost {
             link.client.close()
             giveUp(link, .attributeTransactionTimeout)
         }
-        run(link.protection.channel.advance(to: now), on: link)
+        advanceSecurity(of: link, to: now)
         link.channels.advance(to: now)
         pumpChannels(of: link)
     }

@@ -205,6 +205,10 @@ final class Link {
         !self.addresses.isDisjoint(with: addresses)
     }
 
+    /// Whether the link is a connection to its peer for a caller that asked for one. A link that a peer has made counts
+    /// only if it does not merely claim a bonded device's address.
+    var countsAsConnection: Bool { role == .central || !protection.isIdentityUnverified }
+
     /// The addresses that the link was made with, as they were sent.
     var ownAddress: DeviceAddress { protection.channel.ownAddress }
     var peerAddress: DeviceAddress { protection.channel.peerAddress }
@@ -212,13 +216,14 @@ final class Link {
     /// When the link wants to be looked at, if at all.
     var deadline: Instant? {
         earliest(
-            earliest(protection.channel.deadline, channels.deadline),
+            earliest(protection.deadline, channels.deadline),
             earliest(bearer.deadline, signaling.deadline)
         )
     }
 }
 
-private func earliest(_ first: Instant?, _ second: Instant?) -> Instant? {
+/// The earlier of two instants, or the one that there is.
+func earliest(_ first: Instant?, _ second: Instant?) -> Instant? {
     guard let first, let second else { return first ?? second }
     return min(first, second)
 }

@@ -7,6 +7,7 @@ extension BluetoothHost {
     /// The peer of a link has other keys than before, or none.
     func keysChanged(of link: Link) {
         let bond = record(for: link)?.bond
+        link.protection.hasBond = bond?.strength != nil
         link.protection.bondKey = bond.flatMap { key(in: $0, for: link) }
         if link.protection.bondKey == nil { link.protection.loss = nil }
         updateSecurity(of: link)
@@ -20,19 +21,23 @@ extension BluetoothHost {
     /// What attributes and channels see of a link's security: only what a key has proven.
     private func updateSecurity(of link: Link) {
         let strength = link.protection.strength
+        if strength == nil { link.protection.isBondProven = false }
+        link.client.isHeld = link.protection.awaitsProof
+        link.session.security.isIdentityUnverified = link.protection.isRefusedByServer
         link.session.security.isEncrypted = strength != nil
         link.session.security.isAuthenticated = strength?.isAuthenticated ?? false
         link.session.security.keySize = strength?.keySize ?? 0
         link.session.security.hasKey =
             link.protection.usableBondKey != nil
             || link.protection.passingBond.flatMap { key(in: $0, for: link) } != nil
+        superviseVerification(of: link)
     }
 
     // MARK: Beginning
 
     /// As the central: has the controller encrypt the link, or change its key.
     func startEncryption(of link: Link, with key: LongTermKey) {
-        link.protection.encryption = .starting(key, over: link.protection.strength)
+        encryptionBegins(of: link, with: key)
         let identifier = link.identifier
         send(
             LEEnableEncryption(
@@ -49,9 +54,17 @@ extension BluetoothHost {
                 else { return }
                 // Nothing was begun: the link is as it was.
                 link.protection.encryption = strength.map { .on($0) } ?? .off
-                host.encryptionFailed(status, on: link)
+                host.encryptionFailed(with: status, on: link)
             }
         }
+    }
+
+    /// The controller has been given a key. It is not waited for longer than the Link Layer may take for a procedure
+    /// (Vol 6, Part B, 5.2): its event may be lost.
+    private func encryptionBegins(of link: Link, with key: LongTermKey) {
+        link.protection.encryption = .starting(key, over: link.protection.strength)
+        link.protection.encryptionDeadline = loop.now + .seconds(40)
+        armTimer(of: link)
     }
 
     /// As the peripheral: the central begins to encrypt with the key of these names.
@@ -63,7 +76,7 @@ extension BluetoothHost {
             logger.debug("no key for link \(event.connectionHandle) with EDIV \(event.encryptedDiversifier)")
             return sendAndForget(LELongTermKeyRequestNegativeReply(connectionHandle: event.connectionHandle))
         }
-        link.protection.encryption = .starting(key, over: link.protection.strength)
+        encryptionBegins(of: link, with: key)
         sendAndForget(LELongTermKeyRequestReply(connectionHandle: event.connectionHandle, longTermKey: key.value))
     }
 
@@ -87,11 +100,12 @@ extension BluetoothHost {
         guard let link = links[handle] else { return }
         switch (link.protection.encryption, status == .success && isOn) {
         case (.starting(let key, _), true):
+            link.protection.encryptionDeadline = nil
             link.protection.encryption = .on(key.strength)
             encryptionStarted(with: key, on: link)
         case (.starting, false):
             link.protection.encryption = .off
-            encryptionFailed(status, on: link)
+            encryptionFailed(with: status, on: link)
         case (.on, false):
             guard status == .success else { return }
             link.protection.encryption = .off
@@ -118,7 +132,10 @@ extension BluetoothHost {
         link.protection.isBondProven = false
         updateSecurity(of: link)
         emit(.encryptionChanged(link.identifier, nil))
+        link.protection.isCentralAsked = false
         tellChannel(of: link, nil)
+        identityMayBeUnverified(on: link)
+        pursueSecurity(of: link)
     }
 
     private func tellChannel(of link: Link, _ strength: KeyStrength?) {
@@ -127,26 +144,43 @@ extension BluetoothHost {
         proceed(link, steps, wasPairing: wasPairing)
     }
 
-    private func encryptionFailed(_ status: HCI.ErrorCode, on link: Link) {
+    private func encryptionFailed(with status: HCI.ErrorCode, on link: Link) {
+        // A peer without the key says the former (Vol 6, Part B, 5.1.3.1); some controllers report the latter.
+        let isKeyMissing = status == .pinOrKeyMissing || status == .authenticationFailure
+        encryptionFailed(isKeyMissing ? .keyMissing : .encryptionFailed(status), on: link)
+    }
+
+    /// The controller has not reported how an encryption ended: the link counts as not encrypted.
+    func encryptionTimedOut(on link: Link) {
+        link.protection.encryptionDeadline = nil
+        guard link.protection.isStarting else { return }
+        logger.warning("the controller has not reported for 40 s whether the link to \(link.peer) is encrypted")
+        link.protection.encryption = .off
+        encryptionFailed(.timedOut, on: link)
+    }
+
+    private func encryptionFailed(_ error: SecurityError, on link: Link) {
+        link.protection.encryptionDeadline = nil
         let wasEncrypted = link.session.security.isEncrypted
         updateSecurity(of: link)
         if wasEncrypted, link.protection.strength == nil { emit(.encryptionChanged(link.identifier, nil)) }
         // The pairing's own key has failed, even where the link is encrypted with an older one.
         guard !link.protection.channel.isPairing else { return tellChannel(of: link, nil) }
-        // A peer without the key says the former (Vol 6, Part B, 5.1.3.1); some controllers report the latter.
-        let isKeyMissing = status == .pinOrKeyMissing || status == .authenticationFailure
-        if isKeyMissing {
+        // The central has done what it was asked to, in vain.
+        link.protection.isCentralAsked = false
+        tellChannel(of: link, nil)
+        if error == .keyMissing {
             keyIsMissing(on: link)
         } else {
-            link.protection.loss = .encryptionFailed(status)
+            link.protection.loss = error
         }
-        if isKeyMissing, link.protection.policy.keyLoss == .askToPairAgain,
+        if error == .keyMissing, link.protection.policy.keyLoss == .askToPairAgain,
             let waiter = link.protection.waiters.first
         {
             waiter.pairsAgain = true
             pursueSecurity(of: link)
         } else {
-            failSecurityWaiters(of: link, .security(link.protection.loss ?? .keyMissing))
+            failSecurityWaiters(of: link, .security(error))
             encryptionSettled(on: link)
         }
     }
@@ -170,6 +204,7 @@ extension BluetoothHost {
         link.protection.isBondProven = true
         bonds.touch(link.identity)
         if let record = record(for: link) { linkBecameTrusted(link, record) }
+        linkMayFulfilAttempts(link)
     }
 
     /// A link has ended, and with it what was under way; why its waiters wait in vain.
@@ -186,5 +221,8 @@ extension BluetoothHost {
         run(link.protection.channel.linkEnded(), on: link)
         link.protection.question?.takeBack()
         link.protection.question = nil
+        link.protection.encryptionDeadline = nil
+        link.protection.replacementDeadline = nil
+        link.protection.verification = nil
     }
 }

@@ -36,8 +36,9 @@ extension BluetoothHost {
     // MARK: What comes
 
     func receiveSecurityPDU(_ pdu: RawSpan, on link: Link) {
+        guard !pdu.isEmpty else { return metrics.malformed.increment() }
         if isPairingRequest(pdu), !link.protection.channel.isPairing, !link.protection.channel.isClosed {
-            if pairingAttempts.wait(for: link.identity, at: loop.now) != nil {
+            if waitBeforePairing(on: link) != nil {
                 return send(PacketBuffer.bytes { PairingFailed(reason: .repeatedAttempts).encode(into: &$0) }, on: link)
             }
             // What was asked of the central stays asked of the pairing that it begins.
@@ -50,6 +51,13 @@ extension BluetoothHost {
         let wasPairing = link.protection.channel.isPairing
         let steps = link.protection.channel.receive(pdu, at: loop.now, random: &random)
         proceed(link, steps, wasPairing: wasPairing)
+    }
+
+    /// How long the peer of a link has to wait before it can begin a pairing, where it has to.
+    private func waitBeforePairing(on link: Link) -> Duration? {
+        if let wait = pairingAttempts.wait(for: link.identity, at: loop.now) { return wait }
+        let isAwaited = link.protection.isCentralAsked && link.protection.initiative == .app
+        return isAwaited ? nil : pairingAttempts.waitOfAll(at: loop.now)
     }
 
     private func isPairingRequest(_ pdu: RawSpan) -> Bool {
@@ -69,6 +77,7 @@ extension BluetoothHost {
         if !wasPairing, link.protection.channel.isPairing {
             link.protection.isCentralAsked = false
             link.protection.refusal = nil
+            link.protection.isSecretAtStake = false
             emit(.pairingStarted(link.identifier, peer: link.identity))
         }
         run(steps, on: link)
@@ -115,7 +124,9 @@ extension BluetoothHost {
             replaces: existing,
             isProven: link.protection.isBondProven
         )
-        if case .consent(let model, let strength) = question {
+        switch question {
+        case .showPasskey, .enterPasskey, .compare: link.protection.isSecretAtStake = true
+        case .consent(let model, let strength):
             if let existing, strength.isWeaker(than: existing) { return refuse(.weakerThanBond(strength), on: link) }
             if model == .justWorks, link.protection.policy.justWorks == .never {
                 return refuse(.refused("the policy refuses just works"), on: link)
@@ -183,9 +194,17 @@ extension BluetoothHost {
             question.number == number
         else { return }
         link.protection.question = nil
+        link.protection.replacementDeadline = nil
         switch question.purpose {
         case .pairing:
+            var answer = answer
             if answer == .refuse { link.protection.refusal = .refused(refusal) }
+            if case .passkey(let passkey) = answer, pairingAttempts.use(passkey: passkey),
+                link.protection.initiative != .app
+            {
+                link.protection.refusal = .refused("the passkey was used before; each pairing needs another one")
+                answer = .refuse
+            }
             give(answer, to: link)
         case .replacement(let outcome):
             if answer == .accept { keep(outcome, on: link) } else { reject(.refused(refusal), on: link) }
@@ -217,6 +236,7 @@ extension BluetoothHost {
     private func takeBackQuestion(on link: Link) {
         let question = link.protection.question
         link.protection.question = nil
+        link.protection.replacementDeadline = nil
         question?.takeBack()
     }
 
@@ -225,7 +245,11 @@ extension BluetoothHost {
     private func pairingCompleted(_ outcome: PairingOutcome, on link: Link) {
         link.protection.expectedKey = nil
         takeBackQuestion(on: link)
-        // Who a peer is it says only now; it may be one that is bonded, or say so.
+        // Who a peer is it says only now; it may be one that is connected or bonded, or say so.
+        let identity = outcome.bond.identity
+        if identity != link.identity, isConnected(identity, apartFrom: link) {
+            return reject(.refused("the peer claims to be \(identity), which is connected already"), on: link)
+        }
         if let existing = bonds.strength(of: outcome.bond.identity) {
             if outcome.strength.isWeaker(than: existing) {
                 return reject(.weakerThanBond(outcome.strength), on: link)
@@ -239,10 +263,24 @@ extension BluetoothHost {
                     replaces: existing,
                     isProven: link.protection.isBondProven
                 )
-                return put(inquiry, for: .replacement(outcome), on: link)
+                put(inquiry, for: .replacement(outcome), on: link)
+                link.protection.replacementDeadline = loop.now + .seconds(30)
+                return armTimer(of: link)
             }
         }
         keep(outcome, on: link)
+    }
+
+    private func isConnected(_ address: DeviceAddress, apartFrom link: Link) -> Bool {
+        links.values.contains { $0 !== link && !$0.isDisconnecting && $0.isWith(anyOf: [address]) }
+    }
+
+    /// The app has not said in time whether another peer's bond is replaced.
+    func replacementTimedOut(on link: Link) {
+        link.protection.replacementDeadline = nil
+        guard link.protection.isAskedAboutReplacement else { return }
+        takeBackQuestion(on: link)
+        reject(.refused("it would replace a bond, and the question was not answered within 30 s"), on: link)
     }
 
     /// Keeps what a pairing has come to, as long as the link or for good.
@@ -306,7 +344,11 @@ extension BluetoothHost {
         }
         let error = link.protection.refusal ?? .pairing(failure)
         link.protection.refusal = nil
-        pairingAttempts.failed(link.identity, at: loop.now)
+        pairingAttempts.failed(
+            link.identity,
+            countsForAll: link.protection.isSecretAtStake && link.protection.initiative != .app,
+            at: loop.now
+        )
         logger.info("pairing with \(link.peer) failed: \(error)")
         emit(.pairingFailed(link.identifier, peer: link.identity, error))
         failSecurityWaiters(of: link, .security(error))

@@ -12,13 +12,57 @@ extension BluetoothHost {
     func secureBondedLink(_ link: Link) {
         let policy = link.protection.policy
         guard link.protection.awaitsProof, link.role == .central || policy.requestsEncryption else { return }
-        prove(link)
+        verifyIdentity(of: link)
     }
 
-    private func prove(_ link: Link) {
-        require(.encryption, of: link, for: .demand) { [logger] result in
-            if case .failure(let error) = result { logger.debug("a bonded link is not encrypted: \(error)") }
+    /// Encrypts a link with the key of its peer's bond, or asks the central to.
+    func verifyIdentity(of link: Link) {
+        let identifier = link.identifier
+        require(.encryption, of: link, for: .demand) { [weak self] result in
+            guard case .failure(let error) = result else { return }
+            self?.assumeIsolated { $0.verificationFailed(error, on: identifier) }
         }
+    }
+
+    /// A bonded peer has not verified its identity: what waits for that ends.
+    private func verificationFailed(_ error: HostError, on identifier: LinkIdentifier) {
+        logger.debug("a bonded link is not encrypted: \(error)")
+        guard let link = links[identifier], link.protection.awaitsProof else { return }
+        link.elevationFailure = error
+        link.client.refuseProcedures(.insufficientEncryption)
+        link.elevationFailure = nil
+        giveUpChannels(of: link, error)
+    }
+
+    /// A link is not encrypted any more, or its policy is another: where its peer has to verify its identity, what is under
+    /// way waits for that.
+    func identityMayBeUnverified(on link: Link) {
+        guard links[link.identifier] != nil, link.protection.awaitsProof else { return }
+        let isNeeded = !link.client.isIdle || link.channelUses.values.contains(where: \.isOpening)
+        guard isNeeded || link.role == .central || link.protection.policy.requestsEncryption else { return }
+        verifyIdentity(of: link)
+    }
+
+    /// Apps and peers may use a link that had to be verified before: its policy is another.
+    func identityNeedsNoVerification(on link: Link) {
+        pumpClient(of: link)
+        pumpChannels(of: link)
+        linkMayFulfilAttempts(link)
+    }
+
+    /// Drops a response that has come while its server's identity is not verified: anybody may have sent it. The request is
+    /// sent again once it is verified, or its procedure ends.
+    func receiveUnverifiedResponse(_ pdu: RawSpan, on link: Link) {
+        metrics.unprovenValues.increment()
+        // A response has the opcode after its request's; an Error Response names it.
+        let first = pdu[checked: 0] ?? 0
+        let opcode = first == ATT.Opcode.errorResponse.rawValue ? pdu[checked: 1] ?? 0 : first &- 1
+        let refusal = PacketBuffer.bytes {
+            ErrorResponse(requestOpcode: opcode, handle: .invalid, error: .insufficientEncryption).encode(into: &$0)
+        }
+        var buffer = pool.take()
+        let next = link.client.receive(refusal.rawSpan, mtu: link.bearer.mtu, into: &buffer)
+        sendRequest(next, consume buffer, on: link)
     }
 
     /// Does something at once, or when the peer has proven who it is.
@@ -32,7 +76,7 @@ extension BluetoothHost {
         let link = try link(identifier)
         if link.protection.awaitsProof {
             if let loss = link.protection.loss { throw .security(loss) }
-            if link.protection.waiters.isEmpty { prove(link) }
+            if link.protection.waiters.isEmpty { verifyIdentity(of: link) }
         }
         return link
     }
@@ -118,5 +162,11 @@ extension BluetoothHost {
         link.elevationFailure = nil
         sendRequest(opcode, consume buffer, on: link)
         pumpLanes(of: link)
+    }
+}
+
+extension ChannelUse {
+    fileprivate var isOpening: Bool {
+        if case .opening = phase { true } else { false }
     }
 }

@@ -11,8 +11,19 @@ extension BluetoothHost {
         securityPolicy = policy
         server.minimumKeySize = policy.minimumKeySize
         for link in links.values {
-            link.protection.policy = policy
-            keysChanged(of: link)
+            setPolicy(policy, of: link)
+        }
+        sendPending()
+    }
+
+    private func setPolicy(_ policy: SecurityPolicy, of link: Link) {
+        let wasUnverified = link.protection.awaitsProof
+        link.protection.policy = policy
+        keysChanged(of: link)
+        switch (wasUnverified, link.protection.awaitsProof) {
+        case (true, false): identityNeedsNoVerification(on: link)
+        case (false, true): identityMayBeUnverified(on: link)
+        case (true, true), (false, false): break
         }
     }
 
@@ -55,7 +66,7 @@ extension BluetoothHost {
         return try await withTaskCancellationHandler {
             await outcome { (completion: @escaping Completion<KeyStrength>) throws(HostError) in
                 let link = try link(identifier)
-                if let policy { link.protection.policy = policy }
+                if let policy { setPolicy(policy, of: link) }
                 require(required, of: link, as: waiter, for: .app, pairsAgain: pairsAgain, completion: completion)
                 sendPending()
                 if Task.isCancelled { cancelSecurityWaiter(waiter, of: identifier) }
@@ -203,6 +214,8 @@ extension BluetoothHost {
             return .refused("it needs authentication, and nothing can be shown or typed here")
         }
         if let wait = pairingAttempts.wait(for: link.identity, at: loop.now) { return .repeatedAttempts(wait) }
+        let isBegunByPeer = waiter.initiative == .peer || waiter.initiative == .demand && link.role == .peripheral
+        if isBegunByPeer, let wait = pairingAttempts.waitOfAll(at: loop.now) { return .repeatedAttempts(wait) }
         switch waiter.initiative {
         case .app: break
         case .demand: if !policy.securesOnDemand { return .refused("the policy does not pair on demand") }

@@ -1,7 +1,11 @@
 import BluetoothTypes
 
-/// Lets nobody guess by pairing again and again: after each failure a peer has to wait twice as long as before
-/// (Vol 3, Part H, 2.3.6).
+/// Limits how often secrets can be guessed by pairing again and again (Vol 3, Part H, 2.3.6).
+///
+/// After each failure, the peer's address has to wait twice as long as before. A peer can change its address, so failures in
+/// which a passkey or a number was at stake also count for all addresses together: the first ``PairingAttempts/tolerated`` of
+/// them cost nothing, and each later one doubles the time in which no peer can begin a pairing. What this device begins for
+/// its app waits for neither.
 struct PairingAttempts {
     private struct Record {
         var failures: Int
@@ -12,23 +16,32 @@ struct PairingAttempts {
     /// The wait after the first failure, and the longest one.
     static let shortest = Duration.seconds(1)
     static let longest = Duration.seconds(256)
+    /// How many failures of all peers together cost no wait.
+    static let tolerated = 4
+    /// The longest wait for all peers together, and how long without a failure makes up for one of those tolerated.
+    static let longestOfAll = Duration.seconds(64)
 
     private var records: GenerationalTable<DeviceAddress, Record>
+    private var ofAll: Record?
+    private var passkeys: GenerationalTable<UInt32, Bool>
 
     /// - Parameter limit: how many peers are remembered at the most.
     init(limit: Int = 256) {
         records = GenerationalTable(limit: limit)
+        passkeys = GenerationalTable(limit: 4 * limit)
     }
 
     var count: Int { records.count }
 
-    private static func wait(after failures: Int) -> Duration {
-        failures > 8 ? longest : shortest * (1 << (failures - 1))
-    }
-
-    mutating func failed(_ peer: DeviceAddress, at now: Instant) {
-        let failures = 1 + (forgiven(peer, at: now)?.failures ?? 0)
+    /// Takes note of a failure.
+    ///
+    /// - Parameter countsForAll: whether a peer has begun the pairing and might have learned about a passkey by it.
+    mutating func failed(_ peer: DeviceAddress, countsForAll: Bool = false, at now: Instant) {
+        let failures = 1 + (Self.forgiven(records[peer], at: now, Self.wait)?.failures ?? 0)
         records[peer] = Record(failures: min(failures, 9), end: now + Self.wait(after: failures))
+        guard countsForAll else { return }
+        let all = 1 + (Self.forgiven(ofAll, at: now, Self.allowanceOfAll)?.failures ?? 0)
+        ofAll = Record(failures: min(all, Self.tolerated + 7), end: now + Self.waitOfAll(after: all))
     }
 
     mutating func succeeded(_ peer: DeviceAddress) {
@@ -37,19 +50,52 @@ struct PairingAttempts {
 
     /// How long a peer has to wait yet; nil where it need not.
     mutating func wait(for peer: DeviceAddress, at now: Instant) -> Duration? {
-        guard let record = forgiven(peer, at: now), record.end > now else { return nil }
+        records[peer] = Self.forgiven(records[peer], at: now, Self.wait)
+        guard let record = records[peer], record.end > now else { return nil }
         return record.end - now
     }
 
-    /// What a peer is charged with: each wait that passes without an attempt, beyond the one that was imposed, makes up for
+    /// How long each peer has to wait yet that begins a pairing; nil where none need.
+    mutating func waitOfAll(at now: Instant) -> Duration? {
+        ofAll = Self.forgiven(ofAll, at: now, Self.allowanceOfAll)
+        guard let ofAll, ofAll.end > now else { return nil }
+        return ofAll.end - now
+    }
+
+    /// Takes note that a passkey was used, and returns whether it had been used before.
+    ///
+    /// Each attempt tells the other side, or somebody who listens, bits of the passkey: so one is good for one pairing
+    /// (Vol 3, Part H, 2.3.5.6.3).
+    mutating func use(passkey: UInt32) -> Bool {
+        defer { passkeys[passkey] = true }
+        return passkeys[passkey] != nil
+    }
+
+    // MARK: Waits
+
+    private static func wait(after failures: Int) -> Duration {
+        failures > 8 ? longest : shortest * (1 << (failures - 1))
+    }
+
+    private static func waitOfAll(after failures: Int) -> Duration {
+        guard failures > tolerated else { return .zero }
+        return min(shortest * (1 << min(failures - tolerated - 1, 6)), longestOfAll)
+    }
+
+    private static func allowanceOfAll(after failures: Int) -> Duration { longestOfAll }
+
+    /// What is left of a record: each time that passes without an attempt, beyond the wait that was imposed, makes up for
     /// one failure.
-    private mutating func forgiven(_ peer: DeviceAddress, at now: Instant) -> Record? {
-        guard var record = records[peer] else { return nil }
-        while record.failures > 0, record.end + Self.wait(after: record.failures) <= now {
-            record.end = record.end + Self.wait(after: record.failures)
+    private static func forgiven(
+        _ record: Record?,
+        at now: Instant,
+        _ allowance: (_ failures: Int) -> Duration
+    ) -> Record? {
+        guard var record else { return nil }
+        while record.failures > 0, record.end + allowance(record.failures) <= now {
+            record.end = record.end + allowance(record.failures)
             record.failures -= 1
         }
-        records[peer] = record.failures > 0 ? record : nil
-        return records[peer]
+        return record.failures > 0 ? record : nil
     }
 }

@@ -39,6 +39,8 @@ struct Protection {
     var channel: SecurityChannel<SwiftCryptography>
     var policy: SecurityPolicy
     var encryption = Encryption.off
+    /// Whether the peer has the address of a bonded device, with a key for either role.
+    var hasBond = false
     /// The key of the bond for this role, if there is one.
     var bondKey: LongTermKey?
     /// The keys of a pairing without a bond: they last as long as the link.
@@ -58,8 +60,33 @@ struct Protection {
     var replacesBond = false
     /// Why this host itself has refused it.
     var refusal: SecurityError?
+    /// Whether a passkey or a number to compare has come up in it, which the peer could try to guess.
+    var isSecretAtStake = false
     var question: Question?
     var waiters = Deque<SecurityWaiter>()
+
+    /// When an encryption that has begun is given up, because the controller has not reported how it ended.
+    var encryptionDeadline: Instant?
+    /// When the question whether a bond is replaced is given up.
+    var replacementDeadline: Instant?
+    /// As the peripheral: what a central owes that claims a bonded device's address.
+    var verification: Verification?
+
+    /// By when a central that claims a bonded device's address has to encrypt the link.
+    struct Verification {
+        /// When the central is asked to; nil once it was.
+        var requestDue: Instant?
+        /// When the link is ended.
+        var deadline: Instant
+    }
+
+    /// The earliest of the deadlines, if there is any.
+    var deadline: Instant? {
+        earliest(
+            earliest(channel.deadline, encryptionDeadline),
+            earliest(replacementDeadline, verification.map { $0.requestDue ?? $0.deadline })
+        )
+    }
 
     /// What the link's key is worth; nil where the link is not encrypted.
     var strength: KeyStrength? {
@@ -80,9 +107,13 @@ struct Protection {
     }
 
     /// Whether something is under way that changes how the link is protected.
-    var isBusy: Bool { isStarting || channel.isPairing || isCentralAsked || isAskedAboutReplacement }
+    var isBusy: Bool { isVerifying || isCentralAsked }
 
-    private var isAskedAboutReplacement: Bool {
+    /// Whether the peer is about to be verified, or to be bonded again.
+    var isVerifying: Bool { isStarting || channel.isPairing || isAskedAboutReplacement }
+
+    /// Whether the app is asked if the bond of another peer is replaced.
+    var isAskedAboutReplacement: Bool {
         if case .replacement = question?.purpose { true } else { false }
     }
 
@@ -90,6 +121,12 @@ struct Protection {
     var awaitsProof: Bool {
         policy.encryptsBondedLinks && bondKey != nil && strength == nil
     }
+
+    /// Whether the peer claims a bonded device's address, and there may be no key for this role to verify it by.
+    var isIdentityUnverified: Bool { policy.encryptsBondedLinks && hasBond && strength == nil }
+
+    /// Whether the peer is refused apps' values and channels for that.
+    var isRefusedByServer: Bool { isIdentityUnverified && !policy.servesUnverifiedClients }
 }
 
 /// A call that waits for a link to be secure.

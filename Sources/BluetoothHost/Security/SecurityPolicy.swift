@@ -48,6 +48,19 @@ public struct SecurityPolicy: Hashable, Sendable {
     /// As the central, the link is then encrypted at once. What this device asks of the peer waits until it is, and values
     /// that the peer sends before are dropped: they could be anybody's.
     public var encryptsBondedLinks = true
+    /// Whether a central that has the address of a bonded device is served before it has encrypted the link.
+    ///
+    /// Anybody can use that address. So such a client is refused apps' values and channels with Insufficient Encryption, or
+    /// Insufficient Authentication where the bond has no usable key, until it has encrypted the link with the bond's key or
+    /// has paired again (Vol 3, Part C, 10.3.1). It may exchange the MTU, discover services, read what the GAP and GATT
+    /// services hold, and write signed. Where this is true, the client is served whatever needs no security, and apps hear
+    /// of it under the bonded device's address.
+    public var servesUnverifiedClients = false
+    /// How long a central that has the address of a bonded device may stay connected without encrypting the link or
+    /// pairing. It is asked to encrypt after 5 s, or half of this time if that is less, and disconnected with the reason
+    /// Authentication Failure at the end. Nothing of this happens where ``servesUnverifiedClients`` is true or
+    /// ``encryptsBondedLinks`` is false.
+    public var identityVerificationTimeout = Duration.seconds(30)
     /// Whether, as the peripheral, a bonded central is asked to encrypt the link as soon as it is there; otherwise when
     /// something needs it.
     public var requestsEncryption = false

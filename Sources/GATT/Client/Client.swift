@@ -38,6 +38,7 @@ public final class Client {
     /// Whether a command must not be sent now: it would overtake a procedure that has not started or not executed its
     /// prepared writes, or a request that is repeated when the link is secure enough.
     public var isBusyForCommands: Bool { !queue.isEmpty || isPreparingWrite || isElevating }
+
     /// Whether no procedure runs or waits.
     public var isIdle: Bool { running == nil && suspended == nil && queue.isEmpty }
 

@@ -65,9 +65,13 @@ struct KeyDistribution: Sendable {
             expected = .identityAddress(resolvingKey: command.resolvingKey)
         case (.identityAddress(let key), .identityAddressInformation(let command)):
             guard command.address != agreement.terms.identity.address else { throw .keyRejected }
-            bond.identity = command.address
-            // A device without private addresses sends zero (3.6.4), by which anybody could make addresses of it.
-            bond.identityResolvingKey = key == 0 ? nil : key
+            // A device that is connected by its identity address has no other one: what contradicts it is not kept.
+            let address = agreement.terms.peerAddress
+            if ![.public, .randomStatic].contains(address.kind) || command.address == address {
+                bond.identity = command.address
+                // A device without private addresses sends zero (3.6.4), by which anybody could make addresses of it.
+                bond.identityResolvingKey = key == 0 ? nil : key
+            }
             expected = Self.first(of: agreement.peerKeys.intersection(.signing))
         case (.signingKey, .signingInformation(let command)):
             guard command.signatureKey != 0 else { throw .keyRejected }

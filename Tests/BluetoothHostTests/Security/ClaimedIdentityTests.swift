@@ -1,0 +1,218 @@
+import ATT
+import BluetoothTypes
+import GATT
+import HCI
+import L2CAP
+import SMP
+import Testing
+
+@testable import BluetoothHost
+
+/// A central that has the address of a bonded device, and not its key (Vol 3, Part C, 10.3.1; BLESA).
+@Suite("A central that claims to be bonded")
+struct ClaimedIdentityTests {
+    private static let insufficientEncryption: UInt8 = 0x0F
+
+    private func octets(_ handle: AttributeHandle) -> [UInt8] {
+        [UInt8(truncatingIfNeeded: handle.rawValue), UInt8(handle.rawValue >> 8)]
+    }
+
+    @Test("is refused apps' values, and the app does not hear of it, until it has encrypted the link")
+    func appValuesAreRefusedUntilVerified() throws {
+        let fixture = try SecurityFixture()
+        try fixture.connect(.peripheral)
+        let value = octets(fixture.valueHandle)
+        let configuration = octets(AttributeHandle(fixture.valueHandle.rawValue + 1))
+        let refusal = { (opcode: UInt8, handle: [UInt8]) in [[0x01, opcode] + handle + [Self.insufficientEncryption]] }
+        #expect(fixture.exchange([0x0A] + value) == refusal(0x0A, value))
+        #expect(fixture.exchange([0x0C] + value + [0, 0]) == refusal(0x0C, value))
+        #expect(fixture.exchange([0x12] + value + [0x55]) == refusal(0x12, value))
+        #expect(fixture.exchange([0x16] + value + [0, 0, 0x55]) == refusal(0x16, value))
+        #expect(fixture.exchange([0x12] + configuration + [0x01, 0x00]) == refusal(0x12, configuration))
+        #expect(fixture.exchange([0x0A] + configuration) == refusal(0x0A, configuration))
+        // A command is ignored.
+        #expect(fixture.exchange([0x52] + value + [0x55]).isEmpty)
+        #expect(fixture.accesses.all.isEmpty && fixture.events.all.isEmpty)
+
+        fixture.requestKey()
+        fixture.encryptionChanged()
+        #expect(fixture.exchange([0x12] + configuration + [0x01, 0x00]) == [[0x13]])
+        #expect(fixture.exchange([0x52] + value + [0x55]).isEmpty)
+        #expect(fixture.accesses.all.count == 1 && fixture.events.all.count == 1)
+    }
+
+    @Test("may exchange the MTU, discover services and read what the host itself serves")
+    func discoveryIsServedBeforeVerification() throws {
+        let fixture = try SecurityFixture()
+        try fixture.connect(.peripheral)
+        #expect(fixture.exchange([0x02, 0x05, 0x02]) == [[0x03, 0x05, 0x02]])
+        // Primary services, characteristics, descriptors.
+        #expect(fixture.exchange([0x10, 1, 0, 0xFF, 0xFF, 0x00, 0x28]).first?.first == 0x11)
+        #expect(fixture.exchange([0x08, 1, 0, 0xFF, 0xFF, 0x03, 0x28]).first?.first == 0x09)
+        #expect(fixture.exchange([0x04, 1, 0, 0xFF, 0xFF]).first?.first == 0x05)
+        #expect(fixture.exchange([0x06, 1, 0, 0xFF, 0xFF, 0x00, 0x28, 0xC4, 0x10]).first?.first == 0x07)
+        // Device Name and Database Hash.
+        #expect(fixture.exchange([0x08, 1, 0, 0xFF, 0xFF, 0x00, 0x2A]).first?.first == 0x09)
+        #expect(fixture.exchange([0x08, 1, 0, 0xFF, 0xFF, 0x2A, 0x2B]).first?.first == 0x09)
+        #expect(fixture.events.all.isEmpty, "nothing is reported under the bonded device's address")
+    }
+
+    @Test("is told that it has to pair where the bond's key may not be used any more")
+    func unusableKeyAsksForPairing() throws {
+        let fixture = try SecurityFixture { $0.security.requiresAuthentication = true }
+        try fixture.connect(.peripheral)
+        let value = octets(fixture.valueHandle)
+        #expect(fixture.exchange([0x0A] + value) == [[0x01, 0x0A] + value + [0x05]])
+    }
+
+    @Test("is refused where the bond has a key for the other role alone")
+    func keyOfTheOtherRoleAlone() throws {
+        var bond = SecurityFixture.bond()
+        bond.peripheralKey = nil
+        let fixture = try SecurityFixture(bond: bond)
+        try fixture.connect(.peripheral)
+        let value = octets(fixture.valueHandle)
+        #expect(fixture.exchange([0x0A] + value) == [[0x01, 0x0A] + value + [0x05]])
+    }
+
+    @Test("opens no channel, not even to a service that needs no security")
+    func channelsAreRefusedUntilVerified() throws {
+        let fixture = try SecurityFixture()
+        let accepted = Recorder<DeviceAddress>()
+        let psm = try fixture.run { host in
+            try host.publishChannels(.init()) { channel in
+                accepted.append(channel.peer)
+                return { _ in }
+            }
+        }
+        try fixture.connect(.peripheral)
+        func request(_ identifier: UInt8) -> [[UInt8]] {
+            fixture.controller.forgetData()
+            let pdu: [UInt8] = [
+                0x14, identifier, 0x0A, 0x00, UInt8(psm.rawValue), 0x00, 0x40 + identifier, 0x00, 0x17, 0x00, 0x17,
+                0x00,
+                0x01, 0x00,
+            ]
+            fixture.controller.emit(HostFixture.acl(pdu, channel: 5, on: fixture.handle))
+            fixture.advance(.milliseconds(1))
+            return fixture.sent(on: 5)
+        }
+        #expect(request(1).first?.suffix(2) == [0x08, 0x00], "LE connection refused: insufficient encryption")
+        #expect(accepted.all.isEmpty)
+        fixture.requestKey()
+        fixture.encryptionChanged()
+        #expect(request(2).first?.suffix(2) == [0x00, 0x00])
+        #expect(accepted.all == [SecurityFixture.peer])
+    }
+
+    @Test("is asked to encrypt, and disconnected when it has not in time")
+    func claimantIsDisconnectedInTime() throws {
+        let fixture = try SecurityFixture()
+        let link = try fixture.connect(.peripheral)
+        fixture.advance(.seconds(4))
+        #expect(fixture.sent(on: 6).isEmpty)
+        fixture.advance(.seconds(2))
+        #expect(fixture.sent(on: 6) == [[0x0B, 0x09]], "a Security Request")
+        fixture.advance(.seconds(23))
+        #expect(fixture.count(Disconnect.self) == 0)
+        fixture.advance(.seconds(2))
+        let disconnect = fixture.controller.commands.compactMap { $0.decode(Disconnect.self) }
+        #expect(disconnect.map(\.reason) == [.authenticationFailure])
+        fixture.disconnected(.connectionTerminatedByLocalHost)
+        let reason = try fixture.run { await $0.disconnection(of: link) }
+        #expect(reason == .controller(.authenticationFailure))
+    }
+
+    @Test("stays connected once it has encrypted the link, and while it pairs")
+    func verifiedAndPairingCentralsStay() throws {
+        let verified = try SecurityFixture()
+        try verified.connect(.peripheral)
+        verified.requestKey()
+        verified.encryptionChanged()
+        verified.advance(.seconds(60))
+        #expect(verified.count(Disconnect.self) == 0)
+
+        let pairing = try SecurityFixture { $0.pairingHandler = { _, _ in {} } }
+        try pairing.connect(.peripheral)
+        pairing.advance(.seconds(20))
+        #expect(pairing.exchangeSecurity([0x01, 0x03, 0x00, 0x0D, 0x10, 0x00, 0x00]).isEmpty)
+        pairing.advance(.seconds(20))
+        #expect(pairing.count(Disconnect.self) == 0, "somebody is asked about the pairing")
+        pairing.advance(.seconds(30))
+        #expect(pairing.count(Disconnect.self) == 1)
+    }
+
+    @Test("is served as any other where the policy says so")
+    func policyMayServeUnverifiedClients() throws {
+        let fixture = try SecurityFixture { $0.security.servesUnverifiedClients = true }
+        try fixture.connect(.peripheral)
+        _ = fixture.exchange([0x0A] + octets(fixture.valueHandle))
+        #expect(fixture.accesses.all.count == 1)
+        fixture.advance(.seconds(60))
+        #expect(fixture.count(Disconnect.self) == 0)
+    }
+
+    @Test("A stranger is served without any of this")
+    func strangersAreServed() throws {
+        let fixture = try SecurityFixture()
+        try fixture.connect(.peripheral, peer: DeviceAddress(0xC0FF_EE00_0002, isRandom: true))
+        _ = fixture.exchange([0x0A] + octets(fixture.valueHandle))
+        #expect(fixture.accesses.all.count == 1)
+        fixture.advance(.seconds(60))
+        #expect(fixture.count(Disconnect.self) == 0)
+    }
+
+    // MARK: Calls that connect
+
+    @Test("fulfills no call that connects to the bonded device until it is verified")
+    func inboundClaimantFulfillsNoConnection() throws {
+        let fixture = try SecurityFixture()
+        let peer = SecurityFixture.peer
+        let early = fixture.start { try await $0.connect(toAnyOf: [peer], parameters: .init(), timeout: nil) }
+        fixture.fixture.connect(fixture.handle, role: .peripheral, peer: peer)
+        let late = fixture.start { try await $0.connect(toAnyOf: [peer], parameters: .init(), timeout: nil) }
+        #expect(early.all.isEmpty && late.all.isEmpty)
+        #expect(try fixture.run { $0.link(to: peer) } == nil)
+        fixture.requestKey()
+        fixture.encryptionChanged()
+        let link = try #require(try fixture.run { $0.linkIdentifiers().first })
+        #expect(try early.all.map { try $0.get() } == [link])
+        #expect(try late.all.map { try $0.get() } == [link])
+    }
+
+    @Test("An outbound link fulfills a call though a claimant is connected")
+    func outboundLinkFulfillsConnection() throws {
+        let fixture = try SecurityFixture()
+        let peer = SecurityFixture.peer
+        fixture.fixture.connect(0x0041, role: .peripheral, peer: peer)
+        let call = fixture.start { try await $0.connect(toAnyOf: [peer], parameters: .init(), timeout: nil) }
+        #expect(call.all.isEmpty)
+        fixture.fixture.connect(fixture.handle, role: .central, peer: peer)
+        let links = try fixture.run { $0.linkIdentifiers() }
+        #expect(links.count == 2)
+        #expect(try call.all.map { try $0.get() } == [links[1]])
+        #expect(try fixture.run { $0.link(to: peer)?.identifier } == links[1])
+    }
+
+    @Test("A claimant that blocks a connection is asked to encrypt and ends in time; then the host connects")
+    func blockingClaimantIsEnded() throws {
+        let fixture = try SecurityFixture()
+        let peer = SecurityFixture.peer
+        fixture.controller.override = { command in
+            command.opcode == LECreateConnection.opcode
+                ? ScriptedController.status(command.opcode, .connectionAlreadyExists) : nil
+        }
+        fixture.fixture.connect(fixture.handle, role: .peripheral, peer: peer)
+        let call = fixture.start { try await $0.connect(toAnyOf: [peer], parameters: .init(), timeout: nil) }
+        fixture.advance(.milliseconds(10))
+        #expect(fixture.sent(on: 6) == [[0x0B, 0x09]])
+        #expect(fixture.count(LECreateConnection.self) == 1)
+        fixture.advance(.seconds(31))
+        #expect(fixture.count(Disconnect.self) == 1)
+        fixture.controller.override = { _ in nil }
+        fixture.disconnected(.connectionTerminatedByLocalHost)
+        #expect(fixture.count(LECreateConnection.self) == 2)
+        fixture.fixture.connect(fixture.handle, role: .central, peer: peer)
+        #expect(call.all.count == 1)
+    }
+}

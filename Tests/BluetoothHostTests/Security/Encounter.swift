@@ -1,0 +1,208 @@
+import BluetoothTypes
+import ByteCoding
+import Cryptography
+import HCI
+import SMP
+import Testing
+
+@testable import BluetoothHost
+
+/// A host, and a peer that pairs as a test makes it, with the controllers between them.
+final class Encounter {
+    static let peerAddress = DeviceAddress(0xC0FF_EE00_0001, isRandom: true)
+    private static let ownAddress = DeviceAddress(0x0011_2233_4455, isRandom: false)
+
+    let fixture: HostFixture
+    let connection: ConnectionHandle = 0x0040
+    var host: BluetoothHost { fixture.host }
+    /// The peer's end; it consents to everything.
+    var peer: SecurityChannel<SwiftCryptography>
+    /// The PDUs of the Security Manager that the host has sent.
+    var heard: [[UInt8]] = []
+    var outcome: PairingOutcome?
+    /// What the peer lets the link be encrypted with, where the host is the central.
+    var expectedKey: LongTermKey?
+    /// The address that the peer connects by.
+    private var address: DeviceAddress
+    private let role: HCI.Role
+    private var random = Counting(state: 4711)
+    private var isEncrypted = false
+
+    /// - Parameter role: the host's.
+    init(
+        _ role: HCI.Role,
+        bond: Bond? = nil,
+        address: DeviceAddress = Encounter.peerAddress,
+        identity: LocalIdentity = LocalIdentity(address: Encounter.peerAddress, resolvingKey: nil),
+        meets: Bool = true,
+        usesExtendedCommands: Bool = false,
+        configure: (inout BluetoothHost.Configuration) -> Void = { _ in }
+    ) throws {
+        self.role = role
+        self.address = address
+        // Nobody gives buffers back here.
+        fixture = HostFixture(
+            profile: .init(usesExtendedCommands: usesExtendedCommands, leBuffers: (251, 255)),
+            configure: configure
+        )
+        peer = Self.makePeer(of: role, address, identity)
+        fixture.controller.override = { [connection] command in
+            switch command.opcode {
+            case LEEnableEncryption.opcode: ScriptedController.status(command.opcode)
+            case LELongTermKeyRequestReply.opcode:
+                ScriptedController.complete(
+                    LELongTermKeyRequestReply.self,
+                    .success(.init(connectionHandle: connection))
+                )
+            case LELongTermKeyRequestNegativeReply.opcode:
+                ScriptedController.complete(
+                    LELongTermKeyRequestNegativeReply.self,
+                    .success(.init(connectionHandle: connection))
+                )
+            default: nil
+            }
+        }
+        try fixture.bringUp()
+        if let bond { try run { try $0.importBond(BondRecord(bond: bond)) } }
+        if meets { meet() }
+    }
+
+    private static func makePeer(
+        of role: HCI.Role,
+        _ address: DeviceAddress,
+        _ identity: LocalIdentity
+    ) -> SecurityChannel<SwiftCryptography> {
+        SecurityChannel(
+            role: role == .central ? .peripheral : .central,
+            ownAddress: address,
+            peerAddress: ownAddress,
+            identity: identity,
+            functions: SwiftCryptography()
+        )
+    }
+
+    /// Lets the peer disconnect, and connect again under another address.
+    func meetAgain(_ address: DeviceAddress) {
+        fixture.controller.emit {
+            DisconnectionComplete(connectionHandle: connection, reason: .remoteUserTerminatedConnection)
+                .encodePacket(into: &$0)
+        }
+        fixture.loop.run(for: .milliseconds(1))
+        self.address = address
+        let parameters = peer.parameters
+        peer = Self.makePeer(of: role, address, LocalIdentity(address: address, resolvingKey: nil))
+        peer.parameters = parameters
+        isEncrypted = false
+        (heard, outcome) = ([], nil)
+        meet()
+    }
+
+    func meet() {
+        fixture.connect(connection, role: role, peer: address)
+    }
+
+    @discardableResult
+    func run<Value: Sendable>(
+        _ body: @escaping @Sendable (isolated BluetoothHost) async throws -> Value
+    ) throws -> Value {
+        let host = host
+        return try fixture.run { try await body(host) }
+    }
+
+    /// Calls for security on the link, and goes on.
+    func require(
+        _ required: RequiredSecurity = .encryption,
+        pairsAgain: Bool = false
+    ) throws -> Recorder<Result<KeyStrength, any Error>> {
+        let host = host
+        return fixture.start {
+            let link = try #require(await host.linkIdentifiers().first)
+            return try await host.secure(link, required, pairsAgain: pairsAgain)
+        }
+    }
+
+    // MARK: The peer
+
+    func send(_ pdu: [UInt8]) {
+        fixture.controller.emit(HostFixture.acl(pdu, channel: 6, on: connection))
+        fixture.loop.run(for: .milliseconds(1))
+    }
+
+    /// Lets the peer begin, and both go on until nothing happens any more.
+    func pair() {
+        perform(peer.start(at: fixture.loop.now, random: &random))
+        settle()
+    }
+
+    func settle() {
+        while true {
+            fixture.loop.run(for: .milliseconds(1))
+            let pdus = fixture.controller.data.filter { $0.count > 9 && $0[7] == 6 && $0[8] == 0 }
+                .map { Array($0.dropFirst(9)) }
+            fixture.controller.forgetData()
+            let encryption = fixture.controller.commands.compactMap { $0.decode(LEEnableEncryption.self) }
+            if !encryption.isEmpty { fixture.controller.forgetCommands() }
+            guard !pdus.isEmpty || !encryption.isEmpty else { return }
+            heard += pdus
+            for pdu in pdus { perform(peer.receive(pdu.rawSpan, at: fixture.loop.now, random: &random)) }
+            for command in encryption { encrypt(asAskedBy: command) }
+        }
+    }
+
+    private func perform(_ steps: [PairingStep]) {
+        for step in steps {
+            switch step {
+            case .send(let pdu): send(pdu)
+            case .ask: perform(peer.answer(.accept, at: fixture.loop.now, random: &random))
+            case .encrypt(let key):
+                guard requestKey(key) == key.value else { continue }
+                encryptionChanged()
+                perform(peer.encryptionChanged(to: key.strength, at: fixture.loop.now, random: &random))
+            case .expectEncryption(let key): expectedKey = key
+            case .completed(let outcome): self.outcome = outcome
+            case .securityRequested, .failed: break
+            }
+        }
+    }
+
+    // MARK: The controllers
+
+    /// The key that the host gives its controller when the central begins encryption; nil where it says that it has none.
+    func requestKey(_ key: LongTermKey) -> UInt128? {
+        fixture.controller.forgetCommands()
+        fixture.controller.emit {
+            LELongTermKeyRequest(
+                connectionHandle: connection,
+                randomNumber: key.randomNumber,
+                encryptedDiversifier: key.encryptedDiversifier
+            ).encodePacket(into: &$0)
+        }
+        fixture.loop.run(for: .milliseconds(1))
+        return fixture.controller.commands.compactMap { $0.decode(LELongTermKeyRequestReply.self) }.first?.longTermKey
+    }
+
+    private func encrypt(asAskedBy command: LEEnableEncryption) {
+        guard let key = expectedKey, key.value == command.longTermKey else {
+            return encryptionChanged(.pinOrKeyMissing)
+        }
+        encryptionChanged()
+        perform(peer.encryptionChanged(to: key.strength, at: fixture.loop.now, random: &random))
+    }
+
+    private func encryptionChanged(_ status: HCI.ErrorCode = .success) {
+        let isRefreshed = isEncrypted
+        if status == .success { isEncrypted = true }
+        fixture.controller.emit {
+            if isRefreshed {
+                EncryptionKeyRefreshComplete(status: status, connectionHandle: connection).encodePacket(into: &$0)
+            } else {
+                EncryptionChange(
+                    status: status,
+                    connectionHandle: connection,
+                    encryptionEnabled: EncryptionState(rawValue: status == .success ? 1 : 0)
+                ).encodePacket(into: &$0)
+            }
+        }
+        fixture.loop.run(for: .milliseconds(1))
+    }
+}

@@ -1,0 +1,110 @@
+import BluetoothTypes
+import SMP
+import Synchronization
+import Testing
+
+@testable import BluetoothHost
+
+/// An attacker that shows a passkey, which a program types here, and changes its address for each attempt.
+@Suite("A passkey that is guessed")
+struct GuessingTests {
+    /// - Parameter passkeys: those that are typed, one after the other; the last one from then on.
+    private func encounter(_ passkeys: [UInt32]) throws -> Encounter {
+        let typed = Mutex(0)
+        let encounter = try Encounter(.peripheral) {
+            $0.security.ioCapability = .keyboardOnly
+            $0.pairingHandler = { inquiry, answer in
+                guard inquiry.question == .enterPasskey else {
+                    answer(.accept)
+                    return {}
+                }
+                let index = typed.withLock { count in
+                    defer { count += 1 }
+                    return count
+                }
+                answer(.passkey(passkeys[min(index, passkeys.count - 1)]))
+                return {}
+            }
+        }
+        encounter.peer.parameters.ioCapability = .displayOnly
+        return encounter
+    }
+
+    private func address(_ number: Int) -> DeviceAddress {
+        DeviceAddress(0xC0FF_EE00_1000 + UInt64(number), isRandom: true)
+    }
+
+    @Test("is good for one pairing that a peer begins: it tells a bit per attempt")
+    func fixedPasskeyIsUsedOnce() throws {
+        let encounter = try encounter([123_456])
+        encounter.pair()
+        #expect(encounter.heard.last == [0x05, 0x04], "confirm value failed: the attacker learns where it is wrong")
+        for number in 0..<3 {
+            encounter.fixture.loop.run(for: .seconds(100))
+            encounter.meetAgain(address(number))
+            encounter.pair()
+            #expect(encounter.heard.last == [0x05, 0x01], "passkey entry failed, before any bit is told")
+            #expect(!encounter.heard.contains { $0.first == 0x03 }, "no confirm value is sent")
+        }
+    }
+
+    @Test("may be typed again where the app itself begins the pairing")
+    func appMayRepeatPasskey() throws {
+        var attempts = PairingAttempts()
+        let uses = [7, 8, 7].map { attempts.use(passkey: $0) }
+        #expect(uses == [false, false, true])
+        let encounter = try Encounter(.central) {
+            $0.security.ioCapability = .keyboardOnly
+            $0.pairingHandler = { inquiry, answer in
+                answer(inquiry.question == .enterPasskey ? .passkey(123_456) : .accept)
+                return {}
+            }
+        }
+        encounter.peer.parameters.ioCapability = .displayOnly
+        for number in 0..<2 {
+            encounter.meetAgain(address(number))
+            _ = try encounter.require(RequiredSecurity(isAuthenticated: true))
+            encounter.settle()
+            #expect(encounter.heard.contains { $0.first == 0x03 }, "the passkey is used")
+        }
+    }
+
+    @Test("makes all peers wait after some failures, however often the attacker changes its address")
+    func failuresOfAllPeersDelayAll() throws {
+        let encounter = try encounter((0..<20).map { 100_000 + $0 })
+        for number in 0...PairingAttempts.tolerated {
+            encounter.meetAgain(address(number))
+            encounter.pair()
+            #expect(encounter.heard.last == [0x05, 0x04])
+        }
+        encounter.meetAgain(address(100))
+        encounter.pair()
+        #expect(encounter.heard.last == [0x05, 0x09], "repeated attempts, for an address that made none")
+        encounter.fixture.loop.run(for: .seconds(1))
+        encounter.meetAgain(address(101))
+        encounter.pair()
+        #expect(encounter.heard.last == [0x05, 0x04])
+        encounter.fixture.loop.run(for: .seconds(1))
+        encounter.meetAgain(address(102))
+        encounter.pair()
+        #expect(encounter.heard.last == [0x05, 0x09], "twice as long")
+    }
+
+    @Test("Refusals without a secret delay nobody else, and waits of all end")
+    func waitOfAllIsBounded() {
+        var attempts = PairingAttempts()
+        let start = Instant(nanoseconds: 1_000_000_000)
+        for number in 0..<100 { attempts.failed(address(number), at: start) }
+        var wait = attempts.waitOfAll(at: start)
+        #expect(wait == nil)
+        for number in 0..<100 { attempts.failed(address(number), countsForAll: true, at: start) }
+        wait = attempts.waitOfAll(at: start)
+        #expect(wait == PairingAttempts.longestOfAll)
+        wait = attempts.waitOfAll(at: start + PairingAttempts.longestOfAll)
+        #expect(wait == nil)
+        let later = start + PairingAttempts.longestOfAll * 20
+        for number in 0..<PairingAttempts.tolerated { attempts.failed(address(number), countsForAll: true, at: later) }
+        wait = attempts.waitOfAll(at: later)
+        #expect(wait == nil, "what was long ago is forgiven")
+    }
+}

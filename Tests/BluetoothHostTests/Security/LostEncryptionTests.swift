@@ -1,0 +1,158 @@
+import ATT
+import BluetoothTypes
+import GATT
+import HCI
+import SMP
+import Testing
+
+@testable import BluetoothHost
+
+/// Events that never come, and encryption that ends.
+@Suite("Encryption that is lost")
+struct LostEncryptionTests {
+    @Test("A call for security ends though the controller never reports whether the link is encrypted")
+    func lostEncryptionChangeEndsTheCall() throws {
+        let fixture = try SecurityFixture()
+        try fixture.connect(.central)
+        #expect(fixture.count(LEEnableEncryption.self) == 1)
+        let call = fixture.start { try await $0.secure($0.linkIdentifiers()[0]) }
+        fixture.advance(.seconds(39))
+        #expect(call.all.isEmpty)
+        fixture.advance(.seconds(2))
+        #expect(throws: HostError.security(.timedOut)) { try call.all.first?.get() }
+        // A late event is no proof.
+        fixture.encryptionChanged()
+        #expect(try fixture.run { $0.strength(of: $0.linkIdentifiers()[0]) } == nil)
+    }
+
+    @Test("The same as the peripheral, when the key was given and nothing followed")
+    func lostEncryptionChangeOfPeripheral() throws {
+        let fixture = try SecurityFixture()
+        let link = try fixture.connect(.peripheral)
+        let call = fixture.start { try await $0.secure(link) }
+        fixture.requestKey()
+        fixture.advance(.seconds(41))
+        #expect(call.all.count == 1)
+        #expect(try fixture.run { $0.links[link]?.protection.isBusy } != true)
+    }
+
+    @Test("An app that does not say whether another's bond is replaced is not waited for")
+    func unansweredReplacementEnds() throws {
+        let victim = DeviceAddress(0x0000_0000_4711, isRandom: false)
+        let fixture = try SecurityFixture(bond: SecurityFixture.bond(victim))
+        let peer = DeviceAddress(0x4123_4567_89AB, isRandom: true)
+        let link = try fixture.connect(.peripheral, peer: peer)
+        try fixture.run { host in
+            var bond = SecurityFixture.bond(victim)
+            bond.identityResolvingKey = 5
+            host.setPairingHandler { _, _ in {} }
+            guard let link = host.links[link] else { return }
+            link.protection.encryption = .on(SecurityFixture.strength)
+            host.keysChanged(of: link)
+            let outcome = PairingOutcome(
+                model: .justWorks,
+                strength: SecurityFixture.strength,
+                bond: bond,
+                isBonded: true
+            )
+            host.run([.completed(outcome)], on: link)
+            #expect(link.protection.isAskedAboutReplacement)
+        }
+        let call = fixture.start { try await $0.secure(link, RequiredSecurity(), pairsAgain: true) }
+        fixture.advance(.seconds(29))
+        #expect(call.all.isEmpty && fixture.count(Disconnect.self) == 0)
+        fixture.advance(.seconds(2))
+        #expect(call.all.count == 1 && fixture.count(Disconnect.self) == 1)
+    }
+
+    @Test("A Security Request that ends in failed encryption leaves a link on which devices can pair")
+    func failedEncryptionAfterSecurityRequest() throws {
+        let fixture = try SecurityFixture { $0.pairingHandler = { _, _ in {} } }
+        let link = try fixture.connect(.peripheral)
+        let call = fixture.start { try await $0.secure(link) }
+        #expect(fixture.sent(on: 6) == [[0x0B, 0x09]])
+        fixture.requestKey()
+        fixture.encryptionChanged(.pinOrKeyMissing)
+        #expect(throws: HostError.security(.keyMissing)) { try call.all.first?.get() }
+        #expect(try fixture.run { $0.links[link]?.protection.isBusy } == false)
+        fixture.advance(.seconds(20))
+        #expect(fixture.exchangeSecurity([0x01, 0x03, 0x00, 0x0D, 0x10, 0x00, 0x00]).isEmpty)
+        #expect(try fixture.run { $0.links[link]?.protection.channel.isPairing } == true, "the app is asked")
+        #expect(try fixture.run { $0.links[link]?.protection.channel.isClosed } == false)
+    }
+
+    // MARK: Encryption that ends on a bonded link
+
+    /// A central's link to its bonded server, encrypted, with two reads of which the first is in flight.
+    private func reading() throws -> (SecurityFixture, [Recorder<Result<[UInt8], any Error>>]) {
+        let fixture = try SecurityFixture()
+        let link = try fixture.connect(.central)
+        fixture.encryptionChanged()
+        let reads = [9, 10].map { handle in
+            fixture.start { try await $0.perform(ReadValue(handle: AttributeHandle(handle)), on: link) }
+        }
+        // There is no Database Hash; what else the host itself wants to know of the server gives way.
+        #expect(fixture.exchange([0x01, 0x08, 0x01, 0x00, 0x0A]) == [[0x0A, 0x09, 0x00]])
+        fixture.controller.forgetCommands()
+        fixture.controller.forgetData()
+        return (fixture, reads)
+    }
+
+    @Test("What runs and what waits goes on after the peer is verified again, and believes nothing before")
+    func endedEncryptionIsBegunAgain() throws {
+        let (fixture, reads) = try reading()
+        fixture.encryptionChanged(isOn: false)
+        #expect(fixture.count(LEEnableEncryption.self) == 1)
+        #expect(fixture.exchange([0x0B, 0x66]).isEmpty, "no request is sent on the link as it is")
+        #expect(reads.allSatisfy { $0.all.isEmpty }, "and no response is believed")
+        fixture.encryptionChanged()
+        #expect(fixture.sent(on: 4) == [[0x0A, 0x09, 0x00]], "the request again")
+        #expect(fixture.exchange([0x0B, 0x2A]) == [[0x0A, 0x0A, 0x00]])
+        _ = fixture.exchange([0x0B, 0x2B])
+        #expect(try reads.map { try $0.all.first?.get() } == [[0x2A], [0x2B]])
+    }
+
+    @Test("What runs and what waits ends where the peer has lost its key")
+    func endedEncryptionThatFailsAgain() throws {
+        let (fixture, reads) = try reading()
+        fixture.encryptionChanged(isOn: false)
+        _ = fixture.exchange([0x0B, 0x66])
+        fixture.encryptionChanged(.pinOrKeyMissing)
+        #expect(fixture.sent(on: 4).isEmpty)
+        for read in reads {
+            #expect(throws: HostError.security(.keyMissing)) { try read.all.first?.get() }
+            #expect(read.all.count == 1)
+        }
+    }
+
+    @Test("A policy that asks for no proof lets what waits go on")
+    func policyOpensTheGate() throws {
+        let (fixture, reads) = try reading()
+        fixture.encryptionChanged(isOn: false)
+        _ = fixture.exchange([0x0B, 0x66])
+        fixture.encryptionChanged(.unsupportedRemoteFeature)
+        #expect(reads.allSatisfy { $0.all.count == 1 })
+
+        let waiting = try SecurityFixture()
+        let link = try waiting.connect(.central)
+        waiting.controller.forgetData()
+        try waiting.run { host in
+            // A procedure in the client's queue, as after a change of the policy.
+            host.links[link]?.client.perform(ReadValue(handle: 9)) { _ in }
+            var policy = SecurityPolicy()
+            policy.encryptsBondedLinks = false
+            host.setSecurityPolicy(policy)
+        }
+        waiting.advance(.milliseconds(1))
+        #expect(waiting.sent(on: 4) == [[0x0A, 0x09, 0x00]])
+    }
+
+    @Test("A policy that asks for proof has a bonded link encrypted")
+    func policyClosesTheGate() throws {
+        let fixture = try SecurityFixture { $0.security.encryptsBondedLinks = false }
+        try fixture.connect(.central)
+        #expect(fixture.count(LEEnableEncryption.self) == 0)
+        try fixture.run { $0.setSecurityPolicy(SecurityPolicy()) }
+        #expect(fixture.count(LEEnableEncryption.self) == 1)
+    }
+}
