@@ -6,6 +6,7 @@ public enum Event: ~Escapable {
     case encryptionChange(EncryptionChange)
     case encryptionChangeV2(EncryptionChangeV2)
     case encryptionKeyRefreshComplete(EncryptionKeyRefreshComplete)
+    case authenticatedPayloadTimeoutExpired(AuthenticatedPayloadTimeoutExpired)
     case readRemoteVersionInformationComplete(ReadRemoteVersionInformationComplete)
     case commandComplete(CommandComplete)
     case commandStatus(CommandStatus)
@@ -68,6 +69,8 @@ public enum Event: ~Escapable {
             .encryptionChangeV2(try EncryptionChangeV2(decoding: parameters))
         case EncryptionKeyRefreshComplete.code:
             .encryptionKeyRefreshComplete(try EncryptionKeyRefreshComplete(decoding: parameters))
+        case AuthenticatedPayloadTimeoutExpired.code:
+            .authenticatedPayloadTimeoutExpired(try AuthenticatedPayloadTimeoutExpired(decoding: parameters))
         case ReadRemoteVersionInformationComplete.code:
             .readRemoteVersionInformationComplete(try ReadRemoteVersionInformationComplete(decoding: parameters))
         case CommandComplete.code:
@@ -145,6 +148,7 @@ public enum Event: ~Escapable {
         case .encryptionChange(let event): event.encodePacket(into: &buffer)
         case .encryptionChangeV2(let event): event.encodePacket(into: &buffer)
         case .encryptionKeyRefreshComplete(let event): event.encodePacket(into: &buffer)
+        case .authenticatedPayloadTimeoutExpired(let event): event.encodePacket(into: &buffer)
         case .readRemoteVersionInformationComplete(let event): event.encodePacket(into: &buffer)
         case .commandComplete(let event): event.encodePacket(into: &buffer)
         case .commandStatus(let event): event.encodePacket(into: &buffer)

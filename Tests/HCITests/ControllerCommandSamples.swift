@@ -70,4 +70,8 @@ let controllerCommandSamples: [CommandSample] = [
         ReadRSSI(connectionHandle: 0x0040),
         "0514024000"
     ),
+    CommandSample(
+        WriteAuthenticatedPayloadTimeout(connectionHandle: 0x0040, authenticatedPayloadTimeout: 3000),
+        "7c0c044000b80b"
+    ),
 ]

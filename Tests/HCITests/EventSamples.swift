@@ -20,6 +20,10 @@ let eventSamples: [EventSample] = [
         "3003064000"
     ),
     EventSample(
+        AuthenticatedPayloadTimeoutExpired(connectionHandle: 0x0040),
+        "57024000"
+    ),
+    EventSample(
         ReadRemoteVersionInformationComplete(
             connectionHandle: 0x0040,
             version: .v54,

@@ -50,6 +50,11 @@ let returnSamples: [ReturnParametersSample] = [
         "0e07010514004000c4"
     ),
     ReturnParametersSample(
+        WriteAuthenticatedPayloadTimeout.self,
+        returning: .init(connectionHandle: 0x0040),
+        "0e06017c0c004000"
+    ),
+    ReturnParametersSample(
         LEReadBufferSize.self,
         returning: .init(leACLDataPacketLength: 251, totalNumLEACLDataPackets: 3),
         "0e0701022000fb0003"

@@ -123,6 +123,7 @@ extension Event {
         case .encryptionChange(let event): event.connectionHandle
         case .encryptionChangeV2(let event): event.connectionHandle
         case .encryptionKeyRefreshComplete(let event): event.connectionHandle
+        case .authenticatedPayloadTimeoutExpired(let event): event.connectionHandle
         case .readRemoteVersionInformationComplete(let event): event.connectionHandle
         case .leConnectionUpdateComplete(let event): event.connectionHandle
         case .leReadRemoteFeaturesComplete(let event): event.connectionHandle
