@@ -39,6 +39,9 @@ public final class Adapter: Sendable {
         public var usesPrivateAddresses = false
         /// How long a private address is used: 1 s to 1 h, in whole seconds.
         public var privateAddressTimeout = Duration.seconds(900)
+        /// Whether a bonded device that has a key for private addresses is heard only under these, not under its identity
+        /// address: network privacy mode (Vol 6, Part B, 4.7). Otherwise device privacy mode, which hears both.
+        public var usesNetworkPrivacy = false
         /// The GAP Device Name.
         public var deviceName = "swift-ble"
         public var appearance = Appearance.unknown
@@ -121,6 +124,7 @@ public final class Adapter: Sendable {
         settings.identityAddress = configuration.identityAddress
         settings.usesPrivateAddresses = configuration.usesPrivateAddresses
         settings.privateAddressTimeout = configuration.privateAddressTimeout
+        settings.privacyMode = configuration.usesNetworkPrivacy ? .network : .device
         settings.deviceName = configuration.deviceName
         settings.appearance = configuration.appearance
         settings.bondStore = bonds

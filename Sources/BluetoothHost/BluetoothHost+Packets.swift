@@ -111,6 +111,7 @@ extension BluetoothHost {
             encryptionChanged(event.connectionHandle, event.status, isOn: event.encryptionEnabled != .off)
         case .encryptionKeyRefreshComplete(let event):
             encryptionChanged(event.connectionHandle, event.status, isOn: true)
+        case .authenticatedPayloadTimeoutExpired(let event): authenticatedPayloadTimedOut(event.connectionHandle)
         case .hardwareError(let event):
             controllerFailed("hardware error \(event.hardwareCode)", isTransportLost: false)
         case .dataBufferOverflow:

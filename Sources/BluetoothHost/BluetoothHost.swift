@@ -45,8 +45,8 @@ package actor BluetoothHost {
         package var usesPrivateAddresses = false
         /// How long a private address is used: 1 s to 1 h, in whole seconds.
         package var privateAddressTimeout = Duration.seconds(900)
-        /// Whether the controller still hears a bonded peer that has a key for private addresses but uses its identity
-        /// address (Vol 6, Part B, 4.7).
+        /// Whether a bonded peer that has a key for private addresses is still heard when it uses its identity address
+        /// (Vol 6, Part B, 4.7). The controller decides for the peers on its resolving list, the host for the others.
         package var privacyMode = PrivacyMode.device
         package var deviceName = "swift-ble"
         package var appearance = Appearance(rawValue: 0)

@@ -3,6 +3,8 @@ public struct LinkSecurity: Hashable, Sendable {
     public var isEncrypted: Bool
     /// Whether the key was authenticated against a person in the middle.
     public var isAuthenticated: Bool
+    /// Whether the key is of LE Secure Connections.
+    public var isSecureConnections: Bool
     /// In octets: 7 to 16.
     public var keySize: UInt8
     /// Whether there is a key with which the link could be encrypted.
@@ -17,6 +19,7 @@ public struct LinkSecurity: Hashable, Sendable {
     public init(
         isEncrypted: Bool = false,
         isAuthenticated: Bool = false,
+        isSecureConnections: Bool = false,
         keySize: UInt8 = 0,
         hasKey: Bool = false,
         isAuthorized: Bool = false,
@@ -24,6 +27,7 @@ public struct LinkSecurity: Hashable, Sendable {
     ) {
         self.isEncrypted = isEncrypted
         self.isAuthenticated = isAuthenticated
+        self.isSecureConnections = isSecureConnections
         self.keySize = keySize
         self.hasKey = hasKey
         self.isAuthorized = isAuthorized

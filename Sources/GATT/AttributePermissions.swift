@@ -19,4 +19,10 @@ public struct AttributePermissions: OptionSet, Hashable, Sendable {
     /// Writing needs a signature, or an encrypted link, on which nobody signs; with ``writeAuthenticated``, the key of
     /// either must be authenticated (LE security mode 2: Vol 3, Part C, 10.2.2).
     public static let writeSigned = AttributePermissions(rawValue: 1 << 8)
+    /// Reading needs a link encrypted with an authenticated key of LE Secure Connections, 16 bytes long (LE security mode 1,
+    /// level 4: Vol 3, Part C, 10.2.1).
+    public static let readSecureConnections = AttributePermissions(rawValue: 1 << 9)
+    /// Writing needs a link encrypted with an authenticated key of LE Secure Connections, 16 bytes long. A signature does not
+    /// replace it.
+    public static let writeSecureConnections = AttributePermissions(rawValue: 1 << 10)
 }

@@ -28,6 +28,9 @@ public struct PairingParameters: Hashable, Sendable {
     public var maximumKeySize: UInt8 = 16
     /// Whether a peer may use the public key whose private half everybody knows (2.3.5.6.1).
     public var allowsDebugKey = false
+    /// Whether each device tells the other of the keys that are pressed while a passkey is typed, if the other wants that as
+    /// well (Vol 3, Part H, 3.5.8). The keys themselves are not told.
+    public var usesKeypressNotifications = false
     /// What the peer has handed over by another way than the link, if anything.
     public var peerOutOfBandData: OutOfBandData?
     /// What this device has handed over by another way than the link, with the secret that belongs to it.

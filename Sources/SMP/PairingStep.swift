@@ -6,6 +6,8 @@ public enum PairingStep: Hashable, Sendable {
     case send([UInt8])
     /// Ask the app, or show it something; the answer goes to ``SecurityChannel/answer(_:at:random:)``.
     case ask(PairingQuestion)
+    /// The peer has sent a keypress notification, which needs no answer.
+    case keyPressed(KeypressNotification.Kind)
     /// As the central: start encryption with this key (LE Enable Encryption; it pauses and refreshes one that is on).
     case encrypt(LongTermKey)
     /// As the peripheral: this is the key for the central's coming LE Long Term Key Request with these EDIV and Rand. Until

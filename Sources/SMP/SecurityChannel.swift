@@ -140,6 +140,17 @@ public struct SecurityChannel<Functions: SecurityFunctions>: Sendable {
         }
     }
 
+    /// Sends a keypress notification while a passkey is asked for here (Vol 3, Part H, 3.5.8).
+    ///
+    /// - Returns: nothing where no passkey is asked for, or either side does not use these notifications.
+    public mutating func pressed(
+        _ kind: KeypressNotification.Kind,
+        at now: Instant,
+        random: inout some RandomNumberGenerator
+    ) -> [PairingStep] {
+        pair(at: now, random: &random) { (pairing, turn) throws(PairingFailure) in pairing.pressed(kind, in: &turn) }
+    }
+
     /// The controller has ended an attempt to encrypt the link, or to refresh its key.
     ///
     /// - Parameter strength: that of the key which the link is now encrypted with, as ``PairingStep`` or ``Bond`` has told

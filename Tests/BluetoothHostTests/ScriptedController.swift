@@ -12,6 +12,8 @@ final class ScriptedController: Transport, @unchecked Sendable {
         var usesExtendedCommands = false
         var leBuffers: (length: UInt16, count: UInt8) = (27, 4)
         var acceptListSize: UInt8 = 8
+        /// Whether it knows Write Authenticated Payload Timeout.
+        var watchesAuthenticatedPayload = false
         var advertisingSets: UInt8 = 4
     }
 
@@ -208,6 +210,10 @@ final class ScriptedController: Transport, @unchecked Sendable {
             ReadBDADDR.opcode, LEReadSupportedStates.opcode, LEReadFilterAcceptListSize.opcode, LEReadBufferSize.opcode,
         ] {
             commands.insert(opcode)
+        }
+        if profile.watchesAuthenticatedPayload {
+            commands.insert(SetEventMaskPage2.opcode)
+            commands.insert(WriteAuthenticatedPayloadTimeout.opcode)
         }
         if profile.usesExtendedCommands {
             for opcode in [

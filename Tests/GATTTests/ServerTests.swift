@@ -95,6 +95,17 @@ struct ServerTests {
             ([.readAuthenticated], LinkSecurity(hasKey: true), 0x0F),
             ([.readAuthenticated], LinkSecurity(isEncrypted: true), 0x05),
             ([.readAuthenticated], LinkSecurity(isEncrypted: true, isAuthenticated: true, keySize: 16), 0x00),
+            ([.readSecureConnections], LinkSecurity(hasKey: true), 0x0F),
+            ([.readSecureConnections], LinkSecurity(isEncrypted: true, isAuthenticated: true, keySize: 16), 0x05),
+            ([.readSecureConnections], LinkSecurity(isEncrypted: true, isSecureConnections: true, keySize: 16), 0x05),
+            (
+                [.readSecureConnections],
+                LinkSecurity(isEncrypted: true, isAuthenticated: true, isSecureConnections: true, keySize: 15), 0x0C
+            ),
+            (
+                [.readSecureConnections],
+                LinkSecurity(isEncrypted: true, isAuthenticated: true, isSecureConnections: true, keySize: 16), 0x00
+            ),
             ([.read, .readAuthorized], LinkSecurity(), 0x08),
             ([.read, .readAuthorized], LinkSecurity(isAuthorized: true), 0x00),
         ] as [(AttributePermissions, LinkSecurity, UInt8)]

@@ -63,6 +63,20 @@ struct SPSMRegistryTests {
                 LinkSecurity(isEncrypted: true, isAuthenticated: true, keySize: 16), .init(needsAuthentication: true),
                 nil
             ),
+            (
+                LinkSecurity(isEncrypted: true, isAuthenticated: true, keySize: 16),
+                .init(needsSecureConnections: true),
+                .insufficientAuthentication
+            ),
+            (
+                LinkSecurity(isEncrypted: true, isAuthenticated: true, isSecureConnections: true, keySize: 15),
+                .init(needsSecureConnections: true), .encryptionKeySizeTooShort
+            ),
+            (
+                LinkSecurity(isEncrypted: true, isAuthenticated: true, isSecureConnections: true, keySize: 16),
+                .init(needsSecureConnections: true), nil
+            ),
+            (LinkSecurity(isIdentityUnverified: true), .init(), .insufficientAuthentication),
             (LinkSecurity(), .init(needsAuthorization: true), .insufficientAuthorization),
             (LinkSecurity(isAuthorized: true), .init(needsAuthorization: true), nil),
         ] as [(LinkSecurity, SPSMRegistry.SecurityRequirements, CreditBasedConnectionResult?)]

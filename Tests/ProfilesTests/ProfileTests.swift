@@ -159,7 +159,8 @@ struct ProfileTests {
         (
             characteristic(#""uuid": "2A19", "properties": [], "permissions": ["all"]"#),
             "services[0].characteristics[0].permissions[0]: \"all\" is not a permission; known are read, write, "
-                + "readEncrypted, writeEncrypted, readAuthenticated, writeAuthenticated, readAuthorized, writeAuthorized, writeSigned"
+                + "readEncrypted, writeEncrypted, readAuthenticated, writeAuthenticated, "
+                + "readSecureConnections, writeSecureConnections, readAuthorized, writeAuthorized, writeSigned"
         ),
         (
             characteristic(#""uuid": "2A19", "properties": [], "value": "abc""#),

@@ -26,6 +26,10 @@ struct Device {
         channel.answer(answer, at: now, random: &random)
     }
 
+    mutating func press(_ kind: KeypressNotification.Kind) -> [PairingStep] {
+        channel.pressed(kind, at: now, random: &random)
+    }
+
     mutating func encryptionChanged(to strength: KeyStrength?) -> [PairingStep] {
         channel.encryptionChanged(to: strength, at: now, random: &random)
     }

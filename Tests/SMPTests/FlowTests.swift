@@ -372,15 +372,6 @@ struct AgreementTests {
         #expect(device.answer(.accept) == [.send([0x02, 0x03, 0x00, 0x09, 0x10, 0x06, 0x06])])
     }
 
-    @Test("may have its keys pressed told, which are ignored, where the peer types")
-    func keypress() throws {
-        var (device, _) = Device.agreed(.peripheral, with: [0x01, 0x02, 0x00, 0x15, 0x10, 0x07, 0x07]) {
-            $0.ioCapability = .displayOnly
-        }
-        for kind in 0...4 as ClosedRange<UInt8> { #expect(device.receive([0x0E, kind]) == []) }
-        #expect(device.receive([0x0E, 5]) == .ending(.invalidParameters))
-    }
-
     @Test("stands when the central refreshes the same key while the keys are distributed, and no other")
     func refresh() throws {
         for strength in [justWorks, nil] {

@@ -111,6 +111,8 @@ struct Meeting {
     /// How many PDUs had been sent when the link was encrypted.
     private(set) var sentInPlain: Int?
     private(set) var encryptionKey: LongTermKey?
+    /// The keypress notifications, each with the side that received it.
+    var keysPressed: [(KeypressNotification.Kind, of: Channel.Role)] = []
     /// The questions that were asked, in their order.
     private(set) var asked: [(PairingQuestion, of: Channel.Role)] = []
     private var items: [Item] = []
@@ -202,6 +204,7 @@ struct Meeting {
             change { $0.questions.append(question) }
             if case .showPasskey(let passkey) = question { shown.append(passkey) }
             if case .compare(let number) = question { compared.append(number) }
+        case .keyPressed(let kind): keysPressed.append((kind, of: role))
         case .encrypt(let key): items.append(.encryption(key))
         case .expectEncryption(let key): change { $0.expectedKey = key }
         case .securityRequested(let requirements): change { $0.securityRequests.append(requirements) }

@@ -11,6 +11,19 @@ extension Adapter {
         await host.setPairingHandler(delegate?.handler(on: host.loop.appTaskExecutor))
     }
 
+    /// Sends a keypress notification to a peer while ``PairingQuestion/enterPasskey`` is open (Vol 3, Part H, 3.5.8). The
+    /// peer's own arrive as ``SecurityEvent/keyPressed(_:peer:_:)``.
+    ///
+    /// - Parameters:
+    ///   - kind: what was done to the passkey; never which digit.
+    ///   - inquiry: the one that asks for the passkey.
+    /// - Returns: false where nothing was sent: the inquiry is void, or ``SecurityPolicy/usesKeypressNotifications`` is not
+    ///   set on both sides.
+    @discardableResult
+    public func reportKeypress(_ kind: KeypressNotification.Kind, for inquiry: PairingInquiry) async -> Bool {
+        await host.reportKeypress(kind, on: inquiry.link)
+    }
+
     // MARK: Bonds
 
     /// The devices that this one is bonded to, the one that was met last at the end.

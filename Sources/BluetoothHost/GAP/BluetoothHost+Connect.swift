@@ -7,8 +7,8 @@ extension BluetoothHost {
     ///
     /// An address that is connected already gives that link, whichever side made it: there is one link between two devices,
     /// and attributes go both ways over it. A link that the peer has made under a bonded device's address gives it only once
-    /// the peer has verified its identity by encryption. Cancelling the task ends the attempt. Attempts outlive a recovery of the
-    /// controller.
+    /// the peer has verified its identity by encryption. Cancelling the task ends the attempt. Attempts outlive a recovery of
+    /// the controller.
     package func connect(
         toAnyOf addresses: Set<DeviceAddress>,
         parameters: ConnectionParameters,
@@ -269,7 +269,12 @@ extension BluetoothHost {
             endLink(connection.handle, .controllerReset("it gave connection handle \(connection.handle) twice"))
         }
         let link = addLink(connection)
-        let attempts = link.countsAsConnection ? connector.takeAttempts(forAnyOf: link.addresses) : []
+        if connection.peerPrivateAddress == nil, isSilencedByPrivacy(connection.peerAddress) {
+            // The link exists already, so that all that can be done is to end it.
+            giveUp(link, .controller(.authenticationFailure), telling: .authenticationFailure)
+        }
+        let attempts =
+            link.isDisconnecting || !link.countsAsConnection ? [] : connector.takeAttempts(forAnyOf: link.addresses)
         for attempt in attempts {
             timers.cancel(attempt.timer)
             attempt.completion(.success(link.identifier))

@@ -153,7 +153,7 @@ extension BluetoothHost {
     func receive(_ event: borrowing LEAdvertisingReport) throws(PacketDecodingError) {
         var reports = event.reports
         while let report = try reports.next() {
-            guard let received = report.address.deviceAddress else { continue }
+            guard let received = report.address.deviceAddress, !isSilencedByPrivacy(received) else { continue }
             let address = identity(of: received)
             let type = report.eventType
             deliver(
@@ -174,7 +174,7 @@ extension BluetoothHost {
     func receive(_ event: borrowing LEExtendedAdvertisingReport) throws(PacketDecodingError) {
         var reports = event.reports
         while let report = try reports.next() {
-            guard let received = report.address.deviceAddress else { continue }
+            guard let received = report.address.deviceAddress, !isSilencedByPrivacy(received) else { continue }
             let type = report.eventType
             let source = ExtendedReportAssembler.Source(
                 address: received,

@@ -222,7 +222,7 @@ final class Link {
     }
 }
 
-/// The earlier of two instants, or the one that there is.
+/// The earlier of two instants; if there is only one, that one.
 func earliest(_ first: Instant?, _ second: Instant?) -> Instant? {
     guard let first, let second else { return first ?? second }
     return min(first, second)

@@ -8,6 +8,14 @@ extension BluetoothHost {
         privacy.resolver.identity(of: address) ?? address
     }
 
+    /// Whether a peer is not heard because it uses its identity address though it has a key for private ones, in network
+    /// privacy mode (Vol 6, Part B, 4.7). For a peer on the controller's resolving list, the controller sees to that.
+    ///
+    /// - Parameter address: as it was received.
+    func isSilencedByPrivacy(_ address: DeviceAddress) -> Bool {
+        configuration.privacyMode == .network && mustBeSought(address)
+    }
+
     /// The bonds are others than before: private addresses are looked up by their keys from now on.
     func bondsChanged() {
         setResolvingKeys()

@@ -26,6 +26,7 @@ extension BluetoothHost {
         link.session.security.isIdentityUnverified = link.protection.isRefusedByServer
         link.session.security.isEncrypted = strength != nil
         link.session.security.isAuthenticated = strength?.isAuthenticated ?? false
+        link.session.security.isSecureConnections = strength?.isSecureConnections ?? false
         link.session.security.keySize = strength?.keySize ?? 0
         link.session.security.hasKey =
             link.protection.usableBondKey != nil
@@ -122,6 +123,7 @@ extension BluetoothHost {
         link.protection.isBondProven = false
         updateSecurity(of: link)
         emit(.encryptionChanged(link.identifier, key.strength))
+        watchAuthenticatedPayload(of: link)
         if key == link.protection.bondKey { bondWasProven(on: link) }
         tellChannel(of: link, key.strength)
         pursueSecurity(of: link)

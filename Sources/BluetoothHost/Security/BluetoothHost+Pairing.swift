@@ -89,6 +89,7 @@ extension BluetoothHost {
             switch step {
             case .send(let pdu): send(pdu, on: link)
             case .ask(let question): ask(question, on: link)
+            case .keyPressed(let kind): emit(.keyPressed(link.identifier, peer: link.identity, kind))
             case .encrypt(let key): startEncryption(of: link, with: key)
             case .expectEncryption(let key): link.protection.expectedKey = key
             case .securityRequested(let requirements): securityRequested(requirements, on: link)
@@ -233,6 +234,18 @@ extension BluetoothHost {
         proceed(link, steps, wasPairing: true)
     }
 
+    /// Sends a keypress notification to the peer of a link (Vol 3, Part H, 3.5.8).
+    ///
+    /// - Returns: false where no passkey is asked for on the link, or either side does not use these notifications.
+    package func reportKeypress(_ kind: KeypressNotification.Kind, on identifier: LinkIdentifier) -> Bool {
+        guard let link = links[identifier] else { return false }
+        let steps = link.protection.channel.pressed(kind, at: loop.now, random: &random)
+        guard !steps.isEmpty else { return false }
+        proceed(link, steps, wasPairing: true)
+        sendPending()
+        return true
+    }
+
     private func takeBackQuestion(on link: Link) {
         let question = link.protection.question
         link.protection.question = nil
@@ -245,7 +258,7 @@ extension BluetoothHost {
     private func pairingCompleted(_ outcome: PairingOutcome, on link: Link) {
         link.protection.expectedKey = nil
         takeBackQuestion(on: link)
-        // Who a peer is it says only now; it may be one that is connected or bonded, or say so.
+        // The peer gives its identity only now: it may be, or claim to be, a device that is connected or bonded.
         let identity = outcome.bond.identity
         if identity != link.identity, isConnected(identity, apartFrom: link) {
             return reject(.refused("the peer claims to be \(identity), which is connected already"), on: link)

@@ -24,7 +24,7 @@ extension BluetoothHost {
         }
     }
 
-    /// A bonded peer has not verified its identity: what waits for that ends.
+    /// Ends the procedures and channels that wait for a bonded peer to verify its identity, which it has not.
     private func verificationFailed(_ error: HostError, on identifier: LinkIdentifier) {
         logger.debug("a bonded link is not encrypted: \(error)")
         guard let link = links[identifier], link.protection.awaitsProof else { return }
@@ -34,18 +34,20 @@ extension BluetoothHost {
         giveUpChannels(of: link, error)
     }
 
-    /// A link is not encrypted any more, or its policy is another: where its peer has to verify its identity, what is under
-    /// way waits for that.
+    /// Has the peer of a link verify its identity, if it has to, after encryption has ended or the policy has changed.
+    /// Procedures and channels under way wait for that.
     func identityMayBeUnverified(on link: Link) {
         guard links[link.identifier] != nil, link.protection.awaitsProof else { return }
+        if !link.lanes.isEmpty { pumpLanes(of: link) }
         let isNeeded = !link.client.isIdle || link.channelUses.values.contains(where: \.isOpening)
         guard isNeeded || link.role == .central || link.protection.policy.requestsEncryption else { return }
         verifyIdentity(of: link)
     }
 
-    /// Apps and peers may use a link that had to be verified before: its policy is another.
+    /// Resumes the procedures and channels of a link whose policy no longer requires that the peer verifies its identity.
     func identityNeedsNoVerification(on link: Link) {
         pumpClient(of: link)
+        pumpLanes(of: link)
         pumpChannels(of: link)
         linkMayFulfilAttempts(link)
     }
@@ -117,7 +119,12 @@ extension BluetoothHost {
         let required: RequiredSecurity
         switch (error, link.protection.strength) {
         case (.insufficientAuthentication, nil), (.insufficientEncryption, nil): required = .encryption
-        case (.insufficientAuthentication, _): required = RequiredSecurity(isAuthenticated: true)
+        // An authenticated key that is not enough is to be one of LE Secure Connections.
+        case (.insufficientAuthentication, let strength):
+            required = RequiredSecurity(
+                isAuthenticated: true,
+                isSecureConnections: strength?.isAuthenticated ?? false
+            )
         case (.encryptionKeySizeTooShort, _): required = RequiredSecurity(keySize: 16)
         default: return nil
         }

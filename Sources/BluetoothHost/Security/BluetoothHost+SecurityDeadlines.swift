@@ -1,9 +1,9 @@
 import BluetoothTypes
 import SMP
 
-// What a link's security waits for, and for how long: the controller, the app and the peer may never answer.
+// The deadlines of a link's security: the controller, the app and the peer may never answer.
 extension BluetoothHost {
-    /// Gives up what is overdue.
+    /// Ends each operation of a link's security whose deadline has passed.
     func advanceSecurity(of link: Link, to now: Instant) {
         run(link.protection.channel.advance(to: now), on: link)
         if let due = link.protection.encryptionDeadline, due <= now { encryptionTimedOut(on: link) }

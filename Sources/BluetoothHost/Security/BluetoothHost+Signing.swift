@@ -13,7 +13,9 @@ extension BluetoothHost {
     /// Carries a signed write out where its signature is right and its counter has not been used (Vol 3, Part H, 2.4.5), once
     /// it is kept that the counter is used. What is not right is ignored (Vol 3, Part F, 3.4.5.4).
     func verify(_ write: SignedWrite, on link: Link) {
-        guard let key = record(for: link)?.bond.peerSigningKey, let counter = write.counter,
+        // Secure Connections Only mode has no LE security mode 2.
+        guard !link.protection.policy.isSecureConnectionsOnly,
+            let key = record(for: link)?.bond.peerSigningKey, let counter = write.counter,
             counter >= key.nextCounter, counter < .max,
             toolbox.signature(of: write.message, counter: counter, key: key.value) == write.signature
         else {
@@ -47,6 +49,9 @@ extension BluetoothHost {
     ) async throws(HostError) {
         guard try !link(identifier).session.security.isEncrypted else {
             return try await writeWithoutResponse(value, to: handle, on: identifier)
+        }
+        guard try !link(identifier).protection.policy.isSecureConnectionsOnly else {
+            throw .notSupported("Secure Connections Only mode has no signed writes; encrypt the link")
         }
         try checkLength(of: value, isSigned: true, on: link(identifier))
         let (key, counter) = try await signCounter(on: identifier)

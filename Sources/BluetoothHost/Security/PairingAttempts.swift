@@ -2,10 +2,10 @@ import BluetoothTypes
 
 /// Limits how often secrets can be guessed by pairing again and again (Vol 3, Part H, 2.3.6).
 ///
-/// After each failure, the peer's address has to wait twice as long as before. A peer can change its address, so failures in
-/// which a passkey or a number was at stake also count for all addresses together: the first ``PairingAttempts/tolerated`` of
-/// them cost nothing, and each later one doubles the time in which no peer can begin a pairing. What this device begins for
-/// its app waits for neither.
+/// After each failure, the peer's address has to wait twice as long as before. A peer can change its address. So failures in
+/// which a passkey or a number was at stake also count for all addresses together. The first ``PairingAttempts/tolerated`` of
+/// them cost nothing. Each later one doubles the time in which no peer can begin a pairing. A pairing that the app begins
+/// waits only for the peer's own failures.
 struct PairingAttempts {
     private struct Record {
         var failures: Int
@@ -64,7 +64,7 @@ struct PairingAttempts {
 
     /// Takes note that a passkey was used, and returns whether it had been used before.
     ///
-    /// Each attempt tells the other side, or somebody who listens, bits of the passkey: so one is good for one pairing
+    /// Each attempt tells the peer, or an eavesdropper, bits of the passkey. So a passkey is good for one pairing
     /// (Vol 3, Part H, 2.3.5.6.3).
     mutating func use(passkey: UInt32) -> Bool {
         defer { passkeys[passkey] = true }
@@ -84,8 +84,8 @@ struct PairingAttempts {
 
     private static func allowanceOfAll(after failures: Int) -> Duration { longestOfAll }
 
-    /// What is left of a record: each time that passes without an attempt, beyond the wait that was imposed, makes up for
-    /// one failure.
+    /// Returns a record with the failures that are not made up for yet. Each time that passes without an attempt, beyond the wait that was imposed, makes up
+    /// for one failure.
     private static func forgiven(
         _ record: Record?,
         at now: Instant,

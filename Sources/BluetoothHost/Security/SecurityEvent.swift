@@ -5,10 +5,14 @@ import SMP
 public enum SecurityEvent: Sendable, Hashable {
     /// A pairing has begun, by whichever side.
     case pairingStarted(LinkIdentifier, peer: DeviceAddress)
+    /// The peer has sent a keypress notification: on it, the passkey that this device shows is being typed.
+    case keyPressed(LinkIdentifier, peer: DeviceAddress, KeypressNotification.Kind)
     case paired(LinkIdentifier, PairingResult)
     case pairingFailed(LinkIdentifier, peer: DeviceAddress, SecurityError)
     /// The link is encrypted with a key of this strength from now on; nil where it is not encrypted any more.
     case encryptionChanged(LinkIdentifier, KeyStrength?)
+    /// Nothing that proves the peer has the key has come for ``SecurityPolicy/authenticatedPayloadTimeout``; the link ends.
+    case authenticatedPayloadTimedOut(LinkIdentifier, peer: DeviceAddress)
     /// A bonded peer has lost its key, or is another device.
     case keyMissing(LinkIdentifier, identity: DeviceAddress)
     case bondAdded(BondInformation)

@@ -42,6 +42,27 @@ public struct SecurityPolicy: Hashable, Sendable {
     /// Whether a peer may use the key pair that everybody knows (Vol 3, Part H, 2.3.5.6.1), so that a sniffer can follow.
     public var allowsDebugKeys = false
     public var justWorks = JustWorks.whenStartedHere
+    /// Whether each device sends keypress notifications while a passkey is typed on it, if the peer supports them as well
+    /// (Vol 3, Part H, 3.5.8). The peer's are reported as ``SecurityEvent/keyPressed(_:peer:_:)``; the app reports its own.
+    public var usesKeypressNotifications = false
+
+    /// Secure Connections Only mode (Vol 3, Part C, 10.2.4): each key is an authenticated one of LE Secure Connections, of 16
+    /// bytes. Other pairings are refused, other bonds are not used, and signed writes are ignored. Values and channels that
+    /// need no security stay open to unencrypted links.
+    ///
+    /// This is one switch for ``requiresSecureConnections``, ``requiresAuthentication``, ``minimumKeySize`` and
+    /// ``allowsDebugKeys``. Turning it off asks for neither LE Secure Connections nor authentication any more.
+    public var isSecureConnectionsOnly: Bool {
+        get { requiresSecureConnections && requiresAuthentication && minimumKeySize >= 16 && !allowsDebugKeys }
+        set {
+            requiresSecureConnections = newValue
+            requiresAuthentication = newValue
+            guard newValue else { return }
+            offersSecureConnections = true
+            minimumKeySize = 16
+            allowsDebugKeys = false
+        }
+    }
 
     /// Whether nothing is exchanged with a bonded peer before the link is encrypted with the bond's key.
     ///
@@ -50,9 +71,9 @@ public struct SecurityPolicy: Hashable, Sendable {
     public var encryptsBondedLinks = true
     /// Whether a central that has the address of a bonded device is served before it has encrypted the link.
     ///
-    /// Anybody can use that address. So such a client is refused apps' values and channels with Insufficient Encryption, or
-    /// Insufficient Authentication where the bond has no usable key, until it has encrypted the link with the bond's key or
-    /// has paired again (Vol 3, Part C, 10.3.1). It may exchange the MTU, discover services, read what the GAP and GATT
+    /// Anybody can use that address. So such a client is refused apps' values and channels until it has encrypted the link
+    /// with the bond's key or has paired again. The error is Insufficient Encryption, or Insufficient Authentication if the
+    /// bond has no usable key (Vol 3, Part C, 10.3.1). It may exchange the MTU, discover services, read what the GAP and GATT
     /// services hold, and write signed. Where this is true, the client is served whatever needs no security, and apps hear
     /// of it under the bonded device's address.
     public var servesUnverifiedClients = false
@@ -69,6 +90,12 @@ public struct SecurityPolicy: Hashable, Sendable {
     /// Whether, as the central, this device pairs when an unbonded peripheral requests security (Vol 3, Part H, 2.4.6).
     public var pairsOnRequest = true
     public var keyLoss = KeyLoss.fail
+    /// How long an encrypted link may be without a packet that proves the peer has the key, 10 ms to 655 s (Vol 6, Part B,
+    /// 5.4). A link on which that takes longer is ended with the reason Authentication Failure, after
+    /// ``SecurityEvent/authenticatedPayloadTimedOut(_:peer:)``. The controllers send such packets by themselves. Nil for no
+    /// limit; it has no effect with a controller that lacks the command, and must be longer than the connection interval
+    /// times one more than the peripheral latency.
+    public var authenticatedPayloadTimeout: Duration?
 
     /// What this device has given its next peer by another way than the link.
     public var ownOutOfBandData: OwnOutOfBandData?
@@ -100,6 +127,7 @@ public struct SecurityPolicy: Hashable, Sendable {
         parameters.offersSecureConnections = offersSecureConnections
         parameters.minimumKeySize = min(max(minimumKeySize, 7), 16)
         parameters.allowsDebugKey = allowsDebugKeys
+        parameters.usesKeypressNotifications = usesKeypressNotifications
         parameters.ownOutOfBandData = ownOutOfBandData
         parameters.peerOutOfBandData = peerOutOfBandData
         return parameters

@@ -22,7 +22,7 @@ public final class Client {
     public private(set) var isElevating = false
     /// Whether the running procedure has prepared writes that are not executed yet.
     public private(set) var isPreparingWrite = false
-    /// Whether no procedure starts: the server's identity is to be verified first. The one that runs is not stopped.
+    /// Whether no procedure starts: the server's identity is to be verified first. A running procedure is not stopped.
     public var isHeld = false
     var knowledge = DatabaseKnowledge.none
 

@@ -32,10 +32,7 @@ struct Attribute {
 public struct AttributeDatabase {
     /// Whether an attribute needs an encrypted link to be read or written.
     public var hasProtectedAttributes: Bool {
-        let protected: AttributePermissions = [
-            .readEncrypted, .writeEncrypted, .readAuthenticated, .writeAuthenticated,
-        ]
-        return attributes.contains { !$0.permissions.isDisjoint(with: protected) }
+        attributes.contains { !$0.permissions.isDisjoint(with: .anyEncrypted) }
     }
 
     private(set) var attributes: [Attribute] = []

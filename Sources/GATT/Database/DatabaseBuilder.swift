@@ -228,6 +228,7 @@ extension CharacteristicDefinition {
             // Who may not have the value may not have it notified either.
             if self.permissions.contains(.readEncrypted) { permissions.insert(.writeEncrypted) }
             if self.permissions.contains(.readAuthenticated) { permissions.insert(.writeAuthenticated) }
+            if self.permissions.contains(.readSecureConnections) { permissions.insert(.writeSecureConnections) }
             if self.permissions.contains(.readAuthorized) { permissions.insert(.writeAuthorized) }
             complete.append(
                 DescriptorDefinition(

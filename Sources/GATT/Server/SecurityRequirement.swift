@@ -12,6 +12,8 @@ enum SecurityRequirement {
     case encryption
     /// LE security mode 1, level 3.
     case authenticatedEncryption
+    /// LE security mode 1, level 4.
+    case secureConnections
 
     /// What a client is answered whose link is not enough (Vol 3, Part C, 10.3.1, Table 10.2); nil where it is.
     func error(
@@ -29,11 +31,13 @@ enum SecurityRequirement {
             if signature == .authenticated { return nil }
             needsAuthentication = true
         case .encryption: needsAuthentication = false
-        case .authenticatedEncryption: needsAuthentication = true
+        case .authenticatedEncryption, .secureConnections: needsAuthentication = true
         }
         if !security.isEncrypted { return security.errorForWantOfEncryption }
         if needsAuthentication, !security.isAuthenticated { return .insufficientAuthentication }
-        if security.keySize < minimumKeySize { return .encryptionKeySizeTooShort }
+        let isLevel4 = self == .secureConnections
+        if isLevel4, !security.isSecureConnections { return .insufficientAuthentication }
+        if security.keySize < (isLevel4 ? 16 : minimumKeySize) { return .encryptionKeySizeTooShort }
         return nil
     }
 }
@@ -46,18 +50,27 @@ extension LinkSecurity {
 }
 
 extension AttributePermissions {
-    static let anyRead: AttributePermissions = [.read, .readEncrypted, .readAuthenticated, .readAuthorized]
+    static let anyRead: AttributePermissions = [
+        .read, .readEncrypted, .readAuthenticated, .readSecureConnections, .readAuthorized,
+    ]
     static let anyWrite: AttributePermissions = [
-        .write, .writeEncrypted, .writeAuthenticated, .writeAuthorized, .writeSigned,
+        .write, .writeEncrypted, .writeAuthenticated, .writeSecureConnections, .writeAuthorized, .writeSigned,
+    ]
+    /// What needs an encrypted link.
+    static let anyEncrypted: AttributePermissions = [
+        .readEncrypted, .writeEncrypted, .readAuthenticated, .writeAuthenticated, .readSecureConnections,
+        .writeSecureConnections,
     ]
 
     var readRequirement: SecurityRequirement {
+        if contains(.readSecureConnections) { return .secureConnections }
         if contains(.readAuthenticated) { return .authenticatedEncryption }
         return contains(.readEncrypted) ? .encryption : .none
     }
 
     /// What is written by signature may be written with encryption as well: on an encrypted link nobody signs.
     var writeRequirement: SecurityRequirement {
+        if contains(.writeSecureConnections) { return .secureConnections }
         if contains(.writeSigned), !contains(.writeEncrypted) {
             return contains(.writeAuthenticated) ? .authenticatedSignature : .signature
         }

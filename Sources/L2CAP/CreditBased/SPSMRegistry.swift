@@ -9,6 +9,9 @@ public struct SPSMRegistry: Sendable {
         public var needsEncryption: Bool
         /// Whether the key must be authenticated against a person in the middle; this needs encryption as well.
         public var needsAuthentication: Bool
+        /// Whether the key must be an authenticated one of LE Secure Connections, of 16 bytes (LE security mode 1, level 4);
+        /// this needs encryption and authentication as well.
+        public var needsSecureConnections: Bool
         /// Whether the app's consent for the peer is needed.
         public var needsAuthorization: Bool
         /// Of an encrypted link, in octets: 7 to 16.
@@ -17,11 +20,13 @@ public struct SPSMRegistry: Sendable {
         public init(
             needsEncryption: Bool = false,
             needsAuthentication: Bool = false,
+            needsSecureConnections: Bool = false,
             needsAuthorization: Bool = false,
             minimumKeySize: UInt8 = 7
         ) {
             self.needsEncryption = needsEncryption
             self.needsAuthentication = needsAuthentication
+            self.needsSecureConnections = needsSecureConnections
             self.needsAuthorization = needsAuthorization
             self.minimumKeySize = minimumKeySize
         }
@@ -30,11 +35,14 @@ public struct SPSMRegistry: Sendable {
         ///
         /// A peer that claims a bonded device's address gets no channel before it has verified its identity by encryption.
         public func refusal(for security: LinkSecurity) -> CreditBasedConnectionResult? {
+            let needsAuthentication = needsAuthentication || needsSecureConnections
             let needsKey = needsEncryption || needsAuthentication || security.isIdentityUnverified
             if needsKey, !security.isEncrypted || security.isIdentityUnverified {
                 return security.hasKey ? .insufficientEncryption : .insufficientAuthentication
             }
             if needsAuthentication, !security.isAuthenticated { return .insufficientAuthentication }
+            if needsSecureConnections, !security.isSecureConnections { return .insufficientAuthentication }
+            let minimumKeySize = needsSecureConnections ? 16 : minimumKeySize
             if needsKey, security.keySize < minimumKeySize { return .encryptionKeySizeTooShort }
             if needsAuthorization, !security.isAuthorized { return .insufficientAuthorization }
             return nil
@@ -73,7 +81,9 @@ public struct SPSMRegistry: Sendable {
 
     /// Whether a service's channels need encryption.
     public var hasProtectedServices: Bool {
-        services.values.contains { $0.security.needsEncryption || $0.security.needsAuthentication }
+        services.values.contains {
+            $0.security.needsEncryption || $0.security.needsAuthentication || $0.security.needsSecureConnections
+        }
     }
 
     /// The service with an SPSM, if there is one.

@@ -37,6 +37,8 @@ package enum AttributePermission: String, CaseIterable, Hashable, Sendable {
     case writeEncrypted
     case readAuthenticated
     case writeAuthenticated
+    case readSecureConnections
+    case writeSecureConnections
     case readAuthorized
     case writeAuthorized
     case writeSigned

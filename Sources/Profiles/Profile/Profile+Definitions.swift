@@ -51,6 +51,8 @@ extension AttributePermission {
         case .writeEncrypted: .writeEncrypted
         case .readAuthenticated: .readAuthenticated
         case .writeAuthenticated: .writeAuthenticated
+        case .readSecureConnections: .readSecureConnections
+        case .writeSecureConnections: .writeSecureConnections
         case .readAuthorized: .readAuthorized
         case .writeAuthorized: .writeAuthorized
         case .writeSigned: .writeSigned
@@ -62,7 +64,8 @@ extension Profile {
     /// Whether something is only for clients whose links are encrypted.
     package var needsPairing: Bool {
         let protected: Set<AttributePermission> = [
-            .readEncrypted, .writeEncrypted, .readAuthenticated, .writeAuthenticated, .writeSigned,
+            .readEncrypted, .writeEncrypted, .readAuthenticated, .writeAuthenticated, .readSecureConnections,
+            .writeSecureConnections, .writeSigned,
         ]
         return services.flatMap(\.characteristics).contains { characteristic in
             !characteristic.permissions.isDisjoint(with: protected)

@@ -57,6 +57,12 @@ struct Agreement: Sendable {
         request.features.authenticationRequirements.bonds && response.features.authenticationRequirements.bonds
     }
 
+    /// Whether both sides want to be told of keys that are pressed.
+    var usesKeypressNotifications: Bool {
+        request.features.authenticationRequirements.intersection(response.features.authenticationRequirements)
+            .contains(.keypress)
+    }
+
     /// What this device distributes.
     var ownKeys: DistributedKeys { distributed(by: terms.role) }
     /// What the peer distributes.

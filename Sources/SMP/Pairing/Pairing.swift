@@ -51,10 +51,12 @@ enum Pairing: Sendable {
             let agreement = try Agreement(terms: terms, request: request, response: response)
             turn.ask(.consent(agreement.model, agreement.strength))
             self = .awaitingConsent(agreement)
-        case (.legacy(let pairing), .keypressNotification) where pairing.agreement.model.isTypedByPeer:
-            break
-        case (.secureConnections(let pairing), .keypressNotification) where pairing.agreement.model.isTypedByPeer:
-            break
+        case (.legacy(let pairing), .keypressNotification(let command))
+        where pairing.agreement.model.isTypedByPeer:
+            if pairing.agreement.usesKeypressNotifications { turn.report(command.kind) }
+        case (.secureConnections(let pairing), .keypressNotification(let command))
+        where pairing.agreement.model.isTypedByPeer:
+            if pairing.agreement.usesKeypressNotifications { turn.report(command.kind) }
         case (.legacy(var pairing), _):
             let key = try pairing.receive(pdu, in: &turn)
             self = .legacy(pairing)
@@ -72,6 +74,20 @@ enum Pairing: Sendable {
     }
 
     // MARK: A person
+
+    /// Sends a keypress notification, if a passkey is asked for here and both sides use them.
+    func pressed(
+        _ kind: KeypressNotification.Kind,
+        in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>
+    ) {
+        let agreement: Agreement
+        switch self {
+        case .legacy(let pairing) where pairing.isAwaitingPasskey: agreement = pairing.agreement
+        case .secureConnections(let pairing) where pairing.isAwaitingPasskey: agreement = pairing.agreement
+        default: return
+        }
+        if agreement.usesKeypressNotifications { turn.send(KeypressNotification(kind: kind)) }
+    }
 
     mutating func receive(
         _ answer: PairingAnswer,

@@ -76,6 +76,7 @@ extension PairingParameters {
         var requirements: AuthenticationRequirements = bonds ? .bonding : []
         if requiresAuthentication || ioCapability != .noInputNoOutput { requirements.insert(.authentication) }
         if supportsSecureConnections { requirements.insert(.secureConnections) }
+        if usesKeypressNotifications { requirements.insert(.keypress) }
         return requirements
     }
 

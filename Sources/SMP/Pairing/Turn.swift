@@ -24,6 +24,10 @@ struct Turn<Functions: SecurityFunctions, Generator: RandomNumberGenerator> {
         steps.append(.ask(question))
     }
 
+    mutating func report(_ kind: KeypressNotification.Kind) {
+        steps.append(.keyPressed(kind))
+    }
+
     mutating func encrypt(as role: PairingRole, with key: LongTermKey) {
         steps.append(role == .initiator ? .encrypt(key) : .expectEncryption(key))
     }

@@ -20,6 +20,8 @@ final class Encounter {
     /// The PDUs of the Security Manager that the host has sent.
     var heard: [[UInt8]] = []
     var outcome: PairingOutcome?
+    /// What the host has told of keys pressed there.
+    var keysPressed: [KeypressNotification.Kind] = []
     /// What the peer lets the link be encrypted with, where the host is the central.
     var expectedKey: LongTermKey?
     /// The address that the peer connects by.
@@ -160,6 +162,7 @@ final class Encounter {
                 perform(peer.encryptionChanged(to: key.strength, at: fixture.loop.now, random: &random))
             case .expectEncryption(let key): expectedKey = key
             case .completed(let outcome): self.outcome = outcome
+            case .keyPressed(let kind): keysPressed.append(kind)
             case .securityRequested, .failed: break
             }
         }

@@ -27,10 +27,15 @@ final class SecurityFixture {
     init(
         bond: Bond? = SecurityFixture.bond(),
         usesExtendedCommands: Bool = false,
+        watchesAuthenticatedPayload: Bool = false,
         configure: (inout BluetoothHost.Configuration) -> Void = { _ in }
     ) throws {
         fixture = HostFixture(
-            profile: .init(usesExtendedCommands: usesExtendedCommands, leBuffers: (251, 255))
+            profile: .init(
+                usesExtendedCommands: usesExtendedCommands,
+                leBuffers: (251, 255),
+                watchesAuthenticatedPayload: watchesAuthenticatedPayload
+            )
         ) {
             $0.requestsMTU = false
             configure(&$0)

@@ -1,0 +1,47 @@
+import BluetoothTypes
+import HCI
+import Testing
+
+@testable import BluetoothHost
+
+/// Authenticated Payload Timeout (Vol 6, Part B, 5.4).
+@Suite("A link whose peer no longer proves that it has the key")
+struct AuthenticatedPayloadTests {
+    private func fixture(_ timeout: Duration?, isSupported: Bool = true) throws -> SecurityFixture {
+        let fixture = try SecurityFixture(watchesAuthenticatedPayload: isSupported) {
+            $0.security.authenticatedPayloadTimeout = timeout
+        }
+        try fixture.connect(.central)
+        fixture.encryptionChanged()
+        return fixture
+    }
+
+    @Test("is watched by the controller, and ended when it says so")
+    func expiredTimeoutEndsTheLink() throws {
+        let fixture = try fixture(.seconds(10))
+        let commands = fixture.controller.commands
+        let mask = commands.compactMap { $0.decode(SetEventMaskPage2.self) }
+        #expect(mask.map(\.eventMaskPage2) == [.authenticatedPayloadTimeoutExpired])
+        let timeouts = commands.compactMap { $0.decode(WriteAuthenticatedPayloadTimeout.self) }
+        #expect(timeouts.map(\.authenticatedPayloadTimeout) == [1000])
+        let events = Recorder<SecurityEvent>()
+        _ = try fixture.run { $0.observeSecurity { events.append($0) } }
+        let link = try #require(try fixture.run { $0.linkIdentifiers().first })
+        fixture.emit {
+            AuthenticatedPayloadTimeoutExpired(connectionHandle: fixture.handle).encodePacket(into: &$0)
+        }
+        #expect(events.all == [.authenticatedPayloadTimedOut(link, peer: SecurityFixture.peer)])
+        let disconnect = fixture.controller.commands.compactMap { $0.decode(Disconnect.self) }
+        #expect(disconnect.map(\.reason) == [.authenticationFailure])
+    }
+
+    @Test("is not watched where the policy sets no time or the controller cannot", arguments: [true, false])
+    func notWatched(isSupported: Bool) throws {
+        let fixture = try fixture(isSupported ? nil : .seconds(10), isSupported: isSupported)
+        #expect(fixture.count(WriteAuthenticatedPayloadTimeout.self) == 0 && fixture.count(SetEventMaskPage2.self) == 0)
+        fixture.emit {
+            AuthenticatedPayloadTimeoutExpired(connectionHandle: fixture.handle).encodePacket(into: &$0)
+        }
+        #expect(fixture.count(Disconnect.self) == (isSupported ? 0 : 1))
+    }
+}
