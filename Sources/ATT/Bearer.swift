@@ -52,6 +52,10 @@ public struct Bearer: Sendable {
         case request(Opcode)
         /// No request that we know: to be answered with Request Not Supported.
         case unsupportedRequest(opcode: UInt8)
+        /// A request longer than ATT_MTU: to be answered with Invalid PDU, with the handle 0x0000 (Vol 3, Part F, 3.4.1.1).
+        ///
+        /// Without an answer the client would wait for its transaction timer and then give up the bearer.
+        case oversizedRequest(opcode: UInt8, length: Int)
         /// For the server, which does not answer it.
         case command(Opcode)
         /// A command that we do not know, to be ignored (Vol 3, Part F, 3.3).
@@ -156,7 +160,9 @@ public struct Bearer: Sendable {
         guard let value = pdu[checked: 0] else { return .violation(.emptyPDU) }
         guard let opcode = Opcode(rawValue: value) else { return receiveUnknown(value, isReplyUnsent: isReplyUnsent) }
         // A response that is too long has lost nothing: who waits for it takes what ATT_MTU allows.
-        if pdu.byteCount > mtu, opcode.kind != .response { return .violation(.oversizedPDU(length: pdu.byteCount)) }
+        if pdu.byteCount > mtu, opcode.kind != .response {
+            return receiveOversized(opcode, length: pdu.byteCount, isReplyUnsent: isReplyUnsent)
+        }
         switch opcode.kind {
         case .request:
             if isServing || isReplyUnsent { return .violation(.requestWhileBusy(opcode: value)) }
@@ -175,6 +181,13 @@ public struct Bearer: Sendable {
             indicationDeadline = nil
             return .confirmation
         }
+    }
+
+    /// Commands, notifications, indications and confirmations have no error response, so they are dropped.
+    private func receiveOversized(_ opcode: Opcode, length: Int, isReplyUnsent: Bool) -> Inbound {
+        guard opcode.kind == .request else { return .violation(.oversizedPDU(length: length)) }
+        if isServing || isReplyUnsent { return .violation(.requestWhileBusy(opcode: opcode.rawValue)) }
+        return .oversizedRequest(opcode: opcode.rawValue, length: length)
     }
 
     /// An unknown opcode is a command where its bit 6 says so, otherwise a request (Vol 3, Part F, 3.3).

@@ -21,8 +21,10 @@ public struct SignalingChannel {
         case parameterUpdateRequested(ConnectionParameterUpdateRequest, identifier: UInt8)
         /// Our own request was answered, or will not be: nil.
         case parameterUpdateFinished(ConnectionParameterUpdateResponse?)
-        /// The command could not be read; it was not answered. Count it.
+        /// The C-frame holds no whole command, or a response could not be read; neither is answered. Count it.
         case malformed(PacketDecodingError)
+        /// A request could not be read. Count it, and send the Command Reject that was written into the buffer.
+        case rejected(PacketDecodingError)
     }
 
     /// Our request cannot be made now.
@@ -64,7 +66,15 @@ public struct SignalingChannel {
         }
         do throws(PacketDecodingError) {
             let command = try SignalingCommand(decoding: payload)
-            return try receive(command, into: &buffer)
+            do throws(PacketDecodingError) {
+                return try receive(command, into: &buffer)
+            } catch {
+                guard !command.code.isResponse else { return .malformed(error) }
+                // The corresponding response would be inappropriate (Vol 3, Part A, 4.1), and without an answer the peer
+                // would wait for the 30 seconds of its timer.
+                CommandReject.commandNotUnderstood.encode(identifier: command.identifier, into: &buffer)
+                return .rejected(error)
+            }
         } catch {
             return .malformed(error)
         }

@@ -143,8 +143,8 @@ struct BearerOrderTests {
         let tail = [UInt8](repeating: 0, count: mtu - 1)
         #expect(receive([0x1B] + tail, &bearer) == .notification(.handleValueNotification))
         #expect(receive([0x1B, 0] + tail, &bearer) == .violation(.oversizedPDU(length: mtu + 1)))
-        #expect(receive([0x12, 0] + tail, &bearer) == .violation(.oversizedPDU(length: mtu + 1)))
-        #expect(receive([0x12] + tail, &bearer) == .request(.writeRequest), "what was dropped is not being served")
+        #expect(receive([0x12, 0] + tail, &bearer) == .oversizedRequest(opcode: 0x12, length: mtu + 1))
+        #expect(receive([0x12] + tail, &bearer) == .request(.writeRequest), "what was refused is not being served")
     }
 
     @Test("Only an MTU request of ours counts as our exchange")

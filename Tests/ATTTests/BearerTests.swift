@@ -132,15 +132,21 @@ struct BearerTests {
         #expect(receive([request.rawValue + 1], &bearer) == request.response.map { .response($0) })
     }
 
-    @Test("PDUs longer than ATT_MTU are dropped, but responses")
+    @Test("Of PDUs longer than ATT_MTU, requests are refused, responses taken and all others dropped")
     func oversized() throws {
         var bearer = Bearer()
         let long = [UInt8](repeating: 0, count: 23)
-        #expect(receive([0x12] + long, &bearer) == .violation(.oversizedPDU(length: 24)))
+        #expect(receive([0x12] + long, &bearer) == .oversizedRequest(opcode: 0x12, length: 24))
+        let request = [0x12] + long
+        let whileReplyWaits = bearer.receive(request.rawSpan, isReplyUnsent: true)
+        #expect(whileReplyWaits == .violation(.requestWhileBusy(opcode: 0x12)), "a refusal is a reply as well")
+        #expect(receive([0x52] + long, &bearer) == .violation(.oversizedPDU(length: 24)))
+        #expect(receive([0x1D] + long, &bearer) == .violation(.oversizedPDU(length: 24)))
         #expect(receive([0x1B] + long, &bearer) == .violation(.oversizedPDU(length: 24)))
         try bearer.requestWillBeSent(.readRequest, at: start)
         #expect(receive([0x0B] + long, &bearer) == .response(.readResponse))
         #expect(receive([0x12] + long.dropLast(), &bearer) == .request(.writeRequest), "ATT_MTU itself is allowed")
+        #expect(receive([0x12] + long, &bearer) == .violation(.requestWhileBusy(opcode: 0x12)))
         bearer.exchangeMTU(peer: 24)
         #expect(receive([0x1B] + long, &bearer) == .notification(.handleValueNotification))
     }

@@ -55,6 +55,38 @@ struct LinkTests {
         fixture.loop.run(for: .milliseconds(1))
     }
 
+    @Test("A request longer than ATT_MTU is refused at once, a command is dropped, and the next request is served")
+    func requestLongerThanMTUIsRefused() throws {
+        let fixture = HostFixture()
+        try fixture.bringUp()
+        fixture.connect()
+        let value = [UInt8](repeating: 0xAA, count: 21)
+        // Error Response with Invalid PDU and the handle 0x0000 (Vol 3, Part F, 3.4.1.1).
+        #expect(fixture.exchange([0x12, 0x03, 0x00] + value) == [[0x01, 0x12, 0x00, 0x00, 0x04]])
+        #expect(fixture.exchange([0x52, 0x03, 0x00] + value).isEmpty)
+        #expect(fixture.exchange([0x02, 0x17, 0x00]) == [[0x03, 0x05, 0x02]])
+    }
+
+    @Test("A malformed request for channels or parameters is refused at once, stray credits are ignored")
+    func malformedSignalingRequestIsRefused() throws {
+        let fixture = HostFixture()
+        try fixture.bringUp()
+        let (host, peer) = (fixture.host, DeviceAddress(0xC0FF_EE00_0001, isRandom: true))
+        _ = fixture.start { try await host.connect(toAnyOf: [peer], parameters: .init(), timeout: nil) }
+        fixture.connect(role: .central, peer: peer)
+        let exchanges: [(command: [UInt8], answers: [[UInt8]])] = [
+            ([0x17, 4, 9, 0, 0x80, 0, 64, 0, 64, 0, 1, 0, 0x40], [[0x18, 4, 8, 0, 0, 0, 0, 0, 0, 0, 0x0C, 0]]),
+            ([0x12, 5, 2, 0, 24, 0], [[0x01, 5, 2, 0, 0, 0]]),
+            ([0x16, 6, 4, 0, 0x6F, 0, 1, 0], []),
+        ]
+        for (command, answers) in exchanges {
+            fixture.controller.forgetData()
+            fixture.controller.emit(HostFixture.acl(command, channel: 5))
+            fixture.loop.run(for: .milliseconds(1))
+            #expect(fixture.controller.data.map { Array($0.dropFirst(9)) } == answers)
+        }
+    }
+
     @Test("Links take turns: one with much to send does not keep another waiting")
     func fairness() throws {
         let fixture = HostFixture(profile: .init(leBuffers: (27, 1)))

@@ -172,7 +172,8 @@ struct ChannelEndingTests {
         #expect(
             end.answers(to: [0x06, 8, 4, 0, 0x50, 0, 0x60, 0]) == [[0x01, 8, 6, 0, 2, 0, 0x50, 0, 0x60, 0]]
         )
-        #expect(end.answers(to: [0x16, 8, 4, 0, 0x6F, 0, 1, 0]) == [[0x01, 8, 6, 0, 2, 0, 0, 0, 0x6F, 0]])
+        // Credits are an indication: they have no answer (Vol 3, Part A, 4.24).
+        #expect(end.answers(to: [0x16, 8, 4, 0, 0x6F, 0, 1, 0]).isEmpty)
         // Our end, but not the peer's: silently discarded.
         #expect(end.answers(to: [0x06, 8, 4, 0, 0x40, 0, 0x61, 0]).isEmpty)
         #expect(end.channels.count == 2)
@@ -204,8 +205,29 @@ struct ChannelEndingTests {
             [0x19, 5, 20, 0] + Array(repeating: 0x40, count: 20),
         ]
         for command in others { #expect(end.receive(command: command) == .notForChannels) }
-        #expect(end.receive(command: [0x14, 1, 1, 0, 0]) == .malformed(.truncated(needed: 2, available: 1)))
         #expect(end.commands().isEmpty)
+    }
+
+    @Test(
+        "A request that cannot be read is counted and answered, so that the peer does not wait for its timer",
+        arguments: [
+            // Vol 3, Part A, 4.1: Command Reject, Command Not Understood.
+            ([0x14, 1, 1, 0, 0], [0x01, 1, 2, 0, 0, 0]), ([0x06, 2, 3, 0, 0x40, 0, 0x60], [0x01, 2, 2, 0, 0, 0]),
+            ([0x19, 3, 5, 0, 64, 0, 64, 0, 0x40], [0x01, 3, 2, 0, 0, 0]),
+            // Vol 3, Part A, 4.26: All Connections Refused - Invalid Parameters. An odd length, no parameters.
+            ([0x17, 4, 9, 0, 0x80, 0, 64, 0, 64, 0, 1, 0, 0x40], [0x18, 4, 8, 0, 0, 0, 0, 0, 0, 0, 0x0C, 0]),
+            ([0x17, 5, 0, 0], [0x18, 5, 8, 0, 0, 0, 0, 0, 0, 0, 0x0C, 0]),
+            // An indication has no answer.
+            ([0x16, 7, 3, 0, 0x60, 0, 1], []),
+        ] as [([UInt8], [UInt8])]
+    )
+    func malformedRequestIsAnswered(command: [UInt8], answer: [UInt8]) throws {
+        var end = try openEnd(enhanced: 1)
+        guard case .malformed = end.receive(command: command) else {
+            Issue.record("\(command) was read")
+            return
+        }
+        #expect(end.commands() == (answer.isEmpty ? [] : [answer]))
     }
 
     @Test("A flood of requests that nobody takes the answers to is let go")

@@ -86,6 +86,19 @@ struct SignalingTests {
         #expect(sent.isEmpty)
     }
 
+    @Test("A request whose data have a wrong length is rejected, a response is not answered", arguments: [0, 7, 9])
+    func wrongLengthOfData(length: Int) {
+        var channel = SignalingChannel(role: .central)
+        let data = [UInt8](repeating: 0, count: length)
+        let (action, sent) = receive([0x12, 5, UInt8(length), 0] + data, on: &channel)
+        guard case .rejected = action else {
+            Issue.record("\(action)")
+            return
+        }
+        #expect(sent == [0x01, 5, 2, 0, 0, 0])
+        #expect(receive([0x13, 5, UInt8(length), 0] + data, on: &channel).sent.isEmpty)
+    }
+
     @Test("An identifier of zero is malformed")
     func identifierZero() {
         var channel = SignalingChannel(role: .central)

@@ -22,6 +22,12 @@ extension BluetoothHost {
             var buffer = pool.take()
             ErrorResponse(requestOpcode: opcode, handle: .invalid, error: .requestNotSupported).encode(into: &buffer)
             send(consume buffer, .reply, on: .attribute, of: link)
+        case .oversizedRequest(let opcode, let length):
+            metrics.malformed.increment()
+            logger.debug("ATT request of \(length) bytes from \(link.peer) refused: it is longer than ATT_MTU")
+            var buffer = pool.take()
+            ErrorResponse(requestOpcode: opcode, handle: .invalid, error: .invalidPDU).encode(into: &buffer)
+            send(consume buffer, .reply, on: .attribute, of: link)
         case .response where link.client.isHeld:
             receiveUnverifiedResponse(pdu, on: link)
         case .response:

@@ -179,8 +179,11 @@ extension BluetoothHost {
         case .none:
             pool.recycle(buffer)
         case .malformed(let error):
-            countMalformed("signalling command", error)
+            countMalformed("signaling command", error)
             pool.recycle(buffer)
+        case .rejected(let error):
+            countMalformed("signaling command", error)
+            send(consume buffer, .signaling, on: .signaling, of: link)
         case .parameterUpdateRequested(let request, let identifier):
             link.signaling.answer(.accepted, identifier: identifier, into: &buffer)
             send(consume buffer, .signaling, on: .signaling, of: link)

@@ -67,6 +67,11 @@ public struct CreditBasedConnectionResponse: Equatable, Sendable {
         self.destinations = destinations
     }
 
+    /// A response that opens no channel and names none.
+    init(refusing result: CreditBasedConnectionResult) {
+        self.init(mtu: 0, mps: 0, initialCredits: 0, result: result, destinations: ChannelIdentifierList())
+    }
+
     public init(decoding data: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(data)
         mtu = try reader.readUInt16()

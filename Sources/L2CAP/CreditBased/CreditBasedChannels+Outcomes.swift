@@ -93,7 +93,7 @@ extension CreditBasedChannels {
         case handled
         /// It is for ``SignalingChannel``.
         case notForChannels
-        /// It was for the channels but could not be read; it was not answered. Count it.
+        /// It was for the channels but could not be read. Count it. A request is refused; its answer waits to be sent.
         case malformed(PacketDecodingError)
         /// It was let go, since too many answers wait to be taken.
         case overloaded

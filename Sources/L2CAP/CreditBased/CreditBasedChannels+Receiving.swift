@@ -25,8 +25,27 @@ extension CreditBasedChannels {
                 ? try receive(response: command, at: now)
                 : try receive(request: command, services: services, security: security)
         } catch {
+            refuseMalformed(command)
             return .malformed(error)
         }
+    }
+
+    /// Answers a request whose data could not be read, so that the peer need not wait for its timer.
+    ///
+    /// An enhanced connection request has a result for that, All Connections Refused - Invalid Parameters (Vol 3, Part A,
+    /// 4.26). It names no channels, since the list of the request's cannot be read. The other requests get Command Reject,
+    /// because their corresponding response would be inappropriate (Vol 3, Part A, 4.1). Responses, and credits, which are an
+    /// indication, have no answer.
+    private mutating func refuseMalformed(_ command: borrowing SignalingCommand) {
+        let response: Response
+        switch command.code {
+        case .creditBasedConnectionRequest:
+            response = .connection(CreditBasedConnectionResponse(refusing: .invalidParameters))
+        case .leCreditBasedConnectionRequest, .creditBasedReconfigureRequest, .disconnectionRequest:
+            response = .reject(.commandNotUnderstood)
+        default: return
+        }
+        outgoing.append(.response(response, identifier: command.identifier))
     }
 
     private mutating func receive(
@@ -48,7 +67,8 @@ extension CreditBasedChannels {
         case .disconnectionRequest:
             response = end(try DisconnectionRequest(decoding: command.data))
         case .flowControlCredit:
-            response = add(try FlowControlCredit(decoding: command.data))
+            add(try FlowControlCredit(decoding: command.data))
+            response = nil
         default:
             return .notForChannels
         }
@@ -126,13 +146,7 @@ extension CreditBasedChannels {
         services: borrowing SPSMRegistry,
         security: LinkSecurity
     ) -> CreditBasedConnectionResponse {
-        var response = CreditBasedConnectionResponse(
-            mtu: 0,
-            mps: 0,
-            initialCredits: 0,
-            result: .successful,
-            destinations: ChannelIdentifierList()
-        )
+        var response = CreditBasedConnectionResponse(refusing: .successful)
         let admission = admission(
             to: request.spsm,
             .enhanced,
@@ -220,17 +234,17 @@ extension CreditBasedChannels {
         return .disconnection(DisconnectionResponse(destination: request.destination, source: request.source))
     }
 
-    private mutating func add(_ grant: FlowControlCredit) -> Response? {
-        guard let index = index(ofRemote: grant.channel) else {
-            // Only the peer's end is known (Vol 3, Part A, 4.1).
-            return .reject(.invalidChannel(local: ChannelIdentifier.null.rawValue, remote: grant.channel.rawValue))
-        }
-        guard channels[index].isOpen else { return nil }
+    /// Adds credits to a channel. Credits for an unknown channel are ignored.
+    ///
+    /// The peer may send credits before it learns that a channel has ended. Command Reject answers a command whose
+    /// corresponding response would be inappropriate (Vol 3, Part A, 4.1); this command is an indication and has no response
+    /// (Vol 3, Part A, 4.24).
+    private mutating func add(_ grant: FlowControlCredit) {
+        guard let index = index(ofRemote: grant.channel), channels[index].isOpen else { return }
         do throws(CreditBasedChannel.Violation) {
             try channels[index].outbound.add(credits: grant.credits)
         } catch {
             close(index, .violation(error))
         }
-        return nil
     }
 }
