@@ -112,9 +112,11 @@ public final class Dissector {
             packet.link = adapter.link(word & 0x0FFF)?.reference
             layer.head.append(Field(HCINames.handle, .hexadecimal(UInt64(word & 0x0FFF), digits: 4), isInLine: true))
             layer.head.append(Field(HCINames.flags, .hexadecimal(UInt64(word >> 12), digits: 1)))
-            let length =
-                kind == .iso ? Int(try reader.readUInt16() & 0x3FFF) : Int(try reader.readUInt8())
+            // An ISO header's length has 14 bits; the two above are reserved (Vol 4, Part E, 5.4.5).
+            let lengthWord = try kind == .iso ? reader.readUInt16() : UInt16(reader.readUInt8())
+            let length = Int(lengthWord & 0x3FFF)
             layer.head.append(Field(HCINames.length, .measure(Int64(length), .octets), isInLine: true))
+            if let reserved = Field.reservedBits(lengthWord >> 14) { layer.head.append(reserved) }
             if isDescribed {
                 layer.fields.append(Field(.data, .octets([UInt8](copying: try reader.readBytes(count: length)))))
             } else {

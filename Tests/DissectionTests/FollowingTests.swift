@@ -49,6 +49,23 @@ struct FollowingTests {
         #expect(packets[3].answered?.index == 2)
     }
 
+    @Test("An event with excess bytes still answers its command, names it and ends its link")
+    func excessBytesKeepWhatTheEventSays() throws {
+        let packets = descriptions(of: [
+            Self.connected, Sample(.command, .hostToController, "0604034000 13", ""),
+            Sample(.event, .controllerToHost, "0F05 00 01 0604 00", ""),
+            Sample(.event, .controllerToHost, "0505 00 4000 16 FF", ""), Self.att(.controllerToHost, "0A0300"),
+        ])
+        #expect(packets[2].answered?.index == 2)
+        var text = TextBuffer()
+        packets[2].appendJSON(to: &text)
+        let json = String(decoding: text.bytes, as: UTF8.self)
+        #expect(json.contains(#""commandOpcodeName":"Disconnect","excess":"00""#))
+        #expect(packets[2].malformed.map(\.reason) == ["1 octets after the end of the packet"])
+        #expect(packets[3].link?.number == packets[0].link?.number)
+        #expect(packets[4].link?.number != packets[0].link?.number, "the link has ended")
+    }
+
     @Test("Values carry the types that the capture showed in a discovery")
     func discovery() {
         let discovery = [

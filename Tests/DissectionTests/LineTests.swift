@@ -90,6 +90,12 @@ struct LineTests {
             Sample(
                 .event,
                 .controllerToHost,
+                "13050104F0 0100",
+                "Event Number Of Completed Packets: [0x0004, reserved bits 0xF, num completed packets 1]"
+            ),
+            Sample(
+                .event,
+                .controllerToHost,
                 "3E13 01 00 4000 00 01 0504030201F0 1800 0000 F401 00",
                 "Event LE Connection Complete: 0x0040, central, F0:01:02:03:04:05 (random), connection interval 30 ms, "
                     + "peripheral latency 0, supervision timeout 5 s"

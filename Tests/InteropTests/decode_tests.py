@@ -5,8 +5,10 @@ import gzip
 import json
 import os
 import shutil
+import struct
 from pathlib import Path
 
+import tshark_fields
 from harness import World, test
 from tshark_comparison import Comparison, tshark
 
@@ -41,6 +43,30 @@ async def agreement(world: World):
         if len(problems) > 10:
             failures.append(f"{capture.name}: and {len(problems) - 10} more")
     assert not failures, "\n".join(failures)
+
+
+@test("decode and tshark agree on a capture with packets of a vendor's H4 type", presets=())
+async def vendor_types(world: World):
+    packets = (
+        (0, "01030c00"), (1, "040e0401030c00"), (1, "30aabbcc"), (0, "30"), (1, "0413050104f00100"),
+    )  # fmt: skip
+    content = b"btsnoop\0" + struct.pack(">II", 1, 1002)
+    for number, (direction, packet) in enumerate(packets):
+        data = bytes.fromhex(packet)
+        time = 0x00E0_3AB4_4A67_6000 + 1000 * number
+        content += struct.pack(">IIIIq", len(data), len(data), direction, 0, time) + data
+    capture = world.directory / "vendor.btsnoop"
+    capture.write_bytes(content)
+    outcome = await world.tool.run("decode", str(capture), "--json", capture=False, machine_readable=False, deadline=60)
+    lines = [json.loads(line) for line in outcome.succeeded().output.splitlines()]
+    table = tshark_fields.table()
+    types = [table["hci_h4.type"].ours(line) for line in lines]
+    assert types == [[1], [4], [0x30], [0x30], [4]], types
+    if shutil.which("tshark") is None:
+        assert not os.environ.get("CI"), "tshark is not installed"
+        return
+    comparison = await compare(world, capture)
+    assert comparison.compared and not comparison.problems, "\n".join(comparison.problems)
 
 
 @test("decode says what a file is not", presets=())

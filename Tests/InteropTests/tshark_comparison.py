@@ -95,12 +95,12 @@ LIMITS = (
     ),
     (
         lambda case: case.name == "btl2cap.payload"
-        and "sduLength" in case.packet["l2cap"]
+        and "sduLength" in case.packet.get("l2cap", {})
         and [each[4:] for each in case.theirs] == case.ours,
         "does not know the channels that a Credit Based Connection Request opens, whose SDUs begin with their length",
     ),
     (
-        lambda case: case.name.startswith("btl2cap.") and case.packet["acl"]["handle"] == QUALCOMM_LOG,
+        lambda case: case.name.startswith("btl2cap.") and case.packet.get("acl", {}).get("handle") == QUALCOMM_LOG,
         "goes on behind what is too short or unknown, in the log of a Qualcomm controller, which is no L2CAP",
     ),
     (

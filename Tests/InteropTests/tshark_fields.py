@@ -292,6 +292,7 @@ NOT_COMPARED = (
     (r".*(param_length|cmd_length|entry\.length|data_length)", "lengths, which the octets themselves have"),
     (r".*(_param|_set|\.entry|_data|\.codecs|vendor_codecs|handles_info|\.command|unknown_command_code)", "headings"),
     (r"bthci_cmd\.parameter|bthci_evt\.ret_params", "headings"),
+    (r"data\..*", "packets of vendors' H4 types, which both leave as bytes"),
     (r"bthci_vendor\..*", "commands and events of vendors, which ours leaves as octets"),
     (r"btamp\..*", "the AMP Manager's channel, which the specification no longer has"),
     (r".*\.opcode\.(ogf|ocf|method|command|authentication_signature)", "bits of what is compared"),
@@ -446,12 +447,19 @@ def table() -> dict[str, Field]:
         fields[name] = Field(name, lambda packet, kind=kind: addresses(packet.get(kind)), "address")
     directions, types = ("hostToController", "controllerToHost"), ("", "command", "acl", "synchronous", "event", "iso")
     fields["hci_h4.direction"] = Field("", lambda packet: [directions.index(packet["direction"])], "")
-    fields["hci_h4.type"] = Field("", lambda packet: [types.index(packet["type"])], "")
+    fields["hci_h4.type"] = Field("", lambda packet: [packet_type(packet, types)], "")
     for page, mask in (("", "eventMask"), ("2", "eventMaskPage2")):
         for bit in range(64):
             name = f"bthci_cmd.evt_mask{page}_{bit // 8}{bit % 8}"
             fields[name] = member(name, f"command {mask}", f"bits {1 << bit:#x}")
     return fields
+
+
+def packet_type(packet: dict, types: tuple[str, ...]) -> int:
+    """The H4 packet type. A vendor's type, which is no packet of the specification's, is the first byte of a note."""
+    if packet["type"] in types:
+        return types.index(packet["type"])
+    return int(packet["note"]["data"][:2], 16)
 
 
 def reason_not_to_compare(name: str) -> str | None:

@@ -30,6 +30,14 @@ extension ParameterLayout {
             case .optional(let layout):
                 if reader.isAtEnd { continue }
                 if let error = layout.read(&reader, into: &fields, count: &count) { return error }
+            case .handle:
+                do throws(PacketDecodingError) {
+                    let word = try reader.readUInt16()
+                    fields.append(Field(parameter.name, .handle(word), isInLine: parameter.isInLine))
+                    if let reserved = Field.reservedBits(word >> 12) { fields.append(reserved) }
+                } catch {
+                    return error
+                }
             default:
                 do throws(PacketDecodingError) {
                     let value = try parameter.read(&reader, count: &count)
@@ -67,6 +75,20 @@ extension FieldName {
     /// Parameters of a packet whose layout is not known.
     static let parameters = FieldName("Parameters")
     static let data = FieldName("Data")
+    /// Bits that the specification reserves and that are not zero.
+    static let reservedBits = FieldName("Reserved Bits")
+}
+
+extension Field {
+    /// The reserved bits of the field before this one, whose value does not show them; nil where they are zero as they must be.
+    static func reservedBits(_ bits: UInt16) -> Field? {
+        bits == 0 ? nil : Field(.reservedBits, .hexadecimal(UInt64(bits), digits: 1), isInLine: true)
+    }
+}
+
+extension Value {
+    /// A connection handle: the low 12 bits (Vol 4, Part E, 5.3.1).
+    static func handle(_ word: UInt16) -> Value { .hexadecimal(UInt64(word & 0x0FFF), digits: 4) }
 }
 
 extension ParameterLayout.Parameter {
@@ -80,7 +102,7 @@ extension ParameterLayout.Parameter {
         case .hexadecimal(let octets):
             return .hexadecimal(try reader.readUnsigned(octets: octets), digits: UInt8(octets * 2))
         case .wide: return .wide(try reader.readUInt128())
-        case .handle: return .hexadecimal(UInt64(try reader.readUInt16() & 0x0FFF), digits: 4)
+        case .handle: return .handle(try reader.readUInt16())
         case .address: return .address(try reader.readUInt48())
         case .uuid: return .uuid(try BluetoothUUID(decoding: reader.readRemaining()))
         case .enumeration(let octets, let names):

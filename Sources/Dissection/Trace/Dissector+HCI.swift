@@ -62,6 +62,7 @@ extension Dissector {
                 try follow(Event(decoding: bytes), adapter, &packet)
             } catch {
                 failure = error
+                if case .trailingBytes(let count) = error { followPrefix(of: bytes, without: count, adapter, &packet) }
             }
             if code == 0x03 { followClassic(parameters, adapter, &packet) }
             if isDescribed { describeEvent(code, parameters, adapter, &packet) }
@@ -71,6 +72,21 @@ extension Dissector {
         } catch {
             malformed(.event, "Event", bytes, error, isDescribed, &packet)
         }
+    }
+
+    /// Takes note of an event with excess bytes by the parameters before these, as a host that ignores them does.
+    private func followPrefix(
+        of bytes: RawSpan,
+        without count: Int,
+        _ adapter: AdapterState,
+        _ packet: inout PacketDescription
+    ) {
+        var event = [UInt8](copying: bytes)
+        guard count > 0, count <= event.count - 2, let excess = UInt8(exactly: count) else { return }
+        event.removeLast(count)
+        event[1] -= excess
+        // Its other parameters may be malformed too: then nothing more is known of it.
+        try? follow(Event(decoding: event.rawSpan), adapter, &packet)
     }
 
     private func malformed(
@@ -133,9 +149,12 @@ extension Dissector {
         default:
             layer.title = Event.name(code: code)
             describe(parameters, EventLayouts.events[UInt16(code)], &layer, &packet)
-            if code == CommandStatus.code, let last = layer.fields.last, case .hexadecimal(let opcode, _) = last.value {
-                layer.fields[layer.fields.count - 1] = Field(
-                    last.name,
+            if code == CommandStatus.code,
+                let index = layer.fields.firstIndex(where: { $0.name.key == HCINames.commandOpcode.key }),
+                case .hexadecimal(let opcode, _) = layer.fields[index].value
+            {
+                layer.fields[index] = Field(
+                    layer.fields[index].name,
                     .named(opcode, Opcode(rawValue: UInt16(truncatingIfNeeded: opcode)).knownTitle),
                     isInLine: true
                 )
