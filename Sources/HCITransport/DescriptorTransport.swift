@@ -99,6 +99,7 @@ final class DescriptorTransport: Transport, @unchecked Sendable {
         loop.remove(self)
         onPacket = nil
         onEnd = nil
+        options.sharedBacklog?.release(backlog.octets)
         backlog.removeAll()
         cancelSources()
         owner = nil
@@ -216,7 +217,9 @@ final class DescriptorTransport: Transport, @unchecked Sendable {
     }
 
     private func wait(_ bytes: RawSpan) {
-        guard backlog.octets + bytes.byteCount <= options.backlogLimit else { return endLater(.overflow) }
+        guard backlog.octets + bytes.byteCount <= options.backlogLimit,
+            options.sharedBacklog?.take(bytes.byteCount) ?? true
+        else { return endLater(.overflow) }
         backlog.append(bytes)
         guard isWriteSourceSuspended, let owner else { return }
         isWriteSourceSuspended = false
@@ -234,7 +237,10 @@ final class DescriptorTransport: Transport, @unchecked Sendable {
     /// Writes on what the kernel has not taken before.
     func becameWritable() {
         guard !isClosed else { return }
-        if let error = backlog.flush(write) {
+        let waiting = backlog.octets
+        let error = backlog.flush(write)
+        options.sharedBacklog?.release(waiting - backlog.octets)
+        if let error {
             if !error.wouldBlock { end(reason(of: error) ?? .writeFailed(errno: error.code)) }
         } else if !isWriteSourceSuspended {
             isWriteSourceSuspended = true

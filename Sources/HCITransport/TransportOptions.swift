@@ -7,6 +7,8 @@ public struct TransportOptions: Sendable {
     /// Brings a kernel adapter down before its user channel is bound, where it is up. What the kernel's own stack does with
     /// it ends then.
     public var bringsAdapterDown: Bool
+    /// What may wait to be written on this transport and others together, beside ``backlogLimit``.
+    package var sharedBacklog: BacklogBudget?
 
     public init(
         connectTimeout: Duration = .seconds(5),

@@ -107,6 +107,95 @@ struct ControllerServerTests {
         await served.server.close()
     }
 
+    @Test("A chosen address stays with its listener, in any order of connections and after the server's restart")
+    func chosenAddressStays() async throws {
+        let chosen = [
+            DeviceAddress(0x0200_0000_0001, isRandom: false), DeviceAddress(0x5642_4C45_0001, isRandom: false),
+        ]
+        for order in [[0, 1], [1, 0]] {
+            let server = ControllerServer(configuration: .init()) { _ in }
+            let directory = "/tmp/ble-served-\(getpid())-\(UInt64.random(in: 0...UInt64.max))"
+            for index in 0...1 {
+                _ = try await server.listen(on: .unix(path: "\(directory)-\(index)"), controllerAddress: chosen[index])
+            }
+            _ = try await server.listen(on: .unix(path: "\(directory)-any"))
+            // An address that is chosen is not given to another controller, even before it is used.
+            let other = try await Adapter.open(.unix(path: "\(directory)-any"), configuration: .forgetful)
+            #expect(try await other.information.publicAddress == DeviceAddress(0x5642_4C45_0002, isRandom: false))
+            var adapters: [Adapter] = []
+            for index in order {
+                let adapter = try await Adapter.open(.unix(path: "\(directory)-\(index)"), configuration: .forgetful)
+                #expect(try await adapter.information.publicAddress == chosen[index])
+                adapters.append(adapter)
+            }
+            // A host that restarts has its controller's address again.
+            await adapters[0].close()
+            let again = try await Adapter.open(.unix(path: "\(directory)-\(order[0])"), configuration: .forgetful)
+            #expect(try await again.information.publicAddress == chosen[order[0]])
+            for adapter in [again, adapters[1], other] { await adapter.close() }
+            await server.close()
+        }
+    }
+
+    @Test("A second host at a chosen address is turned away, with an event")
+    func chosenAddressIsForOneHost() async throws {
+        let (events, continuation) = AsyncStream<ControllerServer.Event>.makeStream()
+        let server = ControllerServer(configuration: .init()) { continuation.yield($0) }
+        let path = "/tmp/ble-served-\(getpid())-\(UInt64.random(in: 0...UInt64.max))"
+        let address = DeviceAddress(0x0200_0000_0001, isRandom: false)
+        _ = try await server.listen(on: .unix(path: path), controllerAddress: address)
+        let first = try await Adapter.open(.unix(path: path), configuration: .forgetful)
+        await #expect(throws: BLEError.self) { try await Adapter.open(.unix(path: path), configuration: .forgetful) }
+        var refused: DeviceAddress?
+        for await event in events {
+            if case .addressInUse(_, let address) = event { refused = address }
+            if refused != nil { break }
+        }
+        #expect(refused == address)
+        #expect(try await first.information.publicAddress == address)
+        await first.close()
+        await server.close()
+    }
+
+    @Test(
+        "A host that does not read is cut off beyond the limit, for itself and for all together; others stay",
+        arguments: [true, false]
+    )
+    func hostThatDoesNotReadIsCutOff(isOwnLimit: Bool) async throws {
+        var configuration = ControllerServer.Configuration()
+        if isOwnLimit { configuration.backlogLimit = 20_000 } else { configuration.totalBacklogLimit = 20_000 }
+        let served = try await Served(configuration)
+        let adapter = try await Adapter.open(served.unix, configuration: .forgetful)
+        _ = try await served.connected()
+        let descriptor = try connectedSocket(served.path)
+        let silent = try await served.connected()
+        // Each Reset is answered by seven bytes, which nobody reads: more than the socket's buffers and the limit hold.
+        let resets = [UInt8]((0..<1000).flatMap { _ in [0x01, 0x03, 0x0C, 0x00] as [UInt8] })
+        while send(descriptor, resets, resets.count, Int32(MSG_NOSIGNAL)) > 0 {}
+        let (ended, error) = try await served.disconnected()
+        #expect(ended == silent && error == .overflow)
+        #expect(try await adapter.information.publicAddress != silent.address)
+        #expect(await adapter.bonds().isEmpty)
+        Glibc.close(descriptor)
+        await adapter.close()
+        await served.server.close()
+    }
+
+    /// Connects to a UNIX socket, and reads nothing.
+    private func connectedSocket(_ path: String) throws -> Int32 {
+        let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+        let result = withUnsafeBytes(of: &address) {
+            $0.withMemoryRebound(to: sockaddr.self) {
+                connect(descriptor, $0.baseAddress, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
+        }
+        try #require(descriptor >= 0 && result == 0)
+        return descriptor
+    }
+
     @Test("removes its socket and lets its hosts go when it is closed")
     func closes() async throws {
         let served = try await Served()

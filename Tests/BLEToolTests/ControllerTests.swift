@@ -26,6 +26,29 @@ struct ControllerTests {
         #expect(configuration.captureFolder == "/tmp/captures")
     }
 
+    @Test("gives each chosen address to the listener in the same place")
+    func addresses() throws {
+        let address = DeviceAddress(0x0200_0000_0001, isRandom: false)
+        let command = try Controller.parse([
+            "--listen", "unix:/tmp/one", "--listen", "unix:/tmp/two", "--address", "02:00:00:00:00:01",
+        ])
+        #expect(command.places.map { $0.listener } == [.unix(path: "/tmp/one"), .unix(path: "/tmp/two")])
+        #expect(command.places.map { $0.controllerAddress } == [address, nil])
+        #expect(
+            try Controller.parse(["--address", "02:00:00:00:00:01"]).places.map { $0.controllerAddress } == [address]
+        )
+        for wrong in [
+            ["--address", "02:00:00:00:00"], ["--address", "00:00:00:00:00:00"],
+            ["--address", "02:00:00:00:00:01", "--address", "02:00:00:00:00:02"],
+            [
+                "--listen", "unix:/a", "--listen", "unix:/b", "--address", "02:00:00:00:00:01", "--address",
+                "02:00:00:00:00:01",
+            ],
+        ] {
+            #expect(throws: (any Error).self) { try Controller.parse(wrong) }
+        }
+    }
+
     @Test("has everything wrong that is asked for, and nothing else")
     func faults() throws {
         let untroubled = try Controller.parse([]).configuration

@@ -5,7 +5,8 @@ import VirtualController
 
 /// An air on a queue of its own, in real time, and the controllers on it, each with its end of a transport to a host.
 ///
-/// A controller's address is the lowest that no other on the air has; so a host that comes back finds the one it had.
+/// A controller has the address that was chosen for it, or else the lowest of this project's own that no other controller on
+/// the air has.
 package final class AirOnQueue: @unchecked Sendable {
     /// What controllers that this project makes up have before their number: locally administered (Vol 6, Part B, 1.3.1).
     private static let addressBase: UInt64 = 0x5642_4C45_0000
@@ -21,6 +22,7 @@ package final class AirOnQueue: @unchecked Sendable {
     /// Makes the controllers' generators where what happens by chance is to be the same each time.
     private var seeds: SeededGenerator?
     private var controllers: [Int: AttachedController] = [:]
+    private var reservedAddresses: Set<DeviceAddress> = []
 
     /// - Parameters:
     ///   - linger: how long the queue waits for the next packet of a transport before timers have a turn.
@@ -64,17 +66,19 @@ package final class AirOnQueue: @unchecked Sendable {
     /// queue.
     ///
     /// - Parameters:
+    ///   - address: the controller's public address, which no other on the air has; nil for the lowest that is free.
     ///   - configure: changes what kind of controller it is; it is told the controller's number.
     ///   - onEnd: is told once why the transport has ended.
     @discardableResult
     package func attach(
         _ transport: any Transport,
+        address chosenAddress: DeviceAddress? = nil,
         configure: (_ number: Int, inout VirtualController.Configuration) -> Void = { _, _ in },
         onEnd: @escaping @Sendable (TransportError) -> Void = { _ in }
     ) -> AttachedController {
         var number = 1
-        while controllers[number] != nil { number += 1 }
-        let address = DeviceAddress(AirOnQueue.addressBase + UInt64(number), isRandom: false)
+        while controllers[number] != nil || chosenAddress == nil && isTaken(AirOnQueue.address(number)) { number += 1 }
+        let address = chosenAddress ?? AirOnQueue.address(number)
         var configuration = VirtualController.Configuration(address: address)
         configure(number, &configuration)
         let controller = VirtualController(
@@ -102,6 +106,25 @@ package final class AirOnQueue: @unchecked Sendable {
         )
         run()
         return attached
+    }
+
+    private static func address(_ number: Int) -> DeviceAddress {
+        DeviceAddress(addressBase + UInt64(number), isRandom: false)
+    }
+
+    /// Whether a controller on the air has the address, or one may be given it later. Called on the queue.
+    private func isTaken(_ address: DeviceAddress) -> Bool {
+        reservedAddresses.contains(address) || controllers.values.contains { $0.address == address }
+    }
+
+    /// Whether a controller on the air has the address. Called on the queue.
+    package func hasController(_ address: DeviceAddress) -> Bool {
+        controllers.values.contains { $0.address == address }
+    }
+
+    /// Keeps an address for controllers for which it is chosen. Called on the queue.
+    package func reserve(_ address: DeviceAddress) {
+        reservedAddresses.insert(address)
     }
 
     /// Takes a controller off the air as if its power were cut: peers lose their links as time runs out, and its host the

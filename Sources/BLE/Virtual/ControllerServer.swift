@@ -4,6 +4,15 @@ import HCITransport
 import VirtualController
 
 /// Serves controllers to other processes: each connection is a new one, and all are on one air.
+///
+/// # Addresses
+/// A controller has the public address that was chosen for its listener, or else the lowest of this project's own addresses
+/// that is free. The latter depends on the order of the connections; bonds, which a host keeps by its controller's address,
+/// survive a restart of the server with chosen addresses. A chosen address is for one host at a time.
+///
+/// # Hosts that do not read
+/// What waits for a host is bounded, for each host (``Configuration/backlogLimit``) and for all together
+/// (``Configuration/totalBacklogLimit``). The connection of a host that would exceed a bound is closed, and the event says so.
 package final class ControllerServer: @unchecked Sendable {
     /// What kind of controllers they are, and what is wrong with them and with the air.
     package struct Configuration: Sendable {
@@ -25,6 +34,11 @@ package final class ControllerServer: @unchecked Sendable {
         package var captureFolder: String?
         /// Makes what happens by chance the same each time.
         package var seed: UInt64?
+        /// How many bytes may wait for one host that does not read; nil for 4 MiB, or for 64 MiB without pacing, where a host
+        /// that sends fast is not slowed down for one that reads slowly.
+        package var backlogLimit: Int?
+        /// How many bytes may wait for all hosts together.
+        package var totalBacklogLimit = 128 << 20
 
         package init() {}
     }
@@ -64,16 +78,21 @@ package final class ControllerServer: @unchecked Sendable {
         case airDied
         /// There are as many controllers as there may be; a host was turned away.
         case refused(ListeningAddress)
+        /// The listener's controller has a host; another was turned away.
+        case addressInUse(ListeningAddress, DeviceAddress)
         /// The connection is not recorded.
         case notRecorded(Connection, TransportError)
     }
 
     /// How many hosts are served at once; one that connects without end harms nobody then.
     package static let connectionLimit = 256
+    /// How often, and how long in all, a host waits for the end of an earlier one at the same address.
+    private static let addressRetry = (interval: Duration.milliseconds(20), count: 50)
 
     private let configuration: Configuration
     private let air: AirOnQueue
     private let onEvent: @Sendable (Event) -> Void
+    private let backlog: BacklogBudget
     private var listeners: [StreamListener] = []
     private var connections: [Int: Served] = [:]
     private var count = 0
@@ -82,6 +101,7 @@ package final class ControllerServer: @unchecked Sendable {
     package init(configuration: Configuration, onEvent: @escaping @Sendable (Event) -> Void) {
         self.configuration = configuration
         self.onEvent = onEvent
+        backlog = BacklogBudget(limit: configuration.totalBacklogLimit)
         air = AirOnQueue(
             label: "served",
             // Timers are late while the queue is held.
@@ -97,12 +117,18 @@ package final class ControllerServer: @unchecked Sendable {
 
     /// Lets hosts connect.
     ///
+    /// - Parameter controllerAddress: the public address of the controller that is served there, to one host at a time; nil for
+    ///   a controller with an address of its own for each host.
     /// - Returns: where it listens, with the port that was found where 0 was asked for.
-    package func listen(on address: ListeningAddress) async throws(ListeningError) -> ListeningAddress {
+    package func listen(
+        on address: ListeningAddress,
+        controllerAddress: DeviceAddress? = nil
+    ) async throws(ListeningError) -> ListeningAddress {
         let listener = try await StreamListener.open(address, on: air.loop, options: transportOptions)
         air.queue.async { [self] in
             listeners.append(listener)
-            listener.start { [weak self] in self?.connected($0, through: listener.address) }
+            if let controllerAddress { air.reserve(controllerAddress) }
+            listener.start { [weak self] in self?.connected($0, through: listener.address, controllerAddress) }
         }
         return listener.address
     }
@@ -110,7 +136,8 @@ package final class ControllerServer: @unchecked Sendable {
     private var transportOptions: TransportOptions {
         var options = TransportOptions()
         // Without pacing, nothing slows a host down that sends faster than another one reads.
-        if !configuration.pacesPackets { options.backlogLimit = 64 << 20 }
+        options.backlogLimit = configuration.backlogLimit ?? (configuration.pacesPackets ? 4 << 20 : 64 << 20)
+        options.sharedBacklog = backlog
         return options
     }
 
@@ -127,7 +154,23 @@ package final class ControllerServer: @unchecked Sendable {
         }
     }
 
-    private func connected(_ transport: any Transport, through listener: ListeningAddress) {
+    /// - Parameter attempt: how often the host has waited for the address.
+    private func connected(
+        _ transport: any Transport,
+        through listener: ListeningAddress,
+        _ address: DeviceAddress?,
+        attempt: Int = 0
+    ) {
+        if let address, air.hasController(address) {
+            guard attempt < ControllerServer.addressRetry.count else {
+                transport.close()
+                return onEvent(.addressInUse(listener, address))
+            }
+            // A host that restarts may connect before the end of its earlier connection is noticed.
+            return perform(after: ControllerServer.addressRetry.interval) {
+                $0.connected(transport, through: listener, address, attempt: attempt + 1)
+            }
+        }
         guard connections.count < ControllerServer.connectionLimit else {
             transport.close()
             return onEvent(.refused(listener))
@@ -137,6 +180,7 @@ package final class ControllerServer: @unchecked Sendable {
         let recording = record(transport, number)
         let attached = air.attach(
             (try? recording.get()) ?? transport,
+            address: address,
             configure: { configure($0, &$1) },
             onEnd: { [weak self] in self?.disconnected(number, $0) }
         )

@@ -1,5 +1,7 @@
 import ArgumentParser
 import BLE
+import BluetoothTypes
+import Profiles
 
 /// What kind of controllers `ble controller` serves.
 struct ControllerOptions: ParsableArguments {
@@ -29,6 +31,15 @@ struct ControllerOptions: ParsableArguments {
         if let distance, !(0...1e6).contains(distance) {
             throw ValidationError("--distance is 0 to 1000000 metres")
         }
+    }
+
+    /// Reads the public address of a controller.
+    static func publicAddress(_ text: String) throws(ArgumentProblem) -> DeviceAddress {
+        guard let address = DeviceAddress(text, isRandom: false), address.value != 0, address.value != 0xFFFF_FFFF_FFFF
+        else {
+            throw ArgumentProblem("\"\(terminalSafe(text))\" is not a device address, as in 02:00:00:00:00:01")
+        }
+        return address
     }
 
     func apply(to configuration: inout ControllerServer.Configuration) {

@@ -13,6 +13,8 @@ struct Controller: AsyncParsableCommand {
             Each connection is a new controller, and all are on one air: hosts that connect meet there as if by radio. \
             A host connects with --adapter tcp:HOST:PORT or unix:PATH, any other that speaks H4 over a stream likewise. \
             Whoever can connect can use the air; listen on 127.0.0.1 or a UNIX socket unless others shall.
+            A host keeps its bonds by the address of its controller. Without --address that depends on the order in which \
+            hosts connect; with --address it stays, also when this command is started again.
             """
     )
 
@@ -26,6 +28,16 @@ struct Controller: AsyncParsableCommand {
     )
     var listen: [ListeningAddress] = []
 
+    @Option(
+        help: ArgumentHelp(
+            "The public address of the controller at the --listen in the same place; one host at a time then uses it. May "
+                + "be repeated.",
+            valueName: "address"
+        ),
+        transform: { try ControllerOptions.publicAddress($0) }
+    )
+    var address: [DeviceAddress] = []
+
     @OptionGroup(title: "Kind") var kind: ControllerOptions
 
     @OptionGroup(title: "Faults") var faults: FaultOptions
@@ -36,6 +48,20 @@ struct Controller: AsyncParsableCommand {
     @Flag(help: "Print lines of JSON.")
     var json = false
 
+    /// Where hosts connect, and the address of the controller there, if one was chosen.
+    var places: [(listener: ListeningAddress, controllerAddress: DeviceAddress?)] {
+        let listeners = listen.isEmpty ? [.tcp(host: "127.0.0.1", port: 6402)] : listen
+        return listeners.enumerated().map { ($1, $0 < address.count ? address[$0] : nil) }
+    }
+
+    func validate() throws {
+        let listeners = max(listen.count, 1)
+        guard address.count <= listeners else {
+            throw ValidationError("each --address is for one --listen: there are \(address.count) for \(listeners)")
+        }
+        guard Set(address).count == address.count else { throw ValidationError("an --address is given twice") }
+    }
+
     func run() async throws {
         if let capture { try File.makeFolder(capture) }
         let (events, continuation) = AsyncStream<ControllerServer.Event>.makeStream(
@@ -43,8 +69,9 @@ struct Controller: AsyncParsableCommand {
         )
         let server = ControllerServer(configuration: configuration) { continuation.yield($0) }
         do {
-            for address in listen.isEmpty ? [.tcp(host: "127.0.0.1", port: 6402)] : listen {
-                try tell(.listening(try await server.listen(on: address)))
+            for place in places {
+                let listener = try await server.listen(on: place.listener, controllerAddress: place.controllerAddress)
+                try tell(.listening(listener))
             }
             for await event in events { try tell(.happened(event)) }
         } catch {

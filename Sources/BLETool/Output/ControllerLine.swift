@@ -21,6 +21,8 @@ enum ControllerLine {
         case .happened(.airDied): "the air has died: nothing comes through any more"
         case .happened(.refused(let listener)):
             "a host at \(listener) was turned away: there are \(ControllerServer.connectionLimit) already"
+        case .happened(.addressInUse(let listener, let address)):
+            "a host at \(listener) was turned away: the controller \(address) has a host already"
         case .happened(.notRecorded(let connection, let error)): "\(connection.number): not recorded: \(error)"
         }
     }
@@ -34,6 +36,11 @@ enum ControllerLine {
         case .happened(.befell(let connection, let mishap)): ControllerLine.json(mishap.rawValue, connection)
         case .happened(.airDied): ["event": "airDied"]
         case .happened(.refused(let listener)): ["event": "refused", "listener": .string("\(listener)")]
+        case .happened(.addressInUse(let listener, let address)):
+            .object(
+                [.event("addressInUse")] + .peer(address)
+                    + [JSON.Member(key: "listener", value: .string("\(listener)"))]
+            )
         case .happened(.notRecorded(let connection, let error)):
             ControllerLine.json("notRecorded", connection, reason: "\(error)")
         }
