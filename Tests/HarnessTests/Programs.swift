@@ -29,11 +29,27 @@ enum Programs {
         let errors: String
     }
 
+    /// The folder of the package.
+    static let root: String =
+        #filePath.split(separator: "/").dropLast(3).reduce(into: "") { $0 += "/\($1)" }
+
     /// Runs the harness and waits for its end.
     static func harness(_ arguments: [String]) async throws -> Outcome {
+        try await run(folder + "/hci-harness", arguments)
+    }
+
+    /// Runs a program and waits for its end.
+    ///
+    /// - Parameter environment: the variables to set beside those of this process.
+    static func run(
+        _ path: String,
+        _ arguments: [String],
+        environment: [String: String] = [:]
+    ) async throws -> Outcome {
         let process = Process()
-        process.executableURL = URL(fileURLWithPath: folder + "/hci-harness")
+        process.executableURL = URL(fileURLWithPath: path)
         process.arguments = arguments
+        process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
         let output = Pipe()
         let errors = Pipe()
         process.standardInput = FileHandle.nullDevice
