@@ -49,10 +49,15 @@ public final class Adapter: Sendable {
         public var security = SecurityPolicy()
         /// Is asked about pairings; nil where there is nobody to ask.
         public var pairingDelegate: (any PairingDelegate)?
-        /// How many bonds there are at the most; a pairing beyond them is refused, no bond is pushed out.
+        /// The most bonds. A new bond beyond them takes the place of the least recently used one that is not privileged
+        /// (``BondInformation/isPrivileged``) and not connected; where there is none, the pairing is refused.
         public var bondLimit = 128
         /// Where bonds and identity outlive the process.
         public var stateLocation = StateLocation.automatic
+        /// Whether ``Adapter/open(_:configuration:)`` throws ``BLEError/stateUnavailable(_:)`` where saved state cannot be used
+        /// as it was found, or changes cannot be saved. Otherwise the adapter opens, possibly without its bonds and with a
+        /// new identity, and ``HostEvent/stateUnavailable(reason:)`` says so.
+        public var requiresState = false
         /// Makes all that the host draws by chance the same each time, so that a capture of it can be replayed; nil for real
         /// chance. Keys and addresses are known to whoever knows the seed: never set it where security matters.
         public var seed: UInt64?
@@ -128,6 +133,7 @@ public final class Adapter: Sendable {
         settings.deviceName = configuration.deviceName
         settings.appearance = configuration.appearance
         settings.bondStore = bonds
+        settings.requiresState = configuration.requiresState
         settings.security = configuration.security
         settings.bondLimit = max(configuration.bondLimit, 0)
         settings.pairingHandler = configuration.pairingDelegate?.handler(on: loop.appTaskExecutor)

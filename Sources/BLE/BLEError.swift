@@ -27,6 +27,9 @@ public enum BLEError: Error, Hashable, Sendable {
     case channel(ChannelError)
     /// A link could not be made as secure as it has to be.
     case security(SecurityError)
+    /// Saved state could not be used as it was found, or changes cannot be saved
+    /// (``Adapter/Configuration/requiresState``).
+    case stateUnavailable(String)
     /// The controller or the characteristic cannot do it.
     case notSupported(String)
     case invalidArgument(String)
@@ -47,6 +50,7 @@ extension BLEError: CustomStringConvertible {
         case .notFound(let what): "not found: \(what)"
         case .channel(let error): "\(error)"
         case .security(let error): "\(error)"
+        case .stateUnavailable(let reason): reason
         case .notSupported(let what): "not supported: \(what)"
         case .invalidArgument(let what): what
         }
@@ -70,6 +74,7 @@ extension BLEError {
             case .client(let error): .malformedResponse("\(error)")
             case .channel(let error): .channel(error)
             case .security(let error): .security(error)
+            case .stateUnavailable(let reason): .stateUnavailable(reason)
             case .notSupported(let what): .notSupported(what)
             case .invalidArgument(let what): .invalidArgument(what)
             }

@@ -39,6 +39,8 @@ package actor BluetoothHost {
         /// What keeps bonds and identity over restarts; nil for nothing. It is read once, when the controller has first told
         /// its public address.
         package var bondStore: (any BondStore)?
+        /// Whether bringing the host up fails where the store could not load what it has kept, or cannot keep changes.
+        package var requiresState = false
         /// Whether the host shows itself under resolvable private addresses, which change from time to time, instead of its
         /// identity address: when it advertises, scans actively and connects. Only those it is bonded to know it again then,
         /// which is what a phone wants; a gateway that others are to find by its address does not.
@@ -153,6 +155,8 @@ package actor BluetoothHost {
 
     // Security.
     var bonds: BondTable
+    /// Why saved state could not be used, or changes cannot be saved.
+    var stateProblem: String?
     var securityPolicy: SecurityPolicy
     var pairingHandler: PairingHandler?
     var pairingAttempts = PairingAttempts()
@@ -210,6 +214,11 @@ public enum HostEvent: Sendable {
     case resetting(reason: String)
     /// A scan had been silent and was restarted.
     case scanRestarted(afterSilence: Duration)
+    /// The saved state could not be used as it was found, or changes cannot be saved; the text says why.
+    ///
+    /// Bonds may be missing, and the host may have a new identity that its peers do not know. Each observer receives this
+    /// event first, also one that is added later.
+    case stateUnavailable(reason: String)
     /// The host was closed.
     case closed
 }
@@ -219,6 +228,7 @@ extension BluetoothHost {
     package func observe(_ observer: @escaping @Sendable (HostEvent) -> Void) -> UInt64 {
         let identifier = makeIdentifier()
         hostObservers[identifier] = observer
+        if let stateProblem { observer(.stateUnavailable(reason: stateProblem)) }
         return identifier
     }
 

@@ -26,6 +26,8 @@ public enum HostError: Error, Equatable, Sendable {
     case channel(ChannelError)
     /// A link could not be made as secure as it has to be.
     case security(SecurityError)
+    /// Saved state could not be used as it was found, or changes cannot be saved, and the configuration requires both.
+    case stateUnavailable(String)
     /// The controller cannot do it.
     case notSupported(String)
     /// An argument is outside what the specification allows.
@@ -45,6 +47,7 @@ extension HostError: CustomStringConvertible {
         case .client(let error): "\(error)"
         case .channel(let error): "\(error)"
         case .security(let error): "\(error)"
+        case .stateUnavailable(let reason): reason
         case .notSupported(let what): "not supported: \(what)"
         case .invalidArgument(let what): "invalid argument: \(what)"
         }

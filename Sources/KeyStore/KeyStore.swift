@@ -5,18 +5,26 @@ import Synchronization
 /// What a host keeps over restarts: one JSON file for each adapter, of sections that each belong to one part of the host.
 ///
 /// Sections that nobody in this process knows stay as they are. What must not be lost is written at once, the rest a moment
-/// later, several changes together, on a queue of the store's own. The file is one user's at a time: who comes second has
-/// what is in it, and keeps its own changes in memory. A file that cannot be read as JSON is set aside under another name,
-/// and a file of a later format is left alone.
+/// later, several changes together, on a queue of the store's own. One process uses the file at a time: a second one reads
+/// it, and keeps its own changes in memory. A file that cannot be read as JSON is set aside under another name, and a file
+/// of a later format is left alone; ``problem`` says so.
+///
+/// Beside the file there is a directory of caches, a file each: values that can be learnt again, such as the databases of
+/// peers. Losing one loses nothing else.
 package final class KeyStore: Sendable {
     /// Makes a section's value when it is written.
     package typealias Source = @Sendable () -> any Encodable
 
-    private struct State {
+    struct State {
         var document: StateDocument
         /// What may be replaced, as long as the store is open and has it for itself.
         var lock: StateLock?
+        var problem: String?
         var changes: [String: Source] = [:]
+        /// Caches that are to be replaced, or removed where there is no source.
+        var cacheChanges: [String: Source?] = [:]
+        /// When gathered changes were last written.
+        var lastGathered: DispatchTime?
         var waiting: [@Sendable (Bool) -> Void] = []
         var isWriteScheduled = false
         var hasWarned = false
@@ -25,11 +33,11 @@ package final class KeyStore: Sendable {
         var copy: String?
     }
 
-    private let state: Mutex<State>
-    private let file: StateFile?
-    private let writeDelay: DispatchTimeInterval
-    private let queue: DispatchQueue
-    private let warn: @Sendable (String) -> Void
+    let state: Mutex<State>
+    let file: StateFile?
+    let writeDelay: DispatchTimeInterval
+    let queue: DispatchQueue
+    let warn: @Sendable (String) -> Void
 
     private init(
         _ document: StateDocument,
@@ -37,9 +45,10 @@ package final class KeyStore: Sendable {
         lock: StateLock?,
         queue: DispatchQueue,
         writeDelay: DispatchTimeInterval,
+        problem: String? = nil,
         warn: @escaping @Sendable (String) -> Void
     ) {
-        state = Mutex(State(document: document, lock: lock))
+        state = Mutex(State(document: document, lock: lock, problem: problem))
         self.file = file
         self.queue = queue
         self.writeDelay = writeDelay
@@ -78,14 +87,15 @@ package final class KeyStore: Sendable {
         let file = StateFile(directory: directory, name: fileName(of: adapter))
         return await withCheckedContinuation { continuation in
             queue.async {
-                let (document, lock) = load(file, warn)
+                let loaded = load(file, warn)
                 continuation.resume(
                     returning: KeyStore(
-                        document,
+                        loaded.document,
                         file: file,
-                        lock: lock,
+                        lock: loaded.lock,
                         queue: queue,
                         writeDelay: writeDelay,
+                        problem: loaded.problem,
                         warn: warn
                     )
                 )
@@ -103,6 +113,7 @@ package final class KeyStore: Sendable {
         _ file: StateFile,
         warn: @escaping @Sendable (String) -> Void
     ) throws(StateFileError) -> KeyStore {
+        try file.checkDirectory()
         let document: StateDocument
         if let contents = try file.read() {
             document = try StateDocument(reading: file, contents.data)
@@ -117,48 +128,74 @@ package final class KeyStore: Sendable {
         _ file: StateFile,
         warn: @escaping @Sendable (String) -> Void
     ) throws(StateFileError) -> KeyStore {
+        try file.checkDirectory()
         let lock = try StateLock(file)
         var document = StateDocument()
         if let contents = try file.read() { document = try StateDocument(reading: file, contents.data) }
         return KeyStore(document, file: file, lock: lock, queue: makeQueue(), writeDelay: .never, warn: warn)
     }
 
-    /// What a file holds; and what shows that it may be replaced, nil where it may not.
-    private static func load(_ file: StateFile, _ warn: (String) -> Void) -> (StateDocument, StateLock?) {
-        let lock: StateLock?
-        do throws(StateFileError) {
-            lock = try StateLock(file)
-        } catch {
-            warn("\(error): what changes is not kept over this run")
-            lock = nil
+    private struct Loaded {
+        var document = StateDocument()
+        /// Shows that the file may be replaced; nil where it may not.
+        var lock: StateLock?
+        var problem: String?
+    }
+
+    private static func load(_ file: StateFile, _ warn: (String) -> Void) -> Loaded {
+        var loaded = Loaded()
+        func report(_ problem: String) {
+            warn(problem)
+            loaded.problem = loaded.problem ?? problem
         }
         do throws(StateFileError) {
-            guard let contents = try file.read() else { return (StateDocument(), lock) }
+            try file.checkDirectory()
+        } catch {
+            report("\(error): nothing is kept over this run")
+            return loaded
+        }
+        do throws(StateFileError) {
+            loaded.lock = try StateLock(file)
+        } catch {
+            report("\(error): what changes is not kept over this run")
+        }
+        do throws(StateFileError) {
+            guard let contents = try file.read() else { return loaded }
             if let mode = contents.laxMode {
                 try file.tighten()
                 warn(
-                    "\(file.path) could be read or changed by others (mode \(String(mode, radix: 8))): it is its owner's "
-                        + "alone now; where others may have read the keys in it, remove the bonds and pair anew"
+                    "\(file.path) could be read or changed by others (mode \(String(mode, radix: 8))): only its owner can "
+                        + "use it now; where others may have read the keys in it, remove the bonds and pair again"
                 )
             }
             do throws(StateFileError) {
-                return (try StateDocument(reading: file, contents.data), lock)
-            } catch .damaged where lock != nil {
-                let other = try file.setAside()
-                warn("\(file.path) is damaged: it is kept as \(other), and a new one is begun")
-                return (StateDocument(), lock)
+                loaded.document = try StateDocument(reading: file, contents.data)
+            } catch .damaged where loaded.lock != nil {
+                // It stays in its place too, until it is replaced: so the next process finds it, where this one writes nothing.
+                let other = try file.copyAside()
+                report("\(file.path) is damaged: it is kept as \(other), and a new one is begun")
             }
         } catch {
-            // The first reason is told.
-            if lock != nil { warn("\(error): nothing is kept over this run") }
-            return (StateDocument(), nil)
+            // With several reasons, the first is reported.
+            if loaded.lock != nil {
+                report("\(error): nothing is kept over this run")
+            } else {
+                loaded.problem = loaded.problem ?? "\(error)"
+            }
+            loaded.lock = nil
         }
+        return loaded
     }
 
     // MARK: Sections
 
     /// Whether changes are written to a file.
     package var isKept: Bool { state.withLock { $0.lock != nil } }
+
+    /// Why the file could not be used as it was found, or why changes are not saved; nil where both succeed.
+    ///
+    /// With a problem, identity and bonds may be missing although the host had some before.
+    package var problem: String? { state.withLock { $0.problem } }
 
     /// How often the file was replaced since the store was opened.
     package var writeCount: Int { state.withLock { $0.writeCount } }
@@ -183,6 +220,7 @@ package final class KeyStore: Sendable {
     /// Warns of something that was not understood and will not be written again; the file as it was found is kept under
     /// another name first.
     package func reportDamage(_ text: String) {
+        state.withLock { $0.problem = $0.problem ?? text }
         guard let file, isKept else { return warn(text) }
         do throws(StateFileError) {
             let known = state.withLock { $0.copy }
@@ -207,14 +245,39 @@ package final class KeyStore: Sendable {
 
     /// Writes sections, and what else has changed, as soon as what is being written is.
     ///
-    /// - Parameter whenKept: is called on the store's queue, once they will outlive the process and the machine's power, or
-    ///   with false where they cannot be kept.
-    package func keep(_ sections: [String: Source], whenKept: (@Sendable (Bool) -> Void)? = nil) {
+    /// - Parameters:
+    ///   - caches: caches to replace, or to remove where the source is nil.
+    ///   - whenKept: is called on the store's queue, once the sections will outlive the process and the machine's power, or
+    ///     with false where they cannot be kept.
+    package func keep(
+        _ sections: [String: Source],
+        caches: [String: Source?] = [:],
+        whenKept: (@Sendable (Bool) -> Void)? = nil
+    ) {
         state.withLock { state in
             state.changes.merge(sections) { _, newer in newer }
+            state.cacheChanges.merge(caches) { _, newer in newer }
             if let whenKept { state.waiting.append(whenKept) }
         }
         queue.async { self.write() }
+    }
+
+    /// Writes sections that may change often: the first change at once, later ones together, one write per `writeDelay`.
+    ///
+    /// So a single change is saved without delay, and a peer that causes changes again and again causes at most one write
+    /// per `writeDelay`. ``keep(_:caches:whenKept:)``, ``flush()`` and ``close()`` write what still waits.
+    package func gather(_ sections: [String: Source], caches: [String: Source?] = [:]) {
+        let start: DispatchTime? = state.withLock { state in
+            state.changes.merge(sections) { _, newer in newer }
+            state.cacheChanges.merge(caches) { _, newer in newer }
+            guard state.lock != nil, !state.isWriteScheduled else { return nil }
+            state.isWriteScheduled = true
+            let now = DispatchTime.now()
+            let start = max(state.lastGathered.map { $0 + writeDelay } ?? now, now)
+            state.lastGathered = start
+            return start
+        }
+        if let start { queue.asyncAfter(deadline: start) { self.write() } }
     }
 
     /// Waits until all changes are in the file.
@@ -232,56 +295,5 @@ package final class KeyStore: Sendable {
         await flush()
         let lock = state.withLock { $0.lock.take() }
         withExtendedLifetime(lock) {}
-    }
-
-    // MARK: Writing
-
-    /// Called on the queue.
-    private func write() {
-        let (before, changes, waiting, canWrite) = state.withLock { state in
-            defer {
-                state.isWriteScheduled = false
-                state.waiting = []
-                if state.lock != nil { state.changes = [:] }
-            }
-            return (state.document, state.changes, state.waiting, state.lock != nil)
-        }
-        let isKept = canWrite && write(changes, onto: before)
-        for whenKept in waiting { whenKept(isKept) }
-    }
-
-    /// Whether the file holds the changes now.
-    private func write(_ changes: [String: Source], onto before: StateDocument) -> Bool {
-        guard let file else { return false }
-        var document = before
-        var isComplete = true
-        for (name, source) in changes {
-            if let value = KeyStore.value(of: source()) { document.sections[name] = value } else { isComplete = false }
-        }
-        guard document != before else { return isComplete }
-        guard let contents = document.encoded else { return false }
-        do throws(StateFileError) {
-            try file.replace(with: contents)
-            state.withLock { state in
-                state.document = document
-                state.hasWarned = false
-                state.writeCount += 1
-            }
-            return isComplete
-        } catch {
-            let isFirst = state.withLock { state in
-                defer { state.hasWarned = true }
-                // What could not be written is tried again with the next change.
-                state.changes.merge(changes) { newer, _ in newer }
-                return !state.hasWarned
-            }
-            if isFirst { warn("\(error): what changes is not kept until this succeeds") }
-            return false
-        }
-    }
-
-    private static func value(of encodable: any Encodable) -> JSONValue? {
-        guard let octets = try? JSONEncoder().encode(encodable) else { return nil }
-        return try? JSONDecoder().decode(JSONValue.self, from: octets)
     }
 }

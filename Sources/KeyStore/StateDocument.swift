@@ -32,7 +32,7 @@ struct StateDocument: Hashable, Sendable {
     }
 
     /// Whether values are not nested so deep that reading them would take more stack than there is.
-    private static func isShallow(_ contents: Data) -> Bool {
+    static func isShallow(_ contents: Data) -> Bool {
         var depth = 0
         var isInString = false
         var isEscaped = false

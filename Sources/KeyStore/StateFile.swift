@@ -25,12 +25,13 @@ package struct StateFile: Hashable, Sendable {
     package let directory: String
     package let name: String
 
-    /// How much of a file is read: more is no file of ours.
-    static let sizeLimit = 16 << 20
+    /// The largest file that is read or written, in bytes.
+    package let sizeLimit: Int
 
-    package init(directory: String, name: String) {
+    package init(directory: String, name: String, sizeLimit: Int = 16 << 20) {
         self.directory = directory
         self.name = name
+        self.sizeLimit = sizeLimit
     }
 
     package var path: String { directory + "/" + name }
@@ -62,14 +63,14 @@ package struct StateFile: Hashable, Sendable {
     private func read(_ descriptor: Int32) throws(StateFileError) -> Data {
         var contents = Data()
         var buffer = [UInt8](repeating: 0, count: 64 << 10)
-        while contents.count <= StateFile.sizeLimit {
+        while contents.count <= sizeLimit {
             let count = Glibc.read(descriptor, &buffer, buffer.count)
             if count < 0, errno == EINTR { continue }
             guard count >= 0 else { throw .failed("read", path) }
             if count == 0 { return contents }
             contents.append(contentsOf: buffer.prefix(count))
         }
-        throw .failed("read", path, errno: EFBIG)
+        throw .tooLarge(path, limit: sizeLimit)
     }
 
     /// Makes the file its owner's alone.
@@ -77,12 +78,38 @@ package struct StateFile: Hashable, Sendable {
         guard chmod(path, 0o600) == 0 else { throw .failed("change the mode of", path) }
     }
 
+    /// Checks that nobody but this user and root can replace the file: by the owner and the mode of its directory.
+    ///
+    /// Only the directory itself is checked, not those that it is in. A directory that does not exist is made by
+    /// ``replace(with:isDurable:stoppingBefore:)``, with a mode of 0700.
+    package func checkDirectory() throws(StateFileError) {
+        var status = stat()
+        guard stat(directory, &status) == 0 else {
+            if errno == ENOENT || errno == ENOTDIR { return }
+            throw .failed("read", directory)
+        }
+        guard status.st_uid == geteuid() || status.st_uid == 0 else {
+            throw .foreignDirectory(directory, owner: status.st_uid)
+        }
+        let mode = status.st_mode & 0o7777
+        guard mode & 0o022 == 0 else { throw .laxDirectory(directory, mode: mode) }
+    }
+
     // MARK: Replacing
 
     /// Replaces what the file holds; its directory is made where it is not there.
     ///
-    /// - Parameter step: where to stop, as a crash would; for tests.
-    package func replace(with contents: Data, stoppingBefore step: Step? = nil) throws(StateFileError) {
+    /// - Parameters:
+    ///   - isDurable: whether the contents survive a loss of power after this call. A file that is not durable holds the
+    ///     old or the new contents after a crash of the process.
+    ///   - step: where to stop, as a crash would; for tests.
+    /// - Throws: ``StateFileError/tooLarge(_:limit:)`` for contents that could not be read again; nothing is written then.
+    package func replace(
+        with contents: Data,
+        isDurable: Bool = true,
+        stoppingBefore step: Step? = nil
+    ) throws(StateFileError) {
+        guard contents.count <= sizeLimit else { throw .tooLarge(path, limit: sizeLimit) }
         if step == .create { return }
         try makeDirectory()
         removeLeftovers()
@@ -95,14 +122,14 @@ package struct StateFile: Hashable, Sendable {
             if step == .write { return }
             try write(contents, to: descriptor, temporary)
             if step == .synchronizeFile { return }
-            guard fsync(descriptor) == 0 else { throw .failed("synchronize", temporary) }
+            guard !isDurable || fsync(descriptor) == 0 else { throw .failed("synchronize", temporary) }
             if step == .rename { return }
             guard Glibc.rename(temporary, path) == 0 else { throw .failed("replace", path) }
         } catch {
             unlink(temporary)
             throw error
         }
-        if step == .synchronizeDirectory { return }
+        if step == .synchronizeDirectory || !isDurable { return }
         try StateFile.synchronize(directory: directory)
     }
 
@@ -150,7 +177,7 @@ package struct StateFile: Hashable, Sendable {
         return rest.isEmpty ? "/" : String(rest)
     }
 
-    private static func synchronize(directory: String) throws(StateFileError) {
+    static func synchronize(directory: String) throws(StateFileError) {
         let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { throw .failed("open", directory) }
         defer { close(descriptor) }
@@ -169,20 +196,20 @@ package struct StateFile: Hashable, Sendable {
 
     // MARK: Damage
 
-    /// Gives a file that cannot be understood another name, under which it is kept; says which.
-    package func setAside() throws(StateFileError) -> String {
-        let other = try copyAside()
-        guard unlink(path) == 0 else { throw .failed("set aside", path) }
-        return other
-    }
-
-    /// Keeps what the file holds now under another name too; says which.
+    /// Keeps what the file holds now under another name too, unless that was done before.
+    ///
+    /// - Returns: the other path.
     package func copyAside() throws(StateFileError) -> String {
         for number in 1...1000 {
             let other = "\(path).damaged-\(number)"
             // A link fails where the name is taken, which a rename would not; the file is never changed, only replaced.
             if link(path, other) == 0 { return other }
             guard errno == EEXIST else { break }
+            var (this, that) = (stat(), stat())
+            if lstat(path, &this) == 0, lstat(other, &that) == 0, this.st_ino == that.st_ino, this.st_dev == that.st_dev
+            {
+                return other
+            }
         }
         throw .failed("set aside", path)
     }

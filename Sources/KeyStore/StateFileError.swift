@@ -16,6 +16,12 @@ package enum StateFileError: Error, Hashable, Sendable, CustomStringConvertible 
     case damaged(String)
     /// The file is of a later version of the format.
     case laterFormat(String)
+    /// The file is, or would be, larger than the limit, in bytes. A larger file is neither read nor written.
+    case tooLarge(String, limit: Int)
+    /// Users other than the owner can replace files in the directory; the value is its mode.
+    case laxDirectory(String, mode: mode_t)
+    /// The directory belongs to a user who is neither this one nor root.
+    case foreignDirectory(String, owner: uid_t)
 
     static func failed(_ operation: String, _ path: String, errno: Int32 = Glibc.errno) -> StateFileError {
         .system(operation: operation, path: path, errno: errno)
@@ -35,6 +41,13 @@ package enum StateFileError: Error, Hashable, Sendable, CustomStringConvertible 
             "\(path) is in use by \(process.map { "process \($0)" } ?? "another process")"
         case .damaged(let path): "\(path) is damaged"
         case .laterFormat(let path): "\(path) is of a later version and is left as it is"
+        case .tooLarge(let path, let limit): "\(path): File too large; the limit is \(limit >> 10) KB"
+        case .laxDirectory(let path, let mode):
+            "others than the owner can change what is in \(path) (mode \(String(mode, radix: 8))): make it safe with "
+                + "`chmod go-w \(path)`, or name another directory with BLE_STATE_DIR"
+        case .foreignDirectory(let path, let owner):
+            "\(path) belongs to user \(owner), not to user \(geteuid()) who runs this: change the owner, or name "
+                + "another directory with BLE_STATE_DIR"
         }
     }
 }

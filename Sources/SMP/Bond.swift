@@ -26,6 +26,21 @@ public struct Bond: Hashable, Sendable {
     }
 }
 
+extension Bond {
+    /// Takes the sign counters of another record of the same bond where they are higher. A counter must never be used twice,
+    /// and never be accepted twice (Vol 3, Part H, 2.4.5).
+    package mutating func raiseCounters(to other: Bond) {
+        peerSigningKey?.raiseCounter(to: other.peerSigningKey)
+        ownSigningKey?.raiseCounter(to: other.ownSigningKey)
+    }
+}
+
+extension SigningKey {
+    fileprivate mutating func raiseCounter(to other: SigningKey?) {
+        if let other, other.value == value { nextCounter = max(nextCounter, other.nextCounter) }
+    }
+}
+
 /// A key that encrypts links, and what it is worth (Vol 3, Part H, 2.4.2).
 public struct LongTermKey: Hashable, Sendable {
     /// Its octets beyond the key size are zero.

@@ -277,6 +277,22 @@ struct BondedAttributesTests {
         return try bonded.run { try await $0.perform(DiscoverServices(), on: link) }.map(\.uuid)
     }
 
+    @Test("A removal of a bond returns when it is on the disk")
+    func removalOfABondIsDurableWhenItReturns() throws {
+        let bonded = try BondedHost()
+        bonded.store.withhold()
+        let removal = bonded.fixture.start { [host = bonded.host] in
+            guard await host.removeBond(peer) else { throw HostError.closed }
+        }
+        bonded.fixture.loop.run(for: .seconds(60))
+        #expect(removal.all.isEmpty)
+        #expect(bonded.store.record == nil)
+        bonded.store.settle(true)
+        bonded.fixture.loop.run(for: .milliseconds(1))
+        #expect(removal.all.count == 1)
+        #expect(throws: Never.self) { try removal.all.first?.get() }
+    }
+
     @Test("The app decides whether a client may; nobody else does")
     func authorization() throws {
         let bonded = try BondedHost()

@@ -98,6 +98,7 @@ final class HostFixture {
                 case .poweredOn: events.append("poweredOn")
                 case .resetting(let reason): events.append("resetting: \(reason)")
                 case .scanRestarted: events.append("scanRestarted")
+                case .stateUnavailable(let reason): events.append("stateUnavailable: \(reason)")
                 case .closed: events.append("closed")
                 }
             }

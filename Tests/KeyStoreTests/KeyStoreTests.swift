@@ -231,6 +231,38 @@ struct KeyStoreTests {
         #expect(warnings.all.allSatisfy { $0.hasPrefix("cannot make /proc/several: ") })
     }
 
+    @Test("A directory in which others can replace files is not used", arguments: [0o770, 0o707, 0o1777])
+    func laxDirectory(mode: mode_t) async throws {
+        try file.replace(with: Data(#"{"format":1,"peers":{"names":["planted"]}}"#.utf8))
+        #expect(chmod(directory, mode) == 0)
+        let warnings = Warnings()
+        let store = await open(warnings)
+        #expect(store.section("peers", as: Peers.self) == nil)
+        #expect(await !keep(["a"], in: store))
+        await store.close()
+        #expect(warnings.all.count == 1)
+        #expect(warnings.all.first?.contains("chmod go-w \(directory)") == true)
+        #expect(store.problem == warnings.all.first)
+        let error = StateFileError.laxDirectory(directory, mode: mode)
+        #expect(throws: error) { try KeyStore.inspect(file) { Issue.record("\($0)") } }
+        #expect(throws: error) { try KeyStore.edit(file) { Issue.record("\($0)") } }
+        // Others may look, for only the owner can read the files.
+        #expect(chmod(directory, 0o755) == 0)
+        #expect(await kept(warnings) == Peers(names: ["planted"]))
+        #expect(warnings.all.count == 1)
+    }
+
+    @Test("Another user's directory is not used", .enabled(if: geteuid() == 0, "only root can give directories away"))
+    func foreignDirectory() async throws {
+        try file.replace(with: Data(#"{"format":1,"peers":{"names":["planted"]}}"#.utf8))
+        #expect(chown(directory, 12345, 12345) == 0)
+        let warnings = Warnings()
+        let store = await open(warnings)
+        #expect(warnings.all.first?.contains("\(directory) belongs to user 12345, not to user 0") == true)
+        #expect(store.section("peers", as: Peers.self) == nil)
+        await store.close()
+    }
+
     @Test("A file that others could read is made its owner's, with a warning that names the mode")
     func laxMode() async throws {
         try file.replace(with: Data(#"{"format":1,"peers":{"names":["a"]}}"#.utf8))

@@ -33,11 +33,24 @@ extension Adapter {
 
     /// Forgets a bonded device; a link to it ends.
     ///
+    /// The call returns once the removal is on the disk, where bonds are saved. Where it could not be saved,
+    /// ``securityEvents()`` has ``SecurityEvent/bondsNotKept``.
+    ///
     /// - Parameter identity: the device's identity address, as ``bonds()`` gives it.
     /// - Returns: whether there was such a bond.
     @discardableResult
     public func removeBond(_ identity: DeviceAddress) async -> Bool {
         await host.removeBond(identity)
+    }
+
+    /// Marks a bond as privileged, or takes the mark away. A privileged bond stays when there are too many bonds
+    /// (``Configuration/bondLimit``); others may be evicted, the least recently used one first.
+    ///
+    /// - Parameter identity: the device's identity address, as ``bonds()`` gives it.
+    /// - Returns: whether there is such a bond.
+    @discardableResult
+    public func setBondPrivileged(_ isPrivileged: Bool, for identity: DeviceAddress) async -> Bool {
+        await host.setBondPrivileged(isPrivileged, identity)
     }
 
     // MARK: Out of band

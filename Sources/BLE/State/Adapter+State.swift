@@ -27,7 +27,7 @@ extension Adapter {
         }
         let logger = configuration.logger
         let warn = configuration.warn ?? { logger.warning("\($0)") }
-        return KeptBonds { publicAddress in
+        return KeptBonds(isStrict: configuration.requiresState) { publicAddress in
             await .open(adapter: publicAddress.map { "\($0)" } ?? "\(specification)", in: directory, warn: warn)
         } warn: {
             warn($0)

@@ -18,6 +18,7 @@ struct BondEntry: Codable {
         case ownSigningKey
         case server
         case client
+        case privileged
     }
 
     init(record: BondRecord) {
@@ -35,8 +36,11 @@ struct BondEntry: Codable {
         bond.peerSigningKey = try container.decodeIfPresent(SigningKeyEntry.self, forKey: .peerSigningKey)?.key
         bond.ownSigningKey = try container.decodeIfPresent(SigningKeyEntry.self, forKey: .ownSigningKey)?.key
         var record = BondRecord(bond: bond)
+        record.isPrivileged =
+            try container.decodeIfPresent(Bool.self, forKey: .privileged) ?? bond.strength?.isAuthenticated ?? false
         record.serverState = try container.decodeIfPresent(ServerStateEntry.self, forKey: .server)?.state
-        record.clientCache = try container.decodeIfPresent(DatabaseCacheEntry.self, forKey: .client)?.cache
+        // Only older versions have written it here. It can be learnt again, so damage to it is no damage to the bond.
+        record.clientCache = (try? container.decodeIfPresent(DatabaseCacheEntry.self, forKey: .client))?.cache
         self.record = record
     }
 
@@ -49,8 +53,8 @@ struct BondEntry: Codable {
         try container.encodeIfPresent(bond.identityResolvingKey?.digits, forKey: .identityResolvingKey)
         try container.encodeIfPresent(bond.peerSigningKey.map(SigningKeyEntry.init), forKey: .peerSigningKey)
         try container.encodeIfPresent(bond.ownSigningKey.map(SigningKeyEntry.init), forKey: .ownSigningKey)
+        try container.encode(record.isPrivileged, forKey: .privileged)
         try container.encodeIfPresent(record.serverState.map(ServerStateEntry.init), forKey: .server)
-        try container.encodeIfPresent(record.clientCache.map(DatabaseCacheEntry.init), forKey: .client)
     }
 }
 

@@ -52,7 +52,8 @@ package struct BondExport: Sendable {
         return Array(data) + [UInt8(ascii: "\n")]
     }
 
-    /// Adds the bonds to those that a host has; one with the same peer gives way.
+    /// Adds the bonds to those that a host has; one with the same peer gives way. Sign counters of the same keys never go
+    /// back: the higher ones stay.
     ///
     /// - Parameter takesIdentity: whether the host is to be who it was where the bonds come from.
     package func add(to other: inout KeptSecurity, takesIdentity: Bool) throws(BondExportError) {
@@ -65,6 +66,10 @@ package struct BondExport: Sendable {
             other.identity = identity
         }
         for record in security.bonds {
+            var record = record
+            for existing in other.bonds where existing.bond.identity == record.bond.identity {
+                record.bond.raiseCounters(to: existing.bond)
+            }
             other.bonds.removeAll { $0.bond.identity == record.bond.identity }
             other.bonds.append(record)
         }

@@ -20,6 +20,9 @@ struct DatabaseCacheEntry: Codable {
             hash: try container.decodeNumber(.hash),
             services: try container.decode([Service].self, forKey: .services).map(\.discovered)
         )
+        guard cache.attributeCount <= DiscoveryLimits.attributes else {
+            throw container.problem(.services, "these are more than \(DiscoveryLimits.attributes) attributes")
+        }
     }
 
     func encode(to encoder: any Encoder) throws {

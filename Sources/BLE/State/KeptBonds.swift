@@ -1,28 +1,41 @@
 import BluetoothHost
 import BluetoothTypes
+import GATT
 import KeyStore
 import SMP
 import Synchronization
 
 /// The bonds of a host and its identity in a ``KeyStore``, whose file is known when the controller has told its address.
+///
+/// What this host's client has learnt of a peer's database is in a cache beside the file, one for each peer.
 package final class KeptBonds: BondStore {
     private enum Section {
         static let identity = "identity"
         static let bonds = "bonds"
     }
 
-    private let opened: Mutex<KeyStore?>
+    private struct State {
+        var store: KeyStore?
+        /// The caches that were written last, by the peers' identity addresses.
+        var caches: [DeviceAddress: DatabaseCache] = [:]
+    }
+
+    private let state: Mutex<State>
+    private let isStrict: Bool
     private let open: @Sendable (DeviceAddress?) async -> KeyStore
     private let warn: @Sendable (String) -> Void
 
     /// - Parameters:
+    ///   - isStrict: whether a file with damaged records stays as it is until the host changes something.
     ///   - open: opens the store of the controller with this public address, or of one that has none.
     ///   - warn: takes what the user should know, a line each.
     package init(
+        isStrict: Bool = false,
         open: @escaping @Sendable (DeviceAddress?) async -> KeyStore,
         warn: @escaping @Sendable (String) -> Void
     ) {
-        opened = Mutex(nil)
+        state = Mutex(State())
+        self.isStrict = isStrict
         self.open = open
         self.warn = warn
     }
@@ -30,26 +43,46 @@ package final class KeptBonds: BondStore {
     /// Bonds in a store that is open.
     package convenience init(_ store: KeyStore, warn: @escaping @Sendable (String) -> Void) {
         self.init(open: { _ in store }, warn: warn)
-        opened.withLock { $0 = store }
+        state.withLock { $0.store = store }
     }
 
     /// The store, once the bonds have been loaded.
-    package var store: KeyStore? { opened.withLock { $0 } }
+    package var store: KeyStore? { state.withLock { $0.store } }
+
+    package var problem: String? { store?.problem }
 
     package nonisolated(nonsending) func load(for publicAddress: DeviceAddress?) async -> KeptSecurity {
         let store: KeyStore
         if let known = self.store { store = known } else { store = await open(publicAddress) }
-        opened.withLock { $0 = store }
-        let (security, damage) = KeptBonds.read(store)
+        var (security, damage) = KeptBonds.read(store)
+        await loadCaches(of: &security, in: store)
+        state.withLock { $0.store = store }
         guard let first = damage.first else { return security }
         let others = damage.count > 1 ? " and \(damage.count - 1) more" : ""
         store.reportDamage("\(store.path ?? "the state"): what is damaged is left out (\(first)\(others))")
         // Otherwise each opening would find the damage again.
-        if store.isKept { keep(security) }
+        if store.isKept, !isStrict { keep(security) }
         return security
     }
 
-    /// What a store holds, and what in it is damaged, each in some words.
+    /// Adds the caches of the bonds' peers. An older version has kept them with the bonds.
+    private nonisolated(nonsending) func loadCaches(of security: inout KeptSecurity, in store: KeyStore) async {
+        let names = security.bonds.map { KeptBonds.cacheName(of: $0.bond.identity) }
+        let entries = await store.caches(names, as: DatabaseCacheEntry.self)
+        var caches: [DeviceAddress: DatabaseCache] = [:]
+        for (index, name) in names.enumerated() {
+            guard let cache = entries[name]?.cache else { continue }
+            security.bonds[index].clientCache = cache
+            caches[security.bonds[index].bond.identity] = cache
+        }
+        state.withLock { [caches] in $0.caches = caches }
+    }
+
+    private static func cacheName(of identity: DeviceAddress) -> String {
+        "\(identity)-\(identity.isRandom ? "random" : "public")"
+    }
+
+    /// What a store holds, without the caches, and what in it is damaged, each in some words.
     package static func read(_ store: KeyStore) -> (security: KeptSecurity, damage: [String]) {
         var damage: [String] = []
         var security = KeptSecurity()
@@ -78,13 +111,42 @@ package final class KeptBonds: BondStore {
             whenKept?(false)
             return
         }
+        store.keep(sections(of: security), caches: changedCaches(of: security), whenKept: whenKept)
+    }
+
+    package func gather(_ security: KeptSecurity) {
+        store?.gather(sections(of: security), caches: changedCaches(of: security))
+    }
+
+    private func sections(of security: KeptSecurity) -> [String: KeyStore.Source] {
         var sections: [String: KeyStore.Source] = [
             Section.bonds: { security.bonds.map { BondEntry(record: $0) } }
         ]
         if let identity = security.identity {
             sections[Section.identity] = { IdentityEntry(identity: identity) }
         }
-        store.keep(sections, whenKept: whenKept)
+        return sections
+    }
+
+    /// The caches that differ from those that were written last.
+    private func changedCaches(of security: KeptSecurity) -> [String: KeyStore.Source?] {
+        state.withLock { state in
+            var changes: [String: KeyStore.Source?] = [:]
+            var removed = state.caches
+            for record in security.bonds {
+                let identity = record.bond.identity
+                guard let cache = record.clientCache else { continue }
+                // Arrays with the same storage are equal without a look at their elements.
+                guard removed.removeValue(forKey: identity) != cache else { continue }
+                state.caches[identity] = cache
+                changes[KeptBonds.cacheName(of: identity)] = .some { DatabaseCacheEntry(cache) }
+            }
+            for identity in removed.keys {
+                state.caches[identity] = nil
+                changes[KeptBonds.cacheName(of: identity)] = .some(nil)
+            }
+            return changes
+        }
     }
 
     /// Waits until all is in the file, and lets others have it.

@@ -42,7 +42,8 @@ extension GlobalOptions {
         switch event {
         case .resetting(let reason): Output.complain("resetting the controller: \(reason)")
         case .scanRestarted(let silence): Output.complain("nothing was heard for \(Seconds(silence)); scanning anew")
-        case .poweredOn, .closed: break
+        // The warnings have said why.
+        case .poweredOn, .closed, .stateUnavailable: break
         }
     }
 }

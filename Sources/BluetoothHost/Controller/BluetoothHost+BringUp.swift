@@ -9,6 +9,7 @@ extension BluetoothHost {
         do throws(CommandFailure) {
             information = try await readInformation()
         } catch {
+            if let obstacle = stateObstacle { throw .stateUnavailable(obstacle) }
             throw .command(error)
         }
     }
@@ -26,6 +27,7 @@ extension BluetoothHost {
             ?? self.information?.publicAddress
 
         await loadBonds(of: publicAddress)
+        if stateObstacle != nil { throw .aborted }
         var information = ControllerInformation(
             publicAddress: publicAddress,
             identityAddress: chooseIdentity(publicAddress: publicAddress),
@@ -54,10 +56,17 @@ extension BluetoothHost {
         return information
     }
 
+    /// Why the host must not be brought up.
+    private var stateObstacle: String? { configuration.requiresState ? stateProblem : nil }
+
     /// Reads the store of the host on this controller, the first time that the controller is brought up.
     private func loadBonds(of publicAddress: DeviceAddress?) async {
         if !bonds.isLoaded, let store = configuration.bondStore {
             bonds.load(await store.load(for: publicAddress))
+            stateProblem = store.problem
+            if let stateProblem { emit(HostEvent.stateUnavailable(reason: stateProblem)) }
+            // A new identity is not saved over an earlier one then.
+            if stateObstacle != nil { return }
         }
         bonds.begin { [weak self] in
             self?.spawn { $0.emit(.bondsNotKept) }

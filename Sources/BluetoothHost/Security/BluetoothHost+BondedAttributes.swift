@@ -34,11 +34,11 @@ extension BluetoothHost {
 
     private func keepServerState(of link: Link) {
         let state = link.session.persistentState
-        updateRecord(of: link.identity) { $0.serverState = state }
+        bonds.update(link.identity, isGathered: true) { $0.serverState = state }
     }
 
     private func keepCache(_ cache: DatabaseCache?, on identifier: LinkIdentifier) {
         guard let link = links[identifier] else { return }
-        updateRecord(of: link.identity) { $0.clientCache = cache }
+        bonds.update(link.identity, isGathered: true) { $0.clientCache = cache }
     }
 }

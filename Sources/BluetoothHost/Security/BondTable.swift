@@ -4,8 +4,10 @@ import SMP
 
 /// The bonds of a host and its own identity, as they are kept.
 ///
-/// Each change goes to the store at once. There are no more bonds than the limit: a new one has to wait until an old one is
-/// removed, so that nobody can push another's bond out.
+/// Each change goes to the store at once, except changes that a peer can cause again and again, which the store may gather.
+///
+/// There are no more bonds than the limit. A new bond takes the place of the least recently used one that is not privileged
+/// (``BondRecord/isPrivileged``). So peers that bond without a person's consent can replace each other's bonds only.
 struct BondTable {
     /// Who this host is to its peers: made once, unless the store knows.
     private(set) var identity: KeptIdentity
@@ -15,6 +17,8 @@ struct BondTable {
     private var byIdentity: OrderedDictionary<DeviceAddress, BondRecord> = [:]
     /// Whether the identity was made anew and is not kept yet.
     private var isIdentityNew = true
+    /// Whether changes were given to the store that it may gather, and none since that it writes at once.
+    private var hasGathered = false
     /// Whether the store has been read, or there is none.
     private(set) var isLoaded: Bool
     /// Is told, from anywhere, that the store could not keep a change.
@@ -49,7 +53,8 @@ struct BondTable {
 
     var count: Int { byIdentity.count }
 
-    var isFull: Bool { byIdentity.count >= limit }
+    /// Whether there is no room for a new bond, and no bond that may be evicted for one.
+    var isFull: Bool { byIdentity.count >= limit && !byIdentity.values.contains { !$0.isPrivileged } }
 
     /// All bonds, the one that was used last at the end.
     var records: some RandomAccessCollection<BondRecord> { byIdentity.values }
@@ -71,26 +76,49 @@ struct BondTable {
 
     // MARK: Changing
 
-    /// Adds a bond, or puts it into the place of the one with the same peer.
+    /// What became of a bond that was to be added.
+    enum Insertion: Equatable {
+        /// The bond was added, or has replaced the one with the same peer.
+        case added
+        /// The bond was added in the place of the one with this peer.
+        case evicted(DeviceAddress)
+        /// There are too many bonds, and none of them may be evicted.
+        case refused
+    }
+
+    /// Adds a bond, or replaces the one with the same peer.
     ///
-    /// - Returns: false where there are too many already.
+    /// - Parameter isInUse: whether a peer is connected, so that its bond is not evicted.
     @discardableResult
-    mutating func insert(_ record: BondRecord, whenKept: (@Sendable (Bool) -> Void)? = nil) -> Bool {
-        guard !isFull || byIdentity[record.bond.identity] != nil else { return false }
-        byIdentity[record.bond.identity] = nil
-        byIdentity[record.bond.identity] = record
+    mutating func insert(
+        _ record: BondRecord,
+        isInUse: (DeviceAddress) -> Bool = { _ in false },
+        whenKept: (@Sendable (Bool) -> Void)? = nil
+    ) -> Insertion {
+        let identity = record.bond.identity
+        var evicted: DeviceAddress?
+        if byIdentity[identity] == nil, byIdentity.count >= limit {
+            evicted = byIdentity.first { !$0.value.isPrivileged && !isInUse($0.key) }?.key
+            guard let evicted else { return .refused }
+            byIdentity[evicted] = nil
+        }
+        byIdentity[identity] = nil
+        byIdentity[identity] = record
         keep(whenKept)
-        return true
+        return evicted.map { .evicted($0) } ?? .added
     }
 
     /// Changes what is kept of a peer; its identity address stays.
     ///
-    /// - Parameter whenKept: is called, from anywhere, once the change will outlive the process, or with false where it
-    ///   cannot be kept; not at all where there is no such bond or nothing changes.
+    /// - Parameters:
+    ///   - isGathered: whether the store may gather the change with others for some seconds.
+    ///   - whenKept: is called, from anywhere, once the change will outlive the process, or with false where it cannot be
+    ///     kept; not at all where there is no such bond, nothing changes, or the change is gathered.
     /// - Returns: whether there is such a bond and something has changed.
     @discardableResult
     mutating func update(
         _ identity: DeviceAddress,
+        isGathered: Bool = false,
         whenKept: (@Sendable (Bool) -> Void)? = nil,
         _ change: (inout BondRecord) -> Void
     ) -> Bool {
@@ -100,14 +128,28 @@ struct BondTable {
         new.bond.identity = identity
         guard new != old else { return false }
         byIdentity[identity] = new
-        keep(whenKept)
+        if isGathered, let store {
+            hasGathered = true
+            store.gather(kept)
+        } else {
+            keep(whenKept)
+        }
         return true
     }
 
+    /// Has the store write what it gathers, if anything.
+    mutating func flush() {
+        if hasGathered { keep() }
+    }
+
+    /// Removes a bond.
+    ///
+    /// - Parameter whenKept: is called, from anywhere, once the bond is gone for good, or with false where that cannot be
+    ///   kept; not at all where there is no such bond.
     @discardableResult
-    mutating func remove(_ identity: DeviceAddress) -> BondRecord? {
+    mutating func remove(_ identity: DeviceAddress, whenKept: (@Sendable (Bool) -> Void)? = nil) -> BondRecord? {
         guard let record = byIdentity.removeValue(forKey: identity) else { return nil }
-        keep()
+        keep(whenKept)
         return record
     }
 
@@ -117,13 +159,16 @@ struct BondTable {
         byIdentity[identity] = record
     }
 
-    private func keep(_ whenKept: (@Sendable (Bool) -> Void)? = nil) {
+    private var kept: KeptSecurity { KeptSecurity(identity: identity, bonds: Array(byIdentity.values)) }
+
+    private mutating func keep(_ whenKept: (@Sendable (Bool) -> Void)? = nil) {
+        hasGathered = false
         guard let store else {
             // What no store keeps outlives nothing, which is as it was asked for.
             whenKept?(true)
             return
         }
-        store.keep(KeptSecurity(identity: identity, bonds: Array(byIdentity.values))) { [onFailure] isKept in
+        store.keep(kept) { [onFailure] isKept in
             if !isKept { onFailure() }
             whenKept?(isKept)
         }

@@ -16,6 +16,7 @@ public enum SecurityEvent: Sendable, Hashable {
     /// A bonded peer has lost its key, or is another device.
     case keyMissing(LinkIdentifier, identity: DeviceAddress)
     case bondAdded(BondInformation)
+    /// A bond was removed, or evicted for a new one.
     case bondRemoved(identity: DeviceAddress)
     /// Bonds have changed and the store could not keep them: they are lost with the process.
     case bondsNotKept
@@ -41,8 +42,13 @@ public struct BondInformation: Hashable, Sendable {
     public let strength: KeyStrength?
     /// Whether the peer's private addresses can be resolved.
     public let resolvesAddresses: Bool
+    /// Whether the bond stays when there are too many: its key is authenticated, this device began the pairing for the app,
+    /// or the app has marked it.
+    public let isPrivileged: Bool
 
-    init(_ bond: Bond) {
+    init(_ record: BondRecord) {
+        let bond = record.bond
+        isPrivileged = record.isPrivileged
         identity = bond.identity
         strength = bond.strength
         resolvesAddresses = bond.identityResolvingKey != nil

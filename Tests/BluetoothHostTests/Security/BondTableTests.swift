@@ -8,15 +8,19 @@ import Testing
 
 /// Takes what it is given to keep, and says whether it could.
 private final class RecordingStore: BondStore {
-    private let state = Mutex((kept: [KeptSecurity](), canKeep: true))
+    private let state = Mutex((kept: [KeptSecurity](), canKeep: true, gathered: KeptSecurity?.none))
 
     var kept: [KeptSecurity] { state.withLock { $0.kept } }
+    /// The last that may be gathered.
+    var gathered: KeptSecurity? { state.withLock { $0.gathered } }
 
     func fail() { state.withLock { $0.canKeep = false } }
 
     nonisolated(nonsending) func load(for publicAddress: DeviceAddress?) async -> KeptSecurity {
         kept.last ?? KeptSecurity()
     }
+
+    func gather(_ security: KeptSecurity) { state.withLock { $0.gathered = security } }
 
     func keep(_ security: KeptSecurity, whenKept: (@Sendable (Bool) -> Void)?) {
         let canKeep = state.withLock { state in
@@ -57,18 +61,72 @@ struct BondTableTests {
         #expect(second.identity == first.identity)
     }
 
-    @Test("A full table takes no new bond, and the same peer's again")
+    private func privileged(_ value: UInt64) -> BondRecord {
+        var record = record(value)
+        record.isPrivileged = true
+        return record
+    }
+
+    @Test("A full table of privileged bonds takes no new bond, and the same peer's again")
     func limit() {
         var table = table(limit: 2)
         for value: UInt64 in [1, 2] {
-            let isTaken = table.insert(record(value))
-            #expect(isTaken)
+            let insertion = table.insert(privileged(value))
+            #expect(insertion == .added)
         }
-        let isTaken = table.insert(record(3))
-        #expect(!isTaken)
-        let isReplaced = table.insert(record(1))
-        #expect(isReplaced)
+        let refused = table.insert(record(3))
+        #expect(refused == .refused)
+        let isFull = table.isFull
+        #expect(isFull)
+        let replaced = table.insert(privileged(1))
+        #expect(replaced == .added)
         #expect(table.records.map(\.bond.identity) == [address(2), address(1)])
+    }
+
+    @Test("A new bond evicts the least recently used one that is neither privileged nor in use")
+    func leastRecentlyUsedUnprivilegedBondIsEvicted() {
+        var table = table(limit: 4)
+        table.insert(privileged(1))
+        for value: UInt64 in [2, 3, 4] { table.insert(record(value)) }
+        table.touch(address(2))
+        let isFull = table.isFull
+        #expect(!isFull)
+        let inUse = address(3)
+        let insertion = table.insert(record(5), isInUse: { $0 == inUse })
+        #expect(insertion == .evicted(address(4)))
+        #expect(table.records.map(\.bond.identity) == [address(1), address(3), address(2), address(5)])
+        #expect(store.kept.last?.bonds.count == 4)
+        let refused = table.insert(record(6), isInUse: { _ in true })
+        #expect(refused == .refused)
+    }
+
+    @Test("Strangers that fill the table replace each other's bonds and no privileged one")
+    func strangersReplaceEachOther() {
+        var table = table(limit: 8)
+        for value: UInt64 in 1...4 { table.insert(privileged(value)) }
+        for value: UInt64 in 100..<1000 { table.insert(record(value)) }
+        #expect(table.count == 8)
+        let left = (1...4 as ClosedRange<UInt64>).filter { table[address($0)] != nil }
+        #expect(left == [1, 2, 3, 4])
+        #expect(table[address(999)] != nil)
+    }
+
+    @Test("Changes that may be gathered are given to the store as such, and flushed once")
+    func gatheredChanges() {
+        var table = table()
+        table.insert(record(1))
+        let count = store.kept.count
+        for value: UInt8 in 1...100 {
+            table.update(address(1), isGathered: true) {
+                $0.serverState = ServerSession.PersistentState(clientFeatures: value)
+            }
+        }
+        #expect(store.kept.count == count)
+        #expect(store.gathered?.bonds.first?.serverState?.clientFeatures == 100)
+        table.flush()
+        table.flush()
+        #expect(store.kept.count == count + 1)
+        #expect(store.kept.last?.bonds.first?.serverState?.clientFeatures == 100)
     }
 
     @Test("Each change is kept whole, and what is no change is not")
@@ -108,7 +166,7 @@ struct BondTableTests {
         var table = table()
         table.begin { told.append("host") }
         store.fail()
-        table.insert(record(1)) { isKept in told.append("caller \(isKept)") }
+        table.insert(record(1), whenKept: { isKept in told.append("caller \(isKept)") })
         #expect(told.all == ["host", "caller false"])
     }
 }

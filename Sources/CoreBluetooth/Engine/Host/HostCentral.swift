@@ -130,7 +130,7 @@ final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
             failed.removeAll()
             say(.stateChanged(.resetting))
         case .closed: say(.stateChanged(.unsupported))
-        case .scanRestarted: break
+        case .scanRestarted, .stateUnavailable: break
         }
     }
 

@@ -1,0 +1,258 @@
+import BLE
+import BluetoothHost
+import BluetoothTypes
+import Foundation
+import GATT
+import Glibc
+import SMP
+import Synchronization
+import Testing
+
+@testable import BLE
+@testable import KeyStore
+
+@Suite("What a state file takes, and what it must not lose")
+struct StateLimitTests {
+    private let directory = FileManager.default.temporaryDirectory.path + "/limits-\(UUID().uuidString)"
+    private let controller = DeviceAddress(0x001A_7DDA_7113, isRandom: false)
+    private let peer = DeviceAddress(0xF000_0000_0002, isRandom: true)
+
+    private let recordIssue: @Sendable (String) -> Void = { Issue.record("\($0)") }
+
+    private var file: StateFile { StateFile(directory: directory, name: "00-1A-7D-DA-71-13.json") }
+    private var caches: String { directory + "/00-1A-7D-DA-71-13.caches" }
+
+    private func openStore(_ warnings: Warnings = Warnings(), writeDelay: Int = 3600) async -> KeyStore {
+        await KeyStore.open(adapter: "00:1A:7D:DA:71:13", in: directory, writeDelay: .seconds(writeDelay)) {
+            warnings.add($0)
+        }
+    }
+
+    private func keep(_ security: KeptSecurity, in bonds: KeptBonds) async -> Bool {
+        await withCheckedContinuation { continuation in
+            bonds.keep(security) { continuation.resume(returning: $0) }
+        }
+    }
+
+    /// A bond with a database of so many characteristics, each with a descriptor.
+    private func security(characteristics count: Int, hash: UInt128? = 7) -> KeptSecurity {
+        var record = BondRecord(bond: Bond(identity: peer))
+        record.clientCache = DatabaseCache(
+            hash: hash,
+            services: [
+                DiscoveredService(
+                    uuid: "180F",
+                    isPrimary: true,
+                    handle: 1,
+                    endHandle: 0xFFFF,
+                    characteristics: (0..<count).map { index in
+                        let handle = UInt16(truncatingIfNeeded: 2 + 3 * index)
+                        return DiscoveredCharacteristic(
+                            uuid: "12345678-1234-5678-1234-56789ABCDEF0",
+                            handle: AttributeHandle(rawValue: handle),
+                            valueHandle: AttributeHandle(rawValue: handle &+ 1),
+                            endHandle: AttributeHandle(rawValue: handle &+ 2),
+                            properties: [.read, .notify],
+                            descriptors: [
+                                DiscoveredDescriptor(
+                                    uuid: "12345678-1234-5678-1234-56789ABCDEF1",
+                                    handle: AttributeHandle(rawValue: handle &+ 2)
+                                )
+                            ]
+                        )
+                    }
+                )
+            ]
+        )
+        return KeptSecurity(
+            identity: KeptIdentity(staticAddress: DeviceAddress(0xC012_3456_789A, isRandom: true), resolvingKey: 3),
+            bonds: [record]
+        )
+    }
+
+    // MARK: Caches
+
+    @Test("The largest database that a client discovers is written and read again")
+    func largestDatabaseIsReadAgain() async throws {
+        let security = security(characteristics: (DiscoveryLimits.attributes - 1) / 2)
+        let store = await openStore()
+        let bonds = KeptBonds(store) { Issue.record("\($0)") }
+        _ = await bonds.load(for: controller)
+        #expect(await keep(security, in: bonds))
+        await bonds.close()
+        let again = KeptBonds(await openStore()) { Issue.record("\($0)") }
+        #expect(await again.load(for: controller) == security)
+        await again.close()
+        #expect(try #require(try file.read()).data.count < 1000, "the bonds' file holds no database")
+    }
+
+    @Test("A database that is too large, damaged or gone costs neither bonds nor identity", arguments: 0..<4)
+    func cachesCanBeDropped(damage: Int) async throws {
+        let security = security(characteristics: damage == 0 ? 65_534 : 3)
+        let warnings = Warnings()
+        let bonds = KeptBonds(await openStore(warnings)) { warnings.add($0) }
+        _ = await bonds.load(for: controller)
+        #expect(await keep(security, in: bonds))
+        await bonds.close()
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: caches)) ?? []
+        #expect(names.count == (damage == 0 ? 0 : 1))
+        for name in names {
+            let cache = StateFile(directory: caches, name: name)
+            switch damage {
+            case 1: try cache.replace(with: Data("{".utf8))
+            case 2: try cache.replace(with: Data(repeating: 0x5B, count: 1 << 20))
+            default: unlink(cache.path)
+            }
+        }
+        let again = KeptBonds(await openStore(warnings)) { warnings.add($0) }
+        #expect(await again.load(for: controller) == security.withoutCaches)
+        #expect(again.problem == nil)
+        #expect(await keep(security, in: again), "it is written again once it was learnt again")
+        await again.close()
+        #expect(warnings.all == [])
+    }
+
+    @Test("A cache goes with its bond, and one without a bond is removed")
+    func cachesGoWithTheirBonds() async throws {
+        let bonds = KeptBonds(await openStore()) { Issue.record("\($0)") }
+        _ = await bonds.load(for: controller)
+        let security = security(characteristics: 3)
+        #expect(await keep(security, in: bonds))
+        // The peer has paired again: what was known of it says nothing of what it is now.
+        #expect(await keep(security.withoutCaches, in: bonds))
+        #expect(try FileManager.default.contentsOfDirectory(atPath: caches) == [])
+        #expect(await keep(security, in: bonds))
+        await bonds.close()
+        try await KeptHost("\(controller)", in: directory).change(warn: recordIssue) { $0.bonds = [] }
+        #expect(try FileManager.default.contentsOfDirectory(atPath: caches) == [])
+        try StateFile(directory: caches, name: "stranger.json").replace(with: Data("{}".utf8))
+        let again = KeptBonds(await openStore()) { Issue.record("\($0)") }
+        _ = await again.load(for: controller)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: caches) == [])
+        await again.close()
+    }
+
+    @Test("The database that an older version kept with the bond is used, and moves")
+    func databaseOfOlderVersionsMoves() async throws {
+        let text = """
+            {"format":1,"bonds":[{"address":"F0:00:00:00:00:02","addressType":"random","client":{"services":[{"uuid":
+            "180F","isPrimary":true,"handle":1,"endHandle":3,"includedServices":[],"characteristics":[]}]}}]}
+            """
+        try file.replace(with: Data(text.utf8))
+        let bonds = KeptBonds(await openStore()) { Issue.record("\($0)") }
+        let security = await bonds.load(for: controller)
+        #expect(security.bonds.first?.clientCache?.services.map(\.uuid) == ["180F"])
+        #expect(await keep(security, in: bonds))
+        await bonds.close()
+        #expect(!String(decoding: try #require(try file.read()).data, as: UTF8.self).contains("180F"))
+        let again = KeptBonds(await openStore()) { Issue.record("\($0)") }
+        #expect(await again.load(for: controller) == security)
+        await again.close()
+    }
+
+    // MARK: Writing
+
+    @Test("What could not be read again is not written, and what was there stays")
+    func nothingIsWrittenThatCannotBeRead() async throws {
+        let warnings = Warnings()
+        let store = await openStore(warnings)
+        let bonds = KeptBonds(store) { warnings.add($0) }
+        _ = await bonds.load(for: controller)
+        #expect(await keep(.sample, in: bonds))
+        let before = try file.read()
+        let long = String(repeating: "x", count: KeyStore.sectionSizeLimit)
+        for name in ["a", "b"] {
+            let isKept = await withCheckedContinuation { continuation in
+                store.keep([name: { long }]) { continuation.resume(returning: $0) }
+            }
+            #expect(!isKept)
+        }
+        #expect(warnings.all.count == 2)
+        #expect(warnings.all.allSatisfy { $0.contains("is larger than 4 MB") })
+        #expect(try file.read() == before)
+        #expect(throws: StateFileError.tooLarge(file.path, limit: file.sizeLimit)) {
+            try file.replace(with: Data(count: file.sizeLimit + 1))
+        }
+        #expect(try file.read() == before)
+        await bonds.close()
+    }
+
+    @Test("A client that toggles its configuration causes two writes, and the last value is kept")
+    func toggledConfigurationsAreGathered() async throws {
+        let store = await openStore()
+        let bonds = KeptBonds(store) { Issue.record("\($0)") }
+        _ = await bonds.load(for: controller)
+        var security = security(characteristics: 0)
+        #expect(await keep(security, in: bonds))
+        #expect(store.writeCount == 1)
+        for toggle in 1...10_001 {
+            security.bonds[0].serverState = ServerSession.PersistentState(
+                configurations: toggle.isMultiple(of: 2) ? [] : [.init(handle: 3, configuration: .notification)]
+            )
+            bonds.gather(security)
+            // The first is written at once.
+            if toggle == 1 { while store.writeCount < 2 { await Task.yield() } }
+        }
+        #expect(store.writeCount == 2)
+        await bonds.close()
+        #expect(store.writeCount == 2, "the last value is the one that was written first")
+        security.bonds[0].serverState = ServerSession.PersistentState(clientFeatures: 1)
+        let again = KeptBonds(await openStore()) { Issue.record("\($0)") }
+        #expect(await again.load(for: controller).bonds[0].serverState?.configurations.count == 1)
+        again.gather(security)
+        await again.close()
+        let last = KeptBonds(await openStore()) { Issue.record("\($0)") }
+        #expect(await last.load(for: controller).bonds[0].serverState?.clientFeatures == 1)
+        await last.close()
+    }
+
+    // MARK: Problems
+
+    @Test(
+        "A state that cannot be used is an event for each observer, and an error where that is asked for",
+        arguments: [
+            ("{", "is damaged"), (#"{"format":2}"#, "is of a later version"),
+            (#"{"format":1,"identity":{"staticAddress":"40:00:00:00:00:01"}}"#, "what is damaged is left out"),
+            (#"{"format":1,"bonds":7}"#, "is not understood"),
+        ]
+    )
+    func unusableStateIsReported(contents: String, problem: String) async throws {
+        let name = "state-\(UUID().uuidString)"
+        var configuration = Adapter.Configuration()
+        configuration.stateLocation = .directory(directory)
+        configuration.warn = { _ in }
+        let first = try await Adapter.open(.virtual(name: name), configuration: configuration)
+        let path = try #require(first.store.path)
+        var events = await first.events().makeAsyncIterator()
+        await first.close()
+        guard case .closed = await events.next() else {
+            Issue.record("there was no problem with the first")
+            return
+        }
+        let file = StateFile(directory: directory, name: String(path.split(separator: "/").last ?? ""))
+        try file.replace(with: Data(contents.utf8))
+
+        var strict = configuration
+        strict.requiresState = true
+        let refusal = await #expect(throws: BLEError.self) {
+            _ = try await Adapter.open(.virtual(name: name), configuration: strict)
+        }
+        guard case .stateUnavailable(let reason) = refusal else {
+            Issue.record("\(String(describing: refusal))")
+            return
+        }
+        #expect(reason.contains(problem))
+        #expect(try file.read()?.data == Data(contents.utf8), "a refusal leaves the file as it is")
+
+        let second = try await Adapter.open(.virtual(name: name), configuration: configuration)
+        for _ in 1...2 {
+            var events = await second.events().makeAsyncIterator()
+            guard case .stateUnavailable(let reason)? = await events.next() else {
+                Issue.record("there was no event")
+                break
+            }
+            #expect(reason.contains(problem))
+        }
+        await second.close()
+    }
+}
