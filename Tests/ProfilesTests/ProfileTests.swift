@@ -1,4 +1,5 @@
 import BluetoothTypes
+import Foundation
 import Testing
 
 @testable import Profiles
@@ -72,6 +73,47 @@ struct ProfileTests {
                 ),
             ]
         )
+    }
+
+    @Test("of the documentation has every key, and every permission and property is described")
+    func documentedFormatIsWhole() throws {
+        let path = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../Docs/Profiles.md")
+        let text = try String(contentsOf: path, encoding: .utf8)
+        let start = try #require(text.range(of: "```json\n"))
+        let end = try #require(text.range(of: "```", range: start.upperBound..<text.endIndex))
+        let json = String(text[start.upperBound..<end.lowerBound])
+        let documented = try profile(json)
+        #expect(documented.services[0].characteristics[0].descriptors[0].permissions == [.read, .writeAuthenticated])
+        #expect(documented.advertise.interval == .microseconds(62500))
+        // An error lists the keys that are known; the example has all of them.
+        let service = #"{"services": [{"uuid": "181A""#
+        let characteristic = service + #", "characteristics": [{"uuid": "2A6E", "properties": []"#
+        let wrong = [
+            #"{"unknown": 0}"#, #"{"advertise": {"unknown": 0}}"#, service + #", "unknown": 0}]}"#,
+            characteristic + #", "unknown": 0}]}]}"#,
+            characteristic + #", "descriptors": [{"uuid": "2901", "unknown": 0}]}]}]}"#,
+        ]
+        for text in wrong {
+            let error = #expect(throws: ProfileError.self) { try profile(text) }
+            let known = try #require(error?.problem.split(separator: "known are ").last)
+            for key in known.split(separator: ", ") { #expect(json.contains("\"\(key)\":"), "\(key)") }
+        }
+        for permission in AttributePermission.allCases { #expect(text.contains("`\(permission.rawValue)`")) }
+        for property in CharacteristicProperty.allCases { #expect(text.contains("`\(property.rawValue)`")) }
+    }
+
+    @Test("gives a declared Client Characteristic Configuration the security of the value")
+    func declaredConfigurationTakesTheSecurityOfItsValue() throws {
+        let profile = try profile(
+            """
+            {"services": [{"uuid": "180F", "characteristics": [
+                {"uuid": "2A19", "properties": ["read", "notify"], "permissions": ["readEncrypted", "readAuthorized"],
+                 "descriptors": [{"uuid": "2902"}, {"uuid": "2901"}]}]}]}
+            """
+        )
+        let descriptors = try #require(profile.services.first?.characteristics.first?.descriptors)
+        #expect(descriptors[0].permissions == [.read, .write, .writeEncrypted, .writeAuthorized])
+        #expect(descriptors[1].permissions == [.read])
     }
 
     @Test("may be empty")

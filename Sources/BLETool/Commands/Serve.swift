@@ -11,6 +11,7 @@ struct Serve: AsyncParsableCommand {
             What happens is told in lines of JSON. Commands are read from standard input, a line each: set UUID HEX, \
             notify UUID HEX, indicate UUID HEX, disconnect, quit; for UUID there may be SERVICE/UUID or #HANDLE, and - \
             for an empty value. The end of standard input does not stop the server.
+            Docs/Profiles.md describes the profile: its keys, permissions and defaults.
             Clients may pair where the profile has something that needs it, or a pairing option is given. Questions are \
             told in events, one at a time, each with its number N; passkey N DIGITS, yes N and no N answer. --passkey \
             answers the first question for a passkey only.

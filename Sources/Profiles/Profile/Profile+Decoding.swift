@@ -128,7 +128,7 @@ extension Profile.Characteristic {
         }
         descriptors = []
         for element in try members["descriptors"]?.elements() ?? [] {
-            descriptors.append(try Profile.Descriptor(element))
+            descriptors.append(try Profile.Descriptor(element, ofValueWith: permissions))
         }
     }
 
@@ -143,13 +143,30 @@ extension Profile.Characteristic {
 }
 
 extension Profile.Descriptor {
-    fileprivate init(_ reader: ProfileReader) throws(ProfileError) {
+    /// - Parameter valuePermissions: the permissions of the characteristic's value.
+    fileprivate init(
+        _ reader: ProfileReader,
+        ofValueWith valuePermissions: Set<AttributePermission>
+    ) throws(ProfileError) {
         let members = try reader.members(["uuid", "handle", "value", "permissions"])
         uuid = try members.required("uuid").uuid()
         handle = try members["handle"]?.handle()
         value = try members["value"].map(Profile.value) ?? []
-        // What a client could not write would be no use to it.
-        let usual: Set<AttributePermission> = uuid == .clientCharacteristicConfiguration ? [.read, .write] : [.read]
-        permissions = try members["permissions"].map(Profile.permissions) ?? usual
+        permissions =
+            try members["permissions"].map(Profile.permissions)
+            ?? Profile.Descriptor.permissions(for: uuid, valuePermissions)
+    }
+
+    /// The permissions if none are given. A client that may not read the value may not subscribe to it either.
+    private static func permissions(
+        for uuid: BluetoothUUID,
+        _ valuePermissions: Set<AttributePermission>
+    ) -> Set<AttributePermission> {
+        guard uuid == .clientCharacteristicConfiguration else { return [.read] }
+        var permissions: Set<AttributePermission> = [.read, .write]
+        if valuePermissions.contains(.readEncrypted) { permissions.insert(.writeEncrypted) }
+        if valuePermissions.contains(.readAuthenticated) { permissions.insert(.writeAuthenticated) }
+        if valuePermissions.contains(.readAuthorized) { permissions.insert(.writeAuthorized) }
+        return permissions
     }
 }

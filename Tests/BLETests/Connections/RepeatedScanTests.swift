@@ -1,0 +1,133 @@
+import BLE
+import BluetoothTesting
+import Testing
+
+private let scripted = ScriptedService(
+    "A800",
+    [ScriptedCharacteristic("A801", properties: [.read], value: [7])]
+)
+
+/// Connection events are rare, so that hours of the world's time take seconds.
+private let slowParameters = ConnectionParameters(
+    interval: .seconds(1)...(.seconds(1)),
+    supervisionTimeout: .seconds(6)
+)
+
+@Suite("A scan that connects to what it reports")
+struct RepeatedScanTests {
+    /// Starts a task that scans and logs the addresses that are reported.
+    private static func scan(_ central: Central, _ world: World) -> (log: Log<DeviceAddress>, task: Task<Void, Never>) {
+        let log = Log<DeviceAddress>()
+        let task = Task(executorPreference: world.taskExecutor) {
+            do {
+                for try await advertisement in central.scan(ScanOptions(serviceUUIDs: ["A800"], isActive: false)) {
+                    log.append(advertisement.address)
+                }
+            } catch {}
+        }
+        return (log, task)
+    }
+
+    @Test("A peer is reported again when its link has ended: by itself, by the peer, and lost")
+    func scanReportsADisconnectedPeerAgain() throws {
+        try World.run(limit: .seconds(3600)) { world in
+            let lamp = try await world.peripheral("lamp", services: [scripted])
+            let central = try await world.device("gateway").openAdapter().central
+            let (log, task) = Self.scan(central, world)
+            try await world.sleep(for: .seconds(10))
+            #expect(log.all.count == 1)
+            let first = try await central.connect(to: lamp.address)
+            await first.disconnect()
+            try await world.sleep(for: .seconds(10))
+            #expect(log.all.count == 2)
+            let second = try await central.connect(to: lamp.address)
+            await lamp.disconnectClients()
+            _ = await second.disconnection()
+            try await world.sleep(for: .seconds(10))
+            #expect(log.all.count == 3)
+            let third = try await central.connect(to: lamp.address)
+            lamp.vanish()
+            _ = await third.disconnection()
+            lamp.comeBack()
+            try await world.sleep(for: .seconds(60))
+            #expect(log.all == Array(repeating: lamp.address, count: 4))
+            task.cancel()
+            await task.value
+        }
+    }
+
+    @Test("A peer is reported again when an attempt to connect to it has failed")
+    func scanReportsAPeerAgainAfterAFailedAttempt() throws {
+        try World.run(limit: .seconds(3600)) { world in
+            let lamp = try await world.peripheral("lamp", services: [scripted])
+            let central = try await world.device("gateway").openAdapter().central
+            let (log, task) = Self.scan(central, world)
+            try await world.sleep(for: .seconds(10))
+            lamp.vanish()
+            await #expect(throws: BLEError.self) {
+                _ = try await central.connect(to: lamp.address, timeout: .seconds(5))
+            }
+            try await world.sleep(for: .seconds(10))
+            #expect(log.all.count == 1)
+            lamp.comeBack()
+            try await world.sleep(for: .seconds(60))
+            #expect(log.all.count == 2)
+            task.cancel()
+            await task.value
+        }
+    }
+
+    @Test("Peers are reported again when the controller was restarted, connected ones and others")
+    func scanReportsPeersAgainAfterARecovery() throws {
+        try World.run(limit: .seconds(3600)) { world in
+            let lamps = [
+                try await world.peripheral("lamp", services: [scripted]),
+                try await world.peripheral("other lamp", services: [scripted]),
+            ]
+            let gateway = world.device("gateway")
+            let central = try await gateway.openAdapter().central
+            let (log, task) = Self.scan(central, world)
+            try await world.sleep(for: .seconds(10))
+            let peer = try await central.connect(to: lamps[0].address)
+            gateway.failWithHardwareError()
+            _ = await peer.disconnection()
+            try await world.sleep(for: .seconds(60))
+            #expect(Set(log.all.dropFirst(2)) == Set(lamps.map(\.address)))
+            task.cancel()
+            await task.value
+        }
+    }
+
+    @Test("A gateway that connects to each reported peer keeps its 12 links")
+    func gatewayThatScansKeepsItsLinks() throws {
+        try World.run(limit: .seconds(7200)) { world in
+            var lamps: [ScriptedPeripheral] = []
+            for number in 1...12 { lamps.append(try await world.peripheral("lamp \(number)", services: [scripted])) }
+            let adapter = try await world.device("gateway").openAdapter()
+            let task = Task(executorPreference: world.taskExecutor) {
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    let options = ScanOptions(serviceUUIDs: ["A800"], isActive: false)
+                    for try await advertisement in adapter.central.scan(options) {
+                        group.addTask {
+                            let peer = try? await adapter.central.connect(
+                                to: advertisement.address,
+                                parameters: slowParameters
+                            )
+                            if let peer { _ = await peer.disconnection() }
+                        }
+                    }
+                }
+            }
+            try await world.sleep(for: .seconds(120))
+            #expect(await adapter.links == 12)
+            for lamp in lamps { lamp.vanish() }
+            try await world.sleep(for: .seconds(60))
+            #expect(await adapter.links == 0)
+            for lamp in lamps { lamp.comeBack() }
+            try await world.sleep(for: .seconds(300))
+            #expect(await adapter.links == 12)
+            await adapter.close()
+            _ = await task.result
+        }
+    }
+}

@@ -1,0 +1,70 @@
+import BLE
+import BluetoothTesting
+import Testing
+
+private let scripted = ScriptedService(
+    "A800",
+    [ScriptedCharacteristic("A801", properties: [.read], value: [7])]
+)
+
+@Suite("Two connections to one peripheral")
+struct SharedLinkTests {
+    @Test("They share the link, which ends with the last disconnect()")
+    func linkEndsWithTheLastDisconnect() throws {
+        try World.run { world in
+            let lamp = try await world.peripheral("lamp", services: [scripted])
+            let handle = try #require(lamp.valueHandle(of: "A801"))
+            let adapter = try await world.device("gateway").openAdapter()
+            let first = try await adapter.central.connect(to: lamp.address)
+            let second = try await adapter.central.connect(to: lamp.address)
+            #expect(await adapter.links == 1)
+            await first.disconnect()
+            let reason = DisconnectionReason.controller(.connectionTerminatedByLocalHost)
+            await #expect(throws: BLEError.disconnected(reason)) { _ = try await first.read(handle) }
+            await #expect(throws: BLEError.disconnected(reason)) { try await first.write([1], to: handle) }
+            #expect(await !first.isConnected)
+            #expect(await first.disconnection() == reason)
+            #expect(try await second.read(handle) == [7])
+            // A second call is no second release.
+            await first.disconnect()
+            #expect(try await second.read(handle) == [7])
+            await second.disconnect()
+            #expect(await adapter.links == 0)
+            #expect(await second.disconnection() == reason)
+        }
+    }
+
+    @Test("One that is discarded does not count, and keeps the link as it is")
+    func discardedConnectionDoesNotCount() throws {
+        try World.run { world in
+            let lamp = try await world.peripheral("lamp", services: [scripted])
+            let adapter = try await world.device("gateway").openAdapter()
+            _ = try await adapter.central.connect(to: lamp.address)
+            try await world.sleep(for: .seconds(1))
+            #expect(await adapter.links == 1)
+            let peer = try await adapter.central.connect(to: lamp.address)
+            await peer.disconnect()
+            #expect(await adapter.links == 0)
+        }
+    }
+
+    @Test("A maintained connection shares the link, too")
+    func maintainedConnectionSharesTheLink() throws {
+        try World.run { world in
+            let lamp = try await world.peripheral("lamp", services: [scripted])
+            let handle = try #require(lamp.valueHandle(of: "A801"))
+            let adapter = try await world.device("gateway").openAdapter()
+            let task = Task(executorPreference: world.taskExecutor) {
+                try await adapter.central.maintain(lamp.address) { _ in }
+            }
+            try await world.sleep(for: .seconds(20))
+            let peer = try await adapter.central.connect(to: lamp.address)
+            task.cancel()
+            _ = await task.result
+            try await world.sleep(for: .seconds(20))
+            #expect(try await peer.read(handle) == [7])
+            await peer.disconnect()
+            #expect(await adapter.links == 0)
+        }
+    }
+}
