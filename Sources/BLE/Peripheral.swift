@@ -49,6 +49,9 @@ public struct Peripheral: Sendable {
     /// commands of its client wait. Further commands are dropped, which the specification allows (Vol 3, Part F, 3.3.2), and
     /// counted in ``ConnectedClient/droppedCommandCount``.
     ///
+    /// What a client has written is handled even after it has disconnected. At most 1,024 accesses of all clients wait or are
+    /// handled at one time; a request beyond that is answered with an error (Insufficient Resources).
+    ///
     /// - Parameter handler: answers accesses to values that are declared as handled. A request is answered with an error
     ///   (Unlikely Error) if there is none.
     /// - Throws: ``BLEError/invalidArgument(_:)`` if the services cannot be added, and ``BLEError/closed`` after

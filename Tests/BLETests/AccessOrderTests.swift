@@ -50,7 +50,7 @@ struct AccessOrderTests {
             log.append(access)
             return .success([])
         }
-        _ = try await server.peripheral.startAdvertising(advertisement)
+        let advertising = try await server.peripheral.startAdvertising(advertisement)
         let peer = try await client.central.connect(to: server.information.identityAddress)
         let handle = published[0].characteristics[0].valueHandle
         let count = 20_000
@@ -65,6 +65,7 @@ struct AccessOrderTests {
         #expect(numbers.last == count + 1)
         let dropped = await server.peripheral.clients.first?.droppedCommandCount ?? -1
         #expect(numbers.count + dropped == count + 1)
+        await advertising.stop()
         await client.close()
         await server.close()
     }
@@ -80,7 +81,7 @@ struct AccessOrderTests {
                 try? await world.sleep(for: .seconds(60))
                 return .success([])
             }
-            _ = try await server.peripheral.startAdvertising(advertisement)
+            let advertising = try await server.peripheral.startAdvertising(advertisement)
             let peer = try await client.central.connect(to: server.information.identityAddress)
             let handle = published[0].characteristics[0].valueHandle
             for number in 1...500 {
@@ -93,6 +94,43 @@ struct AccessOrderTests {
             await peer.disconnect()
             try await world.sleep(for: .seconds(60 * 70))
             #expect(log.all == Array(1...65))
+            await advertising.stop()
+        }
+    }
+
+    @Test("A client that writes, disconnects and connects again cannot make the server store more than its bound")
+    func reconnectingClientCannotFillTheServer() throws {
+        try World.run(limit: .seconds(3600 * 100)) { world in
+            let server = try await world.device("server").openAdapter()
+            let client = try await world.device("client").openAdapter()
+            let log = NumberLog()
+            let isHeld = Atomic(true)
+            let published = try await server.peripheral.publish([service("A700")]) { _, access in
+                log.append(access)
+                while isHeld.load(ordering: .relaxed) { try? await world.sleep(for: .seconds(3600)) }
+                return .success([7])
+            }
+            let advertising = try await server.peripheral.startAdvertising(advertisement)
+            let address = try await server.information.identityAddress
+            let handle = published[0].characteristics[0].valueHandle
+            var sent = 0
+            for _ in 1...20 {
+                let peer = try await client.central.connect(to: address)
+                for _ in 1...100 {
+                    sent += 1
+                    try await peer.write(NumberLog.value(sent), to: handle, kind: .withoutResponse)
+                }
+                await peer.disconnect()
+            }
+            let peer = try await client.central.connect(to: address)
+            await #expect(throws: BLEError.attribute(.insufficientResources, handle: handle)) {
+                _ = try await peer.read(handle)
+            }
+            isHeld.store(false, ordering: .relaxed)
+            try await world.sleep(for: .seconds(3600 * 2))
+            #expect(log.all.count == 1024)
+            #expect(try await peer.read(handle) == [7])
+            await advertising.stop()
         }
     }
 
@@ -106,7 +144,7 @@ struct AccessOrderTests {
                 if case .write = access { try? await world.sleep(for: .seconds(20)) }
                 return .success([7])
             }
-            _ = try await server.peripheral.startAdvertising(advertisement)
+            let advertising = try await server.peripheral.startAdvertising(advertisement)
             let address = try await server.information.identityAddress
             let handle = published[0].characteristics[0].valueHandle
             let slowPeer = try await slow.central.connect(to: address)
@@ -118,6 +156,7 @@ struct AccessOrderTests {
             let start = world.elapsed
             #expect(try await fastPeer.read(handle) == [7])
             #expect(world.elapsed - start < .seconds(1))
+            await advertising.stop()
         }
     }
 
@@ -134,7 +173,7 @@ struct AccessOrderTests {
             }
             let first = try await server.peripheral.publish([service("A700")], handler: handler)
             let second = try await server.peripheral.publish([service("A710")], handler: handler)
-            _ = try await server.peripheral.startAdvertising(advertisement)
+            let advertising = try await server.peripheral.startAdvertising(advertisement)
             let peer = try await client.central.connect(to: server.information.identityAddress)
             let handles = [first, second].map { $0[0].characteristics[0].valueHandle }
             for number in 1...20 {
@@ -142,6 +181,7 @@ struct AccessOrderTests {
             }
             try await peer.write(NumberLog.value(21), to: handles[1])
             #expect(log.all == Array(1...21))
+            await advertising.stop()
         }
     }
 
@@ -151,7 +191,7 @@ struct AccessOrderTests {
             let server = try await world.device("server").openAdapter()
             let client = try await world.device("client").openAdapter()
             _ = try await server.peripheral.publish([service("A700")])
-            _ = try await server.peripheral.startAdvertising(advertisement)
+            let advertising = try await server.peripheral.startAdvertising(advertisement)
             #expect(await server.peripheral.clients.isEmpty)
             let peer = try await client.central.connect(to: server.information.identityAddress)
             try await world.sleep(for: .seconds(2))
@@ -163,6 +203,7 @@ struct AccessOrderTests {
             await peer.disconnect()
             try await world.sleep(for: .seconds(2))
             #expect(await server.peripheral.clients.isEmpty)
+            await advertising.stop()
         }
     }
 }

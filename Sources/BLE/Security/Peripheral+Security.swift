@@ -30,13 +30,21 @@ extension Peripheral {
 extension Peripheral {
     /// Says who decides whether a client may have what needs authorization; what needs it is refused where nobody does.
     ///
-    /// - Parameter decide: is asked once for each client and connection, when it first asks for such a thing.
+    /// - Parameter decide: is asked once for each client and connection, when it first asks for such a thing. While 64 calls
+    ///   of it have not returned, further clients are refused.
     public func setAuthorizer(_ decide: (@Sendable (_ client: ClientID, AuthorizationRequest) async -> Bool)?) async {
         guard let decide else { return await host.setAuthorizer(nil) }
         // The host keeps the closure, so the closure must not keep the host.
+        let budget = AccessBudget(limit: 64)
         let authorizer: Authorizer = { [weak host] client, request in
+            // A client has one open question, but one that connects again could have more.
+            guard budget.take() else {
+                host?.assumeIsolated { $0.authorize(request.identifier, on: client, isAuthorized: false) }
+                return
+            }
             Task(executorPreference: host?.loop.appTaskExecutor) {
                 let isAuthorized = await decide(client, request)
+                budget.giveBack()
                 await host?.authorize(request.identifier, on: client, isAuthorized: isAuthorized)
             }
         }

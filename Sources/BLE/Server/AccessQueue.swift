@@ -13,9 +13,10 @@ import Synchronization
 ///
 /// ## Bounds
 ///
-/// A client has at most one open request (Vol 3, Part F, 3.3.2), so requests are always accepted. A command has no response
-/// and no flow control: at most ``commandLimit`` commands wait. A further command is dropped and counted, which the
-/// specification allows (Vol 3, Part F, 3.3.2).
+/// A client has at most one open request (Vol 3, Part F, 3.3.2). A command has no response and no flow control: at most
+/// ``commandLimit`` commands wait. A further command is dropped and counted, which the specification allows (Vol 3, Part F,
+/// 3.3.2). All queues of a server share an ``AccessBudget``, because accesses of a client that has disconnected are still
+/// handled: a client that connects again and again cannot add to them without bound.
 ///
 /// ## Threading
 ///
@@ -45,23 +46,26 @@ final class AccessQueue: Sendable {
     }
 
     private let state = Mutex(State())
+    private let budget: AccessBudget
 
-    /// The number of commands that were dropped because the queue was full.
+    init(budget: AccessBudget) {
+        self.budget = budget
+    }
+
+    /// The number of commands that were dropped because the queue or the server was full.
     var droppedCount: Int { state.withLock { $0.droppedCount } }
 
-    /// Adds an access.
+    /// Adds an access. Called on the host's loop only.
     ///
-    /// - Returns: false if the access is a command and the queue is full; it was dropped.
+    /// - Returns: false if the queue or the server is full; the access was not added.
     func add(_ access: Access) -> Bool {
         let isCommand = access.isCommand
         let (isAdded, consumer) = state.withLock { state -> (Bool, UnsafeContinuation<Void, Never>?) in
-            if isCommand {
-                guard state.commandCount < AccessQueue.commandLimit else {
-                    state.droppedCount += 1
-                    return (false, nil)
-                }
-                state.commandCount += 1
+            guard !isCommand || state.commandCount < AccessQueue.commandLimit, budget.take() else {
+                if isCommand { state.droppedCount += 1 }
+                return (false, nil)
             }
+            if isCommand { state.commandCount += 1 }
             state.accesses.append(access)
             let consumer = state.consumer
             state.consumer = nil
@@ -92,6 +96,11 @@ final class AccessQueue: Sendable {
         }
     }
 
+    /// Takes note that the access which ``next()`` returned last has been handled.
+    func handled() {
+        budget.giveBack()
+    }
+
     private enum Taken {
         case access(Access)
         case empty
@@ -118,9 +127,37 @@ final class AccessQueue: Sendable {
     }
 }
 
+/// A limit of the questions that clients make an app answer at one time.
+final class AccessBudget: Sendable {
+    private let limit: Int
+    private let used = Atomic(0)
+
+    init(limit: Int) {
+        self.limit = limit
+    }
+
+    /// Takes one question out of the budget. Called on the host's loop only.
+    ///
+    /// - Returns: false if the budget is used up.
+    func take() -> Bool {
+        guard used.load(ordering: .relaxed) < limit else { return false }
+        used.add(1, ordering: .relaxed)
+        return true
+    }
+
+    /// Puts one question back, from any thread.
+    func giveBack() {
+        used.subtract(1, ordering: .relaxed)
+    }
+}
+
 /// The access queues of a server's clients, by link.
 final class AccessQueues: Sendable {
+    /// The maximum number of accesses that wait or are handled: enough for 16 clients with full queues.
+    static let limit = 1024
+
     private let queues = Mutex<[ClientID: AccessQueue]>([:])
+    private let budget = AccessBudget(limit: AccessQueues.limit)
 
     deinit {
         // The tasks that take from the queues hold these, and wait.
@@ -129,10 +166,17 @@ final class AccessQueues: Sendable {
 
     /// Adds an access to its client's queue. The client's first access starts the task that calls the handlers.
     ///
+    /// If there is no room, a command is dropped, and a request is answered with Insufficient Resources.
+    ///
     /// - Precondition: this is called on the loop of `host`.
     func add(_ access: AccessQueue.Access, of client: ClientID, on host: BluetoothHost) {
         let queue = queues.withLock { $0[client] } ?? makeQueue(for: client, on: host)
-        if !queue.add(access) { host.commandWasDropped(from: client, droppedBefore: queue.droppedCount - 1) }
+        if queue.add(access) { return }
+        if access.isCommand {
+            host.commandWasDropped(from: client, droppedBefore: queue.droppedCount - 1)
+        } else {
+            host.submitAnswer(access.request.identifier, on: client, with: .failure(.insufficientResources))
+        }
     }
 
     /// The number of a client's commands that were dropped because its queue was full.
@@ -144,11 +188,12 @@ final class AccessQueues: Sendable {
     var count: Int { queues.withLock { $0.count } }
 
     private func makeQueue(for client: ClientID, on host: BluetoothHost) -> AccessQueue {
-        let queue = AccessQueue()
+        let queue = AccessQueue(budget: budget)
         queues.withLock { $0[client] = queue }
         Task(executorPreference: host.loop.appTaskExecutor) { [weak host] in
             while let access = await queue.next() {
                 let result = await access.handler(client, access.request.kind)
+                queue.handled()
                 if !access.isCommand { host?.submitAnswer(access.request.identifier, on: client, with: result) }
             }
         }
