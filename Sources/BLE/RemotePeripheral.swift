@@ -28,15 +28,15 @@ public enum WriteKind: Sendable {
 ///
 /// Two devices have at most one link (Vol 6, Part B, 4.5). Each call of ``Central/connect(to:timeout:parameters:)`` returns a
 /// `RemotePeripheral` of its own; several of them may share the link. ``disconnect()`` ends the connection for its own
-/// `RemotePeripheral`: every later call on it throws ``BLEError/disconnected(_:)``. The link ends with the last one. One that
-/// is deallocated without ``disconnect()`` leaves the link as it is and does not count any more.
+/// `RemotePeripheral`: its subscriptions end, and every later call on it throws ``BLEError/disconnected(_:)``. The link ends
+/// with the last one. One that is deallocated without ``disconnect()`` leaves the link as it is and does not count any more.
 public final class RemotePeripheral: Sendable {
     public let address: DeviceAddress
     let host: BluetoothHost
     package let link: LinkIdentifier
     /// Whether ``disconnect()`` was called.
     private let isReleased = Atomic(false)
-    private let ending = ConnectionEnd()
+    fileprivate let ending = ConnectionEnd()
     /// Whether `ending` observes the link.
     private let isLinkObserved = Atomic(false)
 
@@ -128,10 +128,24 @@ public final class RemotePeripheral: Sendable {
     ///
     /// - Returns: nil if the task is cancelled first.
     func end() async -> DisconnectionReason? {
-        if !isLinkObserved.exchange(true, ordering: .relaxed) {
-            await host.observeEnd(of: link) { [ending] in ending.end($0) }
-        }
+        await observeLink()
         return await ending.wait()
+    }
+
+    /// Calls `observer` once, when the link has ended or ``disconnect()`` was called; immediately if that has happened.
+    ///
+    /// - Parameter identifier: for ``ConnectionEnd/removeObserver(_:)``.
+    func observeEnd(
+        _ identifier: UInt64,
+        _ observer: @escaping @Sendable (DisconnectionReason) -> Void
+    ) async {
+        await observeLink()
+        ending.observe(identifier, observer)
+    }
+
+    private func observeLink() async {
+        guard !isLinkObserved.exchange(true, ordering: .relaxed) else { return }
+        await host.observeEnd(of: link) { [ending] in ending.end($0) }
     }
 
     /// Waits until the link is gone and says why.
@@ -290,15 +304,16 @@ public final class RemotePeripheral: Sendable {
             await host.removeSubscriber(subscriber, of: handle, on: link)
             throw error
         }
-        host.spawn { [link] host in
-            let reason = await host.disconnection(of: link)
+        await observeEnd(subscriber) { [host, link] reason in
             mailbox.finish(.disconnected(reason))
+            host.spawn { $0.removeSubscriber(subscriber, of: handle, on: link) }
         }
         return subscription
     }
 }
 
-/// The values that a peer sends of one characteristic. It ends with an error when the link is lost.
+/// The values that a peer sends of one characteristic. It ends with ``BLEError/disconnected(_:)`` when the link is lost and
+/// when ``RemotePeripheral/disconnect()`` is called, also if another `RemotePeripheral` keeps the link.
 public final class Subscription: AsyncSequence, Sendable {
     public typealias Element = HandleValue
     public typealias Failure = BLEError
@@ -325,6 +340,7 @@ public final class Subscription: AsyncSequence, Sendable {
 
     deinit {
         let (subscriber, handle, link) = (subscriber, handle, peripheral.link)
+        peripheral.ending.removeObserver(subscriber)
         peripheral.host.spawn { $0.removeSubscriber(subscriber, of: handle, on: link) }
     }
 

@@ -6,19 +6,39 @@ final class ConnectionEnd: Sendable {
     private struct State {
         var reason: DisconnectionReason?
         var waiters: [Waiter] = []
+        var observers: [UInt64: @Sendable (DisconnectionReason) -> Void] = [:]
     }
 
     private let state = Mutex(State())
 
     /// Ends the connection; the first reason counts.
     func end(_ reason: DisconnectionReason) {
-        let waiters = state.withLock { state in
-            guard state.reason == nil else { return [Waiter]() }
+        let (waiters, observers) = state.withLock { state in
+            guard state.reason == nil else { return ([Waiter](), [@Sendable (DisconnectionReason) -> Void]()) }
             state.reason = reason
-            defer { state.waiters = [] }
-            return state.waiters
+            defer {
+                state.waiters = []
+                state.observers = [:]
+            }
+            return (state.waiters, Array(state.observers.values))
         }
         for waiter in waiters { waiter.finish(reason) }
+        for observer in observers { observer(reason) }
+    }
+
+    /// Calls `observer` once with the reason, immediately if the connection has ended.
+    ///
+    /// - Parameter identifier: for ``removeObserver(_:)``.
+    func observe(_ identifier: UInt64, _ observer: @escaping @Sendable (DisconnectionReason) -> Void) {
+        let reason = state.withLock { state in
+            if state.reason == nil { state.observers[identifier] = observer }
+            return state.reason
+        }
+        if let reason { observer(reason) }
+    }
+
+    func removeObserver(_ identifier: UInt64) {
+        state.withLock { _ = $0.observers.removeValue(forKey: identifier) }
     }
 
     /// Waits for the end.

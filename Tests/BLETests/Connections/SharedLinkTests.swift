@@ -34,6 +34,47 @@ struct SharedLinkTests {
         }
     }
 
+    @Test("disconnect() of one ends its subscriptions, and leaves those of the other")
+    func disconnectEndsItsOwnSubscriptions() throws {
+        try World.run { world in
+            let sensor = ScriptedCharacteristic(
+                "A802",
+                properties: .notify,
+                schedule: .every(.seconds(1)) { [UInt8(truncatingIfNeeded: $0)] }
+            )
+            let lamp = try await world.peripheral("lamp", services: [ScriptedService("A800", [sensor])])
+            let adapter = try await world.device("gateway").openAdapter()
+            let peers = [
+                try await adapter.central.connect(to: lamp.address),
+                try await adapter.central.connect(to: lamp.address),
+            ]
+            let services = try await peers[0].discoverAll()
+            let characteristic = try #require(services.last?.characteristics.first)
+            let logs = [Log<[UInt8]>(), Log<[UInt8]>()]
+            let errors = Log<BLEError>()
+            let tasks = zip(peers, logs).map { peer, log in
+                Task(executorPreference: world.taskExecutor) {
+                    do {
+                        for try await value in try await peer.subscribe(to: characteristic) { log.append(value.value) }
+                    } catch let error as BLEError {
+                        errors.append(error)
+                    }
+                }
+            }
+            try await world.sleep(for: .seconds(10))
+            await peers[0].disconnect()
+            _ = await tasks[0].result
+            #expect(errors.all == [.disconnected(.controller(.connectionTerminatedByLocalHost))])
+            let counts = logs.map(\.all.count)
+            #expect(counts.allSatisfy { $0 >= 8 })
+            try await world.sleep(for: .seconds(10))
+            #expect(logs[0].all.count == counts[0] && logs[1].all.count >= counts[1] + 8)
+            await peers[1].disconnect()
+            _ = await tasks[1].result
+            #expect(errors.all.count == 2)
+        }
+    }
+
     @Test("One that is discarded does not count, and keeps the link as it is")
     func discardedConnectionDoesNotCount() throws {
         try World.run { world in
