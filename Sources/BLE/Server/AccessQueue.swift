@@ -15,8 +15,8 @@ import Synchronization
 ///
 /// A client has at most one open request (Vol 3, Part F, 3.3.2). A command has no response and no flow control: at most
 /// ``commandLimit`` commands wait. A further command is dropped and counted, which the specification allows (Vol 3, Part F,
-/// 3.3.2). All queues of a server share an ``AccessBudget``, because accesses of a client that has disconnected are still
-/// handled: a client that connects again and again cannot add to them without bound.
+/// 3.3.2). Accesses of a client that has disconnected are still handled, so a client that connects again and again could
+/// add to them without bound. Therefore all queues of a server share an ``AccessBudget``.
 ///
 /// ## Threading
 ///
@@ -166,7 +166,7 @@ final class AccessQueues: Sendable {
 
     /// Adds an access to its client's queue. The client's first access starts the task that calls the handlers.
     ///
-    /// If there is no room, a command is dropped, and a request is answered with Insufficient Resources.
+    /// A command without room is dropped, and a request without room is answered with Insufficient Resources.
     ///
     /// - Precondition: this is called on the loop of `host`.
     func add(_ access: AccessQueue.Access, of client: ClientID, on host: BluetoothHost) {
