@@ -166,6 +166,7 @@ extension Profile.Descriptor {
         var permissions: Set<AttributePermission> = [.read, .write]
         if valuePermissions.contains(.readEncrypted) { permissions.insert(.writeEncrypted) }
         if valuePermissions.contains(.readAuthenticated) { permissions.insert(.writeAuthenticated) }
+        if valuePermissions.contains(.readSecureConnections) { permissions.insert(.writeSecureConnections) }
         if valuePermissions.contains(.readAuthorized) { permissions.insert(.writeAuthorized) }
         return permissions
     }
