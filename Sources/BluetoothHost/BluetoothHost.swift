@@ -160,6 +160,8 @@ package actor BluetoothHost {
     var securityPolicy: SecurityPolicy
     var pairingHandler: PairingHandler?
     var pairingAttempts = PairingAttempts()
+    /// When the pairing window ends; nil where none is open.
+    var pairingWindowEnd: Instant?
 
     // Observers.
     var securityObservers: OrderedDictionary<UInt64, @Sendable (SecurityEvent) -> Void> = [:]

@@ -24,6 +24,19 @@ extension Adapter {
         await host.reportKeypress(kind, on: inquiry.link)
     }
 
+    /// Lets peers begin pairings from now on, where the policy is ``SecurityPolicy/Pairable/duringWindow``: call it when a
+    /// person has pressed a button, for example. A window that is open is replaced.
+    ///
+    /// - Parameter duration: how long peers may begin; pairings under way at the end continue.
+    public func openPairingWindow(for duration: Duration) async {
+        await host.openPairingWindow(for: duration)
+    }
+
+    /// Ends the pairing window. Pairings under way continue.
+    public func closePairingWindow() async {
+        await host.closePairingWindow()
+    }
+
     // MARK: Bonds
 
     /// The devices that this one is bonded to, the one that was met last at the end.

@@ -41,6 +41,9 @@ extension BluetoothHost {
             if waitBeforePairing(on: link) != nil {
                 return send(PacketBuffer.bytes { PairingFailed(reason: .repeatedAttempts).encode(into: &$0) }, on: link)
             }
+            if !isPairingAskedFor(on: link), let obstacle = obstacleToPeersPairing(on: link) {
+                return refusePairingRequest(of: link, obstacle)
+            }
             // What was asked of the central stays asked of the pairing that it begins.
             if !link.protection.isCentralAsked {
                 prepareChannel(of: link)
@@ -58,6 +61,12 @@ extension BluetoothHost {
         if let wait = pairingAttempts.wait(for: link.identity, at: loop.now) { return wait }
         let isAwaited = link.protection.isCentralAsked && link.protection.initiative == .app
         return isAwaited ? nil : pairingAttempts.waitOfAll(at: loop.now)
+    }
+
+    private func refusePairingRequest(of link: Link, _ error: SecurityError) {
+        logger.info("a pairing request of \(link.peer) was refused: \(error)")
+        send(PacketBuffer.bytes { PairingFailed(reason: .pairingNotSupported).encode(into: &$0) }, on: link)
+        emit(.pairingFailed(link.identifier, peer: link.identity, error))
     }
 
     private func isPairingRequest(_ pdu: RawSpan) -> Bool {
@@ -262,6 +271,10 @@ extension BluetoothHost {
         let identity = outcome.bond.identity
         if identity != link.identity, isConnected(identity, apartFrom: link) {
             return reject(.refused("the peer claims to be \(identity), which is connected already"), on: link)
+        }
+        if outcome.model == .outOfBand { forgetOutOfBandData(of: link) }
+        if let obstacle = obstacleOfAcceptList(toIdentity: outcome.bond.identity, link.protection.policy) {
+            return reject(obstacle, on: link)
         }
         if let existing = bonds.strength(of: outcome.bond.identity) {
             if outcome.strength.isWeaker(than: existing) {

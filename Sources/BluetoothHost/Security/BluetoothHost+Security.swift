@@ -216,10 +216,13 @@ extension BluetoothHost {
         if let wait = pairingAttempts.wait(for: link.identity, at: loop.now) { return .repeatedAttempts(wait) }
         let isBegunByPeer = waiter.initiative == .peer || waiter.initiative == .demand && link.role == .peripheral
         if isBegunByPeer, let wait = pairingAttempts.waitOfAll(at: loop.now) { return .repeatedAttempts(wait) }
+        if let obstacle = obstacleOfAcceptList(to: link.identity, policy) { return obstacle }
         switch waiter.initiative {
         case .app: break
         case .demand: if !policy.securesOnDemand { return .refused("the policy does not pair on demand") }
-        case .peer: if !policy.pairsOnRequest { return .refused("the policy does not pair when a peripheral asks") }
+        case .peer:
+            if !policy.pairsOnRequest { return .refused("the policy does not pair when a peripheral asks") }
+            if let obstacle = obstacleToPeersPairing(on: link) { return obstacle }
         }
         if policy.bonds, bonds.isFull, bonds[link.identity] == nil { return .tooManyBonds(bonds.limit) }
         return nil

@@ -1,3 +1,4 @@
+import BluetoothTypes
 import SMP
 
 /// What a host asks of its peers' security, and what it lets them do.
@@ -26,10 +27,26 @@ public struct SecurityPolicy: Hashable, Sendable {
         case askToPairAgain
     }
 
+    /// When a peer may begin a pairing. Pairings that this device begins are always allowed.
+    public enum Pairable: Hashable, Sendable {
+        /// At any time.
+        case always
+        /// While a pairing window is open (``Adapter/openPairingWindow(for:)``): so that only a person who is at the device
+        /// can add a peer.
+        case duringWindow
+        /// Never.
+        case never
+    }
+
     /// What can be shown and typed here, by the pairing delegate.
     public var ioCapability = IOCapability.noInputNoOutput
     /// Whether keys are kept beyond the link.
     public var bonds = true
+    /// When a peer may begin a pairing. A bonded peer that has proven its identity may always pair again.
+    public var pairable = Pairable.always
+    /// The identity addresses of the peers that may pair; nil for all. It applies to each pairing, also one that this device
+    /// begins. A peer with a private address is checked by the identity that it gives at the end.
+    public var pairingAcceptList: Set<DeviceAddress>?
     /// Whether every pairing must make sure that nobody stands between the devices; a bond without that is not used either.
     public var requiresAuthentication = false
     /// Whether LE Secure Connections is offered; otherwise there is LE legacy pairing alone.
@@ -97,9 +114,9 @@ public struct SecurityPolicy: Hashable, Sendable {
     /// times one more than the peripheral latency.
     public var authenticatedPayloadTimeout: Duration?
 
-    /// What this device has given its next peer by another way than the link.
+    /// What this device has given its next peer by another way than the link. A pairing that uses it removes it.
     public var ownOutOfBandData: OwnOutOfBandData?
-    /// What the next peer has given this device by another way than the link.
+    /// What the next peer has given this device by another way than the link. A pairing that uses it removes it.
     public var peerOutOfBandData: OutOfBandData?
 
     public init() {}

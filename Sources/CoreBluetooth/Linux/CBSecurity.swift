@@ -22,6 +22,12 @@ public struct CBSecurity: Sendable {
         shared.post { _, open in open.pairing.setDelegate(delegate) }
     }
 
+    /// Lets peers begin pairings for `duration`, where the policy is `SecurityPolicy.Pairable.duringWindow`. A window that is
+    /// open is replaced; a duration of zero ends it.
+    public func openPairingWindow(for duration: Duration) {
+        shared.post { host, _ in host.openPairingWindow(for: duration) }
+    }
+
     /// The devices that this host is bonded to, the one that was met last at the end; none before it is powered on.
     public func bonds() async -> [BondInformation] {
         guard let open = shared.open else { return [] }
