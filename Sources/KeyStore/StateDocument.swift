@@ -59,3 +59,8 @@ struct StateDocument: Hashable, Sendable {
         return true
     }
 }
+
+extension StateDocument: CustomReflectable {
+    /// Sections hold keys: only their names are shown.
+    var customMirror: Mirror { Mirror(self, children: ["sections": sections.keys.sorted()]) }
+}

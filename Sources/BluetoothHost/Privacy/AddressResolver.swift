@@ -57,3 +57,7 @@ struct AddressResolver {
         return keys[identity].map { toolbox.resolvablePrivateAddress(irk: $0, random: &random) }
     }
 }
+
+extension AddressResolver: CustomReflectable {
+    var customMirror: Mirror { Mirror(self, children: ["identities": Array(keys.keys)]) }
+}

@@ -56,3 +56,9 @@ struct Privacy {
         hold = .nothing
     }
 }
+
+extension Privacy.Entry: CustomReflectable {
+    var customMirror: Mirror {
+        Mirror(self, children: ["identity": identity, "peerKey": Redacted(), "localKey": Redacted()])
+    }
+}

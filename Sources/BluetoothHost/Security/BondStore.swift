@@ -66,3 +66,9 @@ extension BondStore {
 
     package func gather(_ security: KeptSecurity) { keep(security, whenKept: nil) }
 }
+
+extension KeptIdentity: CustomReflectable {
+    package var customMirror: Mirror {
+        Mirror(self, children: ["staticAddress": staticAddress, "resolvingKey": Redacted()])
+    }
+}

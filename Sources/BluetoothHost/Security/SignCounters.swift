@@ -44,3 +44,7 @@ extension SigningKey {
         return start..<nextCounter
     }
 }
+
+extension SignCounters: CustomReflectable {
+    var customMirror: Mirror { Mirror(self, children: ["peers": Array(reserved.keys)]) }
+}

@@ -1,0 +1,36 @@
+import BluetoothTypes
+
+// Keys are not part of descriptions and reflections, so that none is in a log by accident.
+
+extension LEEncrypt: CustomReflectable {
+    public var customMirror: Mirror { Mirror(self, children: ["key": Redacted(), "plaintextData": Redacted()]) }
+}
+
+extension LEEnableEncryption: CustomReflectable {
+    public var customMirror: Mirror {
+        Mirror(
+            self,
+            children: [
+                "connectionHandle": connectionHandle, "randomNumber": randomNumber,
+                "encryptedDiversifier": encryptedDiversifier, "longTermKey": Redacted(),
+            ]
+        )
+    }
+}
+
+extension LELongTermKeyRequestReply: CustomReflectable {
+    public var customMirror: Mirror {
+        Mirror(self, children: ["connectionHandle": connectionHandle, "longTermKey": Redacted()])
+    }
+}
+
+extension LEAddDeviceToResolvingList: CustomReflectable {
+    public var customMirror: Mirror {
+        Mirror(
+            self,
+            children: [
+                "peerIdentityAddress": peerIdentityAddress, "peerIRK": Redacted(), "localIRK": Redacted(),
+            ]
+        )
+    }
+}

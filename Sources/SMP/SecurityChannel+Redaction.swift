@@ -1,0 +1,92 @@
+import BluetoothTypes
+
+// Keys and what leads to them are not part of descriptions and reflections, so that none is in a log by accident.
+
+extension LongTermKey: CustomReflectable {
+    public var customMirror: Mirror { Mirror(self, children: ["value": Redacted(), "strength": strength]) }
+}
+
+extension SigningKey: CustomReflectable {
+    public var customMirror: Mirror {
+        Mirror(
+            self,
+            children: ["value": Redacted(), "isAuthenticated": isAuthenticated, "nextCounter": nextCounter]
+        )
+    }
+}
+
+extension Bond: CustomReflectable {
+    public var customMirror: Mirror {
+        Mirror(
+            self,
+            children: [
+                "identity": identity,
+                "centralKey": centralKey as Any,
+                "peripheralKey": peripheralKey as Any,
+                "identityResolvingKey": Redacted.optional(identityResolvingKey) as Any,
+                "peerSigningKey": peerSigningKey as Any,
+                "ownSigningKey": ownSigningKey as Any,
+            ]
+        )
+    }
+}
+
+extension LocalIdentity: CustomReflectable {
+    public var customMirror: Mirror {
+        Mirror(
+            self,
+            children: ["address": address, "resolvingKey": Redacted.optional(resolvingKey) as Any]
+        )
+    }
+}
+
+extension OutOfBandData: CustomReflectable {
+    public var customMirror: Mirror {
+        switch self {
+        case .temporaryKey: Mirror(self, children: ["temporaryKey": Redacted()], displayStyle: .enum)
+        case .secureConnections: Mirror(self, children: ["secureConnections": Redacted()], displayStyle: .enum)
+        }
+    }
+}
+
+extension OwnOutOfBandData: CustomReflectable {
+    public var customMirror: Mirror {
+        switch self {
+        case .temporaryKey: Mirror(self, children: ["temporaryKey": Redacted()], displayStyle: .enum)
+        case .secureConnections: Mirror(self, children: ["secureConnections": Redacted()], displayStyle: .enum)
+        }
+    }
+}
+
+extension P256PrivateKey: CustomReflectable {
+    public var customMirror: Mirror { Mirror(self, children: ["value": Redacted()]) }
+}
+
+extension DiffieHellmanKey: CustomReflectable {
+    public var customMirror: Mirror { Mirror(self, children: ["value": Redacted()]) }
+}
+
+extension EncryptionInformation: CustomReflectable {
+    public var customMirror: Mirror { Mirror(self, children: ["longTermKey": Redacted()]) }
+}
+
+extension IdentityInformation: CustomReflectable {
+    public var customMirror: Mirror { Mirror(self, children: ["resolvingKey": Redacted()]) }
+}
+
+extension SigningInformation: CustomReflectable {
+    public var customMirror: Mirror { Mirror(self, children: ["signatureKey": Redacted()]) }
+}
+
+extension SecurityChannel: CustomReflectable {
+    /// The pairing under way is left out: its states hold nonces and keys.
+    public var customMirror: Mirror {
+        Mirror(
+            self,
+            children: [
+                "role": role, "ownAddress": ownAddress, "peerAddress": peerAddress, "parameters": parameters,
+                "identity": identity, "isPairing": isPairing,
+            ]
+        )
+    }
+}
