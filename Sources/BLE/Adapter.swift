@@ -20,7 +20,12 @@ public final class Adapter: Sendable {
         /// Takes what the host has to say; nothing by default.
         public var logger = Logger(label: "swift-ble", factory: { _ in SwiftLogNoOpLogHandler() })
         /// Where all HCI packets are recorded: as pcapng where the path ends so, else as btsnoop.
+        ///
+        /// A capture holds keys, unless ``captureMasksKeys`` is set; only its owner can read it.
         public var capturePath: String?
+        /// Whether keys are replaced by zeros in the capture: in commands to the controller, in the key distribution of
+        /// pairings, and in the values that keys can be computed from.
+        public var captureMasksKeys = false
         /// The ATT_MTU that is offered to peers: 23 to 517 octets.
         public var mtu: UInt16 = 517
         /// Whether extended advertising, scanning and initiating are used where the controller has them.
@@ -92,7 +97,9 @@ public final class Adapter: Sendable {
         let loop = DispatchEventLoop(label: "swift-ble.\(specification)")
         let file: CaptureFile?
         do throws(TransportError) {
-            file = try configuration.capturePath.map { path throws(TransportError) in try CaptureFile(path: path) }
+            file = try configuration.capturePath.map { path throws(TransportError) in
+                try CaptureFile(path: path, masksKeys: configuration.captureMasksKeys)
+            }
         } catch {
             throw .adapter(error)
         }

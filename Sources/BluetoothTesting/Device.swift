@@ -82,7 +82,9 @@ public final class Device: @unchecked Sendable {
         guard let path = configuration.capturePath else { return nil }
         let world = world
         do throws(TransportError) {
-            return try CaptureFile(path: path) { world.microsecondsSince1970 }
+            return try CaptureFile(path: path, masksKeys: configuration.captureMasksKeys) {
+                world.microsecondsSince1970
+            }
         } catch {
             throw .adapter(error)
         }

@@ -38,6 +38,20 @@ public struct CaptureWriter: Sendable {
     /// - Returns: false where this writer's format has no place for it: a note among H4 packets, data of which the
     ///   capture did not tell which way they went. Nothing is written then.
     public mutating func encode(_ record: borrowing CaptureRecord, into buffer: inout PacketBuffer) -> Bool {
+        switch record.content {
+        case .packet(_, _, let bytes), .note(_, let bytes), .malformed(_, _, let bytes):
+            return encode(record, replacingBytesWith: bytes, into: &buffer)
+        }
+    }
+
+    /// Writes a record as it was read, but with other bytes in the place of its own.
+    ///
+    /// - Returns: as ``encode(_:into:)``.
+    public mutating func encode(
+        _ record: borrowing CaptureRecord,
+        replacingBytesWith bytes: RawSpan,
+        into buffer: inout PacketBuffer
+    ) -> Bool {
         let stamp = Stamp(
             time: record.time ?? CaptureTime(seconds: 0, nanoseconds: 0),
             adapterIndex: record.adapterIndex,
@@ -45,11 +59,11 @@ public struct CaptureWriter: Sendable {
             cumulativeDrops: record.cumulativeDrops
         )
         switch record.content {
-        case .packet(let kind, let direction, let bytes):
+        case .packet(let kind, let direction, _):
             guard let direction else { return false }
             return encode(kind, direction, bytes, stamp, into: &buffer)
-        case .note(.monitor(let opcode), let bytes): return encode(opcode, bytes, stamp, into: &buffer)
-        case .malformed(_, let direction, let bytes):
+        case .note(.monitor(let opcode), _): return encode(opcode, bytes, stamp, into: &buffer)
+        case .malformed(_, let direction, _):
             guard let direction else { return false }
             return encode(indicator: nil, isCommandOrEvent: false, direction, bytes, stamp, into: &buffer)
         case .note: return false

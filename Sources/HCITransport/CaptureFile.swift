@@ -13,25 +13,36 @@ public final class CaptureFile: @unchecked Sendable {
     private var writer: CaptureWriter
     private var buffer = PacketBuffer(capacity: 1024, headroom: 0)
     private var length = 0
+    /// Replaces keys, where that is asked for.
+    private var mask: CaptureKeyMask?
     /// Why the capture has ended before its time, if it has: a full disk, say. The link goes on.
     public private(set) var failure: TransportError?
     private let path: String
 
     /// Creates the file, or empties the one that is there. Only its owner may read it, for a capture holds keys.
     ///
+    /// A symbolic link is not followed: it is an error (`ELOOP`). A file that is there must belong to this user, else it is
+    /// an error (`EPERM`); it is made readable and writable by its owner alone.
+    ///
     /// - Parameters:
     ///   - format: where none is given, H4 packets in what the path's name says.
+    ///   - masksKeys: whether keys are replaced by zeros; see ``CaptureKeyMask``.
     ///   - microsecondsSince1970: the wall clock; the system's where none is given.
     public init(
         path: String,
         format: CaptureWriter.Format? = nil,
+        masksKeys: Bool = false,
         microsecondsSince1970: (@Sendable () -> Int64)? = nil
     ) throws(TransportError) {
         self.path = path
         writer = CaptureWriter(format ?? .h4(path: path))
         self.microsecondsSince1970 = microsecondsSince1970 ?? systemMicrosecondsSince1970
-        descriptor = OwnedDescriptor(unsafe ble_open(path, O_WRONLY | O_CREAT | O_TRUNC, 0o600))
+        mask = masksKeys ? CaptureKeyMask() : nil
+        // Emptied only once it is known whose it is.
+        descriptor = OwnedDescriptor(unsafe ble_open(path, O_WRONLY | O_CREAT | O_NOFOLLOW, 0o600))
         guard descriptor.number >= 0 else { throw .captureFile(path, errno: -descriptor.number) }
+        let obstacle = makePrivate(descriptor.number)
+        guard obstacle == 0 else { throw .captureFile(path, errno: obstacle) }
         writer.encodeHeader(into: &buffer)
         flush()
         if let failure { throw failure }
@@ -41,14 +52,39 @@ public final class CaptureFile: @unchecked Sendable {
     public func append(_ packet: RawSpan, direction: CaptureDirection) {
         guard failure == nil else { return }
         let time = CaptureTime(microsecondsSince1970: microsecondsSince1970())
-        writer.encode(h4Packet: packet, direction, time: time, into: &buffer)
+        if let masked = masked(packet, direction) {
+            writer.encode(h4Packet: masked.rawSpan, direction, time: time, into: &buffer)
+        } else {
+            writer.encode(h4Packet: packet, direction, time: time, into: &buffer)
+        }
         flush()
     }
 
     /// Appends a record as it was read; one for which the format has no place is left out.
     public func append(_ record: borrowing CaptureRecord) {
-        guard failure == nil, writer.encode(record, into: &buffer) else { return }
-        flush()
+        guard failure == nil else { return }
+        var masked: [UInt8]?
+        switch record.content {
+        case .packet(let kind, let direction, let bytes):
+            masked = mask?.mask(kind, direction, bytes, adapterIndex: record.adapterIndex)
+        case .note(let note, let bytes): masked = mask?.mask(note, bytes)
+        case .malformed: break
+        }
+        let isWritten =
+            if let masked {
+                writer.encode(record, replacingBytesWith: masked.rawSpan, into: &buffer)
+            } else {
+                writer.encode(record, into: &buffer)
+            }
+        if isWritten { flush() }
+    }
+
+    /// A packet with its H4 indicator, without its keys; nil where nothing in it is masked.
+    private func masked(_ packet: RawSpan, _ direction: CaptureDirection) -> [UInt8]? {
+        guard mask != nil, let indicator = packet[checked: 0], let kind = CapturedPacketKind(rawValue: indicator) else {
+            return nil
+        }
+        return mask?.mask(kind, direction, packet.extracting(droppingFirst: 1)).map { [indicator] + $0 }
     }
 
     /// Writes what is in the buffer; what a failure leaves of a record is cut off again.
@@ -66,6 +102,18 @@ public final class CaptureFile: @unchecked Sendable {
         }
         length += written
     }
+}
+
+/// Makes a file that is open its owner's alone and empties it.
+///
+/// - Returns: an `errno`; zero where it is done, or where it is no regular file, such as a pipe.
+private func makePrivate(_ descriptor: CInt) -> CInt {
+    var status = stat()
+    guard unsafe fstat(descriptor, &status) == 0 else { return errno }
+    guard status.st_mode & S_IFMT == S_IFREG else { return 0 }
+    guard status.st_uid == geteuid() else { return EPERM }
+    guard fchmod(descriptor, 0o600) == 0, ftruncate(descriptor, 0) == 0 else { return errno }
+    return 0
 }
 
 extension CaptureWriter.Format {

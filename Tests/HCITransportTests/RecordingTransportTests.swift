@@ -61,6 +61,52 @@ struct RecordingTransportTests {
         #expect(status.st_mode & 0o777 == 0o600)
     }
 
+    @Test("is written over a file with a lax mode, which is its owner's alone then")
+    func laxModeIsTightened() throws {
+        let path = folder.path + "/capture.btsnoop"
+        let old = OwnedDescriptor(open(path, O_WRONLY | O_CREAT, 0o666))
+        #expect(fchmod(old.number, 0o666) == 0)
+        #expect(write(old.number, [UInt8](repeating: 7, count: 4096), 4096) == 4096)
+        _ = try CaptureFile(path: path)
+        var status = stat()
+        #expect(stat(path, &status) == 0)
+        #expect(status.st_mode & 0o777 == 0o600)
+        #expect(status.st_size == 16, "the header alone")
+    }
+
+    @Test("follows no symbolic link, and is written over no file of another user")
+    func linksAndForeignFilesAreRefused() throws {
+        let (path, target) = (folder.path + "/link.btsnoop", folder.path + "/target")
+        _ = OwnedDescriptor(open(target, O_WRONLY | O_CREAT, 0o644))
+        #expect(symlink(target, path) == 0)
+        #expect(throws: TransportError.captureFile(path, errno: ELOOP)) { try CaptureFile(path: path) }
+        var status = stat()
+        #expect(stat(target, &status) == 0 && status.st_size == 0)
+        guard geteuid() == 0 else { return }
+        #expect(chown(target, 12345, 12345) == 0)
+        #expect(throws: TransportError.captureFile(target, errno: EPERM)) { try CaptureFile(path: target) }
+    }
+
+    @Test("holds no keys where they are masked")
+    func keysAreMasked() throws {
+        let path = folder.path + "/capture.btsnoop"
+        let key = [UInt8](repeating: 0xE7, count: 16)
+        let file = try CaptureFile(path: path, masksKeys: true)
+        let command = [0x01, 0x1A, 0x20, 18, 0x40, 0x00] + key
+        file.append(command.rawSpan, direction: .hostToController)
+        let data = [0x02, 0x40, 0x20, 21, 0, 17, 0, 6, 0, 6] + key
+        file.append(data.rawSpan, direction: .controllerToHost)
+        let acl = Sample.acl
+        file.append(acl.rawSpan, direction: .controllerToHost)
+        let bytes = contents(path)
+        #expect(!bytes.contains(0xE7))
+        var reader = ByteReader(bytes.rawSpan)
+        _ = try BTSnoopHeader(decoding: reader.readBytes(count: BTSnoopHeader.length))
+        var lengths: [Int] = []
+        while !reader.isAtEnd { lengths.append(try BTSnoopRecord(decoding: &reader).packet.byteCount) }
+        #expect(lengths == [22, 26, Sample.acl.count])
+    }
+
     @Test("that cannot be made is an error, one that cannot go on is noted")
     func fails() throws {
         #expect(throws: TransportError.captureFile("/nonexistent/x", errno: ENOENT)) {

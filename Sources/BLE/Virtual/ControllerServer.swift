@@ -32,6 +32,8 @@ package final class ControllerServer: @unchecked Sendable {
         package var mishaps: [Mishap: Duration] = [:]
         /// The folder into which each controller's HCI traffic is recorded.
         package var captureFolder: String?
+        /// Whether keys are replaced by zeros in the captures.
+        package var captureMasksKeys = false
         /// Makes what happens by chance the same each time.
         package var seed: UInt64?
         /// How many bytes may wait for one host that does not read; nil for 4 MiB, or for 64 MiB without pacing, where a host
@@ -217,7 +219,10 @@ package final class ControllerServer: @unchecked Sendable {
     private func record(_ transport: any Transport, _ number: Int) -> Result<any Transport, TransportError> {
         guard let folder = configuration.captureFolder else { return .success(transport) }
         return Result { () throws(TransportError) in
-            let file = try CaptureFile(path: "\(folder)/controller-\(number).btsnoop")
+            let file = try CaptureFile(
+                path: "\(folder)/controller-\(number).btsnoop",
+                masksKeys: configuration.captureMasksKeys
+            )
             return RecordingTransport(transport, file: file, isControllersEnd: true)
         }
     }

@@ -45,6 +45,9 @@ struct Controller: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Record each controller's HCI traffic into this folder (btsnoop).", valueName: "folder"))
     var capture: String?
 
+    @Flag(help: "Replace keys by zeros in the captures, so that they can be given to others.")
+    var maskKeys = false
+
     @Flag(help: "Print lines of JSON.")
     var json = false
 
@@ -87,6 +90,7 @@ struct Controller: AsyncParsableCommand {
         kind.apply(to: &configuration)
         faults.apply(to: &configuration)
         configuration.captureFolder = capture
+        configuration.captureMasksKeys = maskKeys
         return configuration
     }
 

@@ -27,6 +27,9 @@ struct Monitor: AsyncParsableCommand {
     )
     var capture: String?
 
+    @Flag(help: "Replace keys by zeros in the capture, so that it can be given to others.")
+    var maskKeys = false
+
     func run() async throws {
         let stop = ReadingStop()
         try await withTaskCancellationHandler {
@@ -39,7 +42,7 @@ struct Monitor: AsyncParsableCommand {
     private func monitor(_ stop: ReadingStop) throws {
         var channel = try MonitorChannel(stop: stop)
         let file = try capture.map { path throws(TransportError) in
-            try CaptureFile(path: path, format: .monitor(path: path))
+            try CaptureFile(path: path, format: .monitor(path: path), masksKeys: maskKeys)
         }
         var printer = PacketPrinter(options, printsPackets: true, summarizes: summary)
         while printer.failure == nil, let record = try channel.next(beforeWaiting: { printer.flush() }) {

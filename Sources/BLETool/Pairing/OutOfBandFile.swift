@@ -15,7 +15,7 @@ struct OutOfBandFile: Hashable, Sendable {
 
     init(contentsOf path: String) throws {
         do {
-            self.init(data: try OutOfBandFile.data(in: JSON(parsing: File.read(path))))
+            self.init(data: try OutOfBandFile.data(in: JSON(parsing: File.read(path, followsLinks: false))))
         } catch let error as JSONSyntaxError {
             throw FileError(path: path, problem: "\(error)")
         } catch let problem as ArgumentProblem {
@@ -55,11 +55,22 @@ struct OutOfBandFile: Hashable, Sendable {
         return String(repeating: "0", count: 32 - digits.utf8.count) + digits
     }
 
-    /// Writes the file, for nobody else to read, in place of one that is there.
+    /// Writes the file, in place of one that is there. Only its owner can read it. A symbolic link is not followed, and a
+    /// file of another user is not written.
     func write(to path: String) throws(FileError) {
-        let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw FileError(path: path, problem: String(cString: strerror(errno))) }
         defer { close(descriptor) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else {
+            throw FileError(path: path, problem: String(cString: strerror(errno)))
+        }
+        if status.st_mode & S_IFMT == S_IFREG {
+            guard status.st_uid == geteuid() else { throw FileError(path: path, problem: "it belongs to another user") }
+            guard fchmod(descriptor, 0o600) == 0, ftruncate(descriptor, 0) == 0 else {
+                throw FileError(path: path, problem: String(cString: strerror(errno)))
+            }
+        }
         if let failure = Output.write(Array("\(json)\n".utf8), to: descriptor) {
             throw FileError(path: path, problem: String(cString: strerror(failure.errno)))
         }

@@ -6,8 +6,11 @@ enum File {
     static let greatestLength = 4 << 20
 
     /// The file's bytes; `-` is standard input.
-    static func read(_ path: String) throws(FileError) -> [UInt8] {
-        let descriptor = path == "-" ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC)
+    ///
+    /// - Parameter followsLinks: whether the path may be a symbolic link; otherwise that is an error.
+    static func read(_ path: String, followsLinks: Bool = true) throws(FileError) -> [UInt8] {
+        let flags = O_RDONLY | O_CLOEXEC | (followsLinks ? 0 : O_NOFOLLOW)
+        let descriptor = path == "-" ? STDIN_FILENO : open(path, flags)
         guard descriptor >= 0 else { throw FileError(path: path, problem: String(cString: strerror(errno))) }
         defer { if descriptor != STDIN_FILENO { close(descriptor) } }
         var bytes: [UInt8] = []

@@ -11,6 +11,9 @@ struct GlobalOptions: ParsableArguments {
     @Option(help: ArgumentHelp("Write all HCI traffic to this file (btsnoop, or .pcapng).", valueName: "file"))
     var capture: String?
 
+    @Flag(help: "Replace keys by zeros in the capture, so that it can be given to others.")
+    var maskKeys = false
+
     @Option(
         help: ArgumentHelp(
             "How long bringing up the controller, finding a peer and connecting may take, each (default: 15).",

@@ -11,6 +11,7 @@ extension GlobalOptions {
         var configuration = Adapter.Configuration()
         configuration.logger = output.logger
         configuration.capturePath = capture
+        configuration.captureMasksKeys = maskKeys
         configuration.stateLocation = state.location
         configuration.seed = seed
         if seed != nil { Output.complain("with --seed, keys and addresses are no secrets: for captures only") }
