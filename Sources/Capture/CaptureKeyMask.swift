@@ -2,17 +2,17 @@ import ByteCoding
 
 /// Replaces keys in captured packets by zeros, so that a capture can be given to others.
 ///
-/// # What is masked
+/// # Masked contents
 ///
-/// - Commands and events that carry keys: for example, the long term key of LE Enable Encryption and LE Long Term Key Request
-///   Reply, the resolving keys of LE Add Device To Resolving List, and the key of LE Generate DHKey Complete.
-/// - The Security Manager's key distribution: Encryption Information, Identity Information and Signing Information. Also
-///   Pairing Confirm and Pairing Random: with them, the key of LE legacy pairing can be computed from a known or guessed
-///   passkey, and the passkey of LE Secure Connections can be read.
+/// - Keys in commands and events, such as those of LE Enable Encryption, LE Long Term Key Request Reply, LE Add Device To
+///   Resolving List and LE Generate DHKey Complete.
+/// - The Security Manager's key distribution: Encryption Information, Identity Information and Signing Information.
+/// - Pairing Confirm and Pairing Random. The key of LE legacy pairing can be computed from them and a known or guessed
+///   passkey, and they reveal the passkey of LE Secure Connections.
 /// - Notes of Linux's monitor channel that come from programs: log lines, and the management channel's commands and events.
 ///
-/// What is masked keeps its length, so a masked capture reads like another one, but pairings cannot be replayed from it. The
-/// data of applications are not masked.
+/// Packets keep their length, so a masked capture can be decoded, but pairings cannot be replayed from it. The data of
+/// applications are not masked.
 public struct CaptureKeyMask: Sendable {
     /// One side's fragments on one connection, which form L2CAP PDUs.
     private struct Stream: Hashable {
@@ -50,7 +50,9 @@ public struct CaptureKeyMask: Sendable {
     ) -> [UInt8]? {
         switch kind {
         case .command:
-            guard let opcode = bytes.littleEndian(at: 0), let range = Self.secretParameters(of: opcode) else { return nil }
+            guard let opcode = bytes.littleEndian(at: 0), let range = Self.secretParameters(of: opcode) else {
+                return nil
+            }
             return zeroed(bytes, from: 3 + range.lowerBound, to: range.upperBound.map { 3 + $0 })
         case .event: return maskEvent(bytes)
         case .acl: return maskData(bytes, direction ?? .controllerToHost, adapterIndex)

@@ -2,8 +2,8 @@ import Dispatch
 import FoundationEssentials
 import Glibc
 
-// Values that can be learnt again, in a directory beside the state file, a file each. They are bounded one by one; what is
-// damaged or too large is dropped, and nothing else with it.
+// Values that can be learnt again, in a directory beside the state file, a file each. Each file is bounded; a damaged or too
+// large one is dropped alone.
 extension KeyStore {
     /// The largest cache that is read or written, in bytes.
     package static let cacheSizeLimit = 1 << 20
@@ -51,7 +51,7 @@ extension KeyStore {
         return values
     }
 
-    /// Removes caches, so that they are gone before what is written next is there.
+    /// Removes caches, and makes the removal durable before the next write.
     func removeCaches(_ names: some Sequence<String>) throws(StateFileError) {
         var isAnyRemoved = false
         for name in names {

@@ -3,8 +3,8 @@ import FoundationEssentials
 
 // Writing changes, on the store's queue.
 extension KeyStore {
-    /// The largest section that is written, in bytes of JSON. A larger one is left out, so that the file with the others
-    /// stays below the limit of what is read.
+    /// The largest section that is written, in bytes of JSON. A larger one is left out, so that the file stays below the
+    /// limit for reading.
     static let sectionSizeLimit = 4 << 20
 
     /// Writes all changes. Called on the queue.

@@ -20,7 +20,7 @@ package enum StateFileError: Error, Hashable, Sendable, CustomStringConvertible 
     case tooLarge(String, limit: Int)
     /// Users other than the owner can replace files in the directory; the value is its mode.
     case laxDirectory(String, mode: mode_t)
-    /// The directory belongs to a user who is neither this one nor root.
+    /// The directory belongs neither to this user nor to root.
     case foreignDirectory(String, owner: uid_t)
 
     static func failed(_ operation: String, _ path: String, errno: Int32 = Glibc.errno) -> StateFileError {

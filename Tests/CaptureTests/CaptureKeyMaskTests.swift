@@ -85,7 +85,8 @@ struct CaptureKeyMaskTests {
         var mask = CaptureKeyMask()
         for _ in 0..<5000 {
             let bytes = (0..<Int.random(in: 0...40, using: &random)).map { _ in
-                Bool.random(using: &random) ? UInt8.random(in: 0...12, using: &random) : UInt8.random(in: 0...255, using: &random)
+                Bool.random(using: &random)
+                    ? UInt8.random(in: 0...12, using: &random) : UInt8.random(in: 0...255, using: &random)
             }
             let kind = [CapturedPacketKind.command, .acl, .event, .synchronous].randomElement(using: &random) ?? .acl
             let masked = mask.mask(kind, Bool.random(using: &random) ? .hostToController : nil, bytes.rawSpan)

@@ -44,8 +44,8 @@ extension BluetoothHost {
         return .refused("\(identity) is not on the pairing accept list")
     }
 
-    /// Whether a Pairing Request answers a Security Request for which no window is needed: the app has asked for the pairing,
-    /// or the peer is not bonded, so that it cannot be a claimant of a bonded identity.
+    /// Whether a Pairing Request answers a Security Request that needs no window. The app has asked for that pairing, or the
+    /// peer does not claim a bonded identity.
     func isPairingAskedFor(on link: Link) -> Bool {
         link.protection.isCentralAsked && (link.protection.initiative == .app || link.protection.bondKey == nil)
     }

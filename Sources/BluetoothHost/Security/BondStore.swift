@@ -48,8 +48,8 @@ package protocol BondStore: Sendable {
     /// for.
     nonisolated(nonsending) func load(for publicAddress: DeviceAddress?) async -> KeptSecurity
 
-    /// Why what was kept could not be loaded whole, or why changes cannot be kept; nil where both succeed. Valid once
-    /// ``load(for:)`` has returned.
+    /// The reason why the saved state could not be loaded whole, or why changes cannot be saved; nil where both succeed.
+    /// Valid once ``load(for:)`` has returned.
     var problem: String? { get }
 
     /// Keeps the whole state as it is now. `whenKept` is called, from anywhere, once it will outlive the process, or with

@@ -76,17 +76,17 @@ struct BondTable {
 
     // MARK: Changing
 
-    /// What became of a bond that was to be added.
+    /// The outcome of adding a bond.
     enum Insertion: Equatable {
-        /// The bond was added, or has replaced the one with the same peer.
+        /// The bond was added, or has replaced an earlier bond with the same peer.
         case added
-        /// The bond was added in the place of the one with this peer.
+        /// The bond was added, and the bond with this other peer was evicted.
         case evicted(DeviceAddress)
         /// There are too many bonds, and none of them may be evicted.
         case refused
     }
 
-    /// Adds a bond, or replaces the one with the same peer.
+    /// Adds a bond, or replaces an earlier bond with the same peer.
     ///
     /// - Parameter isInUse: whether a peer is connected, so that its bond is not evicted.
     @discardableResult

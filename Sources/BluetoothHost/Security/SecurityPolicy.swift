@@ -31,8 +31,8 @@ public struct SecurityPolicy: Hashable, Sendable {
     public enum Pairable: Hashable, Sendable {
         /// At any time.
         case always
-        /// While a pairing window is open (``Adapter/openPairingWindow(for:)``): so that only a person who is at the device
-        /// can add a peer.
+        /// While a pairing window is open (``Adapter/openPairingWindow(for:)``). So only a person at the device can add a
+        /// peer.
         case duringWindow
         /// Never.
         case never

@@ -27,7 +27,10 @@ struct RedactionTests {
 
     private static var security: KeptSecurity {
         KeptSecurity(
-            identity: KeptIdentity(staticAddress: DeviceAddress(0xC000_0000_0001, isRandom: true), resolvingKey: secret),
+            identity: KeptIdentity(
+                staticAddress: DeviceAddress(0xC000_0000_0001, isRandom: true),
+                resolvingKey: secret
+            ),
             bonds: [BondRecord(bond: bond)]
         )
     }

@@ -118,7 +118,7 @@ struct StateLimitTests {
         _ = await bonds.load(for: controller)
         let security = security(characteristics: 3)
         #expect(await keep(security, in: bonds))
-        // The peer has paired again: what was known of it says nothing of what it is now.
+        // The peer has paired again: its old database says nothing about the new one.
         #expect(await keep(security.withoutCaches, in: bonds))
         #expect(try FileManager.default.contentsOfDirectory(atPath: caches) == [])
         #expect(await keep(security, in: bonds))

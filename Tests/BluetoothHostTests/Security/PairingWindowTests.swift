@@ -52,7 +52,11 @@ struct PairingWindowTests {
     @Test("A pairing that this device begins needs no window, and a bonded peer encrypts without one")
     func ownPairingsNeedNoWindow() throws {
         try LockAndPhone.run { world in
-            let devices = try await Self.devices(in: world, lock: { $0.pairable = .never })
+            let devices = try await Self.devices(
+                in: world,
+                lock: { $0.pairable = .never },
+                phone: { $0.security.justWorks = .always }
+            )
             var peer = try await devices.connect()
             await #expect(throws: Self.refusal) { try await peer.pair() }
             try await world.sleep(for: .seconds(10))
