@@ -244,8 +244,8 @@ let package = Package(
         .testTarget(
             name: "CoreBluetoothTests",
             dependencies: [
-                "CoreBluetooth", "BluetoothTesting", "BLE", "BluetoothHost", "KeyStore", "HCITransport", "GATT", "ATT",
-                "BluetoothTypes", "L2CAP",
+                "CoreBluetooth", "BluetoothTesting", "BLE", "BluetoothHost", "KeyStore", "HCITransport", "HCI", "GATT",
+                "ATT", "BluetoothTypes", "ByteCoding", "Capture", "L2CAP", "VirtualController",
             ],
             swiftSettings: engine
         ),

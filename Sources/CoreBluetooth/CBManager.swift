@@ -56,7 +56,7 @@ open class CBManager: NSObject, @unchecked Sendable {
     /// Whether commands are taken; says what is wrong where not.
     func acceptsCommands(_ command: String = #function) -> Bool {
         guard state != .poweredOn else { return true }
-        Misuse.report("\(self) can only accept \(command) while in the powered on state")
+        ProgrammerError.report("\(self) can only accept \(command) while in the powered on state")
         return false
     }
 

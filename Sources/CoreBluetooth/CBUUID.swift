@@ -20,7 +20,9 @@ open class CBUUID: NSObject, NSCopying, @unchecked Sendable {
     /// - Precondition: `theString` is one of these.
     public init(string theString: String) {
         guard let value = BluetoothUUID(theString) else {
-            Misuse.raise("\"\(theString)\" is no UUID: 4 or 8 hexadecimal digits or the form of 36 characters are")
+            ProgrammerError.raise(
+                "\"\(theString)\" is no UUID: 4 or 8 hexadecimal digits or the form of 36 characters are"
+            )
         }
         self.value = value
     }
@@ -34,7 +36,7 @@ open class CBUUID: NSObject, NSCopying, @unchecked Sendable {
         case 2: value = BluetoothUUID(UInt16(truncatingIfNeeded: number))
         case 4: value = BluetoothUUID(UInt32(truncatingIfNeeded: number))
         case 16: value = BluetoothUUID(number)
-        default: Misuse.raise("a UUID has 2, 4 or 16 octets, not \(theData.count)")
+        default: ProgrammerError.raise("a UUID has 2, 4 or 16 octets, not \(theData.count)")
         }
     }
 

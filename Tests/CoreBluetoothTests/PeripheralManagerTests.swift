@@ -88,7 +88,7 @@ final class PeripheralFixture {
         value: nil,
         permissions: [.readable, .writeable]
     )
-    let remote = RemoteCentral(identifier: UUID(), mtu: 185)
+    let remote = RemoteCentral(link: .placeholder(1), identifier: UUID(), mtu: 185)
     /// Of the characteristic's value, in a service that is published at 0x0010.
     static let valueHandle = AttributeHandle(0x0012)
 
@@ -429,7 +429,7 @@ struct PeripheralManagerTests {
         request.value = Data([1, 2])
         fixture.manager.respond(to: request, withResult: .success)
         fixture.manager.respond(to: request, withResult: .unlikelyError)
-        #expect(fixture.takeCalls() == [.answer(7, fixture.remote.identifier, .success([1, 2]))])
+        #expect(fixture.takeCalls() == [.answer(7, fixture.remote.link, .success([1, 2]))])
     }
 
     @Test("An error code is answered as it is, one of the application too", arguments: [0x07, 0x80, 0xFF])
@@ -439,7 +439,7 @@ struct PeripheralManagerTests {
         fixture.say(.access(fixture.remote, access(.read(PeripheralFixture.valueHandle, offset: 0))))
         fixture.manager.respond(to: fixture.recorder.requests[0], withResult: CBATTError.Code(rawValue: code)!)
         let expected = ErrorCode(rawValue: UInt8(code))
-        #expect(fixture.takeCalls() == [.answer(7, fixture.remote.identifier, .failure(expected))])
+        #expect(fixture.takeCalls() == [.answer(7, fixture.remote.link, .failure(expected))])
     }
 
     @Test("Prepared writes come together, parts that go on joined, and have one answer")
@@ -461,7 +461,7 @@ struct PeripheralManagerTests {
         )
         #expect(fixture.takeTold() == ["write 0:[1, 2, 3] 1:[9]"])
         for request in fixture.recorder.requests { fixture.manager.respond(to: request, withResult: .success) }
-        #expect(fixture.takeCalls() == [.answer(7, fixture.remote.identifier, .success([]))])
+        #expect(fixture.takeCalls() == [.answer(7, fixture.remote.link, .success([]))])
     }
 
     @Test("A write command comes as a write and is not answered")
@@ -484,7 +484,7 @@ struct PeripheralManagerTests {
     func refusal() throws {
         let fixture = PeripheralFixture()
         try fixture.publish()
-        let central = fixture.remote.identifier
+        let link = fixture.remote.link
         let write = AttributeWrite(handle: PeripheralFixture.valueHandle, offset: 0, value: [5])
         let delegate = StateOnly()
         fixture.manager.delegate = delegate
@@ -496,9 +496,9 @@ struct PeripheralManagerTests {
         fixture.say(.access(fixture.remote, access(.write(write, isCommand: true), 5)))
         #expect(
             fixture.takeCalls() == [
-                .answer(1, central, .failure(.requestNotSupported)),
-                .answer(2, central, .failure(.requestNotSupported)),
-                .answer(3, central, .failure(.unlikelyError)), .answer(4, central, .failure(.unlikelyError)),
+                .answer(1, link, .failure(.requestNotSupported)),
+                .answer(2, link, .failure(.requestNotSupported)),
+                .answer(3, link, .failure(.unlikelyError)), .answer(4, link, .failure(.unlikelyError)),
             ]
         )
     }
@@ -514,11 +514,13 @@ struct PeripheralManagerTests {
         fixture.subscribe()
         let central = fixture.recorder.centrals[0]
         #expect(fixture.characteristic.subscribedCentrals == [central])
-        fixture.say(.mtuChanged(RemoteCentral(identifier: fixture.remote.identifier, mtu: 23)))
+        fixture.say(
+            .mtuChanged(RemoteCentral(link: fixture.remote.link, identifier: fixture.remote.identifier, mtu: 23))
+        )
         #expect(central.maximumUpdateValueLength == 20)
         fixture.say(.configured(fixture.remote, PeripheralFixture.valueHandle, []))
         fixture.subscribe()
-        fixture.say(.disconnected(fixture.remote.identifier))
+        fixture.say(.disconnected(fixture.remote))
         #expect(fixture.takeTold() == ["subscribed 1", "unsubscribed 0", "subscribed 1", "unsubscribed 0"])
         #expect(fixture.recorder.centrals[1] === central)
     }
@@ -531,7 +533,7 @@ struct PeripheralManagerTests {
         #expect(fixture.manager.updateValue(Data([1]), for: fixture.characteristic, onSubscribedCentrals: nil))
         #expect(fixture.takeCalls().isEmpty)
         fixture.subscribe()
-        let second = RemoteCentral(identifier: UUID(), mtu: 23)
+        let second = RemoteCentral(link: .placeholder(2), identifier: UUID(), mtu: 23)
         fixture.subscribe(second)
         let stranger = CBCentral(identifier: UUID(), mtu: 23)
         fixture.manager.updateValue(Data([2]), for: fixture.characteristic, onSubscribedCentrals: nil)
@@ -543,8 +545,8 @@ struct PeripheralManagerTests {
         fixture.manager.updateValue(Data([4]), for: fixture.characteristic, onSubscribedCentrals: [])
         #expect(
             fixture.takeCalls() == [
-                .update([2], handle, [fixture.remote.identifier, second.identifier]),
-                .update([3], handle, [second.identifier]),
+                .update([2], handle, [fixture.remote.link, second.link]),
+                .update([3], handle, [second.link]),
             ]
         )
         let other = CBMutableCharacteristic(
@@ -572,7 +574,7 @@ struct PeripheralManagerTests {
         }
         #expect(sent.count == CBPeripheralManager.updateLimit)
         let calls = fixture.takeCalls()
-        #expect(calls == sent.map { .update([$0], PeripheralFixture.valueHandle, [fixture.remote.identifier]) })
+        #expect(calls == sent.map { .update([$0], PeripheralFixture.valueHandle, [fixture.remote.link]) })
         for call in calls { fixture.answer(call, Result<Void, EngineError>.success(())) }
         #expect(fixture.takeTold() == ["ready"])
     }

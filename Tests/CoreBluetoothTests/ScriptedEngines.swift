@@ -1,9 +1,18 @@
 import ATT
 import BluetoothTypes
 import Foundation
+import HCI
 
+@testable import BluetoothHost
 @testable import CoreBluetooth
 @testable import GATT
+
+extension LinkIdentifier {
+    /// A link that no host has.
+    static func placeholder(_ number: UInt64) -> LinkIdentifier {
+        LinkIdentifier(handle: ConnectionHandle(0x0040), serial: number)
+    }
+}
 
 /// A central's host that notes what it is asked and says what the test wants.
 final class ScriptedCentralEngine: CentralEngine {
@@ -198,8 +207,8 @@ final class ScriptedPeripheralEngine: PeripheralEngine {
         case stopAdvertising
         case publish(ServiceDefinition)
         case remove(AttributeHandle)
-        case answer(UInt64, UUID, Result<[UInt8], ATT.ErrorCode>)
-        case update([UInt8], AttributeHandle, [UUID])
+        case answer(UInt64, LinkIdentifier, Result<[UInt8], ATT.ErrorCode>)
+        case update([UInt8], AttributeHandle, [LinkIdentifier])
         case latency(CBPeripheralManagerConnectionLatency, UUID)
         case publishChannel(Bool)
         case unpublishChannel(CBL2CAPPSM)
@@ -262,17 +271,17 @@ final class ScriptedPeripheralEngine: PeripheralEngine {
 
     func removeService(at handle: AttributeHandle) { note(.remove(handle)) }
 
-    func answer(_ access: UInt64, of central: UUID, _ result: Result<[UInt8], ATT.ErrorCode>) {
-        note(.answer(access, central, result))
+    func answer(_ access: UInt64, on link: LinkIdentifier, _ result: Result<[UInt8], ATT.ErrorCode>) {
+        note(.answer(access, link, result))
     }
 
     func update(
         _ value: [UInt8],
         of handle: AttributeHandle,
-        to centrals: [UUID],
+        to links: [LinkIdentifier],
         _ completion: @escaping Completion<Void>
     ) {
-        note(.update(value, handle, centrals), completion)
+        note(.update(value, handle, links), completion)
     }
 
     func setLatency(_ latency: CBPeripheralManagerConnectionLatency, of central: UUID) {

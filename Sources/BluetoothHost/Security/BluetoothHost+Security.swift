@@ -32,6 +32,9 @@ extension BluetoothHost {
         pairingHandler = handler
     }
 
+    /// Whether a handler is asked about pairings.
+    package var hasPairingHandler: Bool { pairingHandler != nil }
+
     /// Whether this host serves values or channels that need an encrypted link.
     package var servesProtectedValues: Bool {
         channelServices.hasProtectedServices || server.database.hasProtectedAttributes

@@ -1,3 +1,4 @@
+import BluetoothHost
 import BluetoothTypes
 import Foundation
 import GATT
@@ -14,8 +15,14 @@ open class CBCharacteristic: CBAttribute, @unchecked Sendable {
         var keptValue: Data?
         var descriptors: [CBDescriptor]?
         var isNotifying = false
-        var subscribedCentrals: [CBCentral] = []
+        var subscriptions: [Subscription] = []
         var publication = Publication.none
+    }
+
+    /// A link that is notified or indicated to, and the central on it.
+    struct Subscription {
+        let link: LinkIdentifier
+        let central: CBCentral
     }
 
     /// How far a local characteristic can still be changed.
@@ -92,8 +99,15 @@ open class CBMutableCharacteristic: CBCharacteristic, @unchecked Sendable {
         set { change { $0.permissions = newValue } }
     }
 
-    /// The centrals that are notified or indicated to.
-    open var subscribedCentrals: [CBCentral]? { content.withLock { $0.subscribedCentrals } }
+    /// The centrals that are notified or indicated to, each once, in the order in which they subscribed.
+    open var subscribedCentrals: [CBCentral]? {
+        subscriptions.reduce(into: []) { centrals, subscription in
+            if !centrals.contains(subscription.central) { centrals.append(subscription.central) }
+        }
+    }
+
+    /// The links that are notified or indicated to, in the order in which they subscribed.
+    var subscriptions: [Subscription] { content.withLock { $0.subscriptions } }
 
     open override var properties: CBCharacteristicProperties {
         get { super.properties }
@@ -124,7 +138,7 @@ open class CBMutableCharacteristic: CBCharacteristic, @unchecked Sendable {
             body(&content)
             return true
         }
-        if !isChanged { Misuse.report("\(self) is published and cannot be changed") }
+        if !isChanged { ProgrammerError.report("\(self) is published and cannot be changed") }
     }
 
     /// The value with which the host answers; nil where the app does.
@@ -133,20 +147,28 @@ open class CBMutableCharacteristic: CBCharacteristic, @unchecked Sendable {
     func setPublished(_ isPublished: Bool) {
         content.withLock { content in
             content.publication = !isPublished ? .none : content.value == nil ? .answeredByApp : .answeredByHost
-            if !isPublished { content.subscribedCentrals = [] }
+            if !isPublished { content.subscriptions = [] }
         }
     }
 
-    /// Adds a central or removes it; false where nothing changes by that.
-    func setSubscribed(_ isSubscribed: Bool, _ central: CBCentral) -> Bool {
+    func addSubscriptions(_ added: [Subscription]) {
+        content.withLock { $0.subscriptions += added }
+    }
+
+    /// Removes and returns the subscriptions of a central.
+    func removeSubscriptions(of central: CBCentral) -> [Subscription] {
         content.withLock { content in
-            let index = content.subscribedCentrals.firstIndex { $0.identifier == central.identifier }
-            switch (index, isSubscribed) {
-            case (nil, true): content.subscribedCentrals.append(central)
-            case (let index?, false): content.subscribedCentrals.remove(at: index)
-            default: return false
-            }
-            return true
+            let removed = content.subscriptions.filter { $0.central == central }
+            content.subscriptions.removeAll { $0.central == central }
+            return removed
+        }
+    }
+
+    /// Removes the subscription of a link and returns the central on it; nil where there was none.
+    func removeSubscription(of link: LinkIdentifier) -> CBCentral? {
+        content.withLock { content in
+            guard let index = content.subscriptions.firstIndex(where: { $0.link == link }) else { return nil }
+            return content.subscriptions.remove(at: index).central
         }
     }
 }

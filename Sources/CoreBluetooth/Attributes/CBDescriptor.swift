@@ -60,10 +60,10 @@ open class CBMutableDescriptor: CBDescriptor, @unchecked Sendable {
         switch uuid.value {
         case .characteristicUserDescription where value is String: break
         case .characteristicPresentationFormat where value is Data: break
-        case .characteristicUserDescription: Misuse.raise("The value of a User Description must be a string")
-        case .characteristicPresentationFormat: Misuse.raise("The value of a Presentation Format must be data")
+        case .characteristicUserDescription: ProgrammerError.raise("The value of a User Description must be a string")
+        case .characteristicPresentationFormat: ProgrammerError.raise("The value of a Presentation Format must be data")
         default:
-            Misuse.raise(
+            ProgrammerError.raise(
                 "Descriptor \(uuid.uuidString) cannot be made by apps: only User Description (2901) and Presentation Format "
                     + "(2904) can"
             )

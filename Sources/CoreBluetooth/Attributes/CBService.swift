@@ -68,7 +68,7 @@ open class CBMutableService: CBService, @unchecked Sendable {
             body(&content)
             return true
         }
-        if !isChanged { Misuse.report("\(self) is published and cannot be changed") }
+        if !isChanged { ProgrammerError.report("\(self) is published and cannot be changed") }
     }
 
     /// Lets the service and what it holds be changed no more, or again.

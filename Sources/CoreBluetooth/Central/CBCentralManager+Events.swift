@@ -5,7 +5,7 @@ import Foundation
 extension CBCentralManager {
     func start() {
         guard let engine else {
-            Misuse.note("this process has no Bluetooth host: \(self) stays unsupported")
+            ProgrammerError.note("this process has no Bluetooth host: \(self) stays unsupported")
             return receive(.stateChanged(.unsupported))
         }
         engine.start { [weak self] event in self?.receive(event) }
@@ -61,8 +61,8 @@ extension CBCentralManager {
         }
         for peripheral in peripherals {
             let hadConnection = peripheral.state != .disconnected
-            _ = peripheral.wishDisconnection()
-            _ = peripheral.connectionEnded(isReconnecting: false)
+            peripheral.wishDisconnection(tellsEngine: false)
+            peripheral.connectionEnded(isReconnecting: false)
             if hadConnection {
                 let end = CBConnectionChange.Kind.disconnected(CBError.described(.notConnected), isReconnecting: false)
                 connectionChanges.send(CBConnectionChange(peripheral: peripheral, kind: end))
@@ -90,7 +90,7 @@ extension CBCentralManager {
 
     private func disconnected(_ peripheral: CBPeripheral, _ disconnection: Disconnection) {
         guard peripheral.state != .disconnected else { return }
-        let next = peripheral.connectionEnded(isReconnecting: disconnection.isReconnecting)
+        peripheral.connectionEnded(isReconnecting: disconnection.isReconnecting)
         delegate?.centralManager(
             self,
             didDisconnectPeripheral: peripheral,
@@ -104,7 +104,7 @@ extension CBCentralManager {
                 kind: .disconnected(disconnection.error?.error, isReconnecting: disconnection.isReconnecting)
             )
         )
-        if let next, peripheral.state == .connecting { engine?.connect(peripheral.identifier, next) }
+        peripheral.beginNextConnection()
     }
 
     private func dictionary(_ restored: RestoredCentral) -> [String: Any] {

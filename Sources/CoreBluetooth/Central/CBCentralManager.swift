@@ -59,6 +59,9 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
     }
 
     deinit {
+        for peripheral in content.withLock({ $0.peripherals.values.compactMap(\.object) }) {
+            peripheral.managerWasReleased()
+        }
         engine?.stop()
     }
 
@@ -94,14 +97,19 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
     /// on goes on with these services and options instead.
     open func scanForPeripherals(withServices serviceUUIDs: [CBUUID]?, options: [String: Any]? = nil) {
         guard acceptsCommands() else { return }
-        content.withLock { $0.isScanning = true }
-        engine?.scan(ScanRequest(services: serviceUUIDs, options: options))
+        let request = ScanRequest(services: serviceUUIDs, options: options)
+        content.withLock { content in
+            content.isScanning = true
+            engine?.scan(request)
+        }
     }
 
     open func stopScan() {
         guard acceptsCommands() else { return }
-        content.withLock { $0.isScanning = false }
-        engine?.stopScan()
+        content.withLock { content in
+            content.isScanning = false
+            engine?.stopScan()
+        }
     }
 
     // MARK: Connections
@@ -113,22 +121,18 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
     }
 
     func connect(_ peripheral: CBPeripheral, _ request: ConnectionRequest) {
-        switch peripheral.wishConnection(request) {
-        case .begin: engine?.connect(peripheral.identifier, request)
-        case .wait: break
-        case .confirm:
-            deliveryQueue.async { [weak self] in
-                guard let self, peripheral.state == .connected else { return }
-                self.delegate?.centralManager(self, didConnect: peripheral)
-                self.connectionChanges.send(CBConnectionChange(peripheral: peripheral, kind: .connected))
-            }
+        guard peripheral.wishConnection(request) else { return }
+        deliveryQueue.async { [weak self] in
+            guard let self, peripheral.state == .connected else { return }
+            self.delegate?.centralManager(self, didConnect: peripheral)
+            self.connectionChanges.send(CBConnectionChange(peripheral: peripheral, kind: .connected))
         }
     }
 
     /// Ends a connection or the wait for one.
     open func cancelPeripheralConnection(_ peripheral: CBPeripheral) {
-        guard acceptsCommands(), manages(peripheral), peripheral.wishDisconnection() else { return }
-        engine?.cancelConnection(peripheral.identifier)
+        guard acceptsCommands(), manages(peripheral) else { return }
+        peripheral.wishDisconnection(tellsEngine: true)
     }
 
     /// Has the delegate told when some peripherals connect to this host or disconnect, through whatever app; nil ends that.
@@ -139,7 +143,7 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
 
     func manages(_ peripheral: CBPeripheral) -> Bool {
         guard !peripheral.isManaged(by: self) else { return true }
-        Misuse.report("\(peripheral) is another manager's, not \(self)'s")
+        ProgrammerError.report("\(peripheral) is another manager's, not \(self)'s")
         return false
     }
 

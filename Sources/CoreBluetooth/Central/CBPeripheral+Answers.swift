@@ -12,7 +12,11 @@ extension CBPeripheral {
     /// Whether commands are taken; says what is wrong where not.
     func acceptsCommands(_ command: String = #function) -> Bool {
         guard state != .connected else { return true }
-        Misuse.report("\(self) can only accept \(command) while it is connected")
+        let hasManager = content.withLock { $0.manager } != nil
+        ProgrammerError.report(
+            "\(self) can only accept \(command) while it is connected"
+                + (hasManager ? "" : "; its manager was released or reset")
+        )
         return false
     }
 
@@ -32,11 +36,13 @@ extension CBPeripheral {
 
     func writeWithoutResponse(_ data: Data, to characteristic: DiscoveredCharacteristic) {
         guard characteristic.properties.contains(.writeWithoutResponse) else {
-            return Misuse.report("\(characteristic.uuid) cannot be written without a response: nothing was written")
+            return ProgrammerError.report(
+                "\(characteristic.uuid) cannot be written without a response: nothing was written"
+            )
         }
         let limit = maximumWriteValueLength(for: .withoutResponse)
         guard data.count <= limit else {
-            return Misuse.report(
+            return ProgrammerError.report(
                 "\(data.count) octets are more than one write without response carries (\(limit)): nothing was written"
             )
         }
@@ -113,7 +119,7 @@ extension CBPeripheral {
     }
 
     func refuse<Value>(_ attribute: CBAttribute) -> Value? {
-        Misuse.report("\(attribute) was not discovered on this connection of \(self)")
+        ProgrammerError.report("\(attribute) was not discovered on this connection of \(self)")
         return nil
     }
 }

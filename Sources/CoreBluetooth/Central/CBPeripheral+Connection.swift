@@ -4,37 +4,49 @@ import Foundation
 
 // How a connection comes and goes; on the manager's queue, but for what the app asks.
 extension CBPeripheral {
-    /// What a wish to connect leads to.
-    enum Wish {
-        case begin
-        /// The connection is there already.
-        case confirm
-        /// The connection before has to end first.
-        case wait
-    }
-
-    func wishConnection(_ request: ConnectionRequest) -> Wish {
+    /// Takes the app's wish to connect. The engine is called under the lock: calls from several threads reach it in the order
+    /// of the states that they lead to.
+    ///
+    /// - Returns: whether the connection exists already, so that the app is to be told.
+    func wishConnection(_ request: ConnectionRequest) -> Bool {
         content.withLock { content in
             switch content.state {
-            case .connected: return .confirm
-            case .disconnecting:
-                content.nextConnection = request
-                return .wait
+            case .connected: return true
+            case .disconnecting: content.nextConnection = request
             case .disconnected, .connecting:
                 content.state = .connecting
-                return .begin
+                content.nextConnection = nil
+                engine?.connect(identifier, request)
             }
+            return false
         }
     }
 
-    /// Takes back the wish to be connected; whether there is anything to end.
-    func wishDisconnection() -> Bool {
+    /// Takes the app's wish not to be connected.
+    func wishDisconnection(tellsEngine: Bool) {
         content.withLock { content in
             content.nextConnection = nil
-            guard content.state == .connecting || content.state == .connected else { return false }
+            guard content.state == .connecting || content.state == .connected else { return }
             content.state = .disconnecting
-            return true
+            if tellsEngine { engine?.cancelConnection(identifier) }
         }
+    }
+
+    /// Begins the connection that the app has asked for while the last connection was ending, unless the app has cancelled.
+    func beginNextConnection() {
+        content.withLock { content in
+            guard let next = content.nextConnection, content.state == .connecting else { return }
+            content.nextConnection = nil
+            engine?.connect(identifier, next)
+        }
+    }
+
+    /// The manager does not exist any more: the connection has ended, and no event comes.
+    func managerWasReleased() {
+        wishDisconnection(tellsEngine: false)
+        connectionEnded(isReconnecting: false)
+        content.withLock { $0.manager = nil }
+        values.finish()
     }
 
     /// Whether the app still wants the connection that was made.
@@ -56,8 +68,8 @@ extension CBPeripheral {
         }
     }
 
-    /// Forgets what belonged to the connection that ended; gives what the app has asked of the next one meanwhile.
-    func connectionEnded(isReconnecting: Bool) -> ConnectionRequest? {
+    /// Forgets what belonged to the connection that ended.
+    func connectionEnded(isReconnecting: Bool) {
         content.withLock { content in
             content.connection += 1
             content.state = isReconnecting || content.nextConnection != nil ? .connecting : .disconnected
@@ -65,8 +77,6 @@ extension CBPeripheral {
             content.writesInFlight = 0
             content.owesReadiness = false
             content.database.invalidate()
-            defer { content.nextConnection = nil }
-            return content.nextConnection
         }
     }
 

@@ -200,7 +200,7 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
     /// - Precondition: it is no Client Characteristic Configuration; see ``setNotifyValue(_:for:)``.
     open func writeValue(_ data: Data, for descriptor: CBDescriptor) {
         if descriptor.uuid.value == .clientCharacteristicConfiguration {
-            Misuse.raise(
+            ProgrammerError.raise(
                 "Client Characteristic Configuration descriptors must be configured using setNotifyValue:forCharacteristic:"
             )
         }

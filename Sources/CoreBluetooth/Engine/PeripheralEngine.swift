@@ -1,4 +1,5 @@
 import ATT
+import BluetoothHost
 import BluetoothTypes
 import Foundation
 import GATT
@@ -21,15 +22,15 @@ protocol PeripheralEngine: AnyObject, Sendable {
     /// Takes the service whose declaration has this handle from the database.
     func removeService(at handle: AttributeHandle)
 
-    /// Answers an access by its identifier; nothing happens where the central is gone.
-    func answer(_ access: UInt64, of central: UUID, _ result: Result<[UInt8], ATT.ErrorCode>)
+    /// Answers an access by its identifier, on the link that it came by. Does nothing where that link has ended.
+    func answer(_ access: UInt64, on link: LinkIdentifier, _ result: Result<[UInt8], ATT.ErrorCode>)
 
-    /// Notifies or indicates to each central, as it has configured; cut to what its ATT_MTU carries. Complete when the host
-    /// has room for another value.
+    /// Notifies or indicates on each link, as its central has configured; cut to what its ATT_MTU carries. Complete when the
+    /// host has room for another value.
     func update(
         _ value: [UInt8],
         of handle: AttributeHandle,
-        to centrals: [UUID],
+        to links: [LinkIdentifier],
         _ completion: @escaping Completion<Void>
     )
 
@@ -38,7 +39,7 @@ protocol PeripheralEngine: AnyObject, Sendable {
     /// Under which address the host knows a central; answered at once.
     func address(of central: UUID) -> DeviceAddress?
 
-    /// Ends the link of a central.
+    /// Ends all links of a central.
     func disconnect(_ central: UUID)
 
     /// Listens for channels; gives the PSM that was chosen, 0x0080 to 0x00FF.
@@ -55,12 +56,17 @@ enum PeripheralEvent: Sendable {
     case configured(RemoteCentral, AttributeHandle, ClientConfiguration)
     case mtuChanged(RemoteCentral)
     case connected(RemoteCentral)
-    case disconnected(UUID)
+    /// The central on a link has another identifier than `before`, because its identity was verified or is in doubt.
+    case identified(RemoteCentral, before: UUID)
+    case disconnected(RemoteCentral)
     case channelOpened(RemoteCentral, CBL2CAPPSM, Result<ChannelStreams, EngineError>)
 }
 
-/// A central that is connected to this host.
+/// A central on one link to this host.
+///
+/// A central that reconnects before its former link has timed out is on two links, which then have the same identifier.
 struct RemoteCentral: Hashable, Sendable {
+    let link: LinkIdentifier
     let identifier: UUID
     /// ATT_MTU in octets.
     let mtu: Int

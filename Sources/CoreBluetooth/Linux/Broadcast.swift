@@ -14,6 +14,11 @@ final class Broadcast<Element: Sendable>: Sendable {
     private let state = Guarded(State())
 
     deinit {
+        finish()
+    }
+
+    /// Ends the sequences that there are.
+    func finish() {
         for (_, listener) in state.withLock({ $0.listeners }) { listener.continuation.finish() }
     }
 

@@ -11,15 +11,24 @@ import Foundation
 public struct CBSecurity: Sendable {
     let shared: SharedHost
 
-    /// What is asked of peers' security from now on; see `SecurityPolicy`. What can be shown and typed is for the delegate to
-    /// do.
+    /// Sets the policy for peers' security from now on; see `SecurityPolicy`. Showing and typing is the delegate's part.
     public func setPolicy(_ policy: SecurityPolicy) {
-        shared.post { host, _ in host.setSecurityPolicy(policy) }
+        post { host, _ in host.setSecurityPolicy(policy) }
     }
 
-    /// Who answers for a person what comes up when devices pair; nil for nobody.
+    /// Sets the delegate that answers for a person when devices pair; nil where managers answer by themselves.
+    ///
+    /// An `Adapter` that the app has opened and given to a manager keeps its own delegate until this is called.
     public func setPairingDelegate(_ delegate: (any PairingDelegate)?) {
-        shared.post { _, open in open.pairing.setDelegate(delegate) }
+        post { host, open in open.setPairingDelegate(delegate, on: host) }
+    }
+
+    private func post(_ call: String = #function, _ action: @escaping SharedHost.Action) {
+        if !shared.post(action) { reportClosed(call) }
+    }
+
+    private func reportClosed(_ call: String = #function) {
+        ProgrammerError.report("\(call) has no effect: no manager has the adapter open")
     }
 
     /// Lets peers begin pairings for `duration`, where the policy is `SecurityPolicy.Pairable.duringWindow`. A window that is
@@ -40,7 +49,10 @@ public struct CBSecurity: Sendable {
     /// - Returns: whether there was such a bond.
     @discardableResult
     public func removeBond(_ identity: DeviceAddress) async -> Bool {
-        guard let open = shared.open else { return false }
+        guard let open = shared.open else {
+            reportClosed()
+            return false
+        }
         return await open.host.removeBond(identity)
     }
 }

@@ -1,3 +1,4 @@
+import BluetoothHost
 import Foundation
 
 /// A central's wish to read or write a value that is the app's.
@@ -44,11 +45,14 @@ open class CBATTRequest: NSObject, @unchecked Sendable {
             case command
         }
 
+        /// The link that the access came by: each link numbers its accesses by itself.
+        let link: LinkIdentifier
         let identifier: UInt64
         let kind: Kind
         private let isAnswered: Guarded<Bool>
 
-        init(identifier: UInt64, kind: Kind) {
+        init(on link: LinkIdentifier, identifier: UInt64, kind: Kind) {
+            self.link = link
             self.identifier = identifier
             self.kind = kind
             isAnswered = Guarded(kind == .command)

@@ -1,4 +1,5 @@
 import ATT
+import BluetoothHost
 import BluetoothTypes
 import Foundation
 import GATT
@@ -7,7 +8,7 @@ import GATT
 extension CBPeripheralManager {
     func start() {
         guard let engine else {
-            Misuse.note("this process has no Bluetooth host: \(self) stays unsupported")
+            ProgrammerError.note("this process has no Bluetooth host: \(self) stays unsupported")
             return onQueue { $0.handle(.stateChanged(.unsupported)) }
         }
         engine.start { [weak self] event in self?.onQueue { $0.handle(event) } }
@@ -18,15 +19,13 @@ extension CBPeripheralManager {
         case .restored(let restored):
             delegate?.peripheralManager(self, willRestoreState: restored.dictionary)
         case .stateChanged(let state): stateChanged(to: state)
-        case .access(let remote, let request): accessed(by: central(remote), request)
+        case .access(let remote, let request): accessed(by: central(remote), on: remote.link, request)
         case .configured(let remote, let handle, let configuration):
-            configured(central(remote), handle, configuration)
+            configured(remote.link, central(remote), handle, configuration)
         case .mtuChanged(let remote): _ = central(remote)
-        case .connected(let remote): centralChanges.send(CBCentralChange(central: central(remote), isConnected: true))
-        case .disconnected(let identifier):
-            disconnected(identifier)
-            let gone = central(RemoteCentral(identifier: identifier, mtu: 23))
-            centralChanges.send(CBCentralChange(central: gone, isConnected: false))
+        case .connected(let remote): connected(remote)
+        case .identified(let remote, let before): identified(remote, before: before)
+        case .disconnected(let remote): disconnected(remote)
         case .channelOpened(let remote, let psm, let result):
             let peer = central(remote)
             let channel = (try? result.get()).map { CBL2CAPChannel(peer: peer, psm: psm, streams: $0) }
@@ -54,7 +53,7 @@ extension CBPeripheralManager {
             content.owesReadiness = false
             return content.database.allCharacteristics
         }
-        for characteristic in characteristics { characteristic.content.withLock { $0.subscribedCentrals = [] } }
+        for characteristic in characteristics { characteristic.content.withLock { $0.subscriptions = [] } }
         if forgetsServices { removePublishedServices() }
     }
 
@@ -100,51 +99,15 @@ extension CBPeripheralManager {
         if isReady { delegate?.peripheralManagerIsReady(toUpdateSubscribers: self) }
     }
 
-    // MARK: Centrals
+    // MARK: Requests
 
-    /// The object for a central: the one that is kept, or a new one.
-    private func central(_ remote: RemoteCentral) -> CBCentral {
-        content.withLock { content in
-            if let kept = content.centrals[remote.identifier]?.object {
-                kept.setMTU(remote.mtu)
-                return kept
-            }
-            content.centrals = content.centrals.filter { $0.value.object != nil }
-            let central = CBCentral(identifier: remote.identifier, mtu: remote.mtu)
-            content.centrals[remote.identifier] = Weak(central)
-            return central
-        }
-    }
-
-    private func configured(_ central: CBCentral, _ handle: AttributeHandle, _ configuration: ClientConfiguration) {
-        guard let characteristic = content.withLock({ $0.database.characteristic(at: handle) }),
-            characteristic.setSubscribed(!configuration.isEmpty, central)
-        else { return }
-        if configuration.isEmpty {
-            delegate?.peripheralManager(self, central: central, didUnsubscribeFrom: characteristic)
-        } else {
-            delegate?.peripheralManager(self, central: central, didSubscribeTo: characteristic)
-        }
-    }
-
-    /// Who is gone subscribes to nothing.
-    private func disconnected(_ identifier: UUID) {
-        let (kept, characteristics) = content.withLock {
-            ($0.centrals[identifier]?.object, $0.database.allCharacteristics)
-        }
-        guard let central = kept else { return }
-        for characteristic in characteristics where characteristic.setSubscribed(false, central) {
-            delegate?.peripheralManager(self, central: central, didUnsubscribeFrom: characteristic)
-        }
-    }
-
-    private func accessed(by central: CBCentral, _ request: AccessRequest) {
-        let access = CBATTRequest.Access(identifier: request.identifier, kind: request.kind.access)
+    private func accessed(by central: CBCentral, on link: LinkIdentifier, _ request: AccessRequest) {
+        let access = CBATTRequest.Access(on: link, identifier: request.identifier, kind: request.kind.access)
         let writes: [AttributeWrite]
         switch request.kind {
         case .read(let handle, let offset):
             guard let delegate, let characteristic = content.withLock({ $0.database.characteristic(at: handle) }) else {
-                return refuse(request, of: central)
+                return refuse(request, on: link)
             }
             let request = CBATTRequest(
                 central: central,
@@ -171,15 +134,15 @@ extension CBPeripheralManager {
             }
         }
         guard let delegate, requests.count == writes.count, !requests.isEmpty else {
-            return refuse(request, of: central)
+            return refuse(request, on: link)
         }
         delegate.peripheralManager(self, didReceiveWrite: requests)
     }
 
-    /// Answers what there is nobody to answer for.
-    private func refuse(_ request: AccessRequest, of central: CBCentral) {
+    /// Answers an access that no delegate or characteristic is there for.
+    private func refuse(_ request: AccessRequest, on link: LinkIdentifier) {
         if request.kind.access == .command { return }
-        engine?.answer(request.identifier, of: central.identifier, .failure(.unlikelyError))
+        engine?.answer(request.identifier, on: link, .failure(.unlikelyError))
     }
 }
 

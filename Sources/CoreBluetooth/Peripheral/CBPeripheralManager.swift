@@ -1,4 +1,5 @@
 import ATT
+import BluetoothHost
 import BluetoothTypes
 import Foundation
 import GATT
@@ -20,6 +21,8 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
         var advertisement: UInt64 = 0
         var database = LocalDatabase()
         var centrals: [UUID: Weak<CBCentral>] = [:]
+        /// The links of centrals.
+        var remotes: [LinkIdentifier: RemoteCentral] = [:]
         var updatesInFlight = 0
         /// Tells updates from before the controller went down from those after it.
         var session: UInt64 = 0
@@ -67,6 +70,8 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
     }
 
     deinit {
+        // Another manager may publish the services.
+        content.withLock { $0.database.removeAll() }
         engine?.stop()
     }
 
@@ -87,37 +92,38 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
     open func startAdvertising(_ advertisementData: [String: Any]?) {
         guard acceptsCommands() else { return }
         for key in (advertisementData ?? [:]).keys.sorted() where !AdvertisementPayload.keys.contains(key) {
-            Misuse.report("\(self) cannot advertise \(key)")
+            ProgrammerError.report("\(self) cannot advertise \(key)")
         }
         startAdvertising(AdvertisementPayload(dictionary: advertisementData))
     }
 
     func startAdvertising(_ payload: AdvertisementPayload) {
-        let advertisement = content.withLock { content -> UInt64? in
-            guard content.advertising == .off else { return nil }
+        // The engine is called under the lock: starts and stops from several threads reach it in the order of the states.
+        let isStarting = content.withLock { content in
+            guard content.advertising == .off else { return false }
             content.advertising = .starting
             content.advertisement += 1
-            return content.advertisement
+            engine?.startAdvertising(payload) { [weak self, advertisement = content.advertisement] result in
+                self?.onQueue { $0.startedAdvertising(result, advertisement) }
+            }
+            return true
         }
-        guard let advertisement else {
+        guard isStarting else {
             return onQueue { manager in
                 let error = CBError.described(.alreadyAdvertising)
                 manager.delegate?.peripheralManagerDidStartAdvertising(manager, error: error)
             }
         }
-        for service in payload.omittedServices { Misuse.note("no room to advertise service \(service)") }
-        engine?.startAdvertising(payload) { [weak self] result in
-            self?.onQueue { $0.startedAdvertising(result, advertisement) }
-        }
+        for service in payload.omittedServices { ProgrammerError.note("no room to advertise service \(service)") }
     }
 
     open func stopAdvertising() {
         guard acceptsCommands() else { return }
-        let wasAdvertising = content.withLock { content in
-            defer { content.advertising = .off }
-            return content.advertising != .off
+        content.withLock { content in
+            guard content.advertising != .off else { return }
+            content.advertising = .off
+            engine?.stopAdvertising()
         }
-        if wasAdvertising { engine?.stopAdvertising() }
     }
 
     // MARK: Services
@@ -128,7 +134,9 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
     /// - Precondition: characteristics that have a value are read-only, in their properties and their permissions.
     open func add(_ service: CBMutableService) {
         guard acceptsCommands() else { return }
-        if service.hasCachedValueThatChanges { Misuse.raise("Characteristics with cached values must be read-only") }
+        if service.hasCachedValueThatChanges {
+            ProgrammerError.raise("Characteristics with cached values must be read-only")
+        }
         let definition = content.withLock { content -> ServiceDefinition? in
             guard !content.database.contains(service) else { return nil }
             let definition = service.definition { content.database.handle(of: $0) }
@@ -136,7 +144,9 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
             return definition
         }
         guard let definition else {
-            Misuse.report("\(service) is published already, includes what is not, or holds what is not of this host")
+            ProgrammerError.report(
+                "\(service) is published already, includes what is not, or holds what is not of this host"
+            )
             return onQueue { manager in
                 let error = CBError.described(.invalidParameters)
                 manager.delegate?.peripheralManager(manager, didAdd: service, error: error)
@@ -176,7 +186,7 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
             } else {
                 .failure(ATT.ErrorCode(rawValue: UInt8(truncatingIfNeeded: result.rawValue)))
             }
-        engine?.answer(request.access.identifier, of: request.central.identifier, answer)
+        engine?.answer(request.access.identifier, on: request.access.link, answer)
     }
 
     /// Sends a value to those of `centrals` that subscribe to the characteristic; to all that do where it is nil.
@@ -191,13 +201,13 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
     ) -> Bool {
         guard acceptsCommands() else { return false }
         guard let handle = content.withLock({ $0.database.handle(of: characteristic) }) else {
-            Misuse.report("\(characteristic) is not published by \(self)")
+            ProgrammerError.report("\(characteristic) is not published by \(self)")
             return false
         }
         let wanted = centrals.map { Set($0.map(\.identifier)) }
-        let targets = (characteristic.subscribedCentrals ?? []).map(\.identifier).filter {
-            wanted?.contains($0) ?? true
-        }
+        let targets = characteristic.subscriptions
+            .filter { wanted?.contains($0.central.identifier) ?? true }
+            .map(\.link)
         guard !targets.isEmpty else { return true }
         let session = content.withLock { content -> UInt64? in
             guard content.updatesInFlight < CBPeripheralManager.updateLimit else {

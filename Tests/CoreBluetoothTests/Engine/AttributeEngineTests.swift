@@ -76,9 +76,9 @@ struct AttributeEngineTests {
             let (central, request) = await pair.lamp.access()
             #expect(central.mtu == 517)
             #expect(request.kind == .read(pair.handle(0), offset: 0))
-            pair.lamp.engine.answer(request.identifier, of: central.identifier, .success(value))
+            pair.lamp.engine.answer(request.identifier, on: central.link, .success(value))
             // Further answers are let go.
-            pair.lamp.engine.answer(request.identifier, of: central.identifier, .success([1]))
+            pair.lamp.engine.answer(request.identifier, on: central.link, .success([1]))
             #expect(await read == .success(value))
         }
     }
@@ -91,12 +91,12 @@ struct AttributeEngineTests {
             let value = [UInt8](repeating: 7, count: 600)
             async let read = pair.phone.read(pair.handle(0), of: peripheral)
             let (central, first) = await pair.lamp.access()
-            pair.lamp.engine.answer(first.identifier, of: central.identifier, .success(value))
+            pair.lamp.engine.answer(first.identifier, on: central.link, .success(value))
             // 516 octets came; values end at 512.
             #expect(await read == .success(Array(value.prefix(512))))
             async let refused = pair.phone.read(pair.handle(0), of: peripheral)
             let (_, second) = await pair.lamp.access()
-            pair.lamp.engine.answer(second.identifier, of: central.identifier, .failure(ATT.ErrorCode(rawValue: 0x80)))
+            pair.lamp.engine.answer(second.identifier, on: central.link, .failure(ATT.ErrorCode(rawValue: 0x80)))
             #expect(await refused == .failure(.attribute(ATT.ErrorCode(rawValue: 0x80))))
         }
     }
@@ -112,11 +112,11 @@ struct AttributeEngineTests {
                 request.kind
                     == .write(AttributeWrite(handle: pair.handle(1), offset: 0, value: [1, 2]), isCommand: false)
             )
-            pair.lamp.engine.answer(request.identifier, of: central.identifier, .success([]))
+            pair.lamp.engine.answer(request.identifier, on: central.link, .success([]))
             #expect(await short.failure == nil)
             async let refused = pair.phone.write([3], to: pair.handle(1), of: peripheral)
             let (_, second) = await pair.lamp.access()
-            pair.lamp.engine.answer(second.identifier, of: central.identifier, .failure(.invalidAttributeValueLength))
+            pair.lamp.engine.answer(second.identifier, on: central.link, .failure(.invalidAttributeValueLength))
             #expect(await refused.failure == .attribute(.invalidAttributeValueLength))
         }
     }
@@ -144,14 +144,14 @@ struct AttributeEngineTests {
                 return
             }
             #expect(AttributeWrite.joined(parts) == [AttributeWrite(handle: handle, offset: 0, value: value)])
-            lamp.engine.answer(request.identifier, of: central.identifier, .success([]))
+            lamp.engine.answer(request.identifier, on: central.link, .success([]))
             #expect(await written.failure == nil)
             // And what is longer than one response is read in parts.
             async let read = phone.read(handle, of: peripheral)
             for offset in [0, 63, 126, 189, 252] {
                 let (_, part) = await lamp.access()
                 #expect(part.kind == .read(handle, offset: offset))
-                lamp.engine.answer(part.identifier, of: central.identifier, .success(Array(value[offset...])))
+                lamp.engine.answer(part.identifier, on: central.link, .success(Array(value[offset...])))
             }
             #expect(await read == .success(value))
         }
@@ -225,8 +225,10 @@ struct AttributeEngineTests {
             let disconnection = await pair.phone.disconnected(peripheral)
             #expect(disconnection.error == .core(.connectionTimeout))
             #expect(world.elapsed - start >= .seconds(30))
-            await pair.lamp.events.next { if case .disconnected(central.identifier) = $0 { () } else { nil } }
-            pair.lamp.engine.answer(request.identifier, of: central.identifier, .success([]))
+            await pair.lamp.events.next {
+                if case .disconnected(let gone) = $0, gone.link == central.link { () } else { nil }
+            }
+            pair.lamp.engine.answer(request.identifier, on: central.link, .success([]))
         }
     }
 
@@ -242,12 +244,12 @@ struct AttributeEngineTests {
             let (central, handle, configuration) = await pair.lamp.configured()
             #expect(handle == brightness.valueHandle && configuration == .notification)
             for number in 0..<100 {
-                pair.lamp.engine.update([UInt8(number)], of: handle, to: [central.identifier]) { _ in }
+                pair.lamp.engine.update([UInt8(number)], of: handle, to: [central.link]) { _ in }
             }
             for number in 0..<100 { #expect(await pair.phone.value(of: handle) == [UInt8(number)]) }
             #expect(await pair.phone.configure([], of: brightness, on: peripheral).failure == nil)
             #expect(await pair.lamp.configured().2 == [])
-            pair.lamp.engine.update([1], of: handle, to: [central.identifier]) { _ in }
+            pair.lamp.engine.update([1], of: handle, to: [central.link]) { _ in }
             try await world.sleep(for: .seconds(5))
             #expect(pair.phone.events.waiting.allSatisfy { if case .valueReceived = $0 { false } else { true } })
         }
@@ -277,7 +279,7 @@ struct AttributeEngineTests {
             let (central, handle, configuration) = await pair.lamp.configured()
             #expect(configuration == .indication)
             let values = (1...3).map { [UInt8](repeating: $0, count: 600) }
-            for value in values { pair.lamp.engine.update(value, of: handle, to: [central.identifier]) { _ in } }
+            for value in values { pair.lamp.engine.update(value, of: handle, to: [central.link]) { _ in } }
             for value in values { #expect(await pair.phone.value(of: handle) == Array(value.prefix(514))) }
         }
     }
@@ -307,7 +309,7 @@ struct AttributeEngineTests {
             }
             let (central, handle, _) = await pair.lamp.configured()
             #expect(await pair.phone.configure([], of: brightness, on: peripheral).failure == nil)
-            pair.lamp.engine.update([9], of: handle, to: [central.identifier]) { _ in }
+            pair.lamp.engine.update([9], of: handle, to: [central.link]) { _ in }
             #expect(await other.value(of: handle) == [9])
             #expect(pair.phone.events.waiting.allSatisfy { if case .valueReceived = $0 { false } else { true } })
             other.engine.cancelConnection(peripheral)

@@ -66,10 +66,19 @@ struct EngineDevice {
     let shared: SharedHost
     let open: OpenHost
 
-    /// - Parameter store: where identifiers are kept.
-    init(_ name: String, in world: World, store: KeyStore = .inMemory()) async throws {
-        let device = world.device(name)
-        let adapter = try await device.openAdapter()
+    /// - Parameters:
+    ///   - store: where identifiers are kept.
+    ///   - controller: changes what kind of controller the device has.
+    ///   - configure: changes what the adapter is opened with.
+    init(
+        _ name: String,
+        in world: World,
+        store: KeyStore = .inMemory(),
+        controller: (inout ControllerConfiguration) -> Void = { _ in },
+        configure: (inout Adapter.Configuration) -> Void = { _ in }
+    ) async throws {
+        let device = world.device(name, configure: controller)
+        let adapter = try await device.openAdapter(configure)
         self.init(device: device, adapter: adapter, in: world, store: store)
     }
 
@@ -209,8 +218,18 @@ struct TestPeripheral {
         try await outcome { engine.startAdvertising(payload, $0) }.get()
     }
 
-    func access() async -> (RemoteCentral, AccessRequest) {
-        await events.next { if case .access(let central, let request) = $0 { (central, request) } else { nil } }
+    func access(by link: LinkIdentifier? = nil) async -> (RemoteCentral, AccessRequest) {
+        await events.next { event in
+            if case .access(let central, let request) = event, link == nil || central.link == link {
+                (central, request)
+            } else {
+                nil
+            }
+        }
+    }
+
+    func connected() async -> RemoteCentral {
+        await events.next { if case .connected(let central) = $0 { central } else { nil } }
     }
 
     func configured() async -> (RemoteCentral, AttributeHandle, ClientConfiguration) {
@@ -272,9 +291,19 @@ struct LampAndPhone {
     let phone: TestCentral
     let published: PublishedService
 
-    init(_ world: World) async throws {
-        lampDevice = try await EngineDevice("lamp", in: world)
-        phoneDevice = try await EngineDevice("phone", in: world)
+    /// - Parameter isPhonePrivate: whether the phone uses private addresses, which the lamp's host resolves once they are
+    ///   bonded. The lamp's controller does not: to it, the phone's addresses are different devices.
+    init(_ world: World, isPhonePrivate: Bool = false) async throws {
+        lampDevice = try await EngineDevice(
+            "lamp",
+            in: world,
+            controller: { if isPhonePrivate { $0.features.remove(.llPrivacy) } }
+        )
+        phoneDevice = try await EngineDevice(
+            "phone",
+            in: world,
+            configure: { $0.usesPrivateAddresses = isPhonePrivate }
+        )
         lamp = await lampDevice.peripheral()
         published = try await lamp.publish(Lamp.definition)
         try await lamp.advertise("lamp", [Lamp.service])

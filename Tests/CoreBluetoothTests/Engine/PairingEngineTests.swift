@@ -88,6 +88,50 @@ struct PairingEngineTests {
         }
     }
 
+    @Test("An adapter that the app has opened keeps its own pairing delegate until a manager sets another")
+    func adoptedAdapterKeepsItsPairingDelegate() throws {
+        struct Delegate: PairingDelegate {
+            let asked = Mailroom<String>()
+            func answer(_ inquiry: PairingInquiry) async -> PairingAnswer {
+                asked.post("asked")
+                return .refuse
+            }
+        }
+        try World.run(seed: 64) { world in
+            let (own, other) = (Delegate(), Delegate())
+            let device = world.device("lamp")
+            let adapter = try await device.openAdapter { $0.pairingDelegate = own }
+            let shared = HostRegistry.host(on: adapter, for: .peripheral)
+            let lamp = TestPeripheral(HostPeripheral(shared))
+            let handle = try await lamp.publish(Self.vault).characteristics[0].valueHandle
+            try await lamp.advertise("lamp", [])
+            let phone = try await EngineDevice("phone", in: world).adapter
+            let peer = try await phone.central.connect(to: device.address)
+            await #expect(throws: BLEError.self) { try await peer.read(handle) }
+            #expect(own.asked.waiting == ["asked"])
+
+            CBSecurity(shared: shared).setPairingDelegate(other)
+            // A device that has failed may not try again at once (Vol 3, Part H, 2.3.6).
+            try await world.sleep(for: .seconds(60))
+            await #expect(throws: BLEError.self) { try await peer.read(handle) }
+            #expect(own.asked.waiting == ["asked"] && other.asked.waiting == ["asked"])
+        }
+    }
+
+    @Test("Managers answer by themselves for an adapter that the app has opened without a pairing delegate")
+    func adoptedAdapterWithoutDelegatePairs() throws {
+        try World.run(seed: 65) { world in
+            let device = world.device("lamp")
+            let adapter = try await device.openAdapter()
+            let lamp = TestPeripheral(HostPeripheral(HostRegistry.host(on: adapter, for: .peripheral)))
+            let handle = try await lamp.publish(Self.vault).characteristics[0].valueHandle
+            try await lamp.advertise("lamp", [])
+            let phone = try await EngineDevice("phone", in: world).adapter
+            let peer = try await phone.central.connect(to: device.address)
+            #expect(try await peer.read(handle) == [0x5E, 0xC2])
+        }
+    }
+
     @Test("A peer that says at pairing who it is keeps the identifier that the app knows it by")
     func identity() {
         let directory = PeerDirectory(store: .inMemory()) { UUID() }

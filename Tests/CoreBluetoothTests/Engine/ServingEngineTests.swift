@@ -21,7 +21,7 @@ struct ServingEngineTests {
             let left = Mailroom<Int>()
             for number in 0..<300 {
                 let value = [UInt8(truncatingIfNeeded: number), UInt8(number >> 8)]
-                pair.lamp.engine.update(value, of: handle, to: [central.identifier]) { _ in left.post(number) }
+                pair.lamp.engine.update(value, of: handle, to: [central.link]) { _ in left.post(number) }
             }
             try await world.sleep(for: .milliseconds(1))
             #expect(left.waiting.count < 300)
@@ -38,7 +38,7 @@ struct ServingEngineTests {
             let pair = try await LampAndPhone(world)
             let engine = pair.lamp.engine
             #expect(await outcome { engine.update([1], of: pair.handle(0), to: [], $0) }.failure == nil)
-            #expect(await outcome { engine.update([1], of: pair.handle(0), to: [UUID()], $0) }.failure == nil)
+            #expect(await outcome { engine.update([1], of: pair.handle(0), to: [.placeholder(9)], $0) }.failure == nil)
         }
     }
 
@@ -54,7 +54,9 @@ struct ServingEngineTests {
                 let central = await pair.lamp.configured().0.identifier
                 identifiers.insert(central)
                 pair.phone.engine.cancelConnection(peripheral)
-                await pair.lamp.events.next { if case .disconnected(central) = $0 { () } else { nil } }
+                await pair.lamp.events.next {
+                    if case .disconnected(let gone) = $0, gone.identifier == central { () } else { nil }
+                }
                 _ = await pair.phone.disconnected(peripheral)
             }
             #expect(identifiers.count == 1)
@@ -75,7 +77,7 @@ struct ServingEngineTests {
             #expect(await other.configured().1 == published.characteristics[0].valueHandle)
             async let read = pair.phone.read(mine.valueHandle, of: peripheral)
             let (central, request) = await other.access()
-            other.engine.answer(request.identifier, of: central.identifier, .success([5]))
+            other.engine.answer(request.identifier, on: central.link, .success([5]))
             #expect(await read == .success([5]))
             let strangers = pair.lamp.events.waiting.filter { event in
                 switch event {
@@ -160,7 +162,7 @@ struct ServingEngineTests {
             let (central, request) = await pair.lamp.access()
             pair.lamp.engine.setLatency(latency, of: central.identifier)
             try await world.sleep(for: .seconds(3))
-            pair.lamp.engine.answer(request.identifier, of: central.identifier, .success([]))
+            pair.lamp.engine.answer(request.identifier, on: central.link, .success([]))
             _ = await read
             let host = pair.lampDevice.adapter.host
             let link = try #require(await host.linkIdentifiers().first)

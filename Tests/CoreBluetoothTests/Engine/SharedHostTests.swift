@@ -272,6 +272,28 @@ struct RestorationTests {
         }
     }
 
+    @Test("A state is delivered once, also where the manager that took it does nothing")
+    func stateIsDeliveredOnce() throws {
+        try World.run(seed: 83) { world in
+            let pair = try await LampAndPhone(world)
+            let first = await pair.phoneDevice.central(restoreIdentifier: "app")
+            first.engine.scan(ScanRequest(services: [Lamp.service]))
+            let advertiser = await pair.phoneDevice.peripheral(restoreIdentifier: "app")
+            try await advertiser.advertise("phone", [])
+            // Each manager stands for a process that starts after the last one was killed.
+            for isRestored in [true, false] {
+                let central = await pair.phoneDevice.central(restoreIdentifier: "app")
+                #expect(
+                    central.events.waiting.contains { if case .restored = $0 { true } else { false } } == isRestored
+                )
+                let peripheral = await pair.phoneDevice.peripheral(restoreIdentifier: "app")
+                #expect(
+                    peripheral.events.waiting.contains { if case .restored = $0 { true } else { false } } == isRestored
+                )
+            }
+        }
+    }
+
     @Test("A peripheral manager's advertisement")
     func peripheral() throws {
         try World.run(seed: 82) { world in

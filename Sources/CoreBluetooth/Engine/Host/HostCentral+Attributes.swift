@@ -21,11 +21,14 @@ extension HostCentral {
             completion(result)
         }
         guard let types else { return perform(DiscoverServices(), of: peripheral, remembering) }
-        let gathered = Gathered(types.count, remembering)
-        for type in types {
-            perform(DiscoverServicesByUUID(uuid: type), of: peripheral) { gathered.add($0) }
+        guard !types.isEmpty else { return completion(.success([])) }
+        // One call: no other comes between its procedures.
+        onLink(of: peripheral, completion) { host, link in
+            let gathered = Gathered(types.count, remembering)
+            for type in types {
+                host.begin(DiscoverServicesByUUID(uuid: type), on: link) { self.answer($0, gathered.add) }
+            }
         }
-        if types.isEmpty { completion(.success([])) }
     }
 
     func discoverIncludedServices(
@@ -214,9 +217,10 @@ extension HostCentral {
     private func perform<P: ClientProcedure>(
         _ procedure: P,
         of peripheral: UUID,
-        _ completion: @escaping Completion<P.Output>
+        _ completion: @escaping Completion<P.Output>,
+        call: String = #function
     ) {
-        onLink(of: peripheral, completion) { host, link in
+        onLink(of: peripheral, completion, call: call) { host, link in
             host.begin(procedure, on: link) { self.answer($0, completion) }
         }
     }
@@ -225,9 +229,10 @@ extension HostCentral {
     func onLink<Value>(
         of peripheral: UUID,
         _ completion: @escaping Completion<Value>,
+        call: String = #function,
         _ body: @escaping @Sendable (isolated BluetoothHost, LinkIdentifier) -> Void
     ) {
-        shared.post { host, _ in
+        post(completion, call: call) { host, _ in
             guard case .connected(let link)? = self.connections[peripheral]?.phase else {
                 return completion(.failure(.core(.notConnected)))
             }
@@ -235,21 +240,21 @@ extension HostCentral {
         }
     }
 
-    /// Answers the app. That a link is gone is said by its own event, which comes first.
+    /// Answers the app. The event of a link that has ended comes before the failures of its calls. Called on the loop.
     func answer<Value: Sendable>(
         _ result: Result<Value, HostError>,
         _ completion: @escaping Completion<Value>
     ) {
         let answer = result.mapError(EngineError.init)
-        if case .failure(.disconnected) = result {
-            shared.post { _, _ in completion(answer) }
+        if case .failure(.disconnected) = result, let open {
+            open.run { _, _ in completion(answer) }
         } else {
             completion(answer)
         }
     }
 }
 
-/// What several procedures of one call have found, in their order; used on the loop only.
+/// The results of several procedures of one call, in their order; used on the loop only.
 private final class Gathered<Element: Sendable>: @unchecked Sendable {
     private var results: [Result<[Element], EngineError>] = []
     private let count: Int
@@ -260,7 +265,7 @@ private final class Gathered<Element: Sendable>: @unchecked Sendable {
         self.completion = completion
     }
 
-    func add(_ result: Result<[Element], EngineError>) {
+    @Sendable func add(_ result: Result<[Element], EngineError>) {
         results.append(result)
         guard results.count == count else { return }
         var all: [Element] = []

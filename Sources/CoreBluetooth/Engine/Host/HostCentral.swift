@@ -51,7 +51,7 @@ final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
     private var scanIdentifier: ScanIdentifier?
     private var scanRequest: ScanRequest?
     private var lastNumber: UInt64 = 0
-    private var eventFilter: ConnectionEventFilter?
+    var eventFilter: ConnectionEventFilter?
     /// Those whose connections have failed, until the app tries again: what it cancels of them is still to be answered.
     private var failed: Set<UUID> = []
 
@@ -96,6 +96,8 @@ final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
             },
         ]
         if let identifier = restoreIdentifier, let record = open.restoration.central(identifier) {
+            // Delivered once: from now on, what this manager does is kept.
+            open.restoration.set(nil as Restoration.Central?, for: identifier)
             say(
                 .restored(
                     RestoredCentral(
@@ -149,7 +151,7 @@ final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
     // MARK: Scanning
 
     func scan(_ request: ScanRequest) {
-        shared.post { host, open in
+        post { host, open in
             self.endScan(on: host)
             self.scanRequest = request
             var options = ScanOptions(reportsDuplicates: request.allowsDuplicates)
@@ -163,7 +165,7 @@ final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
     }
 
     func stopScan() {
-        shared.post { host, _ in
+        post { host, _ in
             self.endScan(on: host)
             self.keepRestoration()
         }
@@ -196,7 +198,7 @@ final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
     // MARK: Connections
 
     func connect(_ peripheral: UUID, _ request: ConnectionRequest) {
-        shared.post { host, open in self.connect(peripheral, request, on: host, open) }
+        post { host, open in self.connect(peripheral, request, on: host, open) }
     }
 
     private func connect(
@@ -325,11 +327,12 @@ final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
     }
 
     func cancelConnection(_ peripheral: UUID) {
-        shared.post { host, open in self.end(peripheral, isAnswered: true, on: host, open) }
+        post { host, open in self.end(peripheral, isAnswered: true, on: host, open) }
     }
 
     func release(_ peripheral: UUID) {
-        shared.post { host, open in self.end(peripheral, isAnswered: false, on: host, open) }
+        // The object of a released manager may end later than the manager: no call of the app's.
+        post(call: nil) { host, open in self.end(peripheral, isAnswered: false, on: host, open) }
     }
 
     /// Ends a connection, whatever its phase.
@@ -374,39 +377,6 @@ final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
     private func mtuChanged(_ link: LinkIdentifier, _ mtu: Int) {
         for peripheral in peripheralsInOrder {
             if case .connected(link)? = connections[peripheral]?.phase { say(.mtuChanged(peripheral, mtu)) }
-        }
-    }
-
-    // MARK: What the host knows
-
-    func knownPeripherals(_ identifiers: [UUID]) -> [KnownPeripheral] {
-        shared.open?.peers.retrieve(identifiers) ?? []
-    }
-
-    func connectedPeripherals(withServices services: [BluetoothUUID]) -> [KnownPeripheral] {
-        shared.open?.peers.connected(withServices: services) ?? []
-    }
-
-    func registerForConnectionEvents(_ filter: ConnectionEventFilter?) {
-        shared.post { _, _ in self.eventFilter = filter }
-    }
-
-    /// Something on this host is connected to a peripheral, or is no more. Called on the loop.
-    func connectionEvent(_ event: CBConnectionEvent, _ peripheral: UUID) {
-        guard let open, let filter = eventFilter, let known = open.peers.known([peripheral]).first else { return }
-        let isWanted =
-            filter == ConnectionEventFilter() || filter.peripherals.contains(peripheral)
-            || open.peers.has(peripheral, anyOf: filter.services)
-        if isWanted { say(.connectionEvent(known, event)) }
-    }
-}
-
-extension DisconnectionReason {
-    /// Whether no connection can follow, since the controller itself is gone.
-    fileprivate var isEndOfController: Bool {
-        switch self {
-        case .controllerReset, .adapterClosed: true
-        case .controller, .attributeTransactionTimeout, .transmissionStalled, .peerFlooding: false
         }
     }
 }

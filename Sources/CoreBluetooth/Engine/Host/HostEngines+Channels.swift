@@ -30,7 +30,7 @@ extension HostCentral {
 
 extension HostPeripheral {
     func publishChannel(requiresEncryption: Bool, _ completion: @escaping Completion<CBL2CAPPSM>) {
-        shared.post { host, _ in
+        post(completion) { host, _ in
             let service = SPSMRegistry.Service(security: .init(needsEncryption: requiresEncryption))
             do throws(HostError) {
                 let psm = try host.publishChannels(service) { [weak self, unowned host] channel in
@@ -54,7 +54,7 @@ extension HostPeripheral {
     }
 
     func unpublishChannel(_ psm: CBL2CAPPSM, _ completion: @escaping Completion<Void>) {
-        shared.post { host, _ in
+        post(completion) { host, _ in
             guard self.channelServices.remove(psm) != nil else {
                 return completion(.failure(.core(.invalidParameters)))
             }

@@ -8,9 +8,11 @@ import GATT
 ///
 /// Calls are posted to the host's loop; but for what is constant, everything here is used on the loop only.
 final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
-    /// A central that has a link to this host.
+    /// A link from a central to this host.
     private struct Client {
-        let central: UUID
+        var central: UUID
+        /// Whether the manager knows the link.
+        var isAnnounced = false
     }
 
     let shared: SharedHost
@@ -25,7 +27,6 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
     private(set) var open: OpenHost?
     private var observers: [UInt64] = []
     private var clients: [LinkIdentifier: Client] = [:]
-    private var links: [UUID: LinkIdentifier] = [:]
     /// The services that are published, in their order.
     private var services: [PublishedService] = []
     private var values: Set<AttributeHandle> = []
@@ -66,8 +67,11 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
         observers = [
             host.observe { [weak self] event in self?.hostEvent(event) },
             host.observeServer { [weak self] event in self?.serverEvent(event) },
+            host.observeSecurity { [weak self] event in self?.securityEvent(event) },
         ]
         if let identifier = restoreIdentifier, let record = open.restoration.advertisement(identifier) {
+            // Delivered once: from now on, what this manager does is kept.
+            open.restoration.set(nil as Restoration.Advertisement?, for: identifier)
             say(
                 .restored(
                     RestoredPeripheral(
@@ -79,7 +83,7 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
         }
         say(.stateChanged(host.isPoweredOn ? .poweredOn : .resetting))
         for link in host.linkIdentifiers() where (try? host.information(on: link).isCentral) == false {
-            _ = remote(on: link, host)
+            meet(link, host)
         }
     }
 
@@ -107,9 +111,9 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
     private func serverEvent(_ event: ServerRoleEvent) {
         open?.host.assumeIsolated { host in
             switch event {
-            case .connected(let link, _): _ = remote(on: link, host)
+            case .connected(let link, _): meet(link, host)
             case .mtuChanged(let link, _):
-                guard clients[link] != nil, let central = remote(on: link, host) else { return }
+                guard clients[link]?.isAnnounced == true, let central = remote(on: link, host) else { return }
                 say(.mtuChanged(central))
             case .access(let link, .configured(let handle, _, let configuration)):
                 guard values.contains(handle), let central = remote(on: link, host) else { return }
@@ -119,41 +123,80 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
         }
     }
 
-    /// The central at the other end of a link.
-    func remote(on link: LinkIdentifier, _ host: isolated BluetoothHost) -> RemoteCentral? {
-        guard let open, let information = try? host.information(on: link) else { return nil }
-        if let client = clients[link] { return RemoteCentral(identifier: client.central, mtu: information.mtu) }
-        let central = RemoteCentral(identifier: open.peers.identifier(of: information.peer), mtu: information.mtu)
-        clients[link] = Client(central: central.identifier)
-        links[central.identifier] = link
-        say(.connected(central))
+    /// Identities are examined again once the event has been handled everywhere in the host.
+    private func securityEvent(_ event: SecurityEvent) {
+        switch event {
+        case .encryptionChanged, .paired, .bondAdded, .bondRemoved:
+            open?.run { [weak self] host, _ in
+                for link in host.linkIdentifiers() { self?.identify(link, host) }
+            }
+        default: break
+        }
+    }
+
+    /// Notes a new link. The manager learns of it at once, unless the central is still to be verified.
+    private func meet(_ link: LinkIdentifier, _ host: isolated BluetoothHost) {
+        guard clients[link] == nil, let central = open?.centrals.identifier(on: link, host) else { return }
+        clients[link] = Client(central: central)
         host.observeEnd(of: link) { [weak self] _ in self?.linkEnded(link) }
-        return central
+        if host.identityVerification(on: link) != .unverified { _ = announced(link, host) }
+    }
+
+    /// Returns the central on a link, which the manager knows from then on.
+    func remote(on link: LinkIdentifier, _ host: isolated BluetoothHost) -> RemoteCentral? {
+        meet(link, host)
+        identify(link, host)
+        return announced(link, host)
+    }
+
+    /// Tells the manager of a link, once.
+    private func announced(_ link: LinkIdentifier, _ host: isolated BluetoothHost) -> RemoteCentral? {
+        guard let client = clients[link], let mtu = try? host.information(on: link).mtu else { return nil }
+        let remote = RemoteCentral(link: link, identifier: client.central, mtu: mtu)
+        if !client.isAnnounced {
+            clients[link]?.isAnnounced = true
+            say(.connected(remote))
+        }
+        return remote
+    }
+
+    /// Updates the identifier of the central on a link.
+    private func identify(_ link: LinkIdentifier, _ host: isolated BluetoothHost) {
+        guard let client = clients[link], let central = open?.centrals.identifier(on: link, host) else { return }
+        clients[link]?.central = central
+        if client.isAnnounced, central != client.central, let remote = announced(link, host) {
+            say(.identified(remote, before: client.central))
+        }
+        if host.identityVerification(on: link) != .unverified { _ = announced(link, host) }
     }
 
     private func linkEnded(_ link: LinkIdentifier) {
-        guard let client = clients.removeValue(forKey: link) else { return }
-        if links[client.central] == link { links[client.central] = nil }
-        say(.disconnected(client.central))
+        guard let client = clients.removeValue(forKey: link), client.isAnnounced else { return }
+        say(.disconnected(RemoteCentral(link: link, identifier: client.central, mtu: ATT.Bearer.defaultMTU)))
     }
 
-    func address(of central: UUID) -> DeviceAddress? { shared.open?.peers.address(of: central) }
+    /// The links of a central, oldest first.
+    private func links(of central: UUID, _ host: isolated BluetoothHost) -> [LinkIdentifier] {
+        host.linkIdentifiers().filter { clients[$0]?.central == central }
+    }
+
+    func address(of central: UUID) -> DeviceAddress? { shared.open?.centrals.address(of: central) }
 
     func disconnect(_ central: UUID) {
-        shared.post { host, _ in
-            guard let link = self.links[central] else { return }
-            host.spawn { await $0.disconnect(link) }
+        post { host, _ in
+            for link in self.links(of: central, host) { host.spawn { await $0.disconnect(link) } }
         }
     }
 
     func setLatency(_ latency: CBPeripheralManagerConnectionLatency, of central: UUID) {
-        shared.post { host, _ in
-            guard let link = self.links[central] else { return }
-            host.spawn { host in
-                do throws(HostError) {
-                    try await host.updateParameters(latency.parameters, of: link)
-                } catch {
-                    // Best effort: the central decides.
+        post { host, _ in
+            for link in self.links(of: central, host) {
+                host.spawn { host in
+                    do throws(HostError) {
+                        try await host.updateParameters(latency.parameters, of: link)
+                    } catch {
+                        // Best effort: the central decides.
+                    }
                 }
             }
         }
@@ -162,7 +205,7 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
     // MARK: Services
 
     func publish(_ service: ServiceDefinition, _ completion: @escaping Completion<PublishedService>) {
-        shared.post { host, _ in
+        post(completion) { host, _ in
             do throws(DatabaseError) {
                 let published = try host.publish([service]) { [weak self] link, request in
                     self?.accessed(on: link, request)
@@ -178,7 +221,7 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
     }
 
     func removeService(at handle: AttributeHandle) {
-        shared.post { host, _ in
+        post { host, _ in
             guard let index = self.services.firstIndex(where: { $0.handle == handle }) else { return }
             let service = self.services.remove(at: index)
             self.values.subtract(service.characteristics.map(\.valueHandle))
@@ -192,10 +235,8 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
         }
     }
 
-    func answer(_ access: UInt64, of central: UUID, _ result: Result<[UInt8], ATT.ErrorCode>) {
-        shared.post { host, _ in
-            if let link = self.links[central] { host.answer(access, on: link, with: result) }
-        }
+    func answer(_ access: UInt64, on link: LinkIdentifier, _ result: Result<[UInt8], ATT.ErrorCode>) {
+        post { host, _ in host.answer(access, on: link, with: result) }
     }
 
     // MARK: Values
@@ -203,14 +244,13 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
     func update(
         _ value: [UInt8],
         of handle: AttributeHandle,
-        to centrals: [UUID],
+        to links: [LinkIdentifier],
         _ completion: @escaping Completion<Void>
     ) {
-        shared.post { host, _ in
+        post(completion) { host, _ in
             let wanting = Set(host.subscribers(of: handle, .notification))
-            let targets = centrals.compactMap { self.links[$0] }
-            let update = Update(targets.count, completion)
-            for link in targets {
+            let update = Update(links.count, completion)
+            for link in links {
                 // A failure means that the central has disconnected, and its subscription with it.
                 if wanting.contains(link) {
                     host.beginNotifying(value, of: handle, to: link) { _ in update.hasLeft() }
@@ -231,7 +271,7 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
             advertisingData: payload.advertisingData,
             scanResponseData: payload.scanResponseData
         )
-        shared.post { host, open in
+        post(completion) { host, open in
             self.endAdvertising(on: host)
             if let identifier = self.restoreIdentifier {
                 let record = Restoration.Advertisement(
@@ -252,7 +292,7 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
     }
 
     func stopAdvertising() {
-        shared.post { host, _ in self.endAdvertising(on: host) }
+        post { host, _ in self.endAdvertising(on: host) }
     }
 
     private func endAdvertising(on host: isolated BluetoothHost) {

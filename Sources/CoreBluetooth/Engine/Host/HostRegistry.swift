@@ -34,7 +34,7 @@ package enum HostRegistry {
             adopted = adopted.filter { $0.value.object != nil }
             let key = ObjectIdentifier(adapter)
             if let host = adopted[key]?.object { return host }
-            let host = SharedHost(OpenHost(adapter.host, store: adapter.store))
+            let host = SharedHost(OpenHost(adapter.host, store: adapter.store, isAdopted: true))
             adopted[key] = Weak(host)
             return host
         }
@@ -89,7 +89,7 @@ package enum HostRegistry {
             var configuration = Adapter.Configuration()
             configuration.deviceName = machineName
             configuration.capturePath = capturePath
-            configuration.warn = Misuse.note
+            configuration.warn = ProgrammerError.note
             let adapter = try await Adapter.open(specification, configuration: configuration)
             return .success(OpenHost(adapter.host, store: adapter.store, close: { await adapter.close() }))
         } catch {

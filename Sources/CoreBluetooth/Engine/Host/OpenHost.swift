@@ -1,3 +1,4 @@
+import BLE
 import BluetoothHost
 import Foundation
 import KeyStore
@@ -8,17 +9,23 @@ final class OpenHost: Sendable {
     let store: KeyStore
     let peers: PeerDirectory
     let links: SharedLinks
+    let centrals: CentralIdentities
     let restoration: Restoration
-    let pairing = Pairing()
+    private let pairing = Pairing()
+    /// The observer of the host's security events.
+    private let observer = Guarded<UInt64?>(nil)
     /// The time of day, for what apps are told.
     let wallClock: @Sendable () -> CFAbsoluteTime
     /// Lets the adapter go; nil where that is somebody else's.
     let close: (@Sendable () async -> Void)?
 
-    /// - Parameter makeIdentifier: makes identifiers for peers that are new.
+    /// - Parameters:
+    ///   - isAdopted: whether the app has opened the adapter itself: a pairing delegate that it has stays.
+    ///   - makeIdentifier: makes identifiers for peers that are new.
     init(
         _ host: BluetoothHost,
         store: KeyStore,
+        isAdopted: Bool = false,
         makeIdentifier: @escaping @Sendable () -> UUID = { UUID() },
         wallClock: @escaping @Sendable () -> CFAbsoluteTime = CFAbsoluteTimeGetCurrent,
         close: (@Sendable () async -> Void)? = nil
@@ -29,22 +36,38 @@ final class OpenHost: Sendable {
         self.close = close
         peers = PeerDirectory(store: store, makeIdentifier: makeIdentifier)
         links = SharedLinks(peers: peers)
+        centrals = CentralIdentities(peers: peers, makeIdentifier: makeIdentifier)
         restoration = Restoration(store: store)
-        host.loop.execute { [host, pairing, peers] in
+        host.loop.execute { [host, pairing, peers, observer] in
             host.assumeIsolated { host in
-                host.setPairingHandler(pairing.handler(for: host))
+                if !isAdopted || !host.hasPairingHandler { host.setPairingHandler(pairing.handler(for: host)) }
                 peers.setBonded(host.bondInformation().map(\.identity))
-                _ = host.observeSecurity { event in
+                let security = host.observeSecurity { [weak host] event in
                     switch event {
                     // A peer that gives its identity when it pairs keeps the identifier that the app knows it by.
                     case .paired(_, let result): peers.identify(result.peer, as: result.identity)
                     case .bondAdded, .bondRemoved:
-                        host.assumeIsolated { peers.setBonded($0.bondInformation().map(\.identity)) }
+                        host?.assumeIsolated { peers.setBonded($0.bondInformation().map(\.identity)) }
                     default: break
                     }
                 }
+                observer.withLock { $0 = security }
             }
         }
+    }
+
+    deinit {
+        host.loop.execute { [host, observer] in
+            host.assumeIsolated { host in
+                if let observer = observer.withLock({ $0 }) { host.removeObserver(observer) }
+            }
+        }
+    }
+
+    /// Sets the delegate that answers the host's pairing questions. It also replaces an adopted adapter's own delegate.
+    func setPairingDelegate(_ delegate: (any PairingDelegate)?, on host: isolated BluetoothHost) {
+        pairing.setDelegate(delegate)
+        host.setPairingHandler(pairing.handler(for: host))
     }
 
     /// Runs `action` on the loop, after what already waits there.

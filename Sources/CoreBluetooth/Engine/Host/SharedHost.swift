@@ -3,6 +3,8 @@ import BluetoothHost
 /// Somebody who uses a ``SharedHost``: the engine of one manager.
 protocol HostMember: AnyObject, Sendable {
     var shared: SharedHost { get }
+    /// The host, from ``begin(with:on:)`` until the manager is released. Used on the loop.
+    var open: OpenHost? { get }
 
     /// The host is open: called once, on its loop, before all that the member has posted.
     func begin(with open: OpenHost, on host: isolated BluetoothHost)
@@ -115,25 +117,62 @@ final class SharedHost: Sendable {
             }
         }
         guard case .failure(let failure) = result else { return }
-        Misuse.note(failure.text)
+        ProgrammerError.note(failure.text)
         for member in told { member.fail(failure) }
     }
 
     // MARK: Work
 
-    /// Runs `action` on the loop, after what was posted before; nothing happens where the host cannot be opened.
-    func post(_ action: @escaping Action) {
+    /// Runs `action` on the loop, after the actions that were posted before.
+    ///
+    /// - Returns: false where the host is closed or could not be opened, so that `action` does not run.
+    func post(_ action: @escaping Action) -> Bool {
         state.withLock { state in
             switch state.phase {
             case .open(let open): open.run(action)
             case .opening(let actions): state.phase = .opening(actions + [action])
-            case .closed, .failed: break
+            case .closed, .failed: return false
             }
+            return true
         }
     }
 
     /// The host where it is open, for what is answered at once.
     var open: OpenHost? {
         state.withLock { state in if case .open(let open) = state.phase { open } else { nil } }
+    }
+}
+
+extension HostMember {
+    /// Runs `action` on the loop, after what the member has posted before.
+    ///
+    /// A call after the manager was released, or while no host is open, has no effect and is reported.
+    ///
+    /// - Parameters:
+    ///   - call: the reported name; nil for a call that is not the app's.
+    ///   - otherwise: called instead of `action` where the call has no effect.
+    func post(
+        call: String? = #function,
+        otherwise: @escaping @Sendable () -> Void = {},
+        _ action: @escaping SharedHost.Action
+    ) {
+        let refuse: @Sendable () -> Void = {
+            if let call { ProgrammerError.report("\(call) has no effect: its manager was released, or has no adapter") }
+            otherwise()
+        }
+        let isPosted = shared.post { host, open in
+            guard self.open != nil else { return refuse() }
+            action(host, open)
+        }
+        if !isPosted { refuse() }
+    }
+
+    /// The same for a call that is answered: where it has no effect, with ``CBError/Code/notConnected``.
+    func post<Value>(
+        _ completion: @escaping Completion<Value>,
+        call: String? = #function,
+        _ action: @escaping SharedHost.Action
+    ) {
+        post(call: call, otherwise: { completion(.failure(.core(.notConnected))) }, action)
     }
 }

@@ -1,15 +1,25 @@
 import Foundation
 
-/// What apps do that they must not, and what else they should know.
-enum Misuse {
-    /// Says on standard error what was dropped and why, as the system's log does on Apple's platforms.
+/// Reports what an app must not do, and other things that its author should know.
+enum ProgrammerError {
+    /// Where lines go. A bare function under the lock would be wrapped once more each time that it is taken out.
+    struct Output {
+        var write: @Sendable (String) -> Void
+    }
+
+    /// Standard error; tests replace it.
+    static let output = Guarded(
+        Output { line in FileHandle.standardError.write(Data("CoreBluetooth: \(line)\n".utf8)) }
+    )
+
+    /// Reports a call that has no effect, and why, as the system's log does on Apple's platforms.
     static func report(_ text: String) {
         note("API MISUSE: \(text)")
     }
 
-    /// Writes a line to standard error.
+    /// Writes a line.
     static func note(_ text: String) {
-        FileHandle.standardError.write(Data("CoreBluetooth: \(text)\n".utf8))
+        output.withLock { $0 }.write(text)
     }
 
     /// Ends the process for what raises `NSInternalInconsistencyException` on Apple's platforms; Swift cannot catch that

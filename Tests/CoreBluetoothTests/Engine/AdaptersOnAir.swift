@@ -1,0 +1,37 @@
+import BLE
+import BluetoothHost
+import BluetoothTypes
+import Foundation
+import HCITransport
+import VirtualController
+
+/// Adapters in real time, each on a loop of its own, with software controllers on one air.
+struct AdaptersOnAir {
+    let air: AirOnQueue
+
+    init(_ label: String, seed: UInt64) {
+        air = AirOnQueue(label: label, seed: seed)
+    }
+
+    /// Opens an adapter.
+    ///
+    /// - Parameters:
+    ///   - controller: changes what kind of controller it has.
+    ///   - configure: changes what the adapter is opened with.
+    func open(
+        _ name: String,
+        controller: @escaping @Sendable (inout VirtualController.Configuration) -> Void = { _ in },
+        configure: (inout Adapter.Configuration) -> Void = { _ in }
+    ) async throws -> Adapter {
+        var configuration = Adapter.Configuration()
+        configuration.deviceName = name
+        configure(&configuration)
+        let loop = DispatchEventLoop(label: name)
+        let file = try configuration.capturePath.map { try CaptureFile(path: $0) }
+        return try await Adapter.open(on: loop, configuration: configuration) { [air] in
+            let (hostEnd, controllerEnd) = PipeTransport.makePair(loop.queue.queue, air.queue)
+            air.queue.async { air.attach(controllerEnd) { _, configuration in controller(&configuration) } }
+            return file.map { RecordingTransport(hostEnd, file: $0) } ?? hostEnd
+        }
+    }
+}

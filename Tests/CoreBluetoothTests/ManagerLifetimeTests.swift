@@ -1,0 +1,127 @@
+import BLE
+import BluetoothHost
+import BluetoothTesting
+import BluetoothTypes
+import Foundation
+import GATT
+import Testing
+
+@testable import CoreBluetooth
+
+/// The lines that are reported while it exists.
+private final class Reports: Sendable {
+    let lines: Mailroom<String>
+    private let former: @Sendable (String) -> Void
+
+    init() {
+        let lines = Mailroom<String>()
+        self.lines = lines
+        former = ProgrammerError.output.withLock { output in
+            let former = output.write
+            output.write = { line in
+                lines.post(line)
+                former(line)
+            }
+            return former
+        }
+    }
+
+    deinit {
+        ProgrammerError.output.withLock { $0.write = former }
+    }
+
+    func contain(_ text: String) -> Bool { lines.waiting.contains { $0.contains(text) } }
+}
+
+@Suite("What remains of a manager that was released", .serialized)
+struct ManagerLifetimeTests {
+    @Test("Its peripherals are disconnected, whether connected, connecting or disconnecting")
+    func peripheralsAreDisconnected() async {
+        let engine = ScriptedCentralEngine()
+        var manager: CBCentralManager? = CBCentralManager(
+            delegate: nil,
+            queue: DispatchQueue(label: "released"),
+            engine: engine
+        )
+        engine.say(.stateChanged(.poweredOn))
+        let peripherals = (1...3).map { manager!.peripheral(KnownPeripheral(identifier: UUID(), name: "\($0)")) }
+        manager!.deliveryQueue.sync {}
+        for peripheral in peripherals { manager!.connect(peripheral) }
+        for peripheral in peripherals.prefix(2) { engine.say(.connected(peripheral.identifier, mtu: 100)) }
+        manager!.deliveryQueue.sync {}
+        manager!.cancelPeripheralConnection(peripherals[1])
+        #expect(peripherals.map(\.state) == [.connected, .disconnecting, .connecting])
+        var values = peripherals[0].values.sequence(limit: 1).makeAsyncIterator()
+        // The delivery queue may still hold the manager for a moment.
+        weak let released = manager
+        let queue = manager!.deliveryQueue
+        manager = nil
+        while released != nil { queue.sync {} }
+        #expect(peripherals.map(\.state) == [.disconnected, .disconnected, .disconnected])
+        #expect(peripherals.allSatisfy { !$0.canSendWriteWithoutResponse && $0.services == nil })
+        #expect(await values.next() == nil)
+        #expect(engine.takeCalls().last == .stop)
+    }
+
+    @Test("A call on a peripheral of a released manager is reported, and throws where it is awaited")
+    func callsOnPeripheralAreReported() async {
+        let reports = Reports()
+        let engine = ScriptedCentralEngine()
+        let peripheral: CBPeripheral
+        do {
+            let manager = CBCentralManager(delegate: nil, queue: nil, engine: engine)
+            peripheral = manager.peripheral(KnownPeripheral(identifier: UUID(), name: "orphan"))
+        }
+        peripheral.discoverServices(nil)
+        #expect(reports.contain("name = orphan"))
+        #expect(reports.contain("its manager was released"))
+        await #expect(throws: CBError.self) { try await peripheral.linux.discoverServices() }
+        #expect(engine.takeCalls() == [.stop])
+    }
+
+    @Test("A call that reaches an engine after its end is reported and answered")
+    func callsOnStoppedEnginesAreReported() throws {
+        let reports = Reports()
+        try World.run(seed: 91) { world in
+            let pair = try await LampAndPhone(world)
+            pair.phone.engine.stop()
+            let read = await pair.phone.read(0x0003, of: UUID())
+            #expect(read == .failure(.core(.notConnected)))
+            pair.phone.engine.scan(ScanRequest())
+            pair.lamp.engine.stop()
+            let publishing = await outcome { pair.lamp.engine.publish(Lamp.definition, $0) }
+            #expect(publishing.failure == .core(.notConnected))
+            try await world.sleep(for: .seconds(1))
+        }
+        for call in ["read(_:of:_:)", "scan(_:)", "publish(_:_:)"] {
+            #expect(reports.contain("\(call) has no effect"))
+        }
+    }
+
+    @Test("A change of security after the adapter was closed is reported")
+    func securityOfClosedAdapterIsReported() async {
+        let reports = Reports()
+        let shared = SharedHost { .failure(OpeningFailure(.adapter(.noAdapter))) }
+        let security = CBSecurity(shared: shared)
+        security.setPairingDelegate(nil)
+        _ = await security.removeBond(DeviceAddress(1, isRandom: false))
+        #expect(reports.contain("setPairingDelegate(_:) has no effect"))
+        #expect(reports.contain("removeBond(_:) has no effect"))
+    }
+
+    @Test("Another manager can publish the services of a released one")
+    func servicesCanBePublishedAgain() throws {
+        var fixture: PeripheralFixture? = PeripheralFixture()
+        try fixture!.publish()
+        fixture!.subscribe()
+        let (service, characteristic) = (fixture!.service, fixture!.characteristic)
+        #expect(characteristic.subscribedCentrals?.count == 1)
+        fixture = nil
+        #expect(characteristic.subscribedCentrals?.isEmpty == true)
+        characteristic.properties = .read
+        #expect(characteristic.properties == .read)
+        let next = PeripheralFixture()
+        try next.publish(service, at: 0x0020)
+        #expect(next.takeTold() == ["added 180D"])
+    }
+}
