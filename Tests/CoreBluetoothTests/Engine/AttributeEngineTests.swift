@@ -234,6 +234,23 @@ struct AttributeEngineTests {
 
     // MARK: Notifications
 
+    @Test("A subscription that is asked for again before its end is answered stays")
+    func subscribingAgainBeforeUnsubscribingIsAnsweredStays() throws {
+        try World.run(seed: 45) { world in
+            let pair = try await LampAndPhone(world)
+            let peripheral = await pair.connect()
+            let brightness = try await pair.characteristics(of: peripheral)[0]
+            _ = await pair.phone.configure(.notification, of: brightness, on: peripheral)
+            let (central, handle, _) = await pair.lamp.configured()
+            async let end = pair.phone.configure([], of: brightness, on: peripheral)
+            async let again = pair.phone.configure(.notification, of: brightness, on: peripheral)
+            #expect(await end.failure == nil)
+            #expect(await again.failure == nil)
+            pair.lamp.engine.update([5], of: handle, to: [central.link]) { _ in }
+            #expect(await pair.phone.value(of: handle) == [5])
+        }
+    }
+
     @Test("Notifications come in their order, from the moment of the subscription to its end")
     func notifications() throws {
         try World.run(seed: 41) { world in

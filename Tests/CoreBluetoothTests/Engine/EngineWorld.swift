@@ -127,9 +127,13 @@ struct TestCentral {
     let engine: HostCentral
     let events = Mailroom<CentralEvent>()
 
-    init(_ engine: HostCentral) {
+    /// - Parameter listen: takes each event, before those that wait for it.
+    init(_ engine: HostCentral, listen: @escaping @Sendable (CentralEvent) -> Void = { _ in }) {
         self.engine = engine
-        engine.start { [events] in events.post($0) }
+        engine.start { [events] event in
+            listen(event)
+            events.post(event)
+        }
     }
 
     /// Scans until something is found.

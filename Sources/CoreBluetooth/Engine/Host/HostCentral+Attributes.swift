@@ -111,16 +111,26 @@ extension HostCentral {
         _ link: LinkIdentifier,
         _ completion: @escaping Completion<Void>
     ) {
-        // From here on: the first value may come with the response.
-        let isNew = connections[peripheral]?.subscribers[handle] == nil
-        if isNew {
-            connections[peripheral]?.subscribers[handle] = try? host.addSubscriber(of: handle, on: link) {
-                [weak self] in self?.say(.valueReceived(peripheral, handle, $0.value))
-            }
+        // The first value may come with the response.
+        let number = noteConfiguration(of: handle, on: peripheral)
+        if number == 0,
+            let subscriber = try? host.addSubscriber(
+                of: handle,
+                on: link,
+                deliver: { [weak self] in
+                    self?.say(.valueReceived(peripheral, handle, $0.value))
+                }
+            )
+        {
+            connections[peripheral]?.subscriptions[handle] = Subscription(subscriber: subscriber)
         }
         open?.links.subscribe(self, to: handle, descriptors: descriptors, on: link)
         host.begin(SetClientConfiguration(configuration, inDescriptors: descriptors), on: link) { result in
-            if case .failure = result, isNew { self.forgetSubscription(to: handle, of: peripheral, link) }
+            if case .success = result {
+                self.connections[peripheral]?.subscriptions[handle]?.isEstablished = true
+            } else if self.connections[peripheral]?.subscriptions[handle]?.isEstablished == false {
+                self.forgetSubscription(to: handle, of: peripheral, link, unlessCalledAfter: max(1, number))
+            }
             self.answer(result, completion)
         }
     }
@@ -133,19 +143,38 @@ extension HostCentral {
         _ link: LinkIdentifier,
         _ completion: @escaping Completion<Void>
     ) {
+        let number = noteConfiguration(of: handle, on: peripheral)
         if open?.links.isShared(handle, on: link, besides: self) == true {
-            forgetSubscription(to: handle, of: peripheral, link)
+            forgetSubscription(to: handle, of: peripheral, link, unlessCalledAfter: number)
             return completion(.success(()))
         }
         host.begin(SetClientConfiguration([], inDescriptors: descriptors), on: link) { result in
-            if case .success = result { self.forgetSubscription(to: handle, of: peripheral, link) }
+            if case .success = result {
+                self.connections[peripheral]?.subscriptions[handle]?.isEstablished = false
+                self.forgetSubscription(to: handle, of: peripheral, link, unlessCalledAfter: number)
+            }
             self.answer(result, completion)
         }
     }
 
-    private func forgetSubscription(to handle: AttributeHandle, of peripheral: UUID, _ link: LinkIdentifier) {
+    /// Counts a call that configures a value; returns its number, zero where there is no subscription.
+    private func noteConfiguration(of handle: AttributeHandle, on peripheral: UUID) -> Int {
+        connections[peripheral]?.subscriptions[handle]?.callCount += 1
+        return connections[peripheral]?.subscriptions[handle]?.callCount ?? 0
+    }
+
+    /// Ends a subscription, unless the app has configured the value again after the call with this number.
+    private func forgetSubscription(
+        to handle: AttributeHandle,
+        of peripheral: UUID,
+        _ link: LinkIdentifier,
+        unlessCalledAfter number: Int
+    ) {
+        let subscription = connections[peripheral]?.subscriptions[handle]
+        guard subscription?.callCount ?? number == number else { return }
         _ = open?.links.unsubscribe(self, from: handle, on: link)
-        guard let subscriber = connections[peripheral]?.subscribers.removeValue(forKey: handle) else { return }
+        guard let subscriber = subscription?.subscriber else { return }
+        connections[peripheral]?.subscriptions[handle] = nil
         open?.host.assumeIsolated { $0.removeSubscriber(subscriber, of: handle, on: link) }
     }
 

@@ -27,10 +27,20 @@ final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
         let number: UInt64
         /// Whether there has been a link, after which the wait for it has no limit any more.
         var hasConnected = false
-        /// How often it could not be established.
+        /// How often the link could not be established.
         var failures = 0
-        /// What the host calls the subscriptions, by the value's handle.
-        var subscribers: [AttributeHandle: UInt64] = [:]
+        /// By the value's handle.
+        var subscriptions: [AttributeHandle: Subscription] = [:]
+    }
+
+    /// The subscription to a value, from the first call that asks for it.
+    struct Subscription {
+        /// What the host calls the subscriber.
+        let subscriber: UInt64
+        /// How often the app has subscribed or unsubscribed. Only the last of these calls decides what holds in the end.
+        var callCount = 1
+        /// Whether the server has agreed.
+        var isEstablished = false
     }
 
     /// How often a link is tried again that could not be established, though the peer was heard.
@@ -311,7 +321,7 @@ final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
         let time = open.wallClock()
         switch connection.phase {
         case .connected(link) where connection.request.reconnects && !reason.isEndOfController:
-            connections[peripheral]?.subscribers = [:]
+            connections[peripheral]?.subscriptions = [:]
             say(.disconnected(peripheral, Disconnection(error: EngineError(reason), isReconnecting: true, time: time)))
             proceed(peripheral, number)
         case .connected(link):
@@ -354,13 +364,13 @@ final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
             host.cancelConnecting(attempt)
             if isAnswered { sayCancelled(peripheral, open) }
         case .connected(let link):
-            for (handle, subscriber) in connection.subscribers {
-                host.removeSubscriber(subscriber, of: handle, on: link)
+            for (handle, subscription) in connection.subscriptions {
+                host.removeSubscriber(subscription.subscriber, of: handle, on: link)
             }
             let isEnding = open.links.leave(link, self, on: host)
             if isEnding, isAnswered {
                 connections[peripheral]?.phase = .ending(link)
-                connections[peripheral]?.subscribers = [:]
+                connections[peripheral]?.subscriptions = [:]
             } else {
                 connections[peripheral] = nil
                 if isAnswered { sayCancelled(peripheral, open) }
