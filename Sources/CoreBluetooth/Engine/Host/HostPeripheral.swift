@@ -34,7 +34,7 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
     var channelServices: Set<CBL2CAPPSM> = []
     private var advertisement: AdvertisementIdentifier?
     /// Starts and ends of advertising.
-    private let advertising = Outbox()
+    private let advertising = SerialTaskQueue()
 
     init(_ shared: SharedHost, restoreIdentifier: String? = nil) {
         self.shared = shared

@@ -1,7 +1,7 @@
 import BluetoothHost
 
-/// Work of one kind that may have to wait, for room say: done one after the other, in its order. Used on the loop only.
-final class Outbox: @unchecked Sendable {
+/// A queue of asynchronous work, which runs one item after the other in the order of submission. Used on the loop only.
+final class SerialTaskQueue: @unchecked Sendable {
     typealias Work = @Sendable (isolated BluetoothHost) async -> Void
 
     private var waiting: [Work] = []
