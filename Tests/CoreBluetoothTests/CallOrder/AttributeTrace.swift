@@ -1,0 +1,68 @@
+import BluetoothTesting
+import ByteCoding
+import Capture
+import Testing
+
+/// The PDUs of the Attribute Protocol in a capture of one link, in their order.
+struct AttributeTrace {
+    struct Entry {
+        let direction: CaptureDirection
+        let pdu: [UInt8]
+    }
+
+    private(set) var entries: [Entry] = []
+    private var fragments: [CaptureDirection: [UInt8]] = [:]
+
+    init(_ capture: [UInt8]) throws {
+        var reader = CaptureReader()
+        reader.append(capture.rawSpan)
+        reader.finish()
+        while case .record = try reader.advance() {
+            guard let record = reader.record, case .packet(.acl, let direction?, let bytes) = record.content else {
+                continue
+            }
+            add([UInt8](copying: bytes), direction)
+        }
+    }
+
+    /// The PDUs that the capture's own host has sent.
+    var sent: [[UInt8]] { entries.filter { $0.direction == .hostToController }.map(\.pdu) }
+
+    /// Takes an ACL packet; a PDU has the place of its last fragment (Vol 3, Part A, 7.2.2).
+    private mutating func add(_ packet: [UInt8], _ direction: CaptureDirection) {
+        let isContinuation = packet[1] >> 4 & 0x03 == 0x01
+        let data = packet.dropFirst(4)
+        let frame = isContinuation ? fragments[direction, default: []] + data : Array(data)
+        fragments[direction] = frame
+        guard frame.count >= 4, frame.count == 4 + Int(frame[0]) + Int(frame[1]) << 8 else { return }
+        if frame[2] == 0x04, frame[3] == 0x00 {
+            entries.append(Entry(direction: direction, pdu: Array(frame.dropFirst(4))))
+        }
+    }
+}
+
+/// What links a model of call order is checked on.
+struct LinkConditions: CustomTestStringConvertible, Sendable {
+    /// Whether packets wait for connection events.
+    let isPaced: Bool
+    /// How many ACL packets the controllers hold.
+    let bufferCount: UInt8
+    /// The longest ACL packet, in bytes.
+    let bufferLength: UInt16
+
+    var testDescription: String {
+        "\(isPaced ? "paced" : "unpaced"), \(bufferCount) buffers of \(bufferLength) bytes"
+    }
+
+    static let all: [LinkConditions] = [true, false].flatMap { isPaced in
+        [(1, 27), (2, 251), (16, 251)].map { count, length in
+            LinkConditions(isPaced: isPaced, bufferCount: count, bufferLength: length)
+        }
+    }
+
+    func apply(to configuration: inout ControllerConfiguration) {
+        configuration.pacesPackets = isPaced
+        configuration.aclPacketCount = bufferCount
+        configuration.aclDataLength = bufferLength
+    }
+}
