@@ -34,7 +34,7 @@ public struct CBSecurity: Sendable {
     /// Lets peers begin pairings for `duration`, where the policy is `SecurityPolicy.Pairable.duringWindow`. A window that is
     /// open is replaced; a duration of zero ends it.
     public func openPairingWindow(for duration: Duration) {
-        shared.post { host, _ in host.openPairingWindow(for: duration) }
+        post { host, _ in host.openPairingWindow(for: duration) }
     }
 
     /// The devices that this host is bonded to, the one that was met last at the end; none before it is powered on.
