@@ -10,5 +10,5 @@ package struct Redacted: CustomStringConvertible, CustomReflectable, Sendable {
 
     package var description: String { "redacted" }
 
-    package var customMirror: Mirror { Mirror(self, children: [:]) }
+    package var customMirror: Mirror { Mirror(self, children: [:], displayStyle: .struct) }
 }

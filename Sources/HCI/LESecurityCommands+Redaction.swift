@@ -3,7 +3,9 @@ import BluetoothTypes
 // Keys are not part of descriptions and reflections, so that none is in a log by accident.
 
 extension LEEncrypt: CustomReflectable {
-    public var customMirror: Mirror { Mirror(self, children: ["key": Redacted(), "plaintextData": Redacted()]) }
+    public var customMirror: Mirror {
+        Mirror(self, children: ["key": Redacted(), "plaintextData": Redacted()], displayStyle: .struct)
+    }
 }
 
 extension LEEnableEncryption: CustomReflectable {
@@ -13,14 +15,19 @@ extension LEEnableEncryption: CustomReflectable {
             children: [
                 "connectionHandle": connectionHandle, "randomNumber": randomNumber,
                 "encryptedDiversifier": encryptedDiversifier, "longTermKey": Redacted(),
-            ]
+            ],
+            displayStyle: .struct
         )
     }
 }
 
 extension LELongTermKeyRequestReply: CustomReflectable {
     public var customMirror: Mirror {
-        Mirror(self, children: ["connectionHandle": connectionHandle, "longTermKey": Redacted()])
+        Mirror(
+            self,
+            children: ["connectionHandle": connectionHandle, "longTermKey": Redacted()],
+            displayStyle: .struct
+        )
     }
 }
 
@@ -30,7 +37,8 @@ extension LEAddDeviceToResolvingList: CustomReflectable {
             self,
             children: [
                 "peerIdentityAddress": peerIdentityAddress, "peerIRK": Redacted(), "localIRK": Redacted(),
-            ]
+            ],
+            displayStyle: .struct
         )
     }
 }

@@ -62,5 +62,5 @@ struct StateDocument: Hashable, Sendable {
 
 extension StateDocument: CustomReflectable {
     /// Sections hold keys: only their names are shown.
-    var customMirror: Mirror { Mirror(self, children: ["sections": sections.keys.sorted()]) }
+    var customMirror: Mirror { Mirror(self, children: ["sections": sections.keys.sorted()], displayStyle: .struct) }
 }

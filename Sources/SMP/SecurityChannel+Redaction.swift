@@ -3,14 +3,17 @@ import BluetoothTypes
 // Keys and what leads to them are not part of descriptions and reflections, so that none is in a log by accident.
 
 extension LongTermKey: CustomReflectable {
-    public var customMirror: Mirror { Mirror(self, children: ["value": Redacted(), "strength": strength]) }
+    public var customMirror: Mirror {
+        Mirror(self, children: ["value": Redacted(), "strength": strength], displayStyle: .struct)
+    }
 }
 
 extension SigningKey: CustomReflectable {
     public var customMirror: Mirror {
         Mirror(
             self,
-            children: ["value": Redacted(), "isAuthenticated": isAuthenticated, "nextCounter": nextCounter]
+            children: ["value": Redacted(), "isAuthenticated": isAuthenticated, "nextCounter": nextCounter],
+            displayStyle: .struct
         )
     }
 }
@@ -26,7 +29,8 @@ extension Bond: CustomReflectable {
                 "identityResolvingKey": Redacted.optional(identityResolvingKey) as Any,
                 "peerSigningKey": peerSigningKey as Any,
                 "ownSigningKey": ownSigningKey as Any,
-            ]
+            ],
+            displayStyle: .struct
         )
     }
 }
@@ -35,7 +39,8 @@ extension LocalIdentity: CustomReflectable {
     public var customMirror: Mirror {
         Mirror(
             self,
-            children: ["address": address, "resolvingKey": Redacted.optional(resolvingKey) as Any]
+            children: ["address": address, "resolvingKey": Redacted.optional(resolvingKey) as Any],
+            displayStyle: .struct
         )
     }
 }
@@ -59,23 +64,23 @@ extension OwnOutOfBandData: CustomReflectable {
 }
 
 extension P256PrivateKey: CustomReflectable {
-    public var customMirror: Mirror { Mirror(self, children: ["value": Redacted()]) }
+    public var customMirror: Mirror { Mirror(self, children: ["value": Redacted()], displayStyle: .struct) }
 }
 
 extension DiffieHellmanKey: CustomReflectable {
-    public var customMirror: Mirror { Mirror(self, children: ["value": Redacted()]) }
+    public var customMirror: Mirror { Mirror(self, children: ["value": Redacted()], displayStyle: .struct) }
 }
 
 extension EncryptionInformation: CustomReflectable {
-    public var customMirror: Mirror { Mirror(self, children: ["longTermKey": Redacted()]) }
+    public var customMirror: Mirror { Mirror(self, children: ["longTermKey": Redacted()], displayStyle: .struct) }
 }
 
 extension IdentityInformation: CustomReflectable {
-    public var customMirror: Mirror { Mirror(self, children: ["resolvingKey": Redacted()]) }
+    public var customMirror: Mirror { Mirror(self, children: ["resolvingKey": Redacted()], displayStyle: .struct) }
 }
 
 extension SigningInformation: CustomReflectable {
-    public var customMirror: Mirror { Mirror(self, children: ["signatureKey": Redacted()]) }
+    public var customMirror: Mirror { Mirror(self, children: ["signatureKey": Redacted()], displayStyle: .struct) }
 }
 
 extension SecurityChannel: CustomReflectable {
@@ -86,7 +91,8 @@ extension SecurityChannel: CustomReflectable {
             children: [
                 "role": role, "ownAddress": ownAddress, "peerAddress": peerAddress, "parameters": parameters,
                 "identity": identity, "isPairing": isPairing,
-            ]
+            ],
+            displayStyle: .struct
         )
     }
 }

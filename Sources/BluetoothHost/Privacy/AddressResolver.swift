@@ -59,5 +59,5 @@ struct AddressResolver {
 }
 
 extension AddressResolver: CustomReflectable {
-    var customMirror: Mirror { Mirror(self, children: ["identities": Array(keys.keys)]) }
+    var customMirror: Mirror { Mirror(self, children: ["identities": Array(keys.keys)], displayStyle: .struct) }
 }

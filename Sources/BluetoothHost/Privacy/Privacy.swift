@@ -59,6 +59,10 @@ struct Privacy {
 
 extension Privacy.Entry: CustomReflectable {
     var customMirror: Mirror {
-        Mirror(self, children: ["identity": identity, "peerKey": Redacted(), "localKey": Redacted()])
+        Mirror(
+            self,
+            children: ["identity": identity, "peerKey": Redacted(), "localKey": Redacted()],
+            displayStyle: .struct
+        )
     }
 }

@@ -69,6 +69,6 @@ extension BondStore {
 
 extension KeptIdentity: CustomReflectable {
     package var customMirror: Mirror {
-        Mirror(self, children: ["staticAddress": staticAddress, "resolvingKey": Redacted()])
+        Mirror(self, children: ["staticAddress": staticAddress, "resolvingKey": Redacted()], displayStyle: .struct)
     }
 }

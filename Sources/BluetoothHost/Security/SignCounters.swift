@@ -46,5 +46,5 @@ extension SigningKey {
 }
 
 extension SignCounters: CustomReflectable {
-    var customMirror: Mirror { Mirror(self, children: ["peers": Array(reserved.keys)]) }
+    var customMirror: Mirror { Mirror(self, children: ["peers": Array(reserved.keys)], displayStyle: .struct) }
 }

@@ -245,16 +245,21 @@ struct CallOrderOnThreadsTests {
 
         let boardTrace = try AttributeTrace([UInt8](Data(contentsOf: URL(fileURLWithPath: captures[0]))))
         let boardCalls = board.calls.withLock { $0 }
-        let sent = boardTrace.sent.compactMap { pdu -> [UInt8]? in
-            switch pdu[0] {
-            case 0x0B, 0x13: [pdu[0]]
-            case 0x1B: [0x1B] + pdu.dropFirst(3)
-            default: nil
+        // The phone also configures the board's characteristics: the stack answers these writes by itself.
+        var isConfiguration = false
+        let sent = boardTrace.entries.compactMap { entry -> [UInt8]? in
+            let pdu = entry.pdu
+            switch (entry.direction, pdu[0]) {
+            case (.controllerToHost, 0x12):
+                isConfiguration = !handles.contains(Array(pdu[1..<3]))
+                return nil
+            case (.hostToController, 0x13): return isConfiguration ? nil : [0x13]
+            case (.hostToController, 0x0B): return [0x0B]
+            case (.hostToController, 0x1B): return [0x1B] + pdu.dropFirst(3)
+            default: return nil
             }
         }
-        // Before the calls, the phone has subscribed.
-        let first = sent.firstIndex(of: [0x13]).map { $0 + 1 } ?? 0
-        #expect(Array(sent[first...]) == boardCalls)
+        #expect(Array(sent.suffix(boardCalls.count)) == boardCalls)
     }
 
     private func call(
