@@ -245,21 +245,20 @@ struct CallOrderOnThreadsTests {
 
         let boardTrace = try AttributeTrace([UInt8](Data(contentsOf: URL(fileURLWithPath: captures[0]))))
         let boardCalls = board.calls.withLock { $0 }
-        // The phone also configures the board's characteristics: the stack answers these writes by itself.
-        var isConfiguration = false
+        // The phone also reads the device name and configures the board's characteristics: the stack answers by itself.
+        var isAnsweredByStack = false
         let sent = boardTrace.entries.compactMap { entry -> [UInt8]? in
             let pdu = entry.pdu
             switch (entry.direction, pdu[0]) {
-            case (.controllerToHost, 0x12):
-                isConfiguration = !handles.contains(Array(pdu[1..<3]))
+            case (.controllerToHost, 0x0A), (.controllerToHost, 0x12):
+                isAnsweredByStack = !handles.contains(Array(pdu[1..<3]))
                 return nil
-            case (.hostToController, 0x13): return isConfiguration ? nil : [0x13]
-            case (.hostToController, 0x0B): return [0x0B]
+            case (.hostToController, 0x0B), (.hostToController, 0x13): return isAnsweredByStack ? nil : [pdu[0]]
             case (.hostToController, 0x1B): return [0x1B] + pdu.dropFirst(3)
             default: return nil
             }
         }
-        #expect(Array(sent.suffix(boardCalls.count)) == boardCalls)
+        #expect(sent == boardCalls)
     }
 
     private func call(
