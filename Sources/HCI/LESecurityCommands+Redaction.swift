@@ -1,44 +1,47 @@
 import BluetoothTypes
 
-// Keys are not part of descriptions and reflections, so that none is in a log by accident.
+// Keys are not part of descriptions and reflections, so that none is in a log by accident. Embedded Swift has no
+// reflection.
 
-extension LEEncrypt: CustomReflectable {
-    public var customMirror: Mirror {
-        Mirror(self, children: ["key": Redacted(), "plaintextData": Redacted()], displayStyle: .struct)
+#if !hasFeature(Embedded)
+    extension LEEncrypt: CustomReflectable {
+        public var customMirror: Mirror {
+            Mirror(self, children: ["key": Redacted(), "plaintextData": Redacted()], displayStyle: .struct)
+        }
     }
-}
 
-extension LEEnableEncryption: CustomReflectable {
-    public var customMirror: Mirror {
-        Mirror(
-            self,
-            children: [
-                "connectionHandle": connectionHandle, "randomNumber": randomNumber,
-                "encryptedDiversifier": encryptedDiversifier, "longTermKey": Redacted(),
-            ],
-            displayStyle: .struct
-        )
+    extension LEEnableEncryption: CustomReflectable {
+        public var customMirror: Mirror {
+            Mirror(
+                self,
+                children: [
+                    "connectionHandle": connectionHandle, "randomNumber": randomNumber,
+                    "encryptedDiversifier": encryptedDiversifier, "longTermKey": Redacted(),
+                ],
+                displayStyle: .struct
+            )
+        }
     }
-}
 
-extension LELongTermKeyRequestReply: CustomReflectable {
-    public var customMirror: Mirror {
-        Mirror(
-            self,
-            children: ["connectionHandle": connectionHandle, "longTermKey": Redacted()],
-            displayStyle: .struct
-        )
+    extension LELongTermKeyRequestReply: CustomReflectable {
+        public var customMirror: Mirror {
+            Mirror(
+                self,
+                children: ["connectionHandle": connectionHandle, "longTermKey": Redacted()],
+                displayStyle: .struct
+            )
+        }
     }
-}
 
-extension LEAddDeviceToResolvingList: CustomReflectable {
-    public var customMirror: Mirror {
-        Mirror(
-            self,
-            children: [
-                "peerIdentityAddress": peerIdentityAddress, "peerIRK": Redacted(), "localIRK": Redacted(),
-            ],
-            displayStyle: .struct
-        )
+    extension LEAddDeviceToResolvingList: CustomReflectable {
+        public var customMirror: Mirror {
+            Mirror(
+                self,
+                children: [
+                    "peerIdentityAddress": peerIdentityAddress, "peerIRK": Redacted(), "localIRK": Redacted(),
+                ],
+                displayStyle: .struct
+            )
+        }
     }
-}
+#endif

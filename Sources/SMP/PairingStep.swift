@@ -84,16 +84,18 @@ public enum PairingFailure: Error, Hashable, Sendable {
     case linkEnded
 }
 
-extension PairingStep: CustomReflectable {
-    /// A PDU to send may hold a key: its command code is shown, without parameters.
-    public var customMirror: Mirror {
-        switch self {
-        case .send(let pdu): Mirror(self, children: ["send": Array(pdu.prefix(1))], displayStyle: .enum)
-        case .encrypt(let key): Mirror(self, children: ["encrypt": key], displayStyle: .enum)
-        case .expectEncryption(let key): Mirror(self, children: ["expectEncryption": key], displayStyle: .enum)
-        case .completed(let outcome): Mirror(self, children: ["completed": outcome], displayStyle: .enum)
-        case .failed(let failure): Mirror(self, children: ["failed": failure], displayStyle: .enum)
-        default: Mirror(self, children: [], displayStyle: .enum)
+#if !hasFeature(Embedded)
+    extension PairingStep: CustomReflectable {
+        /// A PDU to send may hold a key: its command code is shown, without parameters.
+        public var customMirror: Mirror {
+            switch self {
+            case .send(let pdu): Mirror(self, children: ["send": Array(pdu.prefix(1))], displayStyle: .enum)
+            case .encrypt(let key): Mirror(self, children: ["encrypt": key], displayStyle: .enum)
+            case .expectEncryption(let key): Mirror(self, children: ["expectEncryption": key], displayStyle: .enum)
+            case .completed(let outcome): Mirror(self, children: ["completed": outcome], displayStyle: .enum)
+            case .failed(let failure): Mirror(self, children: ["failed": failure], displayStyle: .enum)
+            default: Mirror(self, children: [], displayStyle: .enum)
+            }
         }
     }
-}
+#endif
