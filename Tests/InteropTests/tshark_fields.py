@@ -292,7 +292,7 @@ NOT_COMPARED = (
     (r".*(param_length|cmd_length|entry\.length|data_length)", "lengths, which the octets themselves have"),
     (r".*(_param|_set|\.entry|_data|\.codecs|vendor_codecs|handles_info|\.command|unknown_command_code)", "headings"),
     (r"bthci_cmd\.parameter|bthci_evt\.ret_params", "headings"),
-    (r"data\..*", "packets of vendors' H4 types, which both leave as bytes"),
+    (r"data(\..*)?", "packets of vendors' H4 types, which both leave as bytes"),
     (r"bthci_vendor\..*", "commands and events of vendors, which ours leaves as octets"),
     (r"btamp\..*", "the AMP Manager's channel, which the specification no longer has"),
     (r".*\.opcode\.(ogf|ocf|method|command|authentication_signature)", "bits of what is compared"),

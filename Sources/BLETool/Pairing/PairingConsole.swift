@@ -181,6 +181,11 @@ final class PairingConsole: PairingDelegate {
         finish(number, reply.answer)
     }
 
+    /// Whether no question is asked, and there has been one.
+    private var isBetweenQuestions: Bool {
+        state.withLock { $0.questions.isEmpty && $0.lastNumber > 0 }
+    }
+
     /// Refuses the open questions, and those that come: no further answer does.
     func end() {
         let questions = state.withLock { state in
@@ -203,6 +208,8 @@ final class PairingConsole: PairingDelegate {
                     guard let reply = PairingReply(parsing: line) else {
                         throw ArgumentProblem("\"\(terminalSafe(line))\" is no answer: type six digits, yes or no")
                     }
+                    // A question can end while a person answers it: the pairing has failed, which is reported elsewhere.
+                    if reply.question == nil, isBetweenQuestions { continue }
                     try take(reply)
                 } catch {
                     complain("\(error)")
