@@ -23,6 +23,8 @@ struct CallOrderOnThreadsTests {
     private final class Board: NSObject, CBPeripheralManagerDelegate, Sendable {
         let told = Mailroom<String>()
         let calls = Mutex<[[UInt8]]>([])
+        /// The number of writes that have been handled.
+        let writes = Mutex(0)
         private let count = Mutex(0)
         let notified = CBMutableCharacteristic(
             type: CallOrderOnThreadsTests.notified,
@@ -62,6 +64,7 @@ struct CallOrderOnThreadsTests {
 
         func peripheralManager(_ manager: CBPeripheralManager, didReceiveWrite requests: [CBATTRequest]) {
             notify(manager)
+            defer { writes.withLock { $0 += requests.count } }
             guard requests[0].access.kind == .write else { return }
             calls.withLock { $0.append([0x13]) }
             manager.respond(to: requests[0], withResult: .success)
@@ -85,6 +88,7 @@ struct CallOrderOnThreadsTests {
             var peripheral: CBPeripheral?
             var callbacks: [String] = []
             var answers = 0
+            var notifications = 0
         }
 
         let told = Mailroom<String>()
@@ -156,7 +160,7 @@ struct CallOrderOnThreadsTests {
             let caller = (0..<permits.count).first { CallOrderOnThreadsTests.value($0) == characteristic.uuid }
             state.withLock { state in
                 state.callbacks.append("\(text) \(characteristic.discovered!.valueHandle)")
-                if caller != nil { state.answers += 1 }
+                if caller != nil { state.answers += 1 } else { state.notifications += 1 }
             }
             if let caller { permits[caller].signal() }
         }
@@ -167,6 +171,7 @@ struct CallOrderOnThreadsTests {
         var all: [[UInt8]] = []
         var byCaller = [[[UInt8]]](repeating: [], count: CallOrderOnThreadsTests.callerCount)
         var requests = 0
+        var writes = 0
     }
 
     /// - Parameter isSerial: whether the callers take turns, so that the order of all calls is known, not only of each
@@ -227,8 +232,11 @@ struct CallOrderOnThreadsTests {
                 }
             }
         }
-        let requests = calls.withLock { $0.requests }
+        let (requests, writes) = calls.withLock { ($0.requests, $0.writes) }
         while phone.state.withLock({ $0.answers }) < requests { try await Task.sleep(for: .milliseconds(1)) }
+        while board.writes.withLock({ $0 }) < writes { try await Task.sleep(for: .milliseconds(1)) }
+        let notifications = board.calls.withLock { $0.count { $0[0] == 0x1B } }
+        while phone.state.withLock({ $0.notifications }) < notifications { try await Task.sleep(for: .milliseconds(1)) }
         let callbacks = phone.state.withLock { $0.callbacks }
         await phoneAdapter.close()
         await boardAdapter.close()
@@ -291,6 +299,7 @@ struct CallOrderOnThreadsTests {
             calls.all.append(packet)
             calls.byCaller[caller].append(packet)
             if kind > 2 { calls.requests += 1 }
+            if kind < 4 { calls.writes += 1 }
             if isSerial { make() }
         }
         if !isSerial { make() }
@@ -317,7 +326,6 @@ struct CallOrderOnThreadsTests {
             default: break
             }
         }
-        // Notifications may come after the last answer that the test has waited for.
-        #expect(callbacks == Array(expected.prefix(callbacks.count)))
+        #expect(callbacks == expected)
     }
 }
