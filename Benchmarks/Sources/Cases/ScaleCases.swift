@@ -1,3 +1,4 @@
+import ATT
 import BLE
 import BluetoothTesting
 import ByteCoding
@@ -161,8 +162,12 @@ extension BenchmarkCase {
             operations: 20_000,
             services: services(attributes)
         ) { pair, operations, meter in
-            let services = try await pair.peer.discoverAll()
-            let handles = services.flatMap(\.characteristics).filter { $0.uuid.width == .bits128 }.map(\.valueHandle)
+            // One procedure takes 2,000 attributes at most, so each service is discovered by procedures of its own.
+            var handles: [AttributeHandle] = []
+            for service in try await pair.peer.discoverServices() {
+                let characteristics = try await pair.peer.discoverCharacteristics(of: service)
+                handles += characteristics.filter { $0.uuid.width == .bits128 }.map(\.valueHandle)
+            }
             _ = try await pair.peer.read(handles[0])
             meter.start()
             for index in 0..<operations { _ = try await pair.peer.read(handles[index &* 7919 % handles.count]) }
