@@ -172,15 +172,16 @@ public final class Adapter: Sendable {
         }
     }
 
-    /// What happens to the adapter from now on: each call gives events of its own.
+    /// Returns what happens to the adapter from now on. Each call returns a sequence of its own; the last event is
+    /// ``HostEvent/closed``.
     public func events() async -> Events<HostEvent> {
-        let mailbox = Mailbox<HostEvent, Never>(limit: 256)
+        let buffer = AsyncEventBuffer<HostEvent, Never>(limit: 256, report: .element { .eventsDropped($0) })
         let host = host
         let observer = await host.observe { event in
-            mailbox.post(event)
-            if case .closed = event { mailbox.finish() }
+            buffer.append(event)
+            if case .closed = event { buffer.finish() }
         }
-        return Events(mailbox: mailbox) { host.spawn { $0.removeObserver(observer) } }
+        return Events(buffer: buffer, registration: Registration { host.spawn { $0.removeObserver(observer) } })
     }
 
     /// Ends all links, scans and advertisements, keeps what is to be kept and lets the controller go.

@@ -39,6 +39,10 @@ public struct Central: Sendable {
 }
 
 /// What a scan finds: an advertiser each time there is something new of it.
+///
+/// Each iteration is a scan of its own, which starts with the first call of `next()` and stops when its iterator is
+/// released. It ends with an error if the controller refuses to scan or the adapter is closed. Cancellation and overflow are
+/// described in <doc:BLE#Sequences>; ``Advertisement/droppedBefore`` reports dropped advertisements.
 public struct ScanResults: AsyncSequence, Sendable {
     public typealias Element = Advertisement
     public typealias Failure = BLEError
@@ -53,7 +57,7 @@ public struct ScanResults: AsyncSequence, Sendable {
     public struct Iterator: AsyncIteratorProtocol {
         private let host: BluetoothHost
         private let options: ScanOptions
-        private var base: MailboxIterator<Advertisement, BLEError>?
+        private var scan: Scan?
 
         init(host: BluetoothHost, options: ScanOptions) {
             self.host = host
@@ -67,18 +71,27 @@ public struct ScanResults: AsyncSequence, Sendable {
         public mutating func next(
             isolation actor: isolated (any Actor)?
         ) async throws(BLEError) -> Advertisement? {
-            if let base { return try await base.next(isolation: actor) }
-            let mailbox = Mailbox<Advertisement, BLEError>(limit: 4096)
-            let host = host
-            let scan = await host.startScan(options) { event in
-                switch event {
-                case .advertisement(let advertisement): mailbox.post(advertisement)
-                case .ended(let error): mailbox.finish(BLEError(error))
-                }
-            }
-            let base = MailboxIterator(mailbox) { host.spawn { $0.stopScan(scan) } }
-            self.base = base
-            return try await base.next(isolation: actor)
+            if let scan { return try await scan.buffer.next() }
+            if Task.isCancelled { throw .cancelled }
+            let scan = await Scan(host: host, options: options)
+            self.scan = scan
+            return try await scan.buffer.next()
         }
+    }
+}
+
+/// A scan that runs.
+private struct Scan {
+    let buffer = AsyncEventBuffer<Advertisement, BLEError>(limit: 4096, report: .mark { $0.droppedBefore = $1 })
+    let registration: Registration
+
+    init(host: BluetoothHost, options: ScanOptions) async {
+        let scan = await host.startScan(options) { [buffer] event in
+            switch event {
+            case .advertisement(let advertisement): buffer.append(advertisement)
+            case .ended(let error): buffer.finish(BLEError(error))
+            }
+        }
+        registration = Registration { host.spawn { $0.stopScan(scan) } }
     }
 }

@@ -1,5 +1,6 @@
 import ATT
 import BluetoothHost
+import Synchronization
 
 /// Names a client of our server for as long as it is connected.
 public typealias ClientID = LinkIdentifier
@@ -24,6 +25,8 @@ public enum PeripheralEvent: Sendable {
     case pairingStarted(ClientID)
     case paired(ClientID, PairingResult)
     case pairingFailed(ClientID, SecurityError)
+    /// As many events were dropped at this place, because the reader was too slow.
+    case eventsDropped(Int)
 }
 
 /// The peripheral and broadcaster roles of an adapter: its GATT server and its advertisements.
@@ -89,25 +92,10 @@ public struct Peripheral: Sendable {
         await host.removeService(at: service.handle)
     }
 
-    /// What clients do from now on: each call gives events of its own.
+    /// Returns what clients do from now on. Each call returns a sequence of its own, which ends when the adapter is closed.
     public func events() async -> Events<PeripheralEvent> {
-        let mailbox = Mailbox<PeripheralEvent, Never>(limit: 65_536)
-        let host = host
-        let observer = await host.observeServer { event in
-            for event in PeripheralEvent.from(event) { mailbox.post(event) }
-        }
-        let securityObserver = await host.observeSecurity { [weak host] event in
-            guard let host, let (client, event) = PeripheralEvent.from(event) else { return }
-            // Of the links that this device has made, their own events tell.
-            let isClient = host.assumeIsolated { (try? $0.information(on: client))?.isCentral == false }
-            if isClient { mailbox.post(event) }
-        }
-        return Events(mailbox: mailbox) {
-            host.spawn { host in
-                host.removeObserver(observer)
-                host.removeObserver(securityObserver)
-            }
-        }
+        let buffer = AsyncEventBuffer<PeripheralEvent, Never>(limit: 65_536, report: .element { .eventsDropped($0) })
+        return Events(buffer: buffer, registration: await host.register(buffer))
     }
 
     /// The value of an attribute that the server keeps.
@@ -190,7 +178,15 @@ public struct Peripheral: Sendable {
 
     // MARK: Advertising
 
-    /// Advertises until the result is stopped; over connections and failures of the controller too.
+    /// Advertises until the result is stopped or released; over connections and failures of the controller too.
+    ///
+    /// ```swift
+    /// let advertising = try await adapter.peripheral.startAdvertising(configuration)
+    /// …
+    /// await advertising.stop()
+    /// ```
+    ///
+    /// - Returns: the advertisement. Keep it: advertising stops when the last reference to it is released.
     public func startAdvertising(
         _ configuration: AdvertisementConfiguration
     ) async throws(BLEError) -> AdvertisingSet {
@@ -201,18 +197,51 @@ public struct Peripheral: Sendable {
     }
 }
 
-/// An advertisement that is on.
-public struct AdvertisingSet: Sendable {
-    let host: BluetoothHost
-    let identifier: AdvertisementIdentifier
+extension BluetoothHost {
+    fileprivate func register(_ buffer: AsyncEventBuffer<PeripheralEvent, Never>) -> Registration {
+        let observer = observeServer { event in
+            for event in PeripheralEvent.from(event) { buffer.append(event) }
+        }
+        let securityObserver = observeSecurity { [weak self] event in
+            guard let self, let (client, event) = PeripheralEvent.from(event) else { return }
+            // Links that this device has made are reported by their own events.
+            let isClient = assumeIsolated { (try? $0.information(on: client))?.isCentral == false }
+            if isClient { buffer.append(event) }
+        }
+        let closeObserver = observe { event in
+            if case .closed = event { buffer.finish() }
+        }
+        return registration(of: [observer, securityObserver, closeObserver])
+    }
+}
 
+/// An advertisement that is on. It stops when the last reference to it is released.
+public final class AdvertisingSet: Sendable {
+    private let host: BluetoothHost
+    private let identifier: AdvertisementIdentifier
+    /// Whether ``stop()`` was called.
+    private let isStopped = Atomic(false)
+
+    init(host: BluetoothHost, identifier: AdvertisementIdentifier) {
+        self.host = host
+        self.identifier = identifier
+    }
+
+    deinit {
+        guard !isStopped.load(ordering: .relaxed) else { return }
+        let identifier = identifier
+        host.spawn { await $0.stopAdvertising(identifier) }
+    }
+
+    /// Stops advertising, and waits until the controller has stopped. Connections made through the advertisement stay.
     public func stop() async {
+        isStopped.store(true, ordering: .relaxed)
         await host.stopAdvertising(identifier)
     }
 }
 
 extension PeripheralEvent {
-    /// The events of the face that an event of the host is.
+    /// Returns the public events for an event of the host.
     static func from(_ event: ServerRoleEvent) -> [PeripheralEvent] {
         switch event {
         case .connected(let client, let address): return [.connected(client, address)]

@@ -36,9 +36,11 @@ public final class RemotePeripheral: Sendable {
     package let link: LinkIdentifier
     /// Whether ``disconnect()`` was called.
     private let isReleased = Atomic(false)
-    fileprivate let ending = ConnectionEnd()
+    let ending = ConnectionEnd()
     /// Whether `ending` observes the link.
     private let isLinkObserved = Atomic(false)
+    /// The identifier of that observer.
+    private let endObserver = Atomic<UInt64>(0)
 
     /// - Parameter link: on which the caller has a hold, which is taken over.
     init(host: BluetoothHost, link: LinkIdentifier, address: DeviceAddress) {
@@ -48,8 +50,13 @@ public final class RemotePeripheral: Sendable {
     }
 
     deinit {
-        guard !isReleased.load(ordering: .relaxed) else { return }
-        host.spawn { [link] in $0.discardHold(on: link) }
+        let isReleased = isReleased.load(ordering: .relaxed)
+        let observer = isLinkObserved.load(ordering: .relaxed) ? endObserver.load(ordering: .relaxed) : nil
+        guard !isReleased || observer != nil else { return }
+        host.spawn { [link] host in
+            if let observer { host.removeEndObserver(observer, of: link) }
+            if !isReleased { host.discardHold(on: link) }
+        }
     }
 
     /// The link, as long as ``disconnect()`` was not called.
@@ -128,30 +135,19 @@ public final class RemotePeripheral: Sendable {
     ///
     /// - Returns: nil if the task is cancelled first.
     func end() async -> DisconnectionReason? {
-        await observeLink()
+        if !isLinkObserved.exchange(true, ordering: .relaxed) {
+            let observer = await host.observeEnd(of: link) { [ending] in ending.end($0) }
+            endObserver.store(observer, ordering: .relaxed)
+        }
         return await ending.wait()
     }
 
-    /// Calls `observer` once, when the link has ended or ``disconnect()`` was called; immediately if that has happened.
+    /// Waits until the link has ended or ``disconnect()`` was called, and returns why.
     ///
-    /// - Parameter identifier: for ``ConnectionEnd/removeObserver(_:)``.
-    func observeEnd(
-        _ identifier: UInt64,
-        _ observer: @escaping @Sendable (DisconnectionReason) -> Void
-    ) async {
-        await observeLink()
-        ending.observe(identifier, observer)
-    }
-
-    private func observeLink() async {
-        guard !isLinkObserved.exchange(true, ordering: .relaxed) else { return }
-        await host.observeEnd(of: link) { [ending] in ending.end($0) }
-    }
-
-    /// Waits until the link is gone and says why.
-    public func disconnection() async -> DisconnectionReason {
-        guard !isReleased.load(ordering: .relaxed) else { return RemotePeripheral.releaseReason }
-        return await host.disconnection(of: link)
+    /// - Throws: ``BLEError/cancelled`` at once if the task is cancelled.
+    public func disconnection() async throws(BLEError) -> DisconnectionReason {
+        guard let reason = await end() else { throw .cancelled }
+        return reason
     }
 
     // MARK: Discovery
@@ -259,118 +255,6 @@ public final class RemotePeripheral: Sendable {
             }
         } catch {
             throw BLEError(error, doing: "the operation")
-        }
-    }
-
-    // MARK: Notifications
-
-    /// Which of both a subscription asks for, where the characteristic has both.
-    public enum Preference: Sendable {
-        case notification
-        case indication
-    }
-
-    /// Has the peer send a characteristic's value whenever it wants to, until the subscription is cancelled or let go.
-    public func subscribe(
-        to characteristic: RemoteCharacteristic,
-        preferring preference: Preference = .notification
-    ) async throws(BLEError) -> Subscription {
-        let canNotify = characteristic.properties.contains(.notify)
-        let canIndicate = characteristic.properties.contains(.indicate)
-        guard canNotify || canIndicate else {
-            throw .notSupported("characteristic \(characteristic.uuid) has neither notifications nor indications")
-        }
-        var descriptors = characteristic.descriptors
-        if descriptors.isEmpty { descriptors = try await discoverDescriptors(of: characteristic) }
-        guard let descriptor = descriptors.first(where: { $0.uuid == .clientCharacteristicConfiguration }) else {
-            throw .notFound("characteristic \(characteristic.uuid) has no Client Characteristic Configuration")
-        }
-        let usesIndications = canIndicate && (preference == .indication || !canNotify)
-        let mailbox = Mailbox<HandleValue, BLEError>(limit: 65_536)
-        let handle = characteristic.valueHandle
-        let subscriber = try await translating { () throws(HostError) in
-            try await host.addSubscriber(of: handle, on: link) { mailbox.post($0) }
-        }
-        let subscription = Subscription(
-            peripheral: self,
-            mailbox: mailbox,
-            subscriber: subscriber,
-            handle: handle,
-            descriptor: descriptor.handle
-        )
-        do throws(BLEError) {
-            try await write([usesIndications ? 2 : 1, 0], to: descriptor.handle)
-        } catch {
-            await host.removeSubscriber(subscriber, of: handle, on: link)
-            throw error
-        }
-        await observeEnd(subscriber) { [host, link] reason in
-            mailbox.finish(.disconnected(reason))
-            host.spawn { $0.removeSubscriber(subscriber, of: handle, on: link) }
-        }
-        return subscription
-    }
-}
-
-/// The values that a peer sends of one characteristic. It ends with ``BLEError/disconnected(_:)`` when the link is lost and
-/// when ``RemotePeripheral/disconnect()`` is called, also if another `RemotePeripheral` keeps the link.
-public final class Subscription: AsyncSequence, Sendable {
-    public typealias Element = HandleValue
-    public typealias Failure = BLEError
-
-    private let peripheral: RemotePeripheral
-    private let mailbox: Mailbox<HandleValue, BLEError>
-    private let subscriber: UInt64
-    private let handle: AttributeHandle
-    private let descriptor: AttributeHandle
-
-    init(
-        peripheral: RemotePeripheral,
-        mailbox: Mailbox<HandleValue, BLEError>,
-        subscriber: UInt64,
-        handle: AttributeHandle,
-        descriptor: AttributeHandle
-    ) {
-        self.peripheral = peripheral
-        self.mailbox = mailbox
-        self.subscriber = subscriber
-        self.handle = handle
-        self.descriptor = descriptor
-    }
-
-    deinit {
-        let (subscriber, handle, link) = (subscriber, handle, peripheral.link)
-        peripheral.ending.removeObserver(subscriber)
-        peripheral.host.spawn { $0.removeSubscriber(subscriber, of: handle, on: link) }
-    }
-
-    /// How many values were dropped because they were not taken in time.
-    public var droppedCount: Int { mailbox.droppedCount }
-
-    /// Tells the peer to send no more, and ends the sequence.
-    public func cancel() async {
-        await peripheral.host.removeSubscriber(subscriber, of: handle, on: peripheral.link)
-        mailbox.finish()
-        try? await peripheral.write([0, 0], to: descriptor)
-    }
-
-    public func makeAsyncIterator() -> Iterator {
-        Iterator(subscription: self, base: MailboxIterator(mailbox) {})
-    }
-
-    public struct Iterator: AsyncIteratorProtocol {
-        /// Keeps the subscription alive.
-        let subscription: Subscription
-        let base: MailboxIterator<HandleValue, BLEError>
-
-        public mutating func next() async throws(BLEError) -> HandleValue? {
-            try await base.next(isolation: nil)
-        }
-
-        public mutating func next(
-            isolation actor: isolated (any Actor)?
-        ) async throws(BLEError) -> HandleValue? {
-            try await base.next(isolation: actor)
         }
     }
 }

@@ -15,6 +15,10 @@ package struct HostInspection: Hashable, Sendable {
     package var sleeps = 0
     package var hostObservers = 0
     package var serverObservers = 0
+    /// Observers of links' ends.
+    package var endObservers = 0
+    /// Subscribers of values that peers send.
+    package var subscribers = 0
     package var isTransportOpen = false
     /// ACL packets that the controller holds for links that are there.
     package var packetsInController = 0
@@ -60,6 +64,8 @@ extension BluetoothHost {
             inspection.frames += link.outbound.frameCount
             inspection.transactions +=
                 (link.bearer.awaitedRequest == nil ? 0 : 1) + (link.indicationInFlight == nil ? 0 : 1)
+            inspection.endObservers += link.endObservers.count
+            inspection.subscribers += link.subscribers.values.reduce(0) { $0 + $1.count }
             inspection.channels += link.channels.count
             inspection.waiters += link.lanes.count + link.drains.count
             inspection.pairings += link.protection.channel.isPairing ? 1 : 0

@@ -93,6 +93,8 @@ package actor BluetoothHost {
     @exclusivity(unchecked)
     var transportGeneration: UInt64 = 0
     var power = Power.off
+    /// Whether ``close()`` has finished: nothing happens any more that an observer could be told of.
+    var hasEnded = false
     var information: ControllerInformation?
     var commands = CommandQueue()
     var commandTimer: TimerQueue.Token?
@@ -223,20 +225,28 @@ public enum HostEvent: Sendable {
     case stateUnavailable(reason: String)
     /// The host was closed.
     case closed
+    /// As many events were dropped at this place, because the reader was too slow.
+    case eventsDropped(Int)
 }
 
 extension BluetoothHost {
-    /// Calls `observer` on the loop with each event from now on, until ``removeObserver(_:)``.
+    /// Calls `observer` on the loop with each event from now on, until ``removeObserver(_:)``. The last event is
+    /// ``HostEvent/closed``; a closed host reports it immediately.
     package func observe(_ observer: @escaping @Sendable (HostEvent) -> Void) -> UInt64 {
         let identifier = makeIdentifier()
-        hostObservers[identifier] = observer
-        if let stateProblem { observer(.stateUnavailable(reason: stateProblem)) }
+        if hasEnded {
+            observer(.closed)
+        } else {
+            hostObservers[identifier] = observer
+            if let stateProblem { observer(.stateUnavailable(reason: stateProblem)) }
+        }
         return identifier
     }
 
     /// Calls `observer` on the loop with each event of the server role from now on, until ``removeObserver(_:)``.
     package func observeServer(_ observer: @escaping @Sendable (ServerRoleEvent) -> Void) -> UInt64 {
         let identifier = makeIdentifier()
+        guard !hasEnded else { return identifier }
         serverObservers[identifier] = observer
         if serverObservers.count == 1 { serverObserversChanged() }
         return identifier

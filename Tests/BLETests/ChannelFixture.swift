@@ -12,6 +12,7 @@ struct ChannelFixture: Sendable {
     /// The far device, as the near one is connected to it.
     let peer: RemotePeripheral
     let listener: ChannelListener
+    private let advertising: AdvertisingSet
 
     init(
         in world: World,
@@ -23,7 +24,7 @@ struct ChannelFixture: Sendable {
         near = try await world.device("near").openAdapter()
         far = try await farDevice.openAdapter()
         listener = try await far.peripheral.publishChannel(configuration: configuration, security: security)
-        _ = try await far.peripheral.startAdvertising(AdvertisementConfiguration(interval: .milliseconds(20)))
+        advertising = try await far.peripheral.startAdvertising(AdvertisementConfiguration(interval: .milliseconds(20)))
         peer = try await near.central.connect(to: farDevice.address)
     }
 

@@ -262,6 +262,50 @@ struct ChannelTests {
         }
     }
 
+    @Test("Two tasks that read one channel share its units, and a cancelled reader takes none")
+    func twoTasksReadOneChannel() throws {
+        try World.run(seed: 11) { world in
+            let fixture = try await ChannelFixture(in: world)
+            let (near, far) = try await fixture.open()
+            let readers = (0..<2).map { _ in
+                Task(executorPreference: world.taskExecutor) { try await near.readToEnd() }
+            }
+            let cancelled = Task(executorPreference: world.taskExecutor) { try await near.readToEnd() }
+            try await world.sleep(for: .milliseconds(100))
+            cancelled.cancel()
+            await #expect(throws: BLEError.cancelled) { _ = try await cancelled.value }
+            for number in 0..<UInt8(100) { try await far.write([number]) }
+            await far.finish()
+            var received: [UInt8] = []
+            for reader in readers { received += try await reader.value }
+            #expect(received.sorted() == Array(0..<100))
+            #expect(try await near.readToEnd().isEmpty)
+        }
+    }
+
+    @Test("A reader gets the units that another one has left")
+    func remainingUnitsWakeAnotherReader() throws {
+        try World.run(seed: 12) { world in
+            let fixture = try await ChannelFixture(in: world)
+            let (near, far) = try await fixture.open()
+            // Both wait when two units arrive together; each reads one and no more.
+            let readers = (0..<2).map { _ in
+                Task(executorPreference: world.taskExecutor) {
+                    var iterator = near.makeAsyncIterator()
+                    return try await iterator.next()
+                }
+            }
+            try await world.sleep(for: .milliseconds(100))
+            async let first: Void = far.write([1])
+            async let second: Void = far.write([2])
+            _ = try await (first, second)
+            var received: [[UInt8]?] = []
+            for reader in readers { received.append(try await reader.value) }
+            #expect(Set(received) == [[1], [2]])
+            await far.close()
+        }
+    }
+
     @Test("Cancelled calls end, and a channel that nobody keeps is closed")
     func cancellation() throws {
         try World.run(seed: 10) { world in

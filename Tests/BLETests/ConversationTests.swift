@@ -40,7 +40,7 @@ struct ConversationTests {
     ) async throws -> (peripheral: Adapter, central: Adapter, published: PublishedService, peer: RemotePeripheral) {
         let (peripheral, central) = try await makePair(name)
         let published = try await peripheral.peripheral.publish([service], handler: handler)
-        _ = try await peripheral.peripheral.startAdvertising(
+        let advertising = try await peripheral.peripheral.startAdvertising(
             AdvertisementConfiguration(
                 interval: .milliseconds(20),
                 advertisingData: AdvertisingData([.serviceUUIDs([service.uuid], isComplete: true)])
@@ -52,6 +52,7 @@ struct ConversationTests {
             break
         }
         let peer = try await central.central.connect(to: #require(address))
+        await advertising.stop()
         return (peripheral, central, published[0], peer)
     }
 
@@ -157,7 +158,7 @@ struct ConversationTests {
         let handle = published.characteristics[0].valueHandle
         _ = try await peer.read(handle)
         await peer.disconnect()
-        #expect(await reason.isLocal)
+        #expect(try await reason.isLocal)
         for await event in events {
             if case .disconnected(_, let reason) = event {
                 #expect(!reason.isLocal)

@@ -17,13 +17,16 @@ struct HugeDatabaseTests {
             let published = try await server.peripheral.publish([
                 ServiceDefinition(uuid: "180F", characteristics: Array(repeating: definition, count: 2_100))
             ])
-            _ = try await server.peripheral.startAdvertising(AdvertisementConfiguration(interval: .milliseconds(30)))
+            let advertising = try await server.peripheral.startAdvertising(
+                AdvertisementConfiguration(interval: .milliseconds(30))
+            )
             let client = try await world.device("client").openAdapter()
             let peer = try await client.central.connect(to: server.information.identityAddress)
             let error = await #expect(throws: BLEError.self) { try await peer.discoverAll() }
             #expect("\(String(describing: error))".contains("the peer has more than 2000 attributes"))
             let handle = try #require(published.first?.characteristics.last?.valueHandle)
             #expect(try await peer.read(handle) == [7])
+            await advertising.stop()
         }
     }
 }

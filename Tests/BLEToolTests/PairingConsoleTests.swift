@@ -90,7 +90,10 @@ struct PairingConsoleTests {
                 $0.pairingDelegate = console
             }
             let address = try await server.information.identityAddress
-            _ = try await server.peripheral.startAdvertising(AdvertisementConfiguration(interval: .milliseconds(30)))
+            let advertising = try await server.peripheral.startAdvertising(
+                AdvertisementConfiguration(interval: .milliseconds(30))
+            )
+            defer { withExtendedLifetime(advertising) {} }
             let first = try await Phone("first", in: world, connectedTo: address)
             let second = try await Phone("second", in: world, connectedTo: address)
             try await body(world, first, second)

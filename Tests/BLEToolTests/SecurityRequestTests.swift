@@ -21,7 +21,10 @@ struct SecurityRequestTests {
             }
             let events = await lock.peripheral.events()
             let securityEvents = await ble.securityEvents()
-            _ = try await lock.peripheral.startAdvertising(AdvertisementConfiguration(interval: .milliseconds(30)))
+            let advertising = try await lock.peripheral.startAdvertising(
+                AdvertisementConfiguration(interval: .milliseconds(30))
+            )
+            defer { withExtendedLifetime(advertising) {} }
             let peer = try await ble.central.connect(to: try await lock.information.identityAddress)
             var client: ClientID?
             for await event in events {

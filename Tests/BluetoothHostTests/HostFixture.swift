@@ -100,6 +100,7 @@ final class HostFixture {
                 case .scanRestarted: events.append("scanRestarted")
                 case .stateUnavailable(let reason): events.append("stateUnavailable: \(reason)")
                 case .closed: events.append("closed")
+                case .eventsDropped: break
                 }
             }
             try await host.start()

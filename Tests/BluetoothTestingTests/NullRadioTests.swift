@@ -26,12 +26,13 @@ struct NullRadioTests {
             let client = try await radio.openAdapter()
             let published = try await server.peripheral.publish([Self.service])
             let handle = published[0].characteristics[0].valueHandle
-            _ = try await server.peripheral.startAdvertising(AdvertisementConfiguration())
+            let advertising = try await server.peripheral.startAdvertising(AdvertisementConfiguration())
             var peers: [RemotePeripheral] = []
             for number in 0..<3 {
                 peers.append(try await client.central.connect(to: radio.address(ofPeripheral: number)))
             }
             try await peers[1].write([UInt8](0..<244), to: handle)
+            await advertising.stop()
             var values: [[UInt8]] = []
             for peer in peers { values.append(try await peer.read(handle)) }
             await peers[2].disconnect()

@@ -139,7 +139,7 @@ struct WorldTests {
             let (lamp, peer, handle) = try await Self.lamp(in: world)
             #expect(try await peer.read(handle) == [7])
             lamp.vanish()
-            #expect(await peer.disconnection() == .controller(.connectionTimeout))
+            #expect(try await peer.disconnection() == .controller(.connectionTimeout))
             #expect(!lamp.device.isPresent)
             lamp.comeBack()
             let phone = try #require(world.devices.last)
@@ -154,7 +154,7 @@ struct WorldTests {
             let (lamp, peer, _) = try await Self.lamp(in: world)
             async let reason = peer.disconnection()
             try await lamp.device.move(to: Position(x: 100_000, y: 0), over: .seconds(60))
-            #expect(await reason == .controller(.connectionTimeout))
+            #expect(try await reason == .controller(.connectionTimeout))
         }
     }
 

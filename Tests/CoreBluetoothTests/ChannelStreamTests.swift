@@ -320,8 +320,11 @@ private struct HostPair {
     static func open(_ name: String) async throws -> (near: HostPair, far: HostPair) {
         let near = try await Adapter.open(.virtual(name: name))
         let far = try await Adapter.open(.virtual(name: name))
-        _ = try await far.peripheral.startAdvertising(AdvertisementConfiguration(interval: .milliseconds(20)))
+        let advertising = try await far.peripheral.startAdvertising(
+            AdvertisementConfiguration(interval: .milliseconds(20))
+        )
         let peer = try await near.central.connect(to: try await far.information.identityAddress)
+        await advertising.stop()
         return (HostPair(adapter: near, link: peer.link), HostPair(adapter: far, link: nil))
     }
 

@@ -206,7 +206,7 @@ final class Simulation: @unchecked Sendable {
 
     private func closeAdapters() async {
         for station in stations {
-            _ = await ledger.operation("\(station.name) closes", within: .seconds(10)) { await station.adapter.close() }
+            _ = await ledger.operation("\(station.name) closes", within: .seconds(10)) { await station.close() }
         }
     }
 

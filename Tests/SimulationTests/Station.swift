@@ -20,6 +20,7 @@ final class Station: @unchecked Sendable {
     let storedLength: Int
     private(set) var published: PublishedService?
     private let ledger: Ledger
+    private var advertising: AdvertisingSet?
 
     init(index: Int, device: Device, adapter: Adapter, ledger: Ledger, storedLength: Int) async throws {
         self.index = index
@@ -98,9 +99,14 @@ final class Station: @unchecked Sendable {
         }
     }
 
-    /// Advertises for as long as the host lives.
+    func close() async {
+        await advertising?.stop()
+        await adapter.close()
+    }
+
+    /// Advertises until ``close()``.
     func advertise(every interval: Duration) async throws {
-        _ = try await adapter.peripheral.startAdvertising(
+        advertising = try await adapter.peripheral.startAdvertising(
             AdvertisementConfiguration(
                 interval: interval,
                 advertisingData: AdvertisingData([.serviceUUIDs([Station.service], isComplete: true)]),

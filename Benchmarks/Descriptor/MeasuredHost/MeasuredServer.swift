@@ -21,7 +21,7 @@ struct MeasuredServer {
                 if case .written = event { received.increment() }
             }
         }()
-        _ = try await adapter.peripheral.startAdvertising(advertisement)
+        let advertising = try await adapter.peripheral.startAdvertising(advertisement)
         tell("{\"advertising\": true}")
         for await command in commands {
             switch command.verb {
@@ -37,6 +37,7 @@ struct MeasuredServer {
                 tell("{\"unknown\": \"\(command.verb)\"}")
             }
         }
+        await advertising.stop()
     }
 
     /// The handle of the value to notify.

@@ -13,6 +13,7 @@ struct Pair: Sendable {
     let peers: [RemotePeripheral]
     /// The values, by their lengths.
     let handles: [Int: AttributeHandle]
+    private let advertising: AdvertisingSet
 
     var peer: RemotePeripheral { peers[0] }
 
@@ -35,7 +36,7 @@ struct Pair: Sendable {
         handles = Dictionary(
             uniqueKeysWithValues: zip(Pair.lengths, published[0].characteristics.map(\.valueHandle))
         )
-        _ = try await server.peripheral.startAdvertising(AdvertisementConfiguration())
+        advertising = try await server.peripheral.startAdvertising(AdvertisementConfiguration())
         var peers: [RemotePeripheral] = []
         for number in 0..<links {
             peers.append(try await client.central.connect(to: radio.address(ofPeripheral: number)))

@@ -32,7 +32,7 @@ final class ChannelSignals: Sendable {
 
         func isMet(_ condition: Condition) -> Bool {
             switch condition {
-            case .data: isReadable || end != nil
+            case .data: isReadable || !units.isEmpty || end != nil
             case .room: hasRoom || end != nil
             case .end: end != nil
             }
@@ -65,7 +65,8 @@ final class ChannelSignals: Sendable {
 
     /// Keeps what was taken from the host.
     func add(_ units: [[UInt8]]) {
-        state.withLock { $0.units += units }
+        guard !units.isEmpty else { return }
+        update { $0.units += units }
     }
 
     func takeUnit() -> [UInt8]? { state.withLock { $0.units.popFirst() } }

@@ -12,10 +12,10 @@ import L2CAP
 /// }
 /// ```
 ///
-/// What comes is read by iterating, in the pieces in which it came: each is an SDU. The peer can send no more than is read:
+/// Iterating reads the SDUs that the peer sends. The peer can send no more than is read:
 /// a reader that stops stops the peer, so nothing is dropped. The iteration ends when either side closes the channel, and
 /// throws where the link is lost or the peer breaks the protocol; what had come before is given first. A channel that
-/// nobody keeps is closed.
+/// nobody keeps is closed. Several readers and cancellation are described in <doc:BLE#Sequences>.
 public final class L2CAPChannel: Sendable {
     /// The longest SDUs and K-frames that this side receives, and how much of either direction waits at most.
     public typealias Configuration = CreditBasedChannel.Configuration
@@ -117,6 +117,7 @@ public final class L2CAPChannel: Sendable {
     /// What the host has is taken all at once and kept here, not by an iterator: another one may go on.
     fileprivate func next() async throws(BLEError) -> [UInt8]? {
         while true {
+            if Task.isCancelled { throw .cancelled }
             if let unit = signals.takeUnit() { return unit }
             signals.willRead()
             await host.readAll(from: identifier, into: signals)

@@ -26,23 +26,26 @@ extension Peripheral {
         configuration: L2CAPChannel.Configuration = .init(),
         security: ChannelSecurity = .init()
     ) async throws(BLEError) -> ChannelListener {
-        let mailbox = Mailbox<L2CAPChannel, Never>(limit: ChannelListener.backlog)
+        let buffer = AsyncEventBuffer<L2CAPChannel, Never>(limit: ChannelListener.backlog, report: .none)
         let service = SPSMRegistry.Service(configuration: configuration, security: security)
         let published = try await translating { () throws(HostError) in
             try await host.publishChannels(service, at: psm.map { SPSM(rawValue: $0) }) { [weak host] opened in
                 let signals = ChannelSignals()
-                if let host { mailbox.post(L2CAPChannel(host: host, opened: opened, signals: signals)) }
+                if let host { buffer.append(L2CAPChannel(host: host, opened: opened, signals: signals)) }
                 return { signals.take($0) }
             }
         }
         let observer = await host.observe { event in
-            if case .closed = event { mailbox.finish() }
+            if case .closed = event { buffer.finish() }
         }
-        return ChannelListener(host: host, psm: published, mailbox: mailbox, observer: observer)
+        return ChannelListener(host: host, psm: published, buffer: buffer, observer: observer)
     }
 }
 
-/// The channels that peers open to a service of ours. The service is there for as long as the listener is kept and not closed.
+/// The channels that peers open to a service of ours. The service exists until the listener is closed or released.
+///
+/// The sequence ends after ``close()``, and when the adapter is closed. Several readers and cancellation are described in
+/// <doc:BLE#Sequences>. Up to 64 channels wait for the app; if more come, the oldest is closed and counted.
 public final class ChannelListener: AsyncSequence, Sendable {
     public typealias Element = L2CAPChannel
     public typealias Failure = Never
@@ -54,14 +57,14 @@ public final class ChannelListener: AsyncSequence, Sendable {
     public let psm: UInt16
     private let host: BluetoothHost
     private let published: SPSM
-    fileprivate let mailbox: Mailbox<L2CAPChannel, Never>
+    fileprivate let buffer: AsyncEventBuffer<L2CAPChannel, Never>
     private let observer: UInt64
     private let isClosed = Atomic(false)
 
-    init(host: BluetoothHost, psm: SPSM, mailbox: Mailbox<L2CAPChannel, Never>, observer: UInt64) {
+    init(host: BluetoothHost, psm: SPSM, buffer: AsyncEventBuffer<L2CAPChannel, Never>, observer: UInt64) {
         self.host = host
         self.psm = psm.rawValue
-        self.mailbox = mailbox
+        self.buffer = buffer
         self.observer = observer
         published = psm
     }
@@ -75,10 +78,13 @@ public final class ChannelListener: AsyncSequence, Sendable {
         }
     }
 
+    /// The number of channels that were closed because the app did not take them.
+    public var droppedCount: Int { buffer.droppedCount }
+
     /// Takes the service away and ends the sequence; channels that are open stay.
     public func close() async {
         if !isClosed.exchange(true, ordering: .relaxed) { await host.unpublishChannels(at: published) }
-        mailbox.finish()
+        buffer.finish()
     }
 
     public func makeAsyncIterator() -> Iterator {
@@ -94,10 +100,7 @@ public final class ChannelListener: AsyncSequence, Sendable {
         }
 
         public mutating func next(isolation actor: isolated (any Actor)?) async -> L2CAPChannel? {
-            // One at a time: those behind it stay for another iteration.
-            var channels: [L2CAPChannel] = []
-            _ = await listener.mailbox.take(atMost: 1, into: &channels)
-            return channels.first
+            await listener.buffer.next()
         }
     }
 }

@@ -7,6 +7,7 @@ final class ConnectionEnd: Sendable {
         var reason: DisconnectionReason?
         var waiters: [Waiter] = []
         var observers: [UInt64: @Sendable (DisconnectionReason) -> Void] = [:]
+        var lastObserver: UInt64 = 0
     }
 
     private let state = Mutex(State())
@@ -28,13 +29,15 @@ final class ConnectionEnd: Sendable {
 
     /// Calls `observer` once with the reason, immediately if the connection has ended.
     ///
-    /// - Parameter identifier: for ``removeObserver(_:)``.
-    func observe(_ identifier: UInt64, _ observer: @escaping @Sendable (DisconnectionReason) -> Void) {
-        let reason = state.withLock { state in
-            if state.reason == nil { state.observers[identifier] = observer }
-            return state.reason
+    /// - Returns: the identifier for ``removeObserver(_:)``.
+    func observe(_ observer: @escaping @Sendable (DisconnectionReason) -> Void) -> UInt64 {
+        let (identifier, reason) = state.withLock { state in
+            state.lastObserver += 1
+            if state.reason == nil { state.observers[state.lastObserver] = observer }
+            return (state.lastObserver, state.reason)
         }
         if let reason { observer(reason) }
+        return identifier
     }
 
     func removeObserver(_ identifier: UInt64) {

@@ -81,18 +81,28 @@ extension Adapter {
 
     // MARK: Events
 
-    /// What happens to links' security and to bonds from now on: each call gives events of its own.
+    /// Returns what happens to links' security and to bonds from now on. Each call returns a sequence of its own, which
+    /// ends when the adapter is closed.
     public func securityEvents() async -> Events<SecurityEvent> {
-        let mailbox = Mailbox<SecurityEvent, Never>(limit: 4096)
-        let host = host
-        let observer = await host.observeSecurity { mailbox.post($0) }
-        let ending = await host.observe { event in
-            if case .closed = event { mailbox.finish() }
+        let buffer = AsyncEventBuffer<SecurityEvent, Never>(limit: 4096, report: .element { .eventsDropped($0) })
+        return Events(buffer: buffer, registration: await host.register(buffer))
+    }
+}
+
+extension BluetoothHost {
+    fileprivate func register(_ buffer: AsyncEventBuffer<SecurityEvent, Never>) -> Registration {
+        let observer = observeSecurity { buffer.append($0) }
+        let closeObserver = observe { event in
+            if case .closed = event { buffer.finish() }
         }
-        return Events(mailbox: mailbox) {
-            host.spawn { host in
-                host.removeObserver(observer)
-                host.removeObserver(ending)
+        return registration(of: [observer, closeObserver])
+    }
+
+    /// Returns a registration that removes observers of the host when it ends.
+    func registration(of observers: [UInt64]) -> Registration {
+        Registration { [self] in
+            spawn { host in
+                for observer in observers { host.removeObserver(observer) }
             }
         }
     }

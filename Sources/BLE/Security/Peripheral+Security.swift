@@ -60,7 +60,9 @@ extension PeripheralEvent {
         case .pairingStarted(let client, _): (client, .pairingStarted(client))
         case .paired(let client, let result): (client, .paired(client, result))
         case .pairingFailed(let client, _, let error): (client, .pairingFailed(client, error))
-        case .keyPressed, .authenticatedPayloadTimedOut, .keyMissing, .bondAdded, .bondRemoved, .bondsNotKept: nil
+        case .keyPressed, .authenticatedPayloadTimedOut, .keyMissing, .bondAdded, .bondRemoved, .bondsNotKept,
+            .eventsDropped:
+            nil
         }
     }
 }

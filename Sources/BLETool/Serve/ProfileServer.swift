@@ -96,6 +96,9 @@ actor ProfileServer {
             return clients[client].map { .paired($0, result) }
         case .pairingFailed(let client, let error):
             return clients[client].map { .pairingFailed($0, reason: "\(error)") }
+        case .eventsDropped(let count):
+            Output.complain("\(count) events were dropped: the output is read too slowly")
+            return nil
         }
     }
 

@@ -45,6 +45,7 @@ extension GlobalOptions {
         case .scanRestarted(let silence): Output.complain("nothing was heard for \(Seconds(silence)); scanning anew")
         // The warnings have said why.
         case .poweredOn, .closed, .stateUnavailable: break
+        case .eventsDropped(let count): Output.complain("\(count) events of the controller were dropped")
         }
     }
 }

@@ -38,6 +38,7 @@ extension BluetoothHost {
         goOnRecovering()
         timers.cancelAll()
         closeTransport()
+        hasEnded = true
         emit(.closed)
         hostObservers.removeAll()
         serverObservers.removeAll()
@@ -61,7 +62,7 @@ extension BluetoothHost {
                     isResumed = true
                     continuation.resume()
                 }
-                link.endObservers.append { _ in resume() }
+                link.endObservers[makeIdentifier()] = { _ in resume() }
                 _ = schedule(at: deadline, resume)
             }
         }

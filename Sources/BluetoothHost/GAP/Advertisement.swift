@@ -24,6 +24,8 @@ public struct Advertisement: Sendable {
     public internal(set) var advertisingSetIdentifier: UInt8?
     /// When the last packet came, on the host's clock.
     public internal(set) var time: Instant
+    /// The number of advertisements that were dropped directly before this one, because the reader was too slow.
+    public package(set) var droppedBefore = 0
 
     /// The AD structures of both payloads, those of the scan response after those of the advertising data.
     ///

@@ -139,7 +139,7 @@ extension BluetoothHost {
             sendPending()
             guard connector.blockers.insert(link.identifier).inserted else { return }
             let identifier = link.identifier
-            link.endObservers.append { [weak self] _ in
+            link.endObservers[makeIdentifier()] = { [weak self] _ in
                 self?.assumeIsolated { host in
                     host.connector.blockers.remove(identifier)
                     host.reconcileConnections()
@@ -297,7 +297,7 @@ extension BluetoothHost {
             guard let link = links[identifier] else {
                 return continuation.resume(returning: endedLinks[identifier] ?? .adapterClosed)
             }
-            link.endObservers.append { continuation.resume(returning: $0) }
+            link.endObservers[makeIdentifier()] = { continuation.resume(returning: $0) }
         }
     }
 
@@ -339,7 +339,7 @@ extension BluetoothHost {
         }
         try? await wait { host, call in
             guard let link = host.links[identifier] else { return call.end(.success(())) }
-            link.endObservers.append { _ in call.end(.success(())) }
+            link.endObservers[host.makeIdentifier()] = { _ in call.end(.success(())) }
         }
     }
 

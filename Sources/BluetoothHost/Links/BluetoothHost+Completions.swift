@@ -53,15 +53,26 @@ extension BluetoothHost {
         giveUp(attempt.value, .cancelled)
     }
 
-    /// Calls `observer` once, when a link is gone; at once where it is already.
+    /// Calls `observer` once when a link ends, or immediately if the link has already ended.
+    ///
+    /// - Returns: the observer's identifier, for ``removeEndObserver(_:of:)``.
+    @discardableResult
     package func observeEnd(
         of identifier: LinkIdentifier,
         _ observer: @escaping @Sendable (DisconnectionReason) -> Void
-    ) {
-        guard let link = links[identifier] else {
-            return observer(endedLinks[identifier] ?? .adapterClosed)
+    ) -> UInt64 {
+        let observerIdentifier = makeIdentifier()
+        if let link = links[identifier] {
+            link.endObservers[observerIdentifier] = observer
+        } else {
+            observer(endedLinks[identifier] ?? .adapterClosed)
         }
-        link.endObservers.append(observer)
+        return observerIdentifier
+    }
+
+    /// Removes an observer that ``observeEnd(of:_:)`` added; does nothing if the link has ended.
+    package func removeEndObserver(_ observer: UInt64, of identifier: LinkIdentifier) {
+        links[identifier]?.endObservers[observer] = nil
     }
 
     /// What a procedure's failure is to the host's callers.

@@ -111,8 +111,9 @@ extension BluetoothHost {
         resume(\.parameterWaiters, of: link, .failure(.disconnected(reason)))
         resume(\.phyWaiters, of: link, .failure(.disconnected(reason)))
         if link.role == .peripheral { emit(.disconnected(link.identifier, reason)) }
-        for observer in link.endObservers { observer(reason) }
-        link.endObservers = []
+        let endObservers = link.endObservers
+        link.endObservers = [:]
+        for observer in endObservers.values { observer(reason) }
         retryBlockedAdvertising()
     }
 

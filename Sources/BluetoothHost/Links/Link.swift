@@ -21,10 +21,25 @@ public struct LinkIdentifier: Hashable, Sendable {
 /// A value that a server has sent without being asked.
 public struct HandleValue: Hashable, Sendable {
     public let handle: AttributeHandle
+    /// The count of ``droppedBefore``. It is beside `handle` so that a value is not longer because of it.
+    private var droppedCount: UInt32 = 0
     public let value: [UInt8]
     public let isIndication: Bool
     /// When it came, on the host's clock.
     public let time: Instant
+
+    /// The number of values that were dropped directly before this one, because the reader was too slow.
+    public package(set) var droppedBefore: Int {
+        get { Int(droppedCount) }
+        set { droppedCount = UInt32(clamping: newValue) }
+    }
+
+    init(handle: AttributeHandle, value: [UInt8], isIndication: Bool, time: Instant) {
+        self.handle = handle
+        self.value = value
+        self.isIndication = isIndication
+        self.time = time
+    }
 }
 
 /// What the three Connection Complete events have in common.
@@ -149,7 +164,8 @@ final class Link {
     var disconnectionTimer: TimerQueue.Token?
     /// Why the host itself ends the link, where the controller's reason would not say.
     var ownReason: DisconnectionReason?
-    var endObservers: [(DisconnectionReason) -> Void] = []
+    /// The observers of the link's end, by the identifiers that ``BluetoothHost/observeEnd(of:_:)`` returned.
+    var endObservers: OrderedDictionary<UInt64, (DisconnectionReason) -> Void> = [:]
     /// The calls of apps that wait to be sent.
     @exclusivity(unchecked)
     var lanes = OutboundLanes()
@@ -164,6 +180,8 @@ final class Link {
     var floodingCount = 0
     @exclusivity(unchecked)
     var subscribers: [AttributeHandle: OrderedDictionary<UInt64, @Sendable (HandleValue) -> Void>] = [:]
+    /// The attributes whose values the peer may send because a subscription has configured it to.
+    var configuredValues: Set<AttributeHandle> = []
     var parameterWaiters: [ProcedureWaiter] = []
     var phyWaiters: [ProcedureWaiter] = []
     /// How long the controller has held packets and given none back, in looks of the host at it.

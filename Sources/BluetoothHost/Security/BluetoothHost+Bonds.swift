@@ -98,7 +98,7 @@ extension BluetoothHost {
     /// Calls `observer` on the loop with each event of links' security and of bonds, until ``removeObserver(_:)``.
     package func observeSecurity(_ observer: @escaping @Sendable (SecurityEvent) -> Void) -> UInt64 {
         let identifier = makeIdentifier()
-        securityObservers[identifier] = observer
+        if !hasEnded { securityObservers[identifier] = observer }
         return identifier
     }
 

@@ -20,6 +20,8 @@ public enum SecurityEvent: Sendable, Hashable {
     case bondRemoved(identity: DeviceAddress)
     /// Bonds have changed and the store could not keep them: they are lost with the process.
     case bondsNotKept
+    /// As many events were dropped at this place, because the reader was too slow.
+    case eventsDropped(Int)
 }
 
 /// What two devices have paired to.

@@ -115,7 +115,8 @@ package final class LinkReplay: @unchecked Sendable {
     private func connect(_ adapter: Adapter, to peer: DeviceAddress) async throws -> LinkIdentifier {
         if plan.isCentral { return try await adapter.central.connect(to: peer).link }
         let events = await adapter.peripheral.events()
-        _ = try await adapter.peripheral.startAdvertising(AdvertisementConfiguration())
+        let advertising = try await adapter.peripheral.startAdvertising(AdvertisementConfiguration())
+        defer { withExtendedLifetime(advertising) {} }
         for await event in events {
             if case .connected(let client, _) = event { return client }
         }

@@ -42,12 +42,12 @@ struct RepeatedScanTests {
             #expect(log.all.count == 2)
             let second = try await central.connect(to: lamp.address)
             await lamp.disconnectClients()
-            _ = await second.disconnection()
+            _ = try await second.disconnection()
             try await world.sleep(for: .seconds(10))
             #expect(log.all.count == 3)
             let third = try await central.connect(to: lamp.address)
             lamp.vanish()
-            _ = await third.disconnection()
+            _ = try await third.disconnection()
             lamp.comeBack()
             try await world.sleep(for: .seconds(60))
             #expect(log.all == Array(repeating: lamp.address, count: 4))
@@ -90,7 +90,7 @@ struct RepeatedScanTests {
             try await world.sleep(for: .seconds(10))
             let peer = try await central.connect(to: lamps[0].address)
             gateway.failWithHardwareError()
-            _ = await peer.disconnection()
+            _ = try await peer.disconnection()
             try await world.sleep(for: .seconds(60))
             #expect(Set(log.all.dropFirst(2)) == Set(lamps.map(\.address)))
             task.cancel()
@@ -113,7 +113,7 @@ struct RepeatedScanTests {
                                 to: advertisement.address,
                                 parameters: slowParameters
                             )
-                            if let peer { _ = await peer.disconnection() }
+                            if let peer { _ = try await peer.disconnection() }
                         }
                     }
                 }

@@ -23,14 +23,14 @@ struct SharedLinkTests {
             await #expect(throws: BLEError.disconnected(reason)) { _ = try await first.read(handle) }
             await #expect(throws: BLEError.disconnected(reason)) { try await first.write([1], to: handle) }
             #expect(await !first.isConnected)
-            #expect(await first.disconnection() == reason)
+            #expect(try await first.disconnection() == reason)
             #expect(try await second.read(handle) == [7])
             // A second call is no second release.
             await first.disconnect()
             #expect(try await second.read(handle) == [7])
             await second.disconnect()
             #expect(await adapter.links == 0)
-            #expect(await second.disconnection() == reason)
+            #expect(try await second.disconnection() == reason)
         }
     }
 

@@ -168,7 +168,7 @@ struct BondTests {
             await devices.lock.setPairingDelegate(wary.hold())
             let peer = try await stranger.central.connect(to: devices.address)
             _ = try? await peer.pair()
-            _ = await peer.disconnection()
+            _ = try await peer.disconnection()
             #expect(wary.inquiries.map(\.replaces).contains(Self.authenticated))
             #expect(await devices.lock.host.bondRecords() == before)
         }
@@ -217,7 +217,7 @@ struct BondTests {
             let peer = try await devices.connect()
             try await peer.pair()
             #expect(await devices.lock.removeBond(devices.phoneAddress))
-            #expect(await peer.disconnection() == .controller(.remoteUserTerminatedConnection))
+            #expect(try await peer.disconnection() == .controller(.remoteUserTerminatedConnection))
             #expect(await !devices.lock.removeBond(devices.phoneAddress))
         }
     }

@@ -21,6 +21,7 @@ struct LockAndPhone {
     let handles: [BluetoothUUID: AttributeHandle]
     let lockEvents: SecurityLog
     let phoneEvents: SecurityLog
+    private let advertising: AdvertisingSet
 
     init(
         in world: World,
@@ -42,7 +43,9 @@ struct LockAndPhone {
         self.handles = handles
         address = try await lock.information.identityAddress
         phoneAddress = try await phone.information.identityAddress
-        _ = try await lock.peripheral.startAdvertising(AdvertisementConfiguration(interval: .milliseconds(30)))
+        advertising = try await lock.peripheral.startAdvertising(
+            AdvertisementConfiguration(interval: .milliseconds(30))
+        )
     }
 
     private static var definition: ServiceDefinition {

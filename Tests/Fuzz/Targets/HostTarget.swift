@@ -23,7 +23,7 @@ enum HostFuzzing {
                     $0.pairingDelegate = Consent()
                 }
                 let published = try await adapter.peripheral.publish([definition])
-                _ = try await adapter.peripheral.startAdvertising(AdvertisementConfiguration())
+                let advertising = try await adapter.peripheral.startAdvertising(AdvertisementConfiguration())
                 let scan = adapter.central.scan()
                 let peer = try await adapter.central.connect(to: lamp.address)
                 let phone = try await world.device("phone").openAdapter()
@@ -54,6 +54,7 @@ enum HostFuzzing {
                 actions.cancel()
                 _ = await work.value
                 _ = scan
+                _ = advertising
                 await adapter.close()
                 await actions.end()
                 let held = await adapter.host.inspect()

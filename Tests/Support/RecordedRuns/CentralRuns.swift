@@ -97,7 +97,7 @@ extension RecordedRun {
             let peer = try await adapter.central.connect(to: Bumble.address)
             _ = try await peer.discoverServices()
             stage.tell("disconnect")
-            _ = await peer.disconnection()
+            _ = try await peer.disconnection()
             _ = try? await peer.discoverServices()
         },
         RecordedRun("parameter-updates") { adapter, stage in

@@ -142,7 +142,7 @@ final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
             failed.removeAll()
             say(.stateChanged(.resetting))
         case .closed: say(.stateChanged(.unsupported))
-        case .scanRestarted, .stateUnavailable: break
+        case .scanRestarted, .stateUnavailable, .eventsDropped: break
         }
     }
 

@@ -102,7 +102,7 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
             open?.host.assumeIsolated { endAdvertising(on: $0) }
             say(.stateChanged(.resetting))
         case .closed: say(.stateChanged(.unsupported))
-        case .scanRestarted, .stateUnavailable: break
+        case .scanRestarted, .stateUnavailable, .eventsDropped: break
         }
     }
 

@@ -1,0 +1,169 @@
+import DequeModule
+import Synchronization
+
+/// A bounded queue of elements from the host's loop for the tasks that iterate a sequence.
+///
+/// ## Overview
+/// The host appends elements without waiting. Each element goes to the task that has waited longest in ``receive()``. If no
+/// task waits, the element stays in the buffer. Iterators hold no elements, so no element is lost when an iterator is
+/// dropped.
+///
+/// ## Overflow
+/// If the buffer is full, the oldest element is dropped and counted. The reader learns of it in the stream, at the place
+/// where elements are missing: see ``OverflowReport``.
+///
+/// ## End and cancellation
+/// After ``finish(_:)``, readers get the remaining elements and then the end, each time they ask. A cancelled task gets
+/// ``Delivery/cancelled`` at once; elements stay in the buffer for other tasks.
+final class AsyncEventBuffer<Element: Sendable, Failure: Error>: Sendable {
+    enum Delivery: Sendable {
+        case element(Element)
+        case end(Failure?)
+        case cancelled
+    }
+
+    /// How a reader learns that elements were dropped.
+    enum OverflowReport: Sendable {
+        /// Only by ``AsyncEventBuffer/droppedCount``.
+        case none
+        /// By an element of its own in their place.
+        case element(@Sendable (_ droppedCount: Int) -> Element)
+        /// By the first element after them.
+        case mark(@Sendable (inout Element, _ droppedCount: Int) -> Void)
+    }
+
+    private struct Waiter {
+        let ticket: UInt64
+        let continuation: CheckedContinuation<Delivery, Never>
+    }
+
+    private struct State {
+        var elements = Deque<Element>()
+        var end: Failure??
+        var droppedCount = 0
+        /// How many of the dropped elements the reader has not learned of.
+        var unreportedCount = 0
+        /// The tasks that wait, oldest first. There are none while there are elements, or after the end.
+        var waiters = Deque<Waiter>()
+        var lastTicket: UInt64 = 0
+
+        mutating func next(_ report: OverflowReport) -> Delivery? {
+            guard !elements.isEmpty else { return end.map { .end($0) } }
+            guard unreportedCount > 0 else { return .element(elements.removeFirst()) }
+            let count = unreportedCount
+            unreportedCount = 0
+            switch report {
+            case .none:
+                return .element(elements.removeFirst())
+            case .element(let make):
+                return .element(make(count))
+            case .mark(let mark):
+                var element = elements.removeFirst()
+                mark(&element, count)
+                return .element(element)
+            }
+        }
+    }
+
+    private let state = Mutex(State())
+    private let limit: Int
+    private let report: OverflowReport
+
+    /// - Parameters:
+    ///   - limit: the greatest number of elements in the buffer, at least 1.
+    ///   - report: how readers learn of dropped elements.
+    init(limit: Int, report: OverflowReport) {
+        self.limit = limit
+        self.report = report
+    }
+
+    /// The number of elements that were dropped because the buffer was full.
+    var droppedCount: Int { state.withLock { $0.droppedCount } }
+
+    /// The number of tasks that wait for an element.
+    var waiterCount: Int { state.withLock { $0.waiters.count } }
+
+    /// Adds an element; does nothing after ``finish(_:)``.
+    func append(_ element: Element) {
+        // A dropped element is released after the lock: its deinitializer may call the host.
+        var dropped: Element?
+        let waiter = state.withLock { state -> Waiter? in
+            guard state.end == nil else { return nil }
+            if let waiter = state.waiters.popFirst() { return waiter }
+            if state.elements.count >= limit {
+                dropped = state.elements.popFirst()
+                state.droppedCount += 1
+                state.unreportedCount += 1
+            }
+            state.elements.append(element)
+            return nil
+        }
+        waiter?.continuation.resume(returning: .element(element))
+        _ = dropped
+    }
+
+    /// Ends the sequence after the elements that are in the buffer. The first call decides how.
+    func finish(_ failure: Failure? = nil) {
+        let waiters = state.withLock { state -> Deque<Waiter> in
+            guard state.end == nil else { return [] }
+            state.end = .some(failure)
+            defer { state.waiters = [] }
+            return state.waiters
+        }
+        for waiter in waiters { waiter.continuation.resume(returning: .end(failure)) }
+    }
+
+    /// Returns the next element or the end, and waits if there is neither.
+    nonisolated(nonsending) func receive() async -> Delivery {
+        if Task.isCancelled { return .cancelled }
+        let (delivery, ticket) = state.withLock { state -> (Delivery?, UInt64) in
+            if let delivery = state.next(report) { return (delivery, 0) }
+            state.lastTicket += 1
+            return (nil, state.lastTicket)
+        }
+        if let delivery { return delivery }
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let delivery = state.withLock { state -> Delivery? in
+                    // The handler may have run before there was anything to remove.
+                    if Task.isCancelled { return .cancelled }
+                    if let delivery = state.next(report) { return delivery }
+                    state.waiters.append(Waiter(ticket: ticket, continuation: continuation))
+                    return nil
+                }
+                if let delivery { continuation.resume(returning: delivery) }
+            }
+        } onCancel: {
+            let waiter = state.withLock { state -> Waiter? in
+                guard let index = state.waiters.firstIndex(where: { $0.ticket == ticket }) else { return nil }
+                return state.waiters.remove(at: index)
+            }
+            waiter?.continuation.resume(returning: .cancelled)
+        }
+    }
+}
+
+extension AsyncEventBuffer where Failure == Never {
+    /// Returns the next element; nil at the end, or if the task is cancelled.
+    nonisolated(nonsending) func next() async -> Element? {
+        switch await receive() {
+        case .element(let element): element
+        case .end, .cancelled: nil
+        }
+    }
+}
+
+extension AsyncEventBuffer where Failure == BLEError {
+    /// Returns the next element; nil at the end.
+    ///
+    /// - Throws: the error that the sequence ended with; ``BLEError/cancelled`` if the task is cancelled.
+    nonisolated(nonsending) func next() async throws(BLEError) -> Element? {
+        switch await receive() {
+        case .element(let element): return element
+        case .end(let failure):
+            if let failure { throw failure }
+            return nil
+        case .cancelled: throw .cancelled
+        }
+    }
+}

@@ -1,0 +1,45 @@
+/// Events in the order in which they happened.
+///
+/// The sequence ends when the adapter is closed. Its lifetime, several readers, cancellation and overflow are described in
+/// <doc:BLE#Sequences>; dropped events are reported in their place by an event `eventsDropped(count)`.
+public struct Events<Element: Sendable>: AsyncSequence, Sendable {
+    let buffer: AsyncEventBuffer<Element, Never>
+    let registration: Registration
+
+    /// The number of events that were dropped because the reader was too slow.
+    public var droppedCount: Int { buffer.droppedCount }
+
+    public func makeAsyncIterator() -> Iterator {
+        Iterator(events: self)
+    }
+
+    public struct Iterator: AsyncIteratorProtocol {
+        /// Keeps the registration alive.
+        let events: Events
+
+        public mutating func next() async -> Element? {
+            await next(isolation: nil)
+        }
+
+        public mutating func next(isolation actor: isolated (any Actor)?) async -> Element? {
+            await events.buffer.next()
+        }
+    }
+}
+
+/// A registration with the host that ends when the last reference to it is released.
+///
+/// The host keeps what it calls for the registration, but not the registration itself. So a sequence that is dropped,
+/// iterated or not, leaves nothing behind.
+final class Registration: Sendable {
+    private let cancel: @Sendable () -> Void
+
+    /// - Parameter cancel: called once, on the thread that releases the last reference.
+    init(cancel: @escaping @Sendable () -> Void) {
+        self.cancel = cancel
+    }
+
+    deinit {
+        cancel()
+    }
+}

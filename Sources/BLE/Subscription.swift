@@ -1,0 +1,125 @@
+import ATT
+import BluetoothHost
+import GATT
+
+extension RemotePeripheral {
+    /// Which of both a subscription asks for, where the characteristic has both.
+    public enum Preference: Sendable {
+        case notification
+        case indication
+    }
+
+    /// Asks the peer to send a characteristic's value whenever it wants to, until the subscription is cancelled or released.
+    ///
+    /// A characteristic can have several subscriptions: each gets all values. When the last
+    /// one ends, the peer stops sending (Vol 3, Part G, 3.3.3.3).
+    ///
+    /// - Parameters:
+    ///   - preference: what to ask for if the characteristic has both.
+    ///   - bufferLimit: the greatest number of values that wait for a reader, at least 1. If more arrive, the oldest are
+    ///     dropped; see ``HandleValue/droppedBefore``.
+    /// - Throws: ``BLEError/notSupported(_:)`` if the characteristic has neither notifications nor indications,
+    ///   ``BLEError/notFound(_:)`` if it has no Client Characteristic Configuration, ``BLEError/cancelled`` at once if the
+    ///   task is cancelled. Nothing stays subscribed after an error.
+    public func subscribe(
+        to characteristic: RemoteCharacteristic,
+        preferring preference: Preference = .notification,
+        bufferLimit: Int = 65_536
+    ) async throws(BLEError) -> Subscription {
+        let canNotify = characteristic.properties.contains(.notify)
+        let canIndicate = characteristic.properties.contains(.indicate)
+        guard canNotify || canIndicate else {
+            throw .notSupported("characteristic \(characteristic.uuid) has neither notifications nor indications")
+        }
+        let link = try usableLink
+        var descriptors = characteristic.descriptors
+        if descriptors.isEmpty { descriptors = try await discoverDescriptors(of: characteristic) }
+        guard let descriptor = descriptors.first(where: { $0.uuid == .clientCharacteristicConfiguration }) else {
+            throw .notFound("characteristic \(characteristic.uuid) has no Client Characteristic Configuration")
+        }
+        let usesIndications = canIndicate && (preference == .indication || !canNotify)
+        let buffer = AsyncEventBuffer<HandleValue, BLEError>(
+            limit: max(bufferLimit, 1),
+            report: .mark { $0.droppedBefore = $1 }
+        )
+        let registered = ValueSubscription(
+            to: characteristic.valueHandle,
+            on: link,
+            configuration: descriptor.handle,
+            wanted: usesIndications ? .indication : .notification,
+            deliver: { buffer.append($0) },
+            ended: { buffer.finish(.disconnected($0)) }
+        )
+        try await translating("subscribing") { () throws(HostError) in try await host.subscribe(registered) }
+        return Subscription(host: host, buffer: buffer, registered: registered, connection: ending)
+    }
+}
+
+/// The values of one characteristic that a peer sends.
+///
+/// The sequence ends with ``BLEError/disconnected(_:)`` when the link ends and when ``RemotePeripheral/disconnect()`` is
+/// called, also if another `RemotePeripheral` keeps the link. It ends without an error after ``cancel()``. If it is released
+/// without ``cancel()``, it is cancelled. Several readers, cancellation and overflow are described in
+/// <doc:BLE#Sequences>; ``HandleValue/droppedBefore`` reports dropped values.
+public final class Subscription: AsyncSequence, Sendable {
+    public typealias Element = HandleValue
+    public typealias Failure = BLEError
+
+    private let host: BluetoothHost
+    private let buffer: AsyncEventBuffer<HandleValue, BLEError>
+    private let registered: ValueSubscription
+    private let connection: ConnectionEnd
+    private let connectionObserver: UInt64
+
+    init(
+        host: BluetoothHost,
+        buffer: AsyncEventBuffer<HandleValue, BLEError>,
+        registered: ValueSubscription,
+        connection: ConnectionEnd
+    ) {
+        self.host = host
+        self.buffer = buffer
+        self.registered = registered
+        self.connection = connection
+        connectionObserver = connection.observe { [host] reason in
+            buffer.finish(.disconnected(reason))
+            host.spawn { $0.beginUnsubscribing(registered) }
+        }
+    }
+
+    deinit {
+        connection.removeObserver(connectionObserver)
+        let registered = registered
+        host.spawn { $0.beginUnsubscribing(registered) }
+    }
+
+    /// The number of values that were dropped because the reader was too slow.
+    public var droppedCount: Int { buffer.droppedCount }
+
+    /// Ends the sequence after the values that have arrived. Other subscriptions of the characteristic continue.
+    ///
+    /// If there is none, turns values off at the peer and waits for its response. If the task is cancelled, returns at once.
+    public func cancel() async {
+        buffer.finish()
+        await host.unsubscribe(registered)
+    }
+
+    public func makeAsyncIterator() -> Iterator {
+        Iterator(subscription: self)
+    }
+
+    public struct Iterator: AsyncIteratorProtocol {
+        /// Keeps the subscription alive.
+        let subscription: Subscription
+
+        public mutating func next() async throws(BLEError) -> HandleValue? {
+            try await next(isolation: nil)
+        }
+
+        public mutating func next(
+            isolation actor: isolated (any Actor)?
+        ) async throws(BLEError) -> HandleValue? {
+            try await subscription.buffer.next()
+        }
+    }
+}

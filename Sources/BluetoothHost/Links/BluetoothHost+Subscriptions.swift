@@ -1,0 +1,129 @@
+import ATT
+import BluetoothTypes
+import GATT
+
+/// A subscription to the values of one remote attribute.
+///
+/// Its constants are set by its maker; its variables are used on the loop only.
+package final class ValueSubscription: @unchecked Sendable {
+    fileprivate let link: LinkIdentifier
+    fileprivate let handle: AttributeHandle
+    fileprivate let configuration: AttributeHandle
+    fileprivate let wanted: ClientConfiguration
+    fileprivate let deliver: @Sendable (HandleValue) -> Void
+    fileprivate let ended: @Sendable (DisconnectionReason) -> Void
+    fileprivate var subscriber: UInt64 = 0
+    fileprivate var endObserver: UInt64 = 0
+
+    /// - Parameters:
+    ///   - handle: the handle of the attribute, on `link`.
+    ///   - configuration: the handle of the attribute's Client Characteristic Configuration.
+    ///   - wanted: what is written there.
+    ///   - deliver: called on the loop with each value, until ``BluetoothHost/unsubscribe(_:)`` or the end of the link.
+    ///   - ended: called on the loop when the link ends before ``BluetoothHost/unsubscribe(_:)``.
+    package init(
+        to handle: AttributeHandle,
+        on link: LinkIdentifier,
+        configuration: AttributeHandle,
+        wanted: ClientConfiguration,
+        deliver: @escaping @Sendable (HandleValue) -> Void,
+        ended: @escaping @Sendable (DisconnectionReason) -> Void
+    ) {
+        self.link = link
+        self.handle = handle
+        self.configuration = configuration
+        self.wanted = wanted
+        self.deliver = deliver
+        self.ended = ended
+    }
+}
+
+// Subscriptions of one attribute share its Client Characteristic Configuration at the peer (Vol 3, Part G, 3.3.3.3). It is
+// written when a subscription starts, and cleared when the last subscriber of the attribute is removed. Both writes are
+// queued in the same turn of the loop as the change that causes them. So the peer receives them in the order of the changes,
+// and a subscription that starts while the configuration is being cleared ends up subscribed.
+extension BluetoothHost {
+    /// Starts a subscription, and waits until the peer has confirmed.
+    ///
+    /// - Throws: ``HostError/cancelled`` immediately if the task is cancelled. Nothing stays subscribed after an error.
+    package func subscribe(_ subscription: ValueSubscription) async throws(HostError) {
+        do throws(HostError) {
+            try await wait { host, call in host.begin(subscription, call) }
+        } catch {
+            if case .cancelled = error { spawn { $0.abandon(subscription) } }
+            throw error
+        }
+    }
+
+    private func begin(_ subscription: ValueSubscription, _ call: WaitingCall) {
+        let (handle, link) = (subscription.handle, subscription.link)
+        do throws(HostError) {
+            subscription.subscriber = try addSubscriber(of: handle, on: link, deliver: subscription.deliver)
+        } catch {
+            return call.end(.failure(error))
+        }
+        subscription.endObserver = observeEnd(of: link, subscription.ended)
+        write(subscription.wanted, to: subscription.configuration, on: link) { [weak self] result in
+            self?.assumeIsolated { $0.configured(subscription, call, result) }
+        }
+    }
+
+    /// Takes the result of the write that starts a subscription.
+    private func configured(
+        _ subscription: ValueSubscription,
+        _ call: WaitingCall,
+        _ result: Result<Void, HostError>
+    ) {
+        guard call.isWaiting else { return }
+        switch result {
+        case .success: links[subscription.link]?.configuredValues.insert(subscription.handle)
+        case .failure(.client(.attribute)), .failure(.security): beginUnsubscribing(subscription)
+        case .failure: abandon(subscription)
+        }
+        call.end(result)
+    }
+
+    /// Ends a subscription of which it is not known whether the peer has confirmed it.
+    private func abandon(_ subscription: ValueSubscription) {
+        guard subscription.subscriber != 0 else { return }
+        links[subscription.link]?.configuredValues.insert(subscription.handle)
+        beginUnsubscribing(subscription)
+    }
+
+    /// Ends a subscription. If it was the last one of its attribute, clears the configuration at the peer and waits for the
+    /// response. If the task is cancelled, returns at once; the configuration is cleared nevertheless.
+    package func unsubscribe(_ subscription: ValueSubscription) async {
+        do throws(HostError) {
+            try await wait { host, call in host.beginUnsubscribing(subscription) { call.end($0) } }
+        } catch {
+            // A cancelled task may not have begun. What has ended is not ended again.
+            spawn { $0.beginUnsubscribing(subscription) }
+        }
+    }
+
+    /// Ends a subscription without waiting for the peer. Does nothing if the subscription or its link has already ended.
+    ///
+    /// - Parameter completion: called once the peer has responded, or immediately if it is not asked.
+    package func beginUnsubscribing(
+        _ subscription: ValueSubscription,
+        completion: @escaping @Sendable (Result<Void, HostError>) -> Void = { _ in }
+    ) {
+        let (identifier, handle) = (subscription.link, subscription.handle)
+        removeSubscriber(subscription.subscriber, of: handle, on: identifier)
+        removeEndObserver(subscription.endObserver, of: identifier)
+        guard let link = links[identifier], !link.isDisconnecting, link.subscribers[handle] == nil,
+            link.configuredValues.remove(handle) != nil
+        else { return completion(.success(())) }
+        write([], to: subscription.configuration, on: identifier, completion: completion)
+    }
+
+    private func write(
+        _ value: ClientConfiguration,
+        to configuration: AttributeHandle,
+        on identifier: LinkIdentifier,
+        completion: @escaping @Sendable (Result<Void, HostError>) -> Void
+    ) {
+        let bytes = [UInt8(truncatingIfNeeded: value.rawValue), UInt8(truncatingIfNeeded: value.rawValue >> 8)]
+        begin(WriteWholeValue(handle: configuration, value: bytes), on: identifier, completion: completion)
+    }
+}
