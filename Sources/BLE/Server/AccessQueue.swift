@@ -199,7 +199,7 @@ final class AccessQueues: Sendable {
         }
         host.assumeIsolated { host in
             // What the client has written is still handled when its link has ended.
-            host.observeEnd(of: client) { [weak self, queue] _ in
+            _ = host.observeEnd(of: client) { [weak self, queue] _ in
                 queue.finish()
                 self?.queues.withLock { $0[client] = nil }
             }
