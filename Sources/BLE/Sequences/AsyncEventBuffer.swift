@@ -15,15 +15,15 @@ import Synchronization
 /// ## End and cancellation
 /// After ``finish(_:)``, readers get the remaining elements and then the end, each time they ask. A cancelled task gets
 /// ``Delivery/cancelled`` at once; elements stay in the buffer for other tasks.
-final class AsyncEventBuffer<Element: Sendable, Failure: Error>: Sendable {
-    enum Delivery: Sendable {
+package final class AsyncEventBuffer<Element: Sendable, Failure: Error>: Sendable {
+    package enum Delivery: Sendable {
         case element(Element)
         case end(Failure?)
         case cancelled
     }
 
     /// How a reader learns that elements were dropped.
-    enum OverflowReport: Sendable {
+    package enum OverflowReport: Sendable {
         /// Only by ``AsyncEventBuffer/droppedCount``.
         case none
         /// By an element of its own in their place.
@@ -72,19 +72,19 @@ final class AsyncEventBuffer<Element: Sendable, Failure: Error>: Sendable {
     /// - Parameters:
     ///   - limit: the greatest number of elements in the buffer, at least 1.
     ///   - report: how readers learn of dropped elements.
-    init(limit: Int, report: OverflowReport) {
+    package init(limit: Int, report: OverflowReport) {
         self.limit = limit
         self.report = report
     }
 
     /// The number of elements that were dropped because the buffer was full.
-    var droppedCount: Int { state.withLock { $0.droppedCount } }
+    package var droppedCount: Int { state.withLock { $0.droppedCount } }
 
     /// The number of tasks that wait for an element.
-    var waiterCount: Int { state.withLock { $0.waiters.count } }
+    package var waiterCount: Int { state.withLock { $0.waiters.count } }
 
     /// Adds an element; does nothing after ``finish(_:)``.
-    func append(_ element: Element) {
+    package func append(_ element: Element) {
         // A dropped element is released after the lock: its deinitializer may call the host.
         var dropped: Element?
         let waiter = state.withLock { state -> Waiter? in
@@ -103,7 +103,7 @@ final class AsyncEventBuffer<Element: Sendable, Failure: Error>: Sendable {
     }
 
     /// Ends the sequence after the elements that are in the buffer. The first call decides how.
-    func finish(_ failure: Failure? = nil) {
+    package func finish(_ failure: Failure? = nil) {
         let waiters = state.withLock { state -> Deque<Waiter> in
             guard state.end == nil else { return [] }
             state.end = .some(failure)
@@ -114,7 +114,7 @@ final class AsyncEventBuffer<Element: Sendable, Failure: Error>: Sendable {
     }
 
     /// Returns the next element or the end, and waits if there is neither.
-    nonisolated(nonsending) func receive() async -> Delivery {
+    package nonisolated(nonsending) func receive() async -> Delivery {
         if Task.isCancelled { return .cancelled }
         let (delivery, ticket) = state.withLock { state -> (Delivery?, UInt64) in
             if let delivery = state.next(report) { return (delivery, 0) }
@@ -145,7 +145,7 @@ final class AsyncEventBuffer<Element: Sendable, Failure: Error>: Sendable {
 
 extension AsyncEventBuffer where Failure == Never {
     /// Returns the next element; nil at the end, or if the task is cancelled.
-    nonisolated(nonsending) func next() async -> Element? {
+    package nonisolated(nonsending) func next() async -> Element? {
         switch await receive() {
         case .element(let element): element
         case .end, .cancelled: nil

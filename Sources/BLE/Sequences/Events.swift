@@ -1,10 +1,15 @@
 /// Events in the order in which they happened.
 ///
 /// The sequence ends when the adapter is closed. Its lifetime, several readers, cancellation and overflow are described in
-/// <doc:BLE#Sequences>; dropped events are reported in their place by an event `eventsDropped(count)`.
+/// <doc:BLE#Sequences>. If the events have a case `eventsDropped(count)`, it reports dropped events in their place.
 public struct Events<Element: Sendable>: AsyncSequence, Sendable {
     let buffer: AsyncEventBuffer<Element, Never>
     let registration: Registration
+
+    package init(buffer: AsyncEventBuffer<Element, Never>, registration: Registration) {
+        self.buffer = buffer
+        self.registration = registration
+    }
 
     /// The number of events that were dropped because the reader was too slow.
     public var droppedCount: Int { buffer.droppedCount }
@@ -31,11 +36,11 @@ public struct Events<Element: Sendable>: AsyncSequence, Sendable {
 ///
 /// The host keeps what it calls for the registration, but not the registration itself. So a sequence that is dropped,
 /// iterated or not, leaves nothing behind.
-final class Registration: Sendable {
+package final class Registration: Sendable {
     private let cancel: @Sendable () -> Void
 
     /// - Parameter cancel: called once, on the thread that releases the last reference.
-    init(cancel: @escaping @Sendable () -> Void) {
+    package init(cancel: @escaping @Sendable () -> Void) {
         self.cancel = cancel
     }
 

@@ -1,14 +1,16 @@
-/// Hands what happens to all sequences that were asked for, each with a buffer of its own.
+import BLE
+
+/// Passes events to all sequences that were made of them. Each sequence has its own buffer.
 final class Broadcast<Element: Sendable>: Sendable {
     private struct Listener {
-        let continuation: AsyncStream<Element>.Continuation
+        let key: UInt64
+        let buffer: AsyncEventBuffer<Element, Never>
         let isWanted: @Sendable (Element) -> Bool
-        let missed: @Sendable () -> Void
     }
 
     private struct State {
-        var nextKey: UInt64 = 0
-        var listeners: [(key: UInt64, listener: Listener)] = []
+        var lastKey: UInt64 = 0
+        var listeners: [Listener] = []
     }
 
     private let state = Guarded(State())
@@ -17,37 +19,40 @@ final class Broadcast<Element: Sendable>: Sendable {
         finish()
     }
 
-    /// Ends the sequences that there are.
+    /// Ends all sequences.
     func finish() {
-        for (_, listener) in state.withLock({ $0.listeners }) { listener.continuation.finish() }
+        for listener in state.withLock({ $0.listeners }) { listener.buffer.finish() }
     }
 
-    /// How many sequences are being read.
+    /// The number of sequences that exist.
     var count: Int { state.withLock { $0.listeners.count } }
 
-    /// What happens from now on, as far as it is wanted. Where the reader is slow, `limit` elements wait; what comes then is
-    /// left out, and `missed` is called for each.
+    /// Makes a sequence of the events from now on.
+    ///
+    /// - Parameters:
+    ///   - limit: the greatest number of events that wait for a reader, at least 1. If more arrive, the oldest are dropped.
+    ///   - report: how the reader learns of dropped events.
+    ///   - isWanted: chooses the events.
     func sequence(
         limit: Int,
-        where isWanted: @escaping @Sendable (Element) -> Bool = { _ in true },
-        missed: @escaping @Sendable () -> Void = {}
-    ) -> AsyncStream<Element> {
-        let (stream, continuation) = AsyncStream<Element>.makeStream(bufferingPolicy: .bufferingOldest(limit))
+        report: AsyncEventBuffer<Element, Never>.OverflowReport = .none,
+        where isWanted: @escaping @Sendable (Element) -> Bool = { _ in true }
+    ) -> Events<Element> {
+        let buffer = AsyncEventBuffer<Element, Never>(limit: limit, report: report)
         let key = state.withLock { state in
-            state.nextKey += 1
-            let listener = Listener(continuation: continuation, isWanted: isWanted, missed: missed)
-            state.listeners.append((state.nextKey, listener))
-            return state.nextKey
+            state.lastKey += 1
+            state.listeners.append(Listener(key: state.lastKey, buffer: buffer, isWanted: isWanted))
+            return state.lastKey
         }
-        continuation.onTermination = { [weak self] _ in
+        let registration = Registration { [weak self] in
             self?.state.withLock { state in state.listeners.removeAll { $0.key == key } }
         }
-        return stream
+        return Events(buffer: buffer, registration: registration)
     }
 
     func send(_ element: Element) {
-        for (_, listener) in state.withLock({ $0.listeners }) where listener.isWanted(element) {
-            if case .dropped = listener.continuation.yield(element) { listener.missed() }
+        for listener in state.withLock({ $0.listeners }) where listener.isWanted(element) {
+            listener.buffer.append(element)
         }
     }
 }

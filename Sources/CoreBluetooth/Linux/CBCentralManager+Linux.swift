@@ -37,19 +37,20 @@ extension CBCentralManager {
 
     /// What a central manager can do here beyond Apple's API, and an async view of it. The delegate is called all the same.
     ///
-    /// Of each sequence, 256 elements wait where the reader is slow; what comes then is left out.
+    /// Each sequence holds up to 256 elements for a slow reader. If more arrive, the oldest are dropped and counted by
+    /// ``Events/droppedCount``. A sequence ends when the manager is released. A cancelled reader does not end it for others.
     public struct Linux: Sendable {
         private static let limit = 256
         let manager: CBCentralManager
 
         /// Each new state of the manager; see also ``CBManager/state``.
-        public var states: AsyncStream<CBManagerState> { manager.states.sequence(limit: Linux.limit) }
+        public var states: Events<CBManagerState> { manager.states.sequence(limit: Linux.limit) }
 
         /// What scans find from now on; see ``CBCentralManager/scanForPeripherals(withServices:options:)``.
-        public var discoveries: AsyncStream<CBDiscovery> { manager.discoveries.sequence(limit: Linux.limit) }
+        public var discoveries: Events<CBDiscovery> { manager.discoveries.sequence(limit: Linux.limit) }
 
         /// What becomes of connections from now on.
-        public var connectionChanges: AsyncStream<CBConnectionChange> {
+        public var connectionChanges: Events<CBConnectionChange> {
             manager.connectionChanges.sequence(limit: Linux.limit)
         }
 

@@ -5,10 +5,12 @@ import Foundation
 import GATT
 import HCI
 
-/// A value that a peripheral has sent without being asked, by itself: nothing that follows changes it.
+/// A value that a peripheral has notified or indicated. Later values do not change it.
 public struct CBCharacteristicValue: Sendable {
     public let characteristic: CBCharacteristic
     public let value: Data
+    /// The number of values that were dropped before this one because the reader was too slow.
+    public internal(set) var droppedBefore = 0
 }
 
 extension CBPeripheral {
@@ -60,15 +62,12 @@ extension CBPeripheral {
         /// The values that the peripheral sends of a characteristic from now on, in order, each by itself, beside what the
         /// delegate is told; see ``setNotifying(_:for:)``.
         ///
-        /// - Parameters:
-        ///   - limit: how many values wait where the reader is slow.
-        ///   - missed: is called for each value that came while so many waited, and was left out.
-        public func values(
-            of characteristic: CBCharacteristic,
-            limit: Int = 1024,
-            missed: @escaping @Sendable () -> Void = {}
-        ) -> AsyncStream<CBCharacteristicValue> {
-            peripheral.values.sequence(limit: limit, where: { $0.characteristic === characteristic }, missed: missed)
+        /// - Parameter limit: the greatest number of values that wait for a slow reader, at least 1. If more arrive, the
+        ///   oldest are dropped; see ``CBCharacteristicValue/droppedBefore``.
+        public func values(of characteristic: CBCharacteristic, limit: Int = 1024) -> Events<CBCharacteristicValue> {
+            peripheral.values.sequence(limit: max(limit, 1), report: .mark { $0.droppedBefore = $1 }) {
+                $0.characteristic === characteristic
+            }
         }
 
         /// Asks for values, or for no more; returns when the peripheral has agreed.

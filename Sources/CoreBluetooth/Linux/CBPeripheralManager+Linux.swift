@@ -13,16 +13,17 @@ extension CBPeripheralManager {
 
     /// What a peripheral manager can do here beyond Apple's API, and an async view of it. The delegate is called all the same.
     ///
-    /// Of each sequence, 256 elements wait where the reader is slow; what comes then is left out.
+    /// Each sequence holds up to 256 elements for a slow reader. If more arrive, the oldest are dropped and counted by
+    /// ``Events/droppedCount``. A sequence ends when the manager is released. A cancelled reader does not end it for others.
     public struct Linux: Sendable {
         private static let limit = 256
         let manager: CBPeripheralManager
 
         /// Each new state of the manager; see also ``CBManager/state``.
-        public var states: AsyncStream<CBManagerState> { manager.states.sequence(limit: Linux.limit) }
+        public var states: Events<CBManagerState> { manager.states.sequence(limit: Linux.limit) }
 
         /// The centrals that connect from now on, and that are gone, whether or not they use a service.
-        public var centralChanges: AsyncStream<CBCentralChange> { manager.centralChanges.sequence(limit: Linux.limit) }
+        public var centralChanges: Events<CBCentralChange> { manager.centralChanges.sequence(limit: Linux.limit) }
 
         /// Under which address the host knows a central.
         public func address(of central: CBCentral) -> DeviceAddress? { manager.engine?.address(of: central.identifier) }

@@ -54,7 +54,7 @@ enum HostFuzzing {
                 actions.cancel()
                 _ = await work.value
                 _ = scan
-                _ = advertising
+                await advertising.stop()
                 await adapter.close()
                 await actions.end()
                 let held = await adapter.host.inspect()
