@@ -181,7 +181,7 @@ public final class Adapter: Sendable {
             buffer.append(event)
             if case .closed = event { buffer.finish() }
         }
-        return Events(buffer: buffer, registration: Registration { host.spawn { $0.removeObserver(observer) } })
+        return Events(buffer: buffer, registration: Registration { host.cleanUp { $0.removeObserver(observer) } })
     }
 
     /// Ends all links, scans and advertisements, keeps what is to be kept and lets the controller go.

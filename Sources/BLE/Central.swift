@@ -92,6 +92,6 @@ private struct Scan {
             case .ended(let error): buffer.finish(BLEError(error))
             }
         }
-        registration = Registration { host.spawn { $0.stopScan(scan) } }
+        registration = Registration { host.cleanUp { $0.stopScan(scan) } }
     }
 }

@@ -230,7 +230,7 @@ public final class AdvertisingSet: Sendable {
     deinit {
         guard !isStopped.load(ordering: .relaxed) else { return }
         let identifier = identifier
-        host.spawn { await $0.stopAdvertising(identifier) }
+        host.cleanUp { await $0.stopAdvertising(identifier) }
     }
 
     /// Stops advertising, and waits until the controller has stopped. Connections made through the advertisement stay.

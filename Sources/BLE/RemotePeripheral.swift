@@ -53,7 +53,7 @@ public final class RemotePeripheral: Sendable {
         let isReleased = isReleased.load(ordering: .relaxed)
         let observer = isLinkObserved.load(ordering: .relaxed) ? endObserver.load(ordering: .relaxed) : nil
         guard !isReleased || observer != nil else { return }
-        host.spawn { [link] host in
+        host.cleanUp { [link] host in
             if let observer { host.removeEndObserver(observer, of: link) }
             if !isReleased { host.discardHold(on: link) }
         }

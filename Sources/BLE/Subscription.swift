@@ -83,14 +83,14 @@ public final class Subscription: AsyncSequence, Sendable {
         self.connection = connection
         connectionObserver = connection.observe { [host] reason in
             buffer.finish(.disconnected(reason))
-            host.spawn { $0.beginUnsubscribing(registered) }
+            host.cleanUp { $0.beginUnsubscribing(registered) }
         }
     }
 
     deinit {
         connection.removeObserver(connectionObserver)
         let registered = registered
-        host.spawn { $0.beginUnsubscribing(registered) }
+        host.cleanUp { $0.beginUnsubscribing(registered) }
     }
 
     /// The number of values that were dropped because the reader was too slow.

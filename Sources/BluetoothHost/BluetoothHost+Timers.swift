@@ -12,9 +12,16 @@ extension BluetoothHost {
         return token
     }
 
-    /// Starts a task of the host's own, or of a face's, on the loop.
+    /// Starts a task on the loop.
     package nonisolated func spawn(_ body: @escaping @Sendable (isolated BluetoothHost) async -> Void) {
         Task(executorPreference: loop.taskExecutor) { await body(self) }
+    }
+
+    /// Starts a task on the loop for an object that is released. Does nothing if the host has ended, because it holds
+    /// nothing then; the loop may have stopped and would keep the task, and with it the host.
+    package nonisolated func cleanUp(_ body: @escaping @Sendable (isolated BluetoothHost) async -> Void) {
+        guard !hasEnded else { return }
+        spawn(body)
     }
 
     /// Sets the alarm for the next timer, unless it goes off by then anyway.

@@ -7,6 +7,7 @@ import HCITransport
 import L2CAP
 import Logging
 import OrderedCollections
+import Synchronization
 
 /// A Bluetooth LE host on one controller: bring-up and recovery, links, GAP, GATT in both roles.
 ///
@@ -93,8 +94,8 @@ package actor BluetoothHost {
     @exclusivity(unchecked)
     var transportGeneration: UInt64 = 0
     var power = Power.off
-    /// Whether ``close()`` has finished: nothing happens any more that an observer could be told of.
-    var hasEnded = false
+    /// Whether ``close()`` has finished. No observer is called from then on, and the host holds nothing for its users.
+    private nonisolated let end = Atomic(false)
     var information: ControllerInformation?
     var commands = CommandQueue()
     var commandTimer: TimerQueue.Token?
@@ -227,6 +228,14 @@ public enum HostEvent: Sendable {
     case closed
     /// As many events were dropped at this place, because the reader was too slow.
     case eventsDropped(Int)
+}
+
+extension BluetoothHost {
+    nonisolated var hasEnded: Bool { end.load(ordering: .relaxed) }
+
+    func setEnded() {
+        end.store(true, ordering: .relaxed)
+    }
 }
 
 extension BluetoothHost {

@@ -38,7 +38,7 @@ public final class L2CAPChannel: Sendable {
 
     deinit {
         let identifier = identifier
-        host.spawn { $0.closeChannel(identifier) }
+        host.cleanUp { $0.closeChannel(identifier) }
     }
 
     /// Which link the channel is on: the client's name, where it is a client's.

@@ -71,7 +71,7 @@ public final class ChannelListener: AsyncSequence, Sendable {
 
     deinit {
         let (published, observer, isClosed) = (published, observer, isClosed.load(ordering: .relaxed))
-        host.spawn { host in
+        host.cleanUp { host in
             // The PSM may be another's by now.
             if !isClosed { host.unpublishChannels(at: published) }
             host.removeObserver(observer)

@@ -101,7 +101,7 @@ extension BluetoothHost {
     /// Returns a registration that removes observers of the host when it ends.
     func registration(of observers: [UInt64]) -> Registration {
         Registration { [self] in
-            spawn { host in
+            cleanUp { host in
                 for observer in observers { host.removeObserver(observer) }
             }
         }

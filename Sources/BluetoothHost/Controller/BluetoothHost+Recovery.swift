@@ -38,7 +38,7 @@ extension BluetoothHost {
         goOnRecovering()
         timers.cancelAll()
         closeTransport()
-        hasEnded = true
+        setEnded()
         emit(.closed)
         hostObservers.removeAll()
         serverObservers.removeAll()

@@ -1,0 +1,48 @@
+import BLE
+import BluetoothHost
+import BluetoothTesting
+import Testing
+
+@Suite("What outlives its adapter")
+struct ReleaseTests {
+    /// Objects of an app, and the hosts that they belong to.
+    private struct Survivors: @unchecked Sendable {
+        var objects: [Any]
+        let hosts: [WeakHost]
+    }
+
+    private struct WeakHost: @unchecked Sendable {
+        weak var host: BluetoothHost?
+    }
+
+    @Test("Objects that are released after the world has ended do not keep its hosts")
+    func lateReleaseFreesTheHost() throws {
+        let world = World(seed: 1)
+        var survivors: Survivors? = try world.run {
+            let lamp = try await world.peripheral(
+                "lamp",
+                services: [
+                    ScriptedService("A800", [ScriptedCharacteristic("A801", properties: [.notify], value: [7])])
+                ]
+            )
+            let adapter = try await world.device("gateway").openAdapter()
+            let advertising = try await adapter.peripheral.startAdvertising(AdvertisementConfiguration())
+            let peer = try await adapter.central.connect(to: lamp.address)
+            let characteristics = try await peer.discoverAll().flatMap(\.characteristics)
+            let notified = try #require(characteristics.first { $0.uuid == "A801" })
+            let subscription = try await peer.subscribe(to: notified)
+            let listener = try await adapter.peripheral.publishChannel()
+            let events = await adapter.events()
+            let scan = adapter.central.scan().makeAsyncIterator()
+            return Survivors(
+                objects: [advertising, peer, subscription, listener, events, scan],
+                hosts: [WeakHost(host: adapter.host)]
+            )
+        }
+        world.close()
+        let hosts = try #require(survivors).hosts
+        #expect(hosts.allSatisfy { $0.host != nil })
+        survivors = nil
+        #expect(hosts.allSatisfy { $0.host == nil })
+    }
+}
