@@ -301,12 +301,21 @@ extension BluetoothHost {
         }
     }
 
-    /// Gives up one hold on a link, which each successful ``connect(toAnyOf:parameters:timeout:)`` is. The last one ends the
-    /// link and waits until it has ended.
+    /// Gives up one hold on a link (see ``hold(_:)``). The last one ends the link and waits until it has ended.
     package func release(_ identifier: LinkIdentifier) async {
         guard let link = links[identifier] else { return }
         link.holdCount -= 1
         if link.holdCount <= 0 { await disconnect(identifier) }
+    }
+
+    /// Takes a hold on a link, as a successful ``connect(toAnyOf:parameters:timeout:)`` does.
+    package func hold(_ identifier: LinkIdentifier) {
+        links[identifier]?.holdCount += 1
+    }
+
+    /// Whether a link has more than one hold.
+    package func isShared(_ identifier: LinkIdentifier) -> Bool {
+        (links[identifier]?.holdCount ?? 0) > 1
     }
 
     /// Gives up one hold on a link, which stays even if it was the last.

@@ -158,7 +158,8 @@ final class Link {
     @exclusivity(unchecked)
     var timerDue: Instant?
     var isDisconnecting = false
-    /// The number of callers of ``BluetoothHost/connect(toAnyOf:parameters:timeout:)`` that have not released the link.
+    /// The number of holds: successful calls of ``BluetoothHost/connect(toAnyOf:parameters:timeout:)`` and
+    /// ``BluetoothHost/hold(_:)`` that were not followed by a release.
     var holdCount = 0
     /// Goes off when the controller has not ended the link in time.
     var disconnectionTimer: TimerQueue.Token?

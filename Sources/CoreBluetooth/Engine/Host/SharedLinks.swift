@@ -12,6 +12,8 @@ final class SharedLinks: @unchecked Sendable {
         /// Whether this host has made the link. One that the peer has made is the peer's to end.
         let isOurs: Bool
         var users: [HostCentral] = []
+        /// Whether the users have a hold on the link at the host, all together one.
+        var isHeld = false
         var isEnding = false
         /// Who has subscribed to what.
         var subscriptions: [AttributeHandle: Subscription] = [:]
@@ -53,16 +55,23 @@ final class SharedLinks: @unchecked Sendable {
             for central in centrals { central.connectionEvent(.peerConnected, peripheral) }
             host.spawn { await self.prepare(link, peripheral, on: $0) }
         }
+        if links[link]?.isHeld == false { host.hold(link) }
+        links[link]?.isHeld = true
         links[link]?.users.append(user)
     }
 
-    /// Lets a link go; the last one that does ends it, once what was written on it has been sent.
+    /// Gives up the use of a link. The last user ends it, once the values written on it have been sent, unless connections
+    /// of the `BLE` module share it.
     ///
     /// - Returns: whether the link ends.
     func leave(_ link: LinkIdentifier, _ user: HostCentral, on host: isolated BluetoothHost) -> Bool {
         guard var shared = links[link] else { return false }
         shared.users.removeAll { $0 === user }
-        shared.isEnding = shared.users.isEmpty && shared.isOurs
+        if shared.users.isEmpty, shared.isHeld {
+            shared.isEnding = shared.isOurs && !host.isShared(link)
+            shared.isHeld = shared.isEnding
+            if !shared.isHeld { host.discardHold(on: link) }
+        }
         links[link] = shared
         if shared.isEnding {
             host.spawn { host in

@@ -1,0 +1,75 @@
+import BLE
+import BluetoothHost
+import BluetoothTesting
+import Testing
+
+@testable import CoreBluetooth
+
+@Suite("A link that a manager shares with the BLE module")
+struct SharedLinkTests {
+    private static let service = ScriptedService(
+        "A800",
+        [ScriptedCharacteristic("A801", properties: [.read], value: [7])]
+    )
+
+    private struct Fixture {
+        let gateway: EngineDevice
+        let manager: TestCentral
+        let lamp: ScriptedPeripheral
+        let handle: AttributeHandle
+
+        init(_ world: World) async throws {
+            lamp = try await world.peripheral("lamp", services: [service])
+            handle = try #require(lamp.valueHandle(of: "A801"))
+            gateway = try await EngineDevice("gateway", in: world)
+            manager = await gateway.central()
+        }
+
+        var linkCount: Int {
+            get async { await gateway.adapter.host.linkIdentifiers().count }
+        }
+    }
+
+    @Test("The last disconnect() of the BLE module leaves it to the manager")
+    func disconnectLeavesTheLinkToTheManager() throws {
+        try World.run { world in
+            let fixture = try await Fixture(world)
+            let peer = try await fixture.gateway.adapter.central.connect(to: fixture.lamp.address)
+            let identifier = await fixture.manager.find().identifier
+            fixture.manager.engine.connect(identifier, ConnectionRequest())
+            await fixture.manager.connected(identifier)
+            #expect(await fixture.linkCount == 1)
+            await peer.disconnect()
+            try await world.sleep(for: .seconds(10))
+            #expect(await fixture.linkCount == 1)
+            #expect(try await fixture.manager.read(fixture.handle, of: identifier).get() == [7])
+            fixture.manager.engine.cancelConnection(identifier)
+            #expect(await fixture.manager.disconnected(identifier).error == nil)
+            #expect(await fixture.linkCount == 0)
+        }
+    }
+
+    @Test("A cancelled connection of the manager leaves it to the BLE module, also a second time")
+    func cancelledConnectionLeavesTheLinkToTheModule() throws {
+        try World.run { world in
+            let fixture = try await Fixture(world)
+            let identifier = await fixture.manager.find().identifier
+            await fixture.manager.connect(identifier)
+            let peer = try await fixture.gateway.adapter.central.connect(to: fixture.lamp.address)
+            #expect(await fixture.linkCount == 1)
+            for _ in 1...2 {
+                fixture.manager.engine.cancelConnection(identifier)
+                #expect(await fixture.manager.disconnected(identifier).error == nil)
+                try await world.sleep(for: .seconds(10))
+                #expect(try await peer.read(fixture.handle) == [7])
+                fixture.manager.engine.connect(identifier, ConnectionRequest())
+                await fixture.manager.connected(identifier)
+                #expect(await fixture.linkCount == 1)
+            }
+            fixture.manager.engine.cancelConnection(identifier)
+            _ = await fixture.manager.disconnected(identifier)
+            await peer.disconnect()
+            #expect(await fixture.linkCount == 0)
+        }
+    }
+}
