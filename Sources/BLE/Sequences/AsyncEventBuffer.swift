@@ -4,9 +4,8 @@ import Synchronization
 /// A bounded queue of elements from the host's loop for the tasks that iterate a sequence.
 ///
 /// ## Overview
-/// The host appends elements without waiting. Each element goes to the task that has waited longest in ``receive()``. If no
-/// task waits, the element stays in the buffer. Iterators hold no elements, so no element is lost when an iterator is
-/// dropped.
+/// The host appends elements without waiting. Each element wakes the task that has waited longest in ``receive()``, which
+/// takes it from the buffer. Iterators hold no elements, so no element is lost when an iterator is dropped.
 ///
 /// ## Overflow
 /// If the buffer is full, the oldest element is dropped and counted. The reader learns of it in the stream, at the place
@@ -32,18 +31,13 @@ package final class AsyncEventBuffer<Element: Sendable, Failure: Error>: Sendabl
         case mark(@Sendable (inout Element, _ droppedCount: Int) -> Void)
     }
 
-    private struct Waiter {
-        let ticket: UInt64
-        let continuation: CheckedContinuation<Delivery, Never>
-    }
-
     private struct State {
         var elements = Deque<Element>()
         var end: Failure??
         var droppedCount = 0
         /// How many of the dropped elements the reader has not learned of.
         var unreportedCount = 0
-        /// The tasks that wait, oldest first. There are none while there are elements, or after the end.
+        /// The tasks that wait and that no element has woken yet, oldest first.
         var waiters = Deque<Waiter>()
         var lastTicket: UInt64 = 0
 
@@ -89,16 +83,15 @@ package final class AsyncEventBuffer<Element: Sendable, Failure: Error>: Sendabl
         var dropped: Element?
         let waiter = state.withLock { state -> Waiter? in
             guard state.end == nil else { return nil }
-            if let waiter = state.waiters.popFirst() { return waiter }
             if state.elements.count >= limit {
                 dropped = state.elements.popFirst()
                 state.droppedCount += 1
                 state.unreportedCount += 1
             }
             state.elements.append(element)
-            return nil
+            return state.waiters.popFirst()
         }
-        waiter?.continuation.resume(returning: .element(element))
+        waiter?.continuation.resume()
         _ = dropped
     }
 
@@ -110,37 +103,56 @@ package final class AsyncEventBuffer<Element: Sendable, Failure: Error>: Sendabl
             defer { state.waiters = [] }
             return state.waiters
         }
-        for waiter in waiters { waiter.continuation.resume(returning: .end(failure)) }
+        for waiter in waiters { waiter.continuation.resume() }
     }
 
     /// Returns the next element or the end, and waits if there is neither.
     package nonisolated(nonsending) func receive() async -> Delivery {
-        if Task.isCancelled { return .cancelled }
-        let (delivery, ticket) = state.withLock { state -> (Delivery?, UInt64) in
-            if let delivery = state.next(report) { return (delivery, 0) }
-            state.lastTicket += 1
-            return (nil, state.lastTicket)
+        while !Task.isCancelled {
+            if let delivery = state.withLock({ $0.next(report) }) { return delivery }
+            await wait()
         }
-        if let delivery { return delivery }
-        return await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                let delivery = state.withLock { state -> Delivery? in
+        // An element may have woken this task, which does not take it.
+        wakeNext()
+        return .cancelled
+    }
+
+    /// Waits until there may be an element or the end, or until the task is cancelled.
+    private nonisolated(nonsending) func wait() async {
+        let ticket = state.withLock { state in
+            state.lastTicket += 1
+            return state.lastTicket
+        }
+        await withTaskCancellationHandler {
+            await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
+                let isWaiting = state.withLock { state in
                     // The handler may have run before there was anything to remove.
-                    if Task.isCancelled { return .cancelled }
-                    if let delivery = state.next(report) { return delivery }
+                    guard state.elements.isEmpty, state.end == nil, !Task.isCancelled else { return false }
                     state.waiters.append(Waiter(ticket: ticket, continuation: continuation))
-                    return nil
+                    return true
                 }
-                if let delivery { continuation.resume(returning: delivery) }
+                if !isWaiting { continuation.resume() }
             }
         } onCancel: {
             let waiter = state.withLock { state -> Waiter? in
                 guard let index = state.waiters.firstIndex(where: { $0.ticket == ticket }) else { return nil }
                 return state.waiters.remove(at: index)
             }
-            waiter?.continuation.resume(returning: .cancelled)
+            waiter?.continuation.resume()
         }
     }
+
+    /// Wakes the task that has waited longest, if there is an element for it.
+    private func wakeNext() {
+        let waiter = state.withLock { $0.elements.isEmpty ? nil : $0.waiters.popFirst() }
+        waiter?.continuation.resume()
+    }
+}
+
+/// A task that waits. The type does not depend on the elements, so that the compiler knows its layout.
+private struct Waiter {
+    let ticket: UInt64
+    let continuation: UnsafeContinuation<Void, Never>
 }
 
 extension AsyncEventBuffer where Failure == Never {
