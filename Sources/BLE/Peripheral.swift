@@ -5,7 +5,7 @@ import Synchronization
 /// Names a client of our server for as long as it is connected.
 public typealias ClientID = LinkIdentifier
 
-/// What happens to our server.
+/// An event of the adapter's server.
 public enum PeripheralEvent: Sendable {
     /// What a client wants to be sent.
     public enum SubscriptionKind: String, Sendable {
@@ -13,6 +13,8 @@ public enum PeripheralEvent: Sendable {
         case indicate
     }
 
+    /// A client has connected. Its address is not verified yet, even if a bond exists with it; see
+    /// ``ConnectedClient/isIdentityUnverified``.
     case connected(ClientID, DeviceAddress)
     case disconnected(ClientID, DisconnectionReason)
     case read(ClientID, AttributeHandle, offset: Int)

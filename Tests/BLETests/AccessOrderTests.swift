@@ -1,5 +1,7 @@
 import BLE
+import BluetoothHost
 import BluetoothTesting
+import SMP
 import Synchronization
 import Testing
 
@@ -197,12 +199,33 @@ struct AccessOrderTests {
             try await world.sleep(for: .seconds(2))
             let listed = await server.peripheral.clients
             #expect(listed.map(\.address) == [try await client.information.identityAddress])
+            #expect(listed.map(\.isIdentityUnverified) == [false])
             #expect(listed.map(\.mtu) == [517])
             #expect(listed.map(\.security) == [nil])
             #expect(await client.peripheral.clients.isEmpty)
             await peer.disconnect()
             try await world.sleep(for: .seconds(2))
             #expect(await server.peripheral.clients.isEmpty)
+            await advertising.stop()
+        }
+    }
+
+    @Test("A client with a bonded address is listed as unverified until its link is encrypted with the bond's key")
+    func claimedAddressIsListedAsUnverified() throws {
+        try World.run { world in
+            let server = try await world.device("server").openAdapter()
+            let client = try await world.device("client").openAdapter()
+            _ = try await server.peripheral.publish([service("A700")])
+            var bond = Bond(identity: try await client.information.identityAddress)
+            bond.peripheralKey = LongTermKey(
+                value: 1,
+                strength: KeyStrength(isAuthenticated: true, isSecureConnections: true, keySize: 16)
+            )
+            try await server.host.importBond(BondRecord(bond: bond))
+            let advertising = try await server.peripheral.startAdvertising(advertisement)
+            _ = try await client.central.connect(to: server.information.identityAddress)
+            try await world.sleep(for: .seconds(2))
+            #expect(await server.peripheral.clients.map(\.isIdentityUnverified) == [true])
             await advertising.stop()
         }
     }

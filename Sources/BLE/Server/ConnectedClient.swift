@@ -6,6 +6,11 @@ public struct ConnectedClient: Hashable, Sendable, Identifiable {
     public let id: ClientID
     /// The client's identity address if it is bonded, otherwise the address with which it connected.
     public let address: DeviceAddress
+    /// Whether a bond exists with ``address`` and the link is not yet encrypted with the bond's key.
+    ///
+    /// The client may then be another device that uses the address. The server refuses its accesses to values of the app,
+    /// and disconnects it after ``SecurityPolicy/identityVerificationTimeout``.
+    public let isIdentityUnverified: Bool
     /// The client's ATT_MTU in bytes: 23 to 517.
     public let mtu: Int
     /// The strength of the key that encrypts the link; nil if the link is not encrypted.
@@ -34,6 +39,7 @@ extension Peripheral {
             return ConnectedClient(
                 id: client,
                 address: link.peer,
+                isIdentityUnverified: host.identityVerification(on: client) == .unverified,
                 mtu: link.mtu,
                 security: host.strength(of: client),
                 droppedCommandCount: accessQueues.droppedCount(of: client)

@@ -3,9 +3,9 @@
 @_exported import Dispatch
 @_exported import Foundation
 
+@_exported import struct BLE.Events
 // What is beyond Apple's API speaks of these.
 @_exported import protocol BLE.PairingDelegate
-@_exported import struct BLE.Events
 @_exported import struct BluetoothHost.BondInformation
 @_exported import struct BluetoothHost.ConnectionParameters
 @_exported import struct BluetoothHost.LinkInformation
