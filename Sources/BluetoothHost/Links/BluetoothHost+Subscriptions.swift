@@ -96,7 +96,7 @@ extension BluetoothHost {
         do throws(HostError) {
             try await wait { host, call in host.beginUnsubscribing(subscription) { call.end($0) } }
         } catch {
-            // A cancelled task may not have begun. What has ended is not ended again.
+            // A cancelled task may not have begun. Ending a subscription twice does nothing.
             spawn { $0.beginUnsubscribing(subscription) }
         }
     }
