@@ -60,8 +60,8 @@ extension BluetoothHost {
         inspection.isTransportOpen = transport != nil
         (inspection.submissions, inspection.fastPaths) = submissions.inspect()
         for link in links.values {
-            inspection.packetsInController += link.outbound.packetsInController
-            inspection.frames += link.outbound.frameCount
+            inspection.packetsInController += sender.packetsInController(link.slot)
+            inspection.frames += sender.frameCount(link.slot)
             inspection.transactions +=
                 (link.bearer.awaitedRequest == nil ? 0 : 1) + (link.indicationInFlight == nil ? 0 : 1)
             inspection.endObservers += link.endObservers.count
@@ -82,19 +82,19 @@ extension BluetoothHost {
         var timersAccountedFor = 11 + strayHandles.count + connector.attempts.count + connector.meetings.count
         timersAccountedFor += sleeps.count
         for link in links.values {
-            held += link.outbound.packetsInController
+            held += sender.packetsInController(link.slot)
             timersAccountedFor += 3 + link.parameterWaiters.count + link.phyWaiters.count
             timersAccountedFor += link.protection.waiters.count
             if let contradiction = contradictionInSecurity(of: link) { return contradiction }
             if link.deadline != nil, link.timer == nil { return "a link's deadline has no timer" }
             if hasSendableCall(on: link) { return "a call waits that can be sent" }
-            if link.drains.contains(where: { $0.call.isWaiting }), link.outbound.isDrained, link.lanes.isEmpty {
+            if link.drains.contains(where: { $0.call.isWaiting }), sender.isDrained(link.slot), link.lanes.isEmpty {
                 return "a call waits for packets that have been sent"
             }
         }
         if power == .on {
-            if acl.availableCredits + held != acl.packetCount {
-                return "\(acl.availableCredits) ACL credits and \(held) packets in a controller of \(acl.packetCount)"
+            if sender.credits + held != sender.packetCount {
+                return "\(sender.credits) ACL credits and \(held) packets in a controller of \(sender.packetCount)"
             }
             if commands.waitingCount > 0, !commands.isBusy, commands.credits > 0 {
                 return "a command waits for nothing"
@@ -160,7 +160,7 @@ extension BluetoothHost {
     /// Sends a frame's payload as it is given, however wrong: what a peer that breaks the protocol would send.
     package func sendUnchecked(_ payload: [UInt8], on channel: ChannelIdentifier, of identifier: LinkIdentifier) {
         guard let link = links[identifier] else { return }
-        var buffer = pool.take()
+        var buffer = sender.takeBuffer()
         buffer.append(payload)
         send(consume buffer, .value, on: channel, of: link)
         sendPending()
@@ -169,9 +169,9 @@ extension BluetoothHost {
     /// Answers a request of the Attribute Protocol with octets as they are given, however wrong.
     package func answer(_ request: UInt64, on identifier: LinkIdentifier, withUnchecked pdu: [UInt8]) {
         guard let link = links[identifier] else { return }
-        var discarded = pool.take()
+        var discarded = sender.takeBuffer()
         _ = link.session.complete(request, with: .failure(.unlikelyError), into: &discarded)
-        pool.recycle(discarded)
+        sender.recycle(discarded)
         link.bearer.responseWillBeSent()
         sendUnchecked(pdu, on: .attribute, of: identifier)
     }

@@ -44,15 +44,14 @@ extension BluetoothHost {
     func sendPending() {
         // Who is let on in the middle of it has more to send: that has its turn in this loop.
         guard !isSending else { return }
-        if acl.hasPacket, let transport {
+        if sender.hasPacket, let transport {
             isSending = true
             defer { isSending = false }
-            while let packet = acl.nextPacket() {
+            while let packet = sender.nextPacket() {
                 send(packet, through: transport)
-                let handle = packet.queue.handle
-                guard let buffer = acl.packetSent(packet) else { continue }
-                pool.recycle(buffer)
-                if let link = links[handle] { frameSent(on: link) }
+                guard let slot = sender.sent(packet), let handle = sender.handle(of: slot), let link = links[handle]
+                else { continue }
+                frameSent(on: link)
             }
         }
         watchForStall()
@@ -66,7 +65,7 @@ extension BluetoothHost {
     /// Sends the calls and channel frames that waited for room on the link.
     private func frameSent(on link: Link) {
         if !link.lanes.isEmpty { pumpLanes(of: link) }
-        if link.channelsAwaitRoom, link.outbound.unsentCount(.channel) < configuration.channelFrameLimit {
+        if link.channelsAwaitRoom, sender.channelRoom(link.slot) > 0 {
             link.channelsAwaitRoom = false
             pumpChannels(of: link)
         }
@@ -86,10 +85,10 @@ extension BluetoothHost {
             var completions = event.completions
             while let completion = completions.next() {
                 guard let link = links[completion.connectionHandle] else { continue }
-                acl.complete(Int(completion.numCompletedPackets), on: link.outbound)
-                if !link.drains.isEmpty { resumeDrains(of: link) }
+                let isDrained = sender.completed(Int(completion.numCompletedPackets), on: link.slot)
+                if isDrained, !link.drains.isEmpty { resumeDrains(of: link) }
             }
-            metrics.aclCredits.record(acl.availableCredits)
+            metrics.aclCredits.record(sender.credits)
         case .leAdvertisingReport(let event): try receive(event)
         case .leExtendedAdvertisingReport(let event): try receive(event)
         case .commandComplete(let event): receive(event)

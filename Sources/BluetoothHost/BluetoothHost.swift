@@ -102,7 +102,7 @@ package actor BluetoothHost {
     /// Runs while commands wait for the controller to take them.
     var commandCreditTimer: TimerQueue.Token?
     @exclusivity(unchecked)
-    var acl = LinkSender()
+    var sender: LinkSender
     @exclusivity(unchecked)
     var isSending = false
     var recoveryDelay = Duration.milliseconds(100)
@@ -114,8 +114,6 @@ package actor BluetoothHost {
     var timers = TimerQueue()
     var alarm: (any Alarm)?
     var armedFor: Instant?
-    @exclusivity(unchecked)
-    var pool = BufferPool()
 
     /// Calls that wait for time to pass.
     var sleeps: OrderedDictionary<UInt64, PendingSleep> = [:]
@@ -131,8 +129,6 @@ package actor BluetoothHost {
     var strayHandles = StrayHandles()
     /// Runs when advertising and initiating are to start again after the end of an unknown link.
     var roleRestartTimer: TimerQueue.Token?
-    @exclusivity(unchecked)
-    var stallTimer: TimerQueue.Token?
     var nextIdentifier: UInt64 = 0
 
     // GAP.
@@ -181,6 +177,10 @@ package actor BluetoothHost {
         self.configuration = configuration
         self.logger = configuration.logger
         self.openTransport = openTransport
+        sender = LinkSender(
+            frameLimit: configuration.outboundFrameLimit,
+            channelFrameLimit: configuration.channelFrameLimit
+        )
         securityPolicy = configuration.security
         pairingHandler = configuration.pairingHandler
         (self.server, addressResolutionHandle) = BluetoothHost.makeServer(configuration)

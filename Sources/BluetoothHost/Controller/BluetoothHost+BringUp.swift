@@ -52,7 +52,7 @@ extension BluetoothHost {
         try await readBuffers(into: &information)
         try await readCapacities(into: &information)
         try await prepareAddresses(information)
-        acl.configure(packetLength: information.aclDataLength, packetCount: information.aclPacketCount)
+        sender.configure(packetLength: information.aclDataLength, packetCount: information.aclPacketCount)
         return information
     }
 

@@ -9,29 +9,29 @@ extension BluetoothHost {
     func receiveAttributePDU(_ pdu: RawSpan, on link: Link) {
         let inbound = link.bearer.receive(
             pdu,
-            isReplyUnsent: link.outbound.unsentCount(.reply) > 0,
-            isConfirmationUnsent: link.outbound.unsentCount(.confirmation) > 0
+            isReplyUnsent: sender.unsent(.reply, link.slot) > 0,
+            isConfirmationUnsent: sender.unsent(.confirmation, link.slot) > 0
         )
         switch inbound {
         case .request(.exchangeMTURequest): answerMTURequest(pdu, on: link)
         case .request, .command:
-            var buffer = pool.take()
+            var buffer = sender.takeBuffer()
             let action = link.session.receive(pdu, into: &buffer)
             perform(action, consume buffer, on: link)
         case .unsupportedRequest(let opcode):
-            var buffer = pool.take()
+            var buffer = sender.takeBuffer()
             ErrorResponse(requestOpcode: opcode, handle: .invalid, error: .requestNotSupported).encode(into: &buffer)
             send(consume buffer, .reply, on: .attribute, of: link)
         case .oversizedRequest(let opcode, let length):
             metrics.malformed.increment()
             logger.debug("ATT request of \(length) bytes from \(link.peer) refused: it is longer than ATT_MTU")
-            var buffer = pool.take()
+            var buffer = sender.takeBuffer()
             ErrorResponse(requestOpcode: opcode, handle: .invalid, error: .invalidPDU).encode(into: &buffer)
             send(consume buffer, .reply, on: .attribute, of: link)
         case .response where link.client.isHeld:
             receiveUnverifiedResponse(pdu, on: link)
         case .response:
-            var buffer = pool.take()
+            var buffer = sender.takeBuffer()
             let next = link.client.receive(pdu, mtu: link.bearer.mtu, into: &buffer)
             sendRequest(next, consume buffer, on: link)
             if !link.lanes.isEmpty { pumpLanes(of: link) }
@@ -47,7 +47,7 @@ extension BluetoothHost {
     }
 
     private func answerMTURequest(_ pdu: RawSpan, on link: Link) {
-        var buffer = pool.take()
+        var buffer = sender.takeBuffer()
         link.bearer.responseWillBeSent()
         if let request = try? ExchangeMTURequest(decoding: pdu) {
             ExchangeMTUResponse(serverReceiveMTU: UInt16(link.bearer.offeredMTU)).encode(into: &buffer)

@@ -52,16 +52,15 @@ extension BluetoothHost {
     private func sendChannelFrames(of link: Link) {
         sendChannelCommands(of: link)
         link.channelsAwaitRoom = false
-        while link.outbound.unsentCount(.channel) < configuration.channelFrameLimit {
-            var buffer = pool.take()
+        while sender.channelRoom(link.slot) > 0 {
+            var buffer = sender.takeBuffer()
             guard let channel = link.channels.nextFrame(into: &buffer) else {
-                pool.recycle(buffer)
+                sender.recycle(buffer)
                 break
             }
-            Frame.prependHeader(channel: channel, to: &buffer)
-            acl.enqueue(buffer, .channel, on: link.outbound)
+            sender.enqueue(buffer, .channel, on: channel, of: link.slot)
         }
-        link.channelsAwaitRoom = link.outbound.unsentCount(.channel) >= configuration.channelFrameLimit
+        link.channelsAwaitRoom = sender.channelRoom(link.slot) == 0
         // A frame may have been the last of a channel that finishes.
         sendChannelCommands(of: link)
     }
@@ -70,14 +69,14 @@ extension BluetoothHost {
         // A bonded peer is asked for channels once it has proven who it is.
         guard !link.protection.awaitsProof || link.protection.waiters.isEmpty else { return }
         while true {
-            var buffer = pool.take()
+            var buffer = sender.takeBuffer()
             guard
                 link.channels.nextCommand(
                     at: loop.now,
                     identifiers: &link.signaling.identifiers,
                     into: &buffer
                 )
-            else { return pool.recycle(buffer) }
+            else { return sender.recycle(buffer) }
             send(consume buffer, .signaling, on: .signaling, of: link)
         }
     }

@@ -76,19 +76,19 @@ extension BluetoothHost {
     /// Sends the next request of the link's client, if none is in flight.
     func pumpClient(of link: Link) {
         guard link.bearer.awaitedRequest == nil, !link.bearer.isDead, !link.protection.awaitsProof else { return }
-        var buffer = pool.take()
+        var buffer = sender.takeBuffer()
         let opcode = link.client.nextRequest(mtu: link.bearer.mtu, into: &buffer)
         sendRequest(opcode, consume buffer, on: link)
     }
 
     func sendRequest(_ opcode: ATT.Opcode?, _ buffer: consuming PacketBuffer, on link: Link) {
-        guard let opcode else { return pool.recycle(buffer) }
+        guard let opcode else { return sender.recycle(buffer) }
         do throws(BearerError) {
             try link.bearer.requestWillBeSent(opcode, at: loop.now)
             send(consume buffer, .request, on: .attribute, of: link)
             if let deadline = link.bearer.deadline { armTimer(of: link, by: deadline) }
         } catch {
-            pool.recycle(buffer)
+            sender.recycle(buffer)
             link.client.close()
         }
     }
@@ -134,12 +134,12 @@ extension BluetoothHost {
         // The link may have been encrypted since the call.
         if let signature = call.signature, !link.session.security.isEncrypted {
             try checkLength(of: call.value, isSigned: true, on: link)
-            var buffer = pool.take()
+            var buffer = sender.takeBuffer()
             sign(call.value, to: call.handle, signature, into: &buffer)
             send(consume buffer, .value, on: .attribute, of: link)
         } else {
             try checkLength(of: call.value, isSigned: false, on: link)
-            var buffer = pool.take()
+            var buffer = sender.takeBuffer()
             WriteCommand(handle: call.handle, value: call.value.rawSpan).encode(into: &buffer)
             send(consume buffer, .value, on: .attribute, of: link)
         }
@@ -202,7 +202,7 @@ extension BluetoothHost {
         } catch {
             return countMalformed("indication", error)
         }
-        var buffer = pool.take()
+        var buffer = sender.takeBuffer()
         HandleValueConfirmation().encode(into: &buffer)
         send(consume buffer, .confirmation, on: .attribute, of: link)
         pumpClient(of: link)

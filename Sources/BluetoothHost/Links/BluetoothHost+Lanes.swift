@@ -8,7 +8,7 @@ import L2CAP
 extension BluetoothHost {
     /// Whether the link's outbound queue takes another frame of an app.
     func hasRoom(on link: Link) -> Bool {
-        link.outbound.appFrameCount < configuration.outboundFrameLimit
+        sender.room(link.slot) > 0
     }
 
     // MARK: Submitting
@@ -235,7 +235,7 @@ extension BluetoothHost {
 
     /// Ends the calls that wait until their link's packets are sent, if they are.
     func resumeDrains(of link: Link) {
-        guard !link.drains.isEmpty, link.outbound.isDrained else { return }
+        guard !link.drains.isEmpty, sender.isDrained(link.slot) else { return }
         let drains = link.drains
         link.drains = drains.filter { link.lanes.hasUnsentValue(before: $0.sequence) && $0.call.isWaiting }
         for drain in drains where !link.lanes.hasUnsentValue(before: drain.sequence) { drain.call.end(.success(())) }

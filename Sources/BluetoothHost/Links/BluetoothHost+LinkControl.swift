@@ -97,14 +97,14 @@ extension BluetoothHost {
                 latency: parameters.latency,
                 timeout: parameters.timeout
             )
-            var buffer = pool.take()
+            var buffer = sender.takeBuffer()
             do throws(SignalingChannel.RequestError) {
                 try link.signaling.requestParameterUpdate(request, at: loop.now, into: &buffer)
                 send(consume buffer, .signaling, on: .signaling, of: link)
                 armTimer(of: link)
                 sendPending()
             } catch {
-                pool.recycle(buffer)
+                sender.recycle(buffer)
                 guard let waiter = link.parameterWaiters.popLast() else { return }
                 timers.cancel(waiter.timer)
                 waiter.completion(

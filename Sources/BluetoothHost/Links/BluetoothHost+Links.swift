@@ -23,6 +23,7 @@ extension BluetoothHost {
         let link = Link(
             identifier,
             connection,
+            slot: sender.open(connection.handle),
             identity: self.identity(of: connection.peerAddress),
             protection: makeProtection(for: connection),
             session: ServerSession(server: server),
@@ -30,7 +31,6 @@ extension BluetoothHost {
         )
         forgetStray(connection.handle)
         links.insert(link)
-        acl.reservesLastBuffer = links.count > 1
         metrics.links.record(links.count)
         logger.info("connected to \(link.peer)")
         keysChanged(of: link)
@@ -91,13 +91,12 @@ extension BluetoothHost {
 
     func endLink(_ handle: ConnectionHandle, _ controllerReason: DisconnectionReason) {
         guard let link = links.remove(handle) else { return }
-        acl.reservesLastBuffer = links.count > 1
         submissions.removeFastPath(to: link.identifier)
         let reason = link.ownReason ?? controllerReason
         endedLinks[link.identifier] = reason
         metrics.links.record(links.count)
         logger.info("disconnected from \(link.peer): \(reason)")
-        acl.close(link.outbound)
+        sender.close(link.slot)
         subscriptions.removeAll()
         reportAgain(link.addresses)
         endedHandles[handle] = loop.now
@@ -147,15 +146,14 @@ extension BluetoothHost {
         on channel: ChannelIdentifier,
         of link: Link
     ) {
-        Frame.prependHeader(channel: channel, to: &payload)
-        acl.enqueue(payload, kind, on: link.outbound)
+        sender.enqueue(payload, kind, on: channel, of: link.slot)
     }
 
     /// Whether the host takes another PDU of a channel whose answers the peer does not take. Beyond the limit, PDUs are
     /// dropped and counted.
     private func hasRoomForAnswers(_ kind: FrameKind, on link: Link) -> Bool {
         let limit = kind == .security ? BluetoothHost.securityReplyLimit : BluetoothHost.signalingReplyLimit
-        if link.outbound.unsentCount(kind) < limit { return true }
+        if sender.unsent(kind, link.slot) < limit { return true }
         countFlooding(by: link)
         return false
     }
@@ -172,16 +170,16 @@ extension BluetoothHost {
 
     private func receiveSignaling(_ payload: RawSpan, on link: Link) {
         if receiveChannelCommand(payload, on: link) { return }
-        var buffer = pool.take()
+        var buffer = sender.takeBuffer()
         let action = link.signaling.receive(payload, into: &buffer)
         switch action {
         case .send:
             send(consume buffer, .signaling, on: .signaling, of: link)
         case .none:
-            pool.recycle(buffer)
+            sender.recycle(buffer)
         case .malformed(let error):
             countMalformed("signaling command", error)
-            pool.recycle(buffer)
+            sender.recycle(buffer)
         case .rejected(let error):
             countMalformed("signaling command", error)
             send(consume buffer, .signaling, on: .signaling, of: link)
@@ -198,7 +196,7 @@ extension BluetoothHost {
                 )
             )
         case .parameterUpdateFinished(let response):
-            pool.recycle(buffer)
+            sender.recycle(buffer)
             finishParameterUpdate(of: link, response)
         }
     }

@@ -117,7 +117,7 @@ extension BluetoothHost {
     @discardableResult
     private func notify(_ value: [UInt8], of handle: AttributeHandle, on link: Link) -> Bool {
         guard link.session.sendable(of: handle).contains(.notification) else { return false }
-        var buffer = pool.take()
+        var buffer = sender.takeBuffer()
         link.session.notify(value.rawSpan, of: handle, into: &buffer)
         send(consume buffer, .value, on: .attribute, of: link)
         return true
@@ -203,7 +203,7 @@ extension BluetoothHost {
             return end(call.caller, .failure(.disconnected(link.ownReason ?? .attributeTransactionTimeout)))
         }
         link.indicationInFlight = call
-        var buffer = pool.take()
+        var buffer = sender.takeBuffer()
         link.session.indicate(call.value.rawSpan, of: call.handle, into: &buffer)
         send(consume buffer, .value, on: .attribute, of: link)
         armTimer(of: link)

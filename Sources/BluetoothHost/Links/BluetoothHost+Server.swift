@@ -55,15 +55,15 @@ extension BluetoothHost {
             link.bearer.responseWillBeSent()
             send(consume buffer, .reply, on: .attribute, of: link)
         case .nothing:
-            pool.recycle(buffer)
+            sender.recycle(buffer)
         case .access(let request):
-            pool.recycle(buffer)
+            sender.recycle(buffer)
             ask(request, on: link)
         case .authorize(let request):
-            pool.recycle(buffer)
+            sender.recycle(buffer)
             authorizer?(link.identifier, request)
         case .verify(let write):
-            pool.recycle(buffer)
+            sender.recycle(buffer)
             verify(write, on: link)
         }
     }
@@ -123,7 +123,7 @@ extension BluetoothHost {
     }
 
     func send(_ answer: AnswerCall, on link: Link) {
-        var buffer = pool.take()
+        var buffer = sender.takeBuffer()
         let action =
             switch answer {
             case .access(let request, let result): link.session.complete(request, with: result, into: &buffer)

@@ -7,7 +7,6 @@ import HCI
 /// would stay so for ever; so what it owes is waited for no longer than the Link Layer may take.
 extension BluetoothHost {
     private static let margin = Duration.seconds(2)
-    private static let lookInterval = Duration.seconds(4)
 
     /// Ends a link for a reason of the host's own.
     ///
@@ -40,27 +39,20 @@ extension BluetoothHost {
 
     // MARK: Packets that stay in the controller
 
-    /// Looks now and then whether the controller sends what it was given, while it has something.
+    /// Checks for stalled links from time to time, while the controller holds packets.
     func watchForStall() {
-        guard stallTimer == nil, acl.packetsInController > 0 else { return }
-        stallTimer = schedule(after: BluetoothHost.lookInterval) { [weak self] in
-            self?.assumeIsolated { $0.lookForStall() }
+        guard sender.needsStallCheck else { return }
+        let due = sender.scheduleStallCheck(at: loop.now)
+        _ = schedule(at: due) { [weak self] in
+            self?.assumeIsolated { $0.endStalledLinks() }
         }
     }
 
-    /// A packet that the peer does not acknowledge ends the link by the supervision timeout, of 32 seconds at the most; so a
-    /// link on which nothing is completed for longer, and which does not end, is one that the controller has forgotten.
-    private func lookForStall() {
-        stallTimer = nil
-        for link in links.values {
-            if link.outbound.packetsInController == 0 || link.outbound.completedCount != link.completedAtLastLook {
-                link.completedAtLastLook = link.outbound.completedCount
-                link.stalledLooks = 0
-                continue
-            }
-            link.stalledLooks += 1
-            let stalledFor = BluetoothHost.lookInterval * (link.stalledLooks - 1)
-            if stalledFor > .seconds(32) + BluetoothHost.margin { giveUp(link, .transmissionStalled) }
+    /// Ends the links that the controller has forgotten: it keeps their packets, and does not end them.
+    private func endStalledLinks() {
+        let stalled = sender.advance(to: loop.now)
+        if !stalled.isEmpty {
+            for link in links.values where stalled.contains(link.slot) { giveUp(link, .transmissionStalled) }
         }
         watchForStall()
     }

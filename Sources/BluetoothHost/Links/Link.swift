@@ -126,7 +126,8 @@ final class Link {
     let hasAddressOfController: Bool
     /// Whom the peer is known as: its identity address, where a bond tells that.
     var identity: DeviceAddress
-    let outbound: OutboundQueue
+    /// The link's frames in the host's sender.
+    let slot: SenderSlot
     let session: ServerSession
     let client = GATT.Client()
     /// Whether the peer has proven its bond on this link.
@@ -185,15 +186,14 @@ final class Link {
     var configuredValues: Set<AttributeHandle> = []
     var parameterWaiters: [ProcedureWaiter] = []
     var phyWaiters: [ProcedureWaiter] = []
-    /// How long the controller has held packets and given none back, in looks of the host at it.
-    var stalledLooks = 0
-    var completedAtLastLook = 0
 
     /// - Parameters:
+    ///   - slot: the link's frames in the host's sender.
     ///   - identity: whom the peer's address belongs to.
     init(
         _ identifier: LinkIdentifier,
         _ connection: NewConnection,
+        slot: SenderSlot,
         identity: DeviceAddress,
         protection: Protection,
         session: ServerSession,
@@ -206,7 +206,7 @@ final class Link {
         hasAddressOfController = connection.localPrivateAddress != nil
         self.identity = identity
         self.protection = protection
-        outbound = OutboundQueue(handle: connection.handle)
+        self.slot = slot
         signaling = SignalingChannel(role: role)
         bearer = Bearer(offeredMTU: Int(offeredMTU))
         parameters = NegotiatedConnectionParameters(

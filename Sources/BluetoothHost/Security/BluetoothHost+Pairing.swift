@@ -74,7 +74,7 @@ extension BluetoothHost {
     }
 
     private func send(_ pdu: [UInt8], on link: Link) {
-        var buffer = pool.take()
+        var buffer = sender.takeBuffer()
         buffer.append(pdu)
         send(consume buffer, .security, on: .securityManager, of: link)
     }

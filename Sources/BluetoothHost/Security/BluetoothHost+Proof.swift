@@ -62,7 +62,7 @@ extension BluetoothHost {
         let refusal = PacketBuffer.bytes {
             ErrorResponse(requestOpcode: opcode, handle: .invalid, error: .insufficientEncryption).encode(into: &$0)
         }
-        var buffer = pool.take()
+        var buffer = sender.takeBuffer()
         let next = link.client.receive(refusal.rawSpan, mtu: link.bearer.mtu, into: &buffer)
         sendRequest(next, consume buffer, on: link)
     }
@@ -159,7 +159,7 @@ extension BluetoothHost {
     ) {
         guard let link = links[identifier], link.bearer.awaitedRequest == nil else { return }
         if case .failure(let failure) = result { link.elevationFailure = failure }
-        var buffer = pool.take()
+        var buffer = sender.takeBuffer()
         let opcode = link.client.securityElevated(
             result.map { _ in () }.mapError { _ in error },
             handle: .invalid,

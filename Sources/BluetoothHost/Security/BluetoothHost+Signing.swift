@@ -34,7 +34,7 @@ extension BluetoothHost {
     private func signatureVerified(_ write: SignedWrite, _ isAuthenticated: Bool, on identifier: LinkIdentifier) {
         guard let link = links[identifier] else { return }
         let action = link.session.receiveVerified(write, isAuthenticated ? .authenticated : .unauthenticated)
-        perform(action, pool.take(), on: link)
+        perform(action, sender.takeBuffer(), on: link)
         sendPending()
     }
 

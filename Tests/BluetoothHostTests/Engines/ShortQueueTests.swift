@@ -12,6 +12,10 @@ struct ShortQueueTests {
         var model: [Int] = []
         for number in 0..<500 {
             switch Int.random(in: 0..<20, using: &random) {
+            case 18:
+                let removed = model.randomElement(using: &random) ?? number
+                queue.removeAll(removed)
+                model.removeAll { $0 == removed }
             case 0..<8:
                 queue.append(number)
                 model.append(number)

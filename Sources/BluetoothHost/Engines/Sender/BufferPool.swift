@@ -1,14 +1,14 @@
 import ByteCoding
 
-/// Packet buffers in waiting, so that a packet costs no allocation once the first few have been sent.
+/// Free packet buffers. After the first few packets, a packet costs no allocation.
 struct BufferPool {
     private var free: [PacketBuffer] = []
     private let limit: Int
     private let capacity: Int
 
     /// - Parameters:
-    ///   - limit: how many buffers are kept.
-    ///   - capacity: how many octets a new buffer has room for.
+    ///   - limit: the maximum number of free buffers.
+    ///   - capacity: the number of bytes that a new buffer can hold.
     init(limit: Int = 64, capacity: Int = 288) {
         self.limit = limit
         self.capacity = capacity

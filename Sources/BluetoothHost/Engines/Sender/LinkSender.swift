@@ -1,183 +1,286 @@
+import BasicContainers
 import BluetoothTypes
 import ByteCoding
 import HCI
+import L2CAP
 
-/// The unsent frames of one link.
-final class OutboundQueue {
-    fileprivate struct Frame {
-        var buffer: PacketBuffer
-        let kind: FrameKind
-    }
-
-    let handle: ConnectionHandle
-    @exclusivity(unchecked)
-    fileprivate var frames = ShortQueue<Frame>()
-    /// The number of unsent frames of each kind, by raw value.
-    @exclusivity(unchecked)
-    private var counts: InlineArray<7, Int> = .init(repeating: 0)
-    /// Whether the frame at the front has had a fragment sent.
-    @exclusivity(unchecked)
-    fileprivate var isFrontStarted = false
-    /// Packets that the controller holds for this link.
-    @exclusivity(unchecked)
-    fileprivate(set) var packetsInController = 0
-    /// Packets that the controller has sent for this link so far.
-    @exclusivity(unchecked)
-    fileprivate(set) var completedCount = 0
-    @exclusivity(unchecked)
-    fileprivate var isReady = false
-    @exclusivity(unchecked)
-    fileprivate var isClosed = false
-
-    init(handle: ConnectionHandle) {
-        self.handle = handle
-    }
-
-    /// Frames not yet handed to the controller whole.
-    var frameCount: Int { frames.count }
-
-    /// Frames of a kind whose last fragment the controller does not have yet.
-    func unsentCount(_ kind: FrameKind) -> Int { counts[kind.rawValue] }
-
-    /// Unsent frames that apps caused on the fixed channels. Channels and replies have limits of their own, so that none of
-    /// them blocks the others.
-    var appFrameCount: Int { unsentCount(.value) + unsentCount(.request) }
-
-    fileprivate func count(_ kind: FrameKind, by difference: Int) {
-        counts[kind.rawValue] += difference
-    }
-
-    fileprivate func removeAllFrames() {
-        frames.removeAll()
-        counts = .init(repeating: 0)
-    }
-
-    /// Whether nothing waits here or in the controller.
-    var isDrained: Bool { frames.isEmpty && packetsInController == 0 }
+/// Names one link's queue in a ``LinkSender`` until it is closed. The queue of a later link has another name.
+struct SenderSlot: Hashable {
+    fileprivate let index: UInt32
+    fileprivate let generation: UInt32
 }
 
-/// One ACL packet on its way to the controller: the next fragment of a frame, with the packet's headers before it. They lie
-/// over what of the frame has been sent before.
+/// One ACL packet on its way to the controller: the next fragment of a frame, with the packet's headers in front of it. The
+/// headers lie over the part of the frame that has been sent.
 struct OutboundPacket: ~Copyable {
-    fileprivate let frame: OutboundQueue.Frame
-    let queue: OutboundQueue
-    /// How many octets the packet has, with its H4 indicator.
-    fileprivate let count: Int
+    fileprivate let buffer: PacketBuffer
+    fileprivate let kind: FrameKind
+    fileprivate let slot: SenderSlot
+    /// The length of the packet in bytes, with its H4 indicator.
+    fileprivate let length: Int
 
+    /// The packet, with its H4 indicator.
     var bytes: RawSpan {
         @_lifetime(borrow self)
-        get { frame.buffer.bytes.extracting(first: count) }
+        get { buffer.bytes.extracting(first: length) }
     }
 }
 
-/// Hands L2CAP frames to the controller as ACL packets: as many as it has buffers, in fragments no longer than its own,
-/// one fragment of each link in turn (Vol 4, Part E, 4.1.1).
-struct LinkSender {
-    /// The longest data of one ACL packet in octets.
-    private(set) var packetLength = 27
-    /// How many packets the controller can hold.
-    private(set) var packetCount = 0
-    private var credits = 0
-    /// Whether the last free buffer is for a link that holds none, so that a link whose peer takes nothing does not stop the
-    /// others.
-    var reservesLastBuffer = false
-    /// Links with something to send, each once.
-    private var ready = ShortQueue<OutboundQueue>()
+/// The outbound queues of all links.
+///
+/// It hands L2CAP frames to the controller as ACL packets, as many as the controller has buffers. A frame is cut into
+/// fragments that fit these buffers. Each link sends one packet in turn (Vol 4, Part E, 4.1.1). The sender counts the unsent
+/// frames of each link, finds links on which the controller sends nothing, and keeps the buffers of sent frames for later
+/// ones.
+///
+/// The sender is never copied and is the only owner of its queues. So a change of a queue needs no check for other owners.
+///
+/// The caller opens a slot for each link. A closed slot is stale: it has nothing unsent, and calls with it have no effect.
+/// The caller takes a packet with ``nextPacket()``, sends it, and returns it to ``sent(_:)``. It may use the sender
+/// in between, and may close the packet's slot.
+struct LinkSender: ~Copyable {
+    /// A link on which the controller completes nothing for longer than this has stalled.
+    ///
+    /// A packet that the peer does not acknowledge ends the link by the supervision timeout, of at most 32 seconds
+    /// (Vol 6, Part B, 4.5.2). So the controller has forgotten a link that stalls and does not end.
+    static let stallTime = Duration.seconds(34)
+    /// The time between two checks for stalled links.
+    static let stallCheckInterval = Duration.seconds(4)
 
+    /// Maximum number of unsent values and requests per link.
+    let frameLimit: Int
+    /// Maximum number of unsent K-frames per link.
+    let channelFrameLimit: Int
+    /// The longest data of one ACL packet in bytes.
+    private(set) var packetLength: Int
+    /// The number of packets that the controller can hold.
+    private(set) var packetCount: Int
     /// Free buffers of the controller.
-    var availableCredits: Int { credits }
+    private(set) var credits: Int
+    /// The queues by the indices of their slots, those of closed slots included.
+    private var queues = UniqueArray<OutboundQueue>()
+    private var freeIndices: [UInt32] = []
+    /// The slots with something to send and no packet in flight, each once, in the order of their turns.
+    private var scheduled = ShortQueue<SenderSlot>()
+    private var pool = BufferPool()
+    private var nextStallCheck: Instant?
 
-    /// Packets of all links that the controller holds.
-    var packetsInController: Int { packetCount - credits }
+    /// - Parameters:
+    ///   - frameLimit: maximum number of unsent values and requests per link.
+    ///   - channelFrameLimit: maximum number of unsent K-frames per link.
+    ///   - packetLength: the longest data of one ACL packet in bytes.
+    ///   - packetCount: the number of packets that the controller can hold.
+    init(frameLimit: Int = 16, channelFrameLimit: Int = 8, packetLength: Int = 27, packetCount: Int = 0) {
+        self.frameLimit = frameLimit
+        self.channelFrameLimit = channelFrameLimit
+        self.packetLength = packetLength
+        self.packetCount = packetCount
+        credits = packetCount
+    }
 
     /// Starts with the buffers of a controller that holds nothing.
+    ///
+    /// - Parameters:
+    ///   - packetLength: the longest data of one ACL packet in bytes.
+    ///   - packetCount: the number of packets that the controller can hold.
     mutating func configure(packetLength: Int, packetCount: Int) {
         self.packetLength = packetLength
         self.packetCount = packetCount
         credits = packetCount
-        ready.removeAll()
+        for index in queues.indices { queues[index].controllerWasReset() }
     }
 
-    /// Appends a frame with its L2CAP header to a link's queue.
-    mutating func enqueue(_ frame: consuming PacketBuffer, _ kind: FrameKind, on queue: OutboundQueue) {
-        guard !queue.isClosed else { return }
-        queue.frames.append(OutboundQueue.Frame(buffer: frame, kind: kind))
-        queue.count(kind, by: 1)
-        if !queue.isReady {
-            queue.isReady = true
-            ready.append(queue)
+    // MARK: Slots
+
+    /// Opens the queue of a new link.
+    mutating func open(_ handle: ConnectionHandle) -> SenderSlot {
+        if let free = freeIndices.popLast() {
+            let generation = queues[Int(free)].generation
+            queues[Int(free)] = OutboundQueue(handle: handle, generation: generation)
+            return SenderSlot(index: free, generation: generation)
         }
+        queues.append(OutboundQueue(handle: handle, generation: 0))
+        return SenderSlot(index: UInt32(queues.count - 1), generation: 0)
     }
+
+    /// Drops the frames of a link that ended. The controller flushes the packets that it holds for the link, so their buffers
+    /// are free (Vol 4, Part E, 4.1.1).
+    mutating func close(_ slot: SenderSlot) {
+        guard isOpen(slot) else { return }
+        let queue = queues[Int(slot.index)]
+        credits += queue.packetsInController
+        queues[Int(slot.index)] = OutboundQueue(handle: queue.handle, generation: queue.generation &+ 1)
+        freeIndices.append(slot.index)
+        scheduled.removeAll(slot)
+    }
+
+    @inline(__always)
+    private func isOpen(_ slot: SenderSlot) -> Bool {
+        queues[Int(slot.index)].generation == slot.generation
+    }
+
+    private var openCount: Int { queues.count - freeIndices.count }
+
+    /// The handle of an open slot's link; nil for a stale slot.
+    @inline(__always)
+    func handle(of slot: SenderSlot) -> ConnectionHandle? {
+        isOpen(slot) ? queues[Int(slot.index)].handle : nil
+    }
+
+    // MARK: Buffers
+
+    /// Returns an empty buffer.
+    mutating func takeBuffer() -> PacketBuffer { pool.take() }
+
+    /// Keeps a buffer that was not sent for later use.
+    mutating func recycle(_ buffer: consuming PacketBuffer) { pool.recycle(buffer) }
+
+    // MARK: Frames
+
+    /// Appends a frame to a link's queue.
+    ///
+    /// - Parameter pdu: the frame's payload.
+    mutating func enqueue(
+        _ pdu: consuming PacketBuffer,
+        _ kind: FrameKind,
+        on channel: ChannelIdentifier,
+        of slot: SenderSlot
+    ) {
+        guard isOpen(slot) else { return recycle(pdu) }
+        Frame.prependHeader(channel: channel, to: &pdu)
+        if queues[Int(slot.index)].append(OutboundQueue.Frame(buffer: pdu, kind: kind)) { scheduled.append(slot) }
+    }
+
+    /// The number of frames of a kind whose last fragment the controller does not have yet.
+    @inline(__always)
+    func unsent(_ kind: FrameKind, _ slot: SenderSlot) -> Int {
+        isOpen(slot) ? queues[Int(slot.index)].unsent(kind) : 0
+    }
+
+    /// The number of values and requests that the link's queue takes. The K-frames of channels and the answers to the peer
+    /// have limits of their own, so that none of them blocks the others.
+    @inline(__always)
+    func room(_ slot: SenderSlot) -> Int {
+        guard isOpen(slot) else { return 0 }
+        let unsent = queues[Int(slot.index)].unsent(.value) + queues[Int(slot.index)].unsent(.request)
+        return max(0, frameLimit - unsent)
+    }
+
+    /// The number of K-frames that the link's queue takes.
+    @inline(__always)
+    func channelRoom(_ slot: SenderSlot) -> Int {
+        isOpen(slot) ? max(0, channelFrameLimit - queues[Int(slot.index)].unsent(.channel)) : 0
+    }
+
+    /// Whether the controller has sent all frames of the link; true for a stale slot.
+    @inline(__always)
+    func isDrained(_ slot: SenderSlot) -> Bool {
+        !isOpen(slot) || queues[Int(slot.index)].isDrained
+    }
+
+    /// The number of frames of the link that are not yet handed to the controller whole.
+    func frameCount(_ slot: SenderSlot) -> Int {
+        isOpen(slot) ? queues[Int(slot.index)].frameCount : 0
+    }
+
+    // MARK: Packets
 
     /// Whether there may be a packet to send, and a buffer for it.
-    var hasPacket: Bool { credits > 0 && !ready.isEmpty }
+    var hasPacket: Bool { credits > 0 && !scheduled.isEmpty }
 
-    /// The next ACL packet, where there is one and the controller has a buffer for it. Once it has been sent, it is given back
-    /// by ``packetSent(_:)``.
+    /// Packets of all links that the controller holds.
+    var packetsInController: Int { packetCount - credits }
+
+    /// Packets of one link that the controller holds.
+    func packetsInController(_ slot: SenderSlot) -> Int {
+        isOpen(slot) ? queues[Int(slot.index)].packetsInController : 0
+    }
+
+    /// Takes the next ACL packet, if there is one and the controller has a buffer for it. After it was sent, the caller
+    /// returns it to ``sent(_:)``.
+    ///
+    /// If there are several links, the last free buffer is for a link that holds none. So a link whose peer takes nothing does
+    /// not stop the others.
     mutating func nextPacket() -> OutboundPacket? {
         var passed = 0
-        while credits > 0, let queue = ready.popFirst() {
-            if credits == 1, reservesLastBuffer, packetCount > 1, queue.packetsInController > 0, !queue.isClosed {
-                ready.append(queue)
+        while credits > 0, let slot = scheduled.popFirst() {
+            let index = Int(slot.index)
+            if credits == 1, openCount > 1, packetCount > 1, queues[index].packetsInController > 0 {
+                scheduled.append(slot)
                 passed += 1
-                if passed >= ready.count { return nil }
+                if passed >= scheduled.count { return nil }
                 continue
             }
-            guard !queue.isClosed, var frame = queue.frames.popFirst() else {
-                queue.isReady = false
-                continue
-            }
+            guard let (frame, length) = queues[index].takePacket(limit: packetLength) else { continue }
             credits -= 1
-            queue.packetsInController += 1
-            let length = min(frame.buffer.count, packetLength)
-            ACLHeader(
-                connectionHandle: queue.handle,
-                packetBoundaryFlag: queue.isFrontStarted ? .continuing : .firstNonFlushable
-            ).prepend(to: &frame.buffer, dataTotalLength: UInt16(truncatingIfNeeded: length))
-            frame.buffer.prepend(HCI.PacketType.acl.rawValue)
-            return OutboundPacket(frame: frame, queue: queue, count: 1 + ACLHeader.length + length)
+            return OutboundPacket(buffer: frame.buffer, kind: frame.kind, slot: slot, length: length)
         }
         return nil
     }
 
-    /// Goes on with the frame that a packet was of: what is left of it is the next to be sent of its link, which has its turn
-    /// again after the others.
+    /// Continues with the frame that a packet was of. The rest of the frame is the next to be sent of its link. The link has
+    /// its turn again after the others.
     ///
-    /// - Returns: the frame's buffer, where all of it has been sent.
-    mutating func packetSent(_ packet: consuming OutboundPacket) -> PacketBuffer? {
-        let (queue, count) = (packet.queue, packet.count)
-        var frame = packet.frame
-        frame.buffer.removeFirst(count)
-        let isWhole = frame.buffer.isEmpty
-        queue.isFrontStarted = !isWhole
-        if !queue.isClosed {
-            if isWhole {
-                queue.count(frame.kind, by: -1)
-            } else {
-                queue.frames.prepend(frame)
+    /// - Returns: the slot if the whole frame was sent; its queue takes another frame then.
+    mutating func sent(_ packet: consuming OutboundPacket) -> SenderSlot? {
+        let (slot, kind, length) = (packet.slot, packet.kind, packet.length)
+        var buffer = packet.buffer
+        buffer.removeFirst(length)
+        let isWhole = buffer.isEmpty
+        if isOpen(slot) {
+            guard isWhole else {
+                queues[Int(slot.index)].putBack(OutboundQueue.Frame(buffer: buffer, kind: kind))
+                scheduled.append(slot)
+                return nil
             }
+            if queues[Int(slot.index)].frameSent(kind) { scheduled.append(slot) }
+            pool.recycle(buffer)
+            return slot
         }
-        if queue.frames.isEmpty {
-            queue.isReady = false
-        } else {
-            ready.append(queue)
-        }
-        return isWhole ? frame.buffer : nil
+        pool.recycle(buffer)
+        return nil
     }
 
     /// Takes Number Of Completed Packets for one link; more than the link had sent are not believed.
-    mutating func complete(_ count: Int, on queue: OutboundQueue) {
-        let completed = min(count, queue.packetsInController)
-        queue.packetsInController -= completed
-        queue.completedCount += completed
-        credits += completed
+    ///
+    /// - Returns: whether the controller has sent all frames of the link now.
+    mutating func completed(_ count: Int, on slot: SenderSlot) -> Bool {
+        guard isOpen(slot) else { return false }
+        credits += queues[Int(slot.index)].complete(count)
+        return queues[Int(slot.index)].isDrained
     }
 
-    /// Forgets a link: what the controller held for it is flushed (Vol 4, Part E, 4.1.1).
-    mutating func close(_ queue: OutboundQueue) {
-        queue.isClosed = true
-        queue.removeAllFrames()
-        credits += queue.packetsInController
-        queue.packetsInController = 0
+    // MARK: Stalls
+
+    /// Whether the controller holds packets and no check for stalled links is scheduled.
+    var needsStallCheck: Bool { nextStallCheck == nil && credits < packetCount }
+
+    /// Schedules the next check for stalled links.
+    ///
+    /// - Returns: when ``advance(to:)`` is to be called.
+    mutating func scheduleStallCheck(at now: Instant) -> Instant {
+        let due = now + LinkSender.stallCheckInterval
+        nextStallCheck = due
+        return due
+    }
+
+    /// Checks for stalled links, if a check is due.
+    ///
+    /// The time between the checks counts as ``stallCheckInterval``, also where a check is late: a loop that was blocked has
+    /// not received the controller's events either.
+    ///
+    /// - Returns: the slots whose packets the controller holds and of which it completed none for longer than ``stallTime``.
+    ///   Each later check returns them again, until they are closed or the controller completes a packet.
+    mutating func advance(to now: Instant) -> [SenderSlot] {
+        guard let due = nextStallCheck, due <= now else { return [] }
+        nextStallCheck = nil
+        var stalled: [SenderSlot] = []
+        for index in queues.indices {
+            let checks = queues[index].checkForStall()
+            if LinkSender.stallCheckInterval * (checks - 1) > LinkSender.stallTime {
+                stalled.append(SenderSlot(index: UInt32(index), generation: queues[index].generation))
+            }
+        }
+        return stalled
     }
 }

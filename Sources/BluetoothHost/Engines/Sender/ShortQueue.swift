@@ -1,6 +1,6 @@
 import DequeModule
 
-/// A queue that mostly holds one element at the most: the first lies in the queue itself, so that nothing is allocated,
+/// A queue that mostly holds at most one element. The first element lies in the queue itself, so that nothing is allocated,
 /// shared or retained for it.
 struct ShortQueue<Element> {
     /// Nil only where the queue is empty.
@@ -29,5 +29,13 @@ struct ShortQueue<Element> {
     mutating func removeAll() {
         first = nil
         rest.removeAll()
+    }
+}
+
+extension ShortQueue where Element: Equatable {
+    /// Removes all elements that are equal to `element`. The others keep their order.
+    mutating func removeAll(_ element: Element) {
+        rest.removeAll { $0 == element }
+        if first == element { first = rest.popFirst() }
     }
 }
