@@ -10,9 +10,10 @@ private final class BondedFixture {
     let heart: PublishedCharacteristic
     let standard: PublishedService
     private(set) var session: ServerSession
-    private(set) var events: [ServerEvent] = []
-    /// What was kept last.
-    private(set) var kept: ServerSession.PersistentState?
+    private var takenEvents: [ServerEvent] = []
+    private var storedState: ServerSession.PersistentState?
+    /// Whether changes are kept.
+    private var isTrusted = true
 
     init(permissions: AttributePermissions = .read) throws {
         standard = try server.publish([.genericAttribute])[0]
@@ -30,28 +31,44 @@ private final class BondedFixture {
             )
         ])[0].characteristics[0]
         session = ServerSession(server: server)
-        connect()
     }
 
-    private func connect() {
-        events = []
-        session = ServerSession(server: server)
-        session.onEvent = { [unowned self] in events.append($0) }
-        session.onPersistentChange = { [unowned self] in kept = session.persistentState }
+    /// What was kept last.
+    var kept: ServerSession.PersistentState? {
+        takeOutputs()
+        return storedState
+    }
+
+    /// What the client did on this connection.
+    var events: [ServerEvent] {
+        takeOutputs()
+        return takenEvents
+    }
+
+    private func takeOutputs() {
+        while let output = session.takeOutput() {
+            switch output {
+            case .event(let event): takenEvents.append(event)
+            case .persistentStateChanged: if isTrusted { storedState = session.persistentState }
+            }
+        }
     }
 
     /// The client goes and comes again, and proves its bond.
     func reconnect(isTrusted: Bool = true) {
-        connect()
-        session.onPersistentChange = nil
+        takeOutputs()
+        takenEvents = []
+        session = ServerSession(server: server)
+        session.reportsEvents = true
+        self.isTrusted = false
         if isTrusted { becomeTrusted() }
     }
 
     func becomeTrusted() {
         session.security = LinkSecurity(isEncrypted: true, keySize: 16, hasKey: true)
         if let kept { session.restore(kept) }
-        kept = session.persistentState
-        session.onPersistentChange = { [unowned self] in kept = session.persistentState }
+        isTrusted = true
+        storedState = session.persistentState
     }
 
     func send(_ pdu: [UInt8]) -> [UInt8] {

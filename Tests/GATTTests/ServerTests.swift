@@ -9,7 +9,7 @@ final class ServerFixture {
     let server: Server
     private(set) var session: ServerSession
     let service: PublishedService
-    var events: [ServerEvent] = []
+    private var takenOutputs: [ServerOutput] = []
 
     init(
         _ characteristics: [CharacteristicDefinition],
@@ -19,13 +19,24 @@ final class ServerFixture {
         server = Server(cmac: cmac)
         service = try server.publish([ServiceDefinition(uuid: "A00A", characteristics: characteristics)])[0]
         session = ServerSession(server: server, limits: limits)
-        session.onEvent = { [unowned self] in events.append($0) }
+        session.reportsEvents = true
+    }
+
+    /// All outputs since the first connection.
+    var outputs: [ServerOutput] {
+        while let output = session.takeOutput() { takenOutputs.append(output) }
+        return takenOutputs
+    }
+
+    var events: [ServerEvent] {
+        outputs.compactMap { if case .event(let event) = $0 { event } else { nil } }
     }
 
     /// The client goes and comes again.
     func reconnect() {
+        _ = outputs
         session = ServerSession(server: server)
-        session.onEvent = { [unowned self] in events.append($0) }
+        session.reportsEvents = true
     }
 
     /// The value handle of a characteristic, least significant octet first.

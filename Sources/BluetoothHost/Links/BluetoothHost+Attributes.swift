@@ -17,6 +17,7 @@ extension BluetoothHost {
         case .request, .command:
             var buffer = sender.takeBuffer()
             let action = link.session.receive(pdu, into: &buffer)
+            takeOutputs(ofSessionOf: link)
             perform(action, consume buffer, on: link)
         case .unsupportedRequest(let opcode):
             var buffer = sender.takeBuffer()

@@ -234,7 +234,11 @@ extension BluetoothHost {
         let identifier = link.identifier
         let caller = Caller.callback { [weak self] result in
             guard case .success = result else { return }
-            self?.assumeIsolated { $0.links[identifier]?.session.serviceChangedConfirmed() }
+            self?.assumeIsolated { host in
+                guard let link = host.links[identifier] else { return }
+                link.session.serviceChangedConfirmed()
+                host.takeOutputs(ofSessionOf: link)
+            }
         }
         submit(.indication(ValueCall(value: value, handle: handle, caller: caller)), on: link)
     }

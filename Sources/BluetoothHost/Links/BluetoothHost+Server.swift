@@ -130,6 +130,7 @@ extension BluetoothHost {
             case .authorization(let request, let isAuthorized):
                 link.session.complete(request, isAuthorized: isAuthorized, into: &buffer)
             }
+        takeOutputs(ofSessionOf: link)
         perform(action, consume buffer, on: link)
     }
 
@@ -170,7 +171,10 @@ extension BluetoothHost {
         for handle in accessHandlers.keys where handle >= range.start && handle <= range.end {
             accessHandlers[handle] = nil
         }
-        for link in links.values { link.session.servicesRemoved(in: range) }
+        for link in links.values {
+            link.session.servicesRemoved(in: range)
+            takeOutputs(ofSessionOf: link)
+        }
         servicesChanged(range)
     }
 
@@ -183,15 +187,21 @@ extension BluetoothHost {
         server.setValue(value, of: handle)
     }
 
-    /// Has a link's clients reported on only where somebody hears it.
+    /// Makes the session of a link put out events only while there is an observer.
     func reportServerEvents(of link: Link) {
-        guard !serverObservers.isEmpty else {
-            link.session.onEvent = nil
-            return
-        }
-        let identifier = link.identifier
-        link.session.onEvent = { [weak self] event in
-            self?.assumeIsolated { $0.emit(.access(identifier, event)) }
+        link.session.reportsEvents = !serverObservers.isEmpty
+    }
+
+    /// Delivers what the session of a link has put out. To be called after each input of the session, and before its
+    /// response is sent: values that an observer sends go first.
+    ///
+    /// An observer may call the host, which takes further outputs then. So the outputs are delivered in their order.
+    func takeOutputs(ofSessionOf link: Link) {
+        while let output = link.session.takeOutput() {
+            switch output {
+            case .event(let event): emit(.access(link.identifier, event))
+            case .persistentStateChanged: if link.isTrusted { keepServerState(of: link) }
+            }
         }
     }
 }

@@ -13,13 +13,11 @@ extension BluetoothHost {
         guard !link.isTrusted else { return }
         link.isTrusted = true
         let identifier = link.identifier
-        if let state = record.serverState { link.session.restore(state) }
-        keepServerState(of: link)
-        link.session.onPersistentChange = { [weak self] in
-            self?.assumeIsolated { host in
-                if let link = host.links[identifier] { host.keepServerState(of: link) }
-            }
+        if let state = record.serverState {
+            link.session.restore(state)
+            takeOutputs(ofSessionOf: link)
         }
+        keepServerState(of: link)
         if link.session.isServiceChangedOwed { indicateServiceChanged(.all, to: link) }
         // The devices that connect to this one are hardly ever servers to it.
         if link.role == .central || record.clientCache != nil {
@@ -32,7 +30,9 @@ extension BluetoothHost {
         sendPending()
     }
 
-    private func keepServerState(of link: Link) {
+    /// Stores what the server remembers of a trusted peer.
+    func keepServerState(of link: Link) {
+        guard links[link.identifier] != nil else { return }
         let state = link.session.persistentState
         bonds.update(link.identity, isGathered: true) { $0.serverState = state }
     }

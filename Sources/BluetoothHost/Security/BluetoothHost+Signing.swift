@@ -34,6 +34,7 @@ extension BluetoothHost {
     private func signatureVerified(_ write: SignedWrite, _ isAuthenticated: Bool, on identifier: LinkIdentifier) {
         guard let link = links[identifier] else { return }
         let action = link.session.receiveVerified(write, isAuthenticated ? .authenticated : .unauthenticated)
+        takeOutputs(ofSessionOf: link)
         perform(action, sender.takeBuffer(), on: link)
         sendPending()
     }

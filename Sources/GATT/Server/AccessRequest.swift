@@ -61,6 +61,14 @@ public enum ServerEvent: Hashable, Sendable {
     case configured(AttributeHandle, from: ClientConfiguration, to: ClientConfiguration)
 }
 
+/// What a ``ServerSession`` puts out beside its responses; see ``ServerSession/takeOutput()``.
+public enum ServerOutput: Hashable, Sendable {
+    /// The client did something. Only where ``ServerSession/reportsEvents`` is set.
+    case event(ServerEvent)
+    /// ``ServerSession/persistentState`` has changed by what the client did.
+    case persistentStateChanged
+}
+
 /// What the owner does after a PDU.
 public enum ServerAction: Hashable, Sendable {
     /// Send the response that was written.

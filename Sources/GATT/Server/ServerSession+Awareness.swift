@@ -17,7 +17,7 @@ extension ServerSession {
         let revision = server.revision
         let wasAware = awareness.isAware(of: revision)
         awareness.requestArrived(at: revision)
-        if !wasAware, awareness.isAware(of: revision) { onPersistentChange?() }
+        if !wasAware, awareness.isAware(of: revision) { persistentStateChanged() }
         let isRefused = isOutOfSync && presumesKnowledge(opcode, pdu)
         if isRefused { dropPreparedWrites() }
         if isRefused || readsDatabaseHash(opcode, pdu) { awareness.tell(of: revision) }
@@ -54,7 +54,7 @@ extension ServerSession {
         guard let sentRevision else { return }
         awareness.confirm(sentRevision)
         announcedRevision = sentRevision
-        onPersistentChange?()
+        persistentStateChanged()
     }
 
     /// Whether the client wants to be told of changes and has not confirmed the last.
@@ -67,7 +67,7 @@ extension ServerSession {
     public func servicesRemoved(in range: HandleRange) {
         guard range.isValid else { return }
         configurations.remove(in: range.start...range.end)
-        onPersistentChange?()
+        persistentStateChanged()
     }
 
     // MARK: Server-initiated

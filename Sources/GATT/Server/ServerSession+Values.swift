@@ -102,7 +102,7 @@ extension ServerSession {
         switch attribute.content {
         case .stored:
             server.setValue(value, at: index)
-            onEvent?(.written(write, isCommand: isCommand))
+            emit(.written(write, isCommand: isCommand))
         case .handled: break
         case .clientConfiguration(_, let valueHandle):
             let new = ClientConfiguration(rawValue: UInt16(value[0]) | UInt16(value[1]) << 8)
@@ -111,7 +111,7 @@ extension ServerSession {
             let new = ClientSupportedFeatures(rawValue: value.first ?? 0).intersection(.supported).rawValue
             guard new != clientFeatures else { return }
             clientFeatures = new
-            onPersistentChange?()
+            persistentStateChanged()
         }
     }
 
@@ -124,7 +124,7 @@ extension ServerSession {
         let old = configurations.set(new, at: handle)
         // Of what has changed before the client wanted to know, it is told nothing.
         if valueHandle == server.serviceChanged, old.isEmpty { announcedRevision = server.revision }
-        if new != old { onEvent?(.configured(valueHandle, from: old, to: new)) }
-        if new != old || isFirst { onPersistentChange?() }
+        if new != old { emit(.configured(valueHandle, from: old, to: new)) }
+        if new != old || isFirst { persistentStateChanged() }
     }
 }

@@ -6,6 +6,15 @@ import ByteCoding
 ///
 /// A request that needs the app is kept and, with the app's answer, processed again from its start: so each request is
 /// written down once, whether its values are the server's or the app's.
+///
+/// ## Outputs
+///
+/// The session calls nothing of its owner's. Each method that takes an input returns what to send or to ask, and queues the
+/// rest as ``ServerOutput``s: what the client did, and that ``persistentState`` has changed. After each input, and before it
+/// sends a response, the owner takes them with ``takeOutput()`` until that returns nil. The inputs are
+/// ``receive(_:into:)``, ``complete(_:with:into:)``, ``complete(_:isAuthorized:into:)``, ``receiveVerified(_:_:)``,
+/// ``restore(_:)``, ``serviceChangedConfirmed()`` and ``servicesRemoved(in:)``. The session is in a consistent state then,
+/// so the owner may give it further inputs before it takes the next output.
 public final class ServerSession {
     /// How many parts, and how many octets of them, a client may prepare.
     public struct Limits: Sendable {
@@ -23,10 +32,9 @@ public final class ServerSession {
     /// Whether the app can be asked to authorize this client; otherwise what needs authorization is refused until
     /// ``LinkSecurity/isAuthorized`` is set.
     public var asksForAuthorization = false
-    /// Called with what the client does.
-    public var onEvent: ((ServerEvent) -> Void)?
-    /// Called when ``persistentState`` has changed by what the client did.
-    public var onPersistentChange: (() -> Void)?
+    /// Whether the session puts out ``ServerOutput/event(_:)``. An owner that sets it takes the outputs after each input.
+    public var reportsEvents = false
+    private var outputs = OutputQueue<ServerOutput>()
 
     var configurations = ClientConfigurations() {
         didSet { server.noteConfigurationChange() }
@@ -225,8 +233,21 @@ public final class ServerSession {
             ? .authorization(handle, isWrite: isWrite) : .error(.insufficientAuthorization, handle)
     }
 
-    func emit(_ event: ServerEvent) {
-        onEvent?(event)
+    // MARK: Outputs
+
+    /// Removes and returns the oldest output; nil where there is none.
+    public func takeOutput() -> ServerOutput? {
+        outputs.isEmpty ? nil : outputs.take()
+    }
+
+    func emit(_ event: @autoclosure () -> ServerEvent) {
+        if reportsEvents { outputs.append(.event(event())) }
+    }
+
+    /// Puts out that ``persistentState`` has changed. Once is enough for changes with nothing between them, so an owner
+    /// that never takes outputs and wants no events keeps one.
+    func persistentStateChanged() {
+        if outputs.last != .persistentStateChanged { outputs.append(.persistentStateChanged) }
     }
 
     // MARK: Prepared writes
