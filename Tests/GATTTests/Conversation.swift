@@ -11,8 +11,10 @@ final class Conversation {
     private(set) var client = Client()
     /// What the client has asked since the connection was made.
     private(set) var requests: [[UInt8]] = []
+    /// What the client wanted kept of the server, in its order.
+    private(set) var caches: [DatabaseCache?] = []
     /// What is kept of the server by the client.
-    var cache: DatabaseCache?
+    var cache: DatabaseCache? { caches.last ?? nil }
     var mtu = 64
     /// Called with each request before the server has it.
     var onRequest: (([UInt8]) -> Void)?
@@ -49,7 +51,6 @@ final class Conversation {
 
     private func begin() {
         session.mtu = mtu
-        client.onCacheChange = { [unowned self] in cache = $0 }
     }
 
     /// Lets both talk until the client has nothing more to ask.
@@ -67,6 +68,7 @@ final class Conversation {
             }
             buffer = PacketBuffer()
             opcode = client.receive(response.bytes, mtu: mtu, into: &buffer)
+            caches += client.takeCaches()
         }
     }
 
@@ -94,6 +96,20 @@ final class Conversation {
         session.indicate(value.rawSpan, of: handle, into: &buffer)
         session.serviceChangedConfirmed()
         client.indicationReceived(from: handle)
+        caches += client.takeCaches()
         run()
+    }
+}
+
+extension Client {
+    /// Takes all outputs; gives what is to be kept of the server's database.
+    func takeCaches() -> [DatabaseCache?] {
+        var caches: [DatabaseCache?] = []
+        while let output = takeOutput() {
+            switch output {
+            case .cacheChanged(let cache): caches.append(cache)
+            }
+        }
+        return caches
     }
 }

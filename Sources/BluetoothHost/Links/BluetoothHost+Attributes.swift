@@ -34,6 +34,7 @@ extension BluetoothHost {
         case .response:
             var buffer = sender.takeBuffer()
             let next = link.client.receive(pdu, mtu: link.bearer.mtu, into: &buffer)
+            takeOutputs(ofClientOf: link)
             sendRequest(next, consume buffer, on: link)
             if !link.lanes.isEmpty { pumpLanes(of: link) }
         case .notification(let opcode): receiveNotification(opcode, pdu, on: link)

@@ -78,7 +78,18 @@ extension BluetoothHost {
         guard link.bearer.awaitedRequest == nil, !link.bearer.isDead, !link.protection.awaitsProof else { return }
         var buffer = sender.takeBuffer()
         let opcode = link.client.nextRequest(mtu: link.bearer.mtu, into: &buffer)
+        takeOutputs(ofClientOf: link)
         sendRequest(opcode, consume buffer, on: link)
+    }
+
+    /// Delivers what the client of a link has put out. To be called after each input of the client, and before its request
+    /// is sent.
+    func takeOutputs(ofClientOf link: Link) {
+        while let output = link.client.takeOutput() {
+            switch output {
+            case .cacheChanged(let cache): keepCache(cache, of: link)
+            }
+        }
     }
 
     func sendRequest(_ opcode: ATT.Opcode?, _ buffer: consuming PacketBuffer, on link: Link) {
@@ -199,6 +210,7 @@ extension BluetoothHost {
             let indication = try HandleValueIndication(decoding: pdu)
             deliver(indication.value, of: indication.handle, isIndication: true, on: link)
             link.client.indicationReceived(from: indication.handle)
+            takeOutputs(ofClientOf: link)
         } catch {
             return countMalformed("indication", error)
         }

@@ -12,7 +12,6 @@ extension BluetoothHost {
     func linkBecameTrusted(_ link: Link, _ record: BondRecord) {
         guard !link.isTrusted else { return }
         link.isTrusted = true
-        let identifier = link.identifier
         if let state = record.serverState {
             link.session.restore(state)
             takeOutputs(ofSessionOf: link)
@@ -21,9 +20,6 @@ extension BluetoothHost {
         if link.session.isServiceChangedOwed { indicateServiceChanged(.all, to: link) }
         // The devices that connect to this one are hardly ever servers to it.
         if link.role == .central || record.clientCache != nil {
-            link.client.onCacheChange = { [weak self] cache in
-                self?.assumeIsolated { $0.keepCache(cache, on: identifier) }
-            }
             link.client.trust(record.clientCache)
             pumpClient(of: link)
         }
@@ -37,8 +33,9 @@ extension BluetoothHost {
         bonds.update(link.identity, isGathered: true) { $0.serverState = state }
     }
 
-    private func keepCache(_ cache: DatabaseCache?, on identifier: LinkIdentifier) {
-        guard let link = links[identifier] else { return }
+    /// Stores what the client remembers of a trusted peer.
+    func keepCache(_ cache: DatabaseCache?, of link: Link) {
+        guard links[link.identifier] != nil else { return }
         bonds.update(link.identity, isGathered: true) { $0.clientCache = cache }
     }
 }

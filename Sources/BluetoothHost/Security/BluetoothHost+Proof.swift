@@ -64,6 +64,7 @@ extension BluetoothHost {
         }
         var buffer = sender.takeBuffer()
         let next = link.client.receive(refusal.rawSpan, mtu: link.bearer.mtu, into: &buffer)
+        takeOutputs(ofClientOf: link)
         sendRequest(next, consume buffer, on: link)
     }
 
@@ -166,6 +167,7 @@ extension BluetoothHost {
             mtu: link.bearer.mtu,
             into: &buffer
         )
+        takeOutputs(ofClientOf: link)
         link.elevationFailure = nil
         sendRequest(opcode, consume buffer, on: link)
         pumpLanes(of: link)

@@ -34,7 +34,7 @@ extension Client {
         case .none: break
         case .learning(_, handle):
             knowledge = .learning(isOutdated: true, serviceChanged: handle)
-            onCacheChange?(nil)
+            cacheChanged(nil)
         case .learning: break
         case .certain(let cache):
             guard cache.genericAttribute(.serviceChanged)?.valueHandle == handle else { return }
@@ -49,7 +49,7 @@ extension Client {
     }
 
     private func drop(serviceChanged: AttributeHandle?) {
-        onCacheChange?(nil)
+        cacheChanged(nil)
         learn(nil, serviceChanged: serviceChanged)
     }
 
@@ -62,7 +62,7 @@ extension Client {
             case .success where isOutdated: learn(nil, serviceChanged: serviceChanged)
             case .success(let learnt):
                 knowledge = .certain(learnt)
-                if learnt != cache { onCacheChange?(learnt) }
+                if learnt != cache { cacheChanged(learnt) }
             case .failure: knowledge = .none
             }
         }

@@ -7,6 +7,10 @@ import ByteCoding
 /// The owner sends what the client writes and gives it what the bearer says is a response. Completions are called from
 /// within these calls.
 ///
+/// The client queues what else its owner has to know as ``ClientOutput``s. After each input the owner takes them with
+/// ``takeOutput()`` until that returns nil. The inputs are ``nextRequest(mtu:into:)``, ``receive(_:mtu:into:)``,
+/// ``indicationReceived(from:)`` and ``securityElevated(_:handle:mtu:into:)``.
+///
 /// Once the server is one that this device is bonded to, and has proven it (``trust(_:)``), the client learns its whole
 /// database, when nothing else is to be done, and answers discovery from it.
 public final class Client {
@@ -25,13 +29,11 @@ public final class Client {
     /// Whether no procedure starts: the server's identity is to be verified first. A running procedure is not stopped.
     public var isHeld = false
     var knowledge = DatabaseKnowledge.none
+    private var outputs = OutputQueue<ClientOutput>()
 
     /// Asked when a request fails for want of security; the owner raises the link's security and calls
     /// ``securityElevated(_:handle:mtu:into:)``. Without it, or where it returns false, the procedure ends in the error.
     public var elevateSecurity: ((ATT.ErrorCode) -> Bool)?
-
-    /// Called when what is to be kept of the server's database is another.
-    public var onCacheChange: ((DatabaseCache?) -> Void)?
 
     public init() {}
 
@@ -41,6 +43,18 @@ public final class Client {
 
     /// Whether no procedure runs or waits.
     public var isIdle: Bool { running == nil && suspended == nil && queue.isEmpty }
+
+    /// Removes and returns the oldest output; nil where there is none.
+    public func takeOutput() -> ClientOutput? {
+        outputs.isEmpty ? nil : outputs.take()
+    }
+
+    /// Puts out that another cache is to be kept. That there is none is said once, however often the server says that its
+    /// database has changed.
+    func cacheChanged(_ cache: DatabaseCache?) {
+        if cache == nil, case .cacheChanged(nil)? = outputs.last { return }
+        outputs.append(.cacheChanged(cache))
+    }
 
     /// Queues a procedure. The owner then calls ``nextRequest(mtu:into:)`` where the bearer is free.
     ///
