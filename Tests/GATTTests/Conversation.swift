@@ -108,6 +108,7 @@ extension Client {
         while let output = takeOutput() {
             switch output {
             case .cacheChanged(let cache): caches.append(cache)
+            case .securityRequired: Issue.record("a client that is not to elevate wants to")
             }
         }
         return caches

@@ -88,8 +88,16 @@ extension BluetoothHost {
         while let output = link.client.takeOutput() {
             switch output {
             case .cacheChanged(let cache): keepCache(cache, of: link)
+            case .securityRequired(let error):
+                if !elevateSecurity(of: link, after: error) { declineElevation(of: link) }
             }
         }
+    }
+
+    private func declineElevation(of link: Link) {
+        var buffer = sender.takeBuffer()
+        let opcode = link.client.elevationDeclined(mtu: link.bearer.mtu, into: &buffer)
+        sendRequest(opcode, consume buffer, on: link)
     }
 
     func sendRequest(_ opcode: ATT.Opcode?, _ buffer: consuming PacketBuffer, on link: Link) {

@@ -37,9 +37,7 @@ extension BluetoothHost {
         reportServerEvents(of: link)
         link.session.asksForAuthorization = authorizer != nil
         if link.role == .peripheral { emit(.connected(identifier, link.peer)) }
-        link.client.elevateSecurity = { [weak self] error in
-            self?.assumeIsolated { $0.elevateSecurity(of: identifier, after: error) } ?? false
-        }
+        link.client.elevatesSecurity = true
         prepare(link)
         secureBondedLink(link)
         return link

@@ -136,11 +136,12 @@ extension BluetoothHost {
     /// Begins to make a link as secure as a server has asked for; its client then sends the request again.
     ///
     /// - Returns: whether that can be tried.
-    func elevateSecurity(of identifier: LinkIdentifier, after error: ATT.ErrorCode) -> Bool {
-        guard let link = links[identifier], link.protection.policy.securesOnDemand,
+    func elevateSecurity(of link: Link, after error: ATT.ErrorCode) -> Bool {
+        let identifier = link.identifier
+        guard links[identifier] != nil, link.protection.policy.securesOnDemand,
             let required = requirement(of: error, on: link)
         else { return false }
-        // The client is told after it knows that it waits.
+        // The packets that the refusal lets go are sent first.
         loop.execute { [weak self] in
             self?.assumeIsolated { host in
                 guard let link = host.links[identifier] else { return }

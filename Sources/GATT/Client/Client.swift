@@ -9,7 +9,7 @@ import ByteCoding
 ///
 /// The client queues what else its owner has to know as ``ClientOutput``s. After each input the owner takes them with
 /// ``takeOutput()`` until that returns nil. The inputs are ``nextRequest(mtu:into:)``, ``receive(_:mtu:into:)``,
-/// ``indicationReceived(from:)`` and ``securityElevated(_:handle:mtu:into:)``.
+/// ``indicationReceived(from:)``, ``securityElevated(_:handle:mtu:into:)`` and ``elevationDeclined(mtu:into:)``.
 ///
 /// Once the server is one that this device is bonded to, and has proven it (``trust(_:)``), the client learns its whole
 /// database, when nothing else is to be done, and answers discovery from it.
@@ -22,6 +22,8 @@ public final class Client {
     /// The request in flight, kept where it may have to be sent again.
     private var request = PacketBuffer(capacity: 0, headroom: 0)
     private var hasElevated = false
+    /// The Error Response that asks for more security, while the client waits for that.
+    private var refusal: ErrorResponse?
     /// Whether the running procedure waits for the link's security to be raised.
     public private(set) var isElevating = false
     /// Whether the running procedure has prepared writes that are not executed yet.
@@ -31,9 +33,9 @@ public final class Client {
     var knowledge = DatabaseKnowledge.none
     private var outputs = OutputQueue<ClientOutput>()
 
-    /// Asked when a request fails for want of security; the owner raises the link's security and calls
-    /// ``securityElevated(_:handle:mtu:into:)``. Without it, or where it returns false, the procedure ends in the error.
-    public var elevateSecurity: ((ATT.ErrorCode) -> Bool)?
+    /// Whether the client puts out ``ClientOutput/securityRequired(_:)`` when a request fails for want of security.
+    /// Otherwise the procedure ends in the error.
+    public var elevatesSecurity = false
 
     public init() {}
 
@@ -128,11 +130,11 @@ public final class Client {
         let opcode: Opcode?
         if response[checked: 0] == Opcode.errorResponse.rawValue {
             guard let error = try? ErrorResponse(decoding: response) else { return nil }
-            if isForWantOfSecurity(error.error), !running.isBackground, !hasElevated, let elevateSecurity,
-                elevateSecurity(error.error)
-            {
+            if isForWantOfSecurity(error.error), elevatesSecurity, !running.isBackground, !hasElevated {
                 hasElevated = true
                 isElevating = true
+                refusal = error
+                outputs.append(.securityRequired(error.error))
                 return nil
             }
             if error.error == .databaseOutOfSync { outOfSync() }
@@ -177,6 +179,7 @@ public final class Client {
     ) -> Opcode? {
         let request = request
         isElevating = false
+        refusal = nil
         guard hasElevated, let running, let opcode = request.bytes[checked: 0].flatMap(Opcode.init(rawValue:)) else {
             return nil
         }
@@ -196,6 +199,23 @@ public final class Client {
         }
     }
 
+    /// The link's security cannot be raised: the procedure takes the server's refusal instead. Nothing happens where the
+    /// client does not wait for it.
+    ///
+    /// - Returns: the opcode of the request that was written.
+    public func elevationDeclined(mtu: Int, into buffer: inout PacketBuffer) -> Opcode? {
+        guard isElevating, let running, let refusal = refusal.take() else { return nil }
+        isElevating = false
+        hasElevated = false
+        if running.hasEnded {
+            // It was cancelled meanwhile.
+            self.running = nil
+            return nextRequest(mtu: mtu, into: &buffer)
+        }
+        return follow(running.receive(refusal, mtu: mtu, into: &buffer), of: running, buffer)
+            ?? nextRequest(mtu: mtu, into: &buffer)
+    }
+
     /// Ends all procedures: the bearer is dead or its link gone.
     public func close() {
         isClosed = true
@@ -203,6 +223,7 @@ public final class Client {
         running = nil
         suspended = nil
         isElevating = false
+        refusal = nil
         isPreparingWrite = false
         queue.removeAll()
         for procedure in all { procedure.fail(.bearerClosed) }
@@ -226,7 +247,7 @@ public final class Client {
             if running === procedure { running = nil }
             return nil
         }
-        if elevateSecurity != nil {
+        if elevatesSecurity {
             Client.copy(buffer, into: &request)
         }
         return opcode

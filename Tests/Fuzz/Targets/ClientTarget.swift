@@ -26,7 +26,7 @@ private struct FuzzedClient {
     private var bearer = Bearer()
     private var buffer = PacketBuffer(capacity: 1024)
     private let unfinished = Count()
-    private let wantsElevation = Count()
+    private var elevationCount = 0
     private let now = Instant(nanoseconds: 0)
 
     /// The client learns the database, or has it in a cache that may be outdated.
@@ -46,10 +46,7 @@ private struct FuzzedClient {
     }
 
     mutating func performAll(beginningWith first: UInt8) {
-        client.elevateSecurity = { [wantsElevation] _ in
-            wantsElevation.value += 1
-            return wantsElevation.value % 2 == 1
-        }
+        client.elevatesSecurity = true
         let count = 13
         for number in 0..<count { perform(number: (number + Int(first)) % count) }
         send(client.nextRequest(mtu: bearer.mtu, into: &buffer))
@@ -77,7 +74,6 @@ private struct FuzzedClient {
 
     mutating func take(_ packet: Script.Packet) {
         buffer.reset()
-        let elevations = wantsElevation.value
         switch bearer.receive(packet.octets.rawSpan) {
         case .response: send(client.receive(packet.octets.rawSpan, mtu: bearer.mtu, into: &buffer))
         case .indication:
@@ -87,16 +83,28 @@ private struct FuzzedClient {
         // Once: what was written to fit an ATT_MTU does not fit a smaller one.
         default: if bearer.mtu == Bearer.defaultMTU { bearer.exchangeMTU(peer: UInt16(packet.delay) * 4) }
         }
-        if wantsElevation.value > elevations, bearer.awaitedRequest == nil {
-            buffer.reset()
-            let handle = AttributeHandle(rawValue: 3)
-            let result: Result<Void, ATT.ErrorCode> = packet.choice & 2 == 0 ? .success(()) : .failure(.unlikelyError)
-            send(client.securityElevated(result, handle: handle, mtu: bearer.mtu, into: &buffer))
-        }
+        takeOutputs(packet)
         require(
             unfinished.value == 0 || bearer.awaitedRequest != nil,
             "\(unfinished.value) procedures of a client wait, and no request is open"
         )
+    }
+
+    /// Raises the link's security for every other request that fails for want of it.
+    private mutating func takeOutputs(_ packet: Script.Packet) {
+        while let output = client.takeOutput() {
+            guard case .securityRequired = output else { continue }
+            require(bearer.awaitedRequest == nil, "a client that waits for security has sent a request")
+            elevationCount += 1
+            buffer.reset()
+            guard elevationCount % 2 == 1 else {
+                send(client.elevationDeclined(mtu: bearer.mtu, into: &buffer))
+                continue
+            }
+            let handle = AttributeHandle(rawValue: 3)
+            let result: Result<Void, ATT.ErrorCode> = packet.choice & 2 == 0 ? .success(()) : .failure(.unlikelyError)
+            send(client.securityElevated(result, handle: handle, mtu: bearer.mtu, into: &buffer))
+        }
     }
 
     private func notificationReceived(_ opcode: Opcode, _ pdu: RawSpan) {

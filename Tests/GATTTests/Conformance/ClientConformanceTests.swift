@@ -17,16 +17,10 @@ private final class RawClient {
     var bearer: Bearer
     var outcome: Outcome?
     var services: [DiscoveredService] = []
-    private var pendingElevation = false
 
     init(mtu: Int, elevatesSecurity: Bool) {
         bearer = Bearer(offeredMTU: mtu)
-        if elevatesSecurity {
-            client.elevateSecurity = { [unowned self] _ in
-                pendingElevation = true
-                return true
-            }
-        }
+        client.elevatesSecurity = elevatesSecurity
     }
 
     /// The next request of the client's own; empty where there is none.
@@ -47,8 +41,7 @@ private final class RawClient {
         }
         var buffer = PacketBuffer()
         var opcode = client.receive(pdu.rawSpan, mtu: bearer.mtu, into: &buffer)
-        if pendingElevation {
-            pendingElevation = false
+        if case .securityRequired? = client.takeOutput() {
             opcode = client.securityElevated(.success(()), handle: .invalid, mtu: bearer.mtu, into: &buffer)
         }
         guard let opcode else { return [] }
