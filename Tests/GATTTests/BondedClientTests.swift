@@ -33,7 +33,7 @@ private final class BondedFixture {
         session = ServerSession(server: server)
     }
 
-    /// What was kept last.
+    /// The state that was kept last.
     var kept: ServerSession.PersistentState? {
         takeOutputs()
         return storedState

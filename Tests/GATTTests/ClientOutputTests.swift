@@ -17,26 +17,30 @@ struct ClientOutputTests {
     }
 
     /// Has a read refused for want of security, with `handle` in the Error Response.
-    private func makeRefused(_ client: Client) -> () -> Result<[UInt8], ClientError>? {
-        let result = Recorded<Result<[UInt8], ClientError>>()
-        client.perform(ReadValue(handle: 3)) { result.value = $0 }
+    private func makeRefused(_ client: Client) -> TypedProcedureRun<ReadValue> {
+        let run = client.perform(ReadValue(handle: 3))
         var buffer = PacketBuffer()
         #expect(client.nextRequest(mtu: 23, into: &buffer) == .readRequest)
         buffer.reset()
         #expect(client.receive([0x01, 0x0A, 3, 0, 0x0F].rawSpan, mtu: 23, into: &buffer) == nil)
-        return { result.value }
+        return run
     }
 
-    private final class Recorded<Value> {
-        var value: Value?
+    private func isEmpty(_ client: Client) -> Bool {
+        if case nil = client.takeOutput() { true } else { false }
+    }
+
+    /// Takes the next output, which is the end of a procedure.
+    private func takeEnded(_ client: Client) -> ProcedureRun? {
+        if case .ended(let run)? = client.takeOutput() { run } else { nil }
     }
 
     @Test("A refusal for want of security is put out once, and the request is sent again")
     func elevation() {
         let client = Client()
         client.elevatesSecurity = true
-        let result = makeRefused(client)
-        #expect(client.isElevating && client.isBusyForCommands && result() == nil)
+        let run = makeRefused(client)
+        #expect(client.isElevating && client.isBusyForCommands && run.outcome == nil)
         guard case .securityRequired(.insufficientEncryption)? = client.takeOutput() else {
             Issue.record("the owner is not asked")
             return
@@ -47,7 +51,8 @@ struct ClientOutputTests {
         #expect([UInt8](copying: buffer.bytes) == [0x0A, 3, 0])
         buffer.reset()
         #expect(client.receive([0x01, 0x0A, 3, 0, 0x0F].rawSpan, mtu: 23, into: &buffer) == nil)
-        #expect(result() == .failure(.attribute(.insufficientEncryption, handle: 3, request: .readRequest)))
+        #expect(run.outcome == .failure(.attribute(.insufficientEncryption, handle: 3, request: .readRequest)))
+        #expect(takeEnded(client) === run)
         #expect(client.takeCaches().isEmpty, "the owner is asked once")
     }
 
@@ -55,19 +60,106 @@ struct ClientOutputTests {
     func declinedElevation() {
         let client = Client()
         client.elevatesSecurity = true
-        let result = makeRefused(client)
+        let run = makeRefused(client)
         var buffer = PacketBuffer()
         #expect(client.elevationDeclined(mtu: 23, into: &buffer) == nil && buffer.isEmpty)
         #expect(!client.isElevating && client.isIdle)
-        #expect(result() == .failure(.attribute(.insufficientEncryption, handle: 3, request: .readRequest)))
+        #expect(takeEnded(client) == nil, "the refusal itself was put out before")
+        #expect(takeEnded(client) === run)
+        #expect(run.outcome == .failure(.attribute(.insufficientEncryption, handle: 3, request: .readRequest)))
         #expect(client.elevationDeclined(mtu: 23, into: &buffer) == nil, "nothing waits any more")
     }
 
     @Test("A client that is not to elevate puts nothing out and ends the procedure")
     func noElevation() {
         let client = Client()
-        let result = makeRefused(client)
+        let run = makeRefused(client)
+        #expect(takeEnded(client) === run)
         #expect(client.takeCaches().isEmpty && client.isIdle)
-        #expect(result() == .failure(.attribute(.insufficientEncryption, handle: 3, request: .readRequest)))
+        #expect(run.outcome == .failure(.attribute(.insufficientEncryption, handle: 3, request: .readRequest)))
+    }
+
+    @Test("The end of a procedure is put out before the next one starts")
+    func endPrecedesNextRequest() throws {
+        let client = Client()
+        let runs = (3...4).map { client.perform(ReadValue(handle: AttributeHandle(rawValue: $0))) }
+        var buffer = PacketBuffer()
+        #expect(client.nextRequest(mtu: 23, into: &buffer) == .readRequest)
+        buffer.reset()
+        #expect(client.receive([0x0B, 7].rawSpan, mtu: 23, into: &buffer) == nil)
+        #expect(client.nextRequest(mtu: 23, into: &buffer) == nil && buffer.isEmpty, "the output comes first")
+        #expect(client.isBusyForCommands, "a command does not overtake the second read")
+        #expect(takeEnded(client) === runs[0])
+        #expect(isEmpty(client))
+        #expect(client.nextRequest(mtu: 23, into: &buffer) == .readRequest)
+        #expect([UInt8](copying: buffer.bytes) == [0x0A, 4, 0])
+        #expect(try runs[0].output() == [7] && !runs[1].hasEnded)
+    }
+
+    @Test("Procedures that end without a request are put out one after the other, in their order")
+    func endsWithoutRequest() {
+        let client = Client()
+        let runs = (0..<3).map { _ in client.perform(ReadMultipleValues(handles: [])) }
+        var buffer = PacketBuffer()
+        for run in runs {
+            #expect(client.nextRequest(mtu: 23, into: &buffer) == nil)
+            #expect(takeEnded(client) === run && run.outcome == .failure(.invalidArgument))
+            #expect(isEmpty(client))
+        }
+        #expect(client.isIdle && buffer.isEmpty)
+    }
+
+    @Test("A cancelled procedure is put out once; its late response is ignored")
+    func cancellation() {
+        let client = Client()
+        let runs = (3...5).map { client.perform(ReadValue(handle: AttributeHandle(rawValue: $0))) }
+        var buffer = PacketBuffer()
+        #expect(client.nextRequest(mtu: 23, into: &buffer) == .readRequest)
+        client.cancel(runs[1])
+        client.cancel(runs[0])
+        client.cancel(runs[0])
+        runs[2].cancel()
+        #expect(takeEnded(client) === runs[1])
+        #expect(takeEnded(client) === runs[0])
+        #expect(isEmpty(client))
+        buffer.reset()
+        #expect(client.receive([0x0B, 7].rawSpan, mtu: 23, into: &buffer) == nil)
+        #expect(takeEnded(client) === runs[2], "a run that was cancelled by itself is not started")
+        #expect(isEmpty(client) && client.isIdle && buffer.isEmpty)
+        for run in runs { #expect(run.outcome == .failure(.cancelled)) }
+    }
+
+    @Test("A client that is closed puts out the ends of its procedures in their order, and of later ones")
+    func closing() {
+        let client = Client()
+        let runs = (3...5).map { client.perform(ReadValue(handle: AttributeHandle(rawValue: $0))) }
+        var buffer = PacketBuffer()
+        _ = client.nextRequest(mtu: 23, into: &buffer)
+        client.close()
+        let late = client.perform(ReadValue(handle: 6))
+        for run in runs + [late] {
+            #expect(takeEnded(client) === run && run.outcome == .failure(.bearerClosed))
+        }
+        #expect(isEmpty(client))
+    }
+
+    @Test("A procedure that learns the database puts out no end, and Database Out Of Sync the change before the end")
+    func learning() throws {
+        let conversation = try Conversation([.genericAttribute])
+        conversation.onEnd = { _ in Issue.record("the background procedure is the client's own") }
+        conversation.trust()
+        conversation.onEnd = nil
+        let client = conversation.client
+        let read = client.perform(ReadValue(handle: 3))
+        var buffer = PacketBuffer()
+        #expect(client.nextRequest(mtu: 64, into: &buffer) == .readRequest)
+        buffer.reset()
+        #expect(client.receive([0x01, 0x0A, 3, 0, 0x12].rawSpan, mtu: 64, into: &buffer) == nil)
+        guard case .cacheChanged(nil)? = client.takeOutput() else {
+            Issue.record("the cache is still kept")
+            return
+        }
+        #expect(takeEnded(client) === read)
+        #expect(client.nextRequest(mtu: 64, into: &buffer) == .readByTypeRequest, "the hash")
     }
 }

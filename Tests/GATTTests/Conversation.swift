@@ -18,6 +18,8 @@ final class Conversation {
     var mtu = 64
     /// Called with each request before the server has it.
     var onRequest: (([UInt8]) -> Void)?
+    /// Called with each procedure that has ended.
+    var onEnd: ((ProcedureRun) -> Void)?
 
     init(_ services: [ServiceDefinition], hasHash: Bool = true) throws {
         server = hasHash ? Server(cmac: Conversation.digest) : Server()
@@ -56,7 +58,8 @@ final class Conversation {
     /// Lets both talk until the client has nothing more to ask.
     func run() {
         var buffer = PacketBuffer()
-        var opcode = client.nextRequest(mtu: mtu, into: &buffer)
+        takeOutputs()
+        var opcode = nextRequest(into: &buffer)
         while opcode != nil {
             let request = [UInt8](copying: buffer.bytes)
             requests.append(request)
@@ -68,16 +71,37 @@ final class Conversation {
             }
             buffer = PacketBuffer()
             opcode = client.receive(response.bytes, mtu: mtu, into: &buffer)
-            caches += client.takeCaches()
+            if opcode == nil { opcode = nextRequest(into: &buffer) }
         }
+    }
+
+    /// Takes the outputs and starts the next procedure, until one has written a request.
+    private func nextRequest(into buffer: inout PacketBuffer) -> Opcode? {
+        repeat {
+            if let opcode = client.nextRequest(mtu: mtu, into: &buffer) { return opcode }
+        } while takeOutputs()
+        return nil
+    }
+
+    @discardableResult
+    private func takeOutputs() -> Bool {
+        var hasOutput = false
+        while let output = client.takeOutput() {
+            hasOutput = true
+            switch output {
+            case .ended(let run): onEnd?(run)
+            case .cacheChanged(let cache): caches.append(cache)
+            case .securityRequired: Issue.record("a client that is not to elevate wants to")
+            }
+        }
+        return hasOutput
     }
 
     /// Performs a procedure and everything else that the client has to do.
     func perform<P: ClientProcedure>(_ procedure: P) -> Result<P.Output, ClientError>? {
-        var outcome: Result<P.Output, ClientError>?
-        client.perform(procedure) { outcome = $0 }
-        run()
-        return outcome
+        let run = client.perform(procedure)
+        self.run()
+        return run.outcome
     }
 
     /// Trusts the server with what is kept of it.
@@ -96,19 +120,30 @@ final class Conversation {
         session.indicate(value.rawSpan, of: handle, into: &buffer)
         session.serviceChangedConfirmed()
         client.indicationReceived(from: handle)
-        caches += client.takeCaches()
         run()
     }
 }
 
+extension TypedProcedureRun {
+    /// What came of it; nil while it runs.
+    var outcome: Result<P.Output, ClientError>? {
+        guard hasEnded else { return nil }
+        do throws(ClientError) {
+            return .success(try output())
+        } catch {
+            return .failure(error)
+        }
+    }
+}
+
 extension Client {
-    /// Takes all outputs; gives what is to be kept of the server's database.
+    /// Takes all outputs, which are changes of the cache, and returns the caches.
     func takeCaches() -> [DatabaseCache?] {
         var caches: [DatabaseCache?] = []
         while let output = takeOutput() {
             switch output {
             case .cacheChanged(let cache): caches.append(cache)
-            case .securityRequired: Issue.record("a client that is not to elevate wants to")
+            case .ended, .securityRequired: Issue.record("only caches are expected")
             }
         }
         return caches

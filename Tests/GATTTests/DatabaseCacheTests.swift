@@ -259,10 +259,9 @@ struct DatabaseCacheTests {
         var reads: [Int] = []
         conversation.onRequest = { [unowned conversation] request in
             guard reads.count < 3, request.first != 0x0A else { return }
-            conversation.client.perform(ReadValue(handle: heart)) { _ in
-                reads.append(conversation.requests.count)
-            }
+            conversation.client.perform(ReadValue(handle: heart))
         }
+        conversation.onEnd = { [unowned conversation] _ in reads.append(conversation.requests.count) }
         conversation.client.trust(nil)
         conversation.run()
         // Each read follows the request during which it was asked for.
@@ -276,10 +275,10 @@ struct DatabaseCacheTests {
         let conversation = try Conversation(services)
         conversation.trust()
         conversation.reconnect()
-        var found: Int?
-        conversation.client.perform(DiscoverServices()) { found = (try? $0.get())?.count }
+        let discovery = conversation.client.perform(DiscoverServices())
         conversation.trust()
-        #expect(conversation.requests == [hashRequest] && found == 2)
+        #expect(conversation.requests == [hashRequest])
+        #expect(try discovery.output().count == 2)
     }
 
     @Test(
@@ -302,7 +301,7 @@ struct DatabaseCacheTests {
             opcode = client.receive(next.rawSpan, mtu: 23, into: &buffer)
         }
         #expect(count <= 5 && client.takeCaches().isEmpty)
-        client.perform(DiscoverServices()) { _ in }
+        client.perform(DiscoverServices())
         buffer = PacketBuffer()
         let asked = client.nextRequest(mtu: 23, into: &buffer)
         #expect(asked == .readByGroupTypeRequest)

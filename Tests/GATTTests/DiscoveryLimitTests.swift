@@ -41,8 +41,7 @@ private func run<P: ClientProcedure>(
     answer: ([UInt8]) -> [UInt8]
 ) -> Result<P.Output, ClientError>? {
     let client = Client()
-    var outcome: Result<P.Output, ClientError>?
-    client.perform(procedure) { outcome = $0 }
+    let run = client.perform(procedure)
     var buffer = PacketBuffer()
     var opcode = client.nextRequest(mtu: mtu, into: &buffer)
     while opcode != nil {
@@ -50,7 +49,7 @@ private func run<P: ClientProcedure>(
         buffer.reset()
         opcode = client.receive(response.rawSpan, mtu: mtu, into: &buffer)
     }
-    return outcome
+    return run.outcome
 }
 
 @Suite("Limits of discovery")
@@ -138,12 +137,11 @@ struct DiscoveryLimitTests {
         }
         #expect(client.takeCaches().isEmpty)
         #expect(server.requests < 1000)
-        var value: Result<[UInt8], ClientError>?
-        client.perform(ReadLongValue(handle: 3)) { value = $0 }
+        let read = client.perform(ReadLongValue(handle: 3))
         buffer.reset()
         #expect(client.nextRequest(mtu: 23, into: &buffer) == .readRequest)
         buffer.reset()
         #expect(client.receive([0x0B, 7].rawSpan, mtu: 23, into: &buffer) == nil)
-        #expect(value == .success([7]))
+        #expect(read.outcome == .success([7]))
     }
 }

@@ -25,8 +25,7 @@ private func run<P: ClientProcedure>(
     answer: ([UInt8]) -> [UInt8]
 ) -> Result<P.Output, ClientError>? {
     let client = Client()
-    var outcome: Result<P.Output, ClientError>?
-    client.perform(procedure) { outcome = $0 }
+    let run = client.perform(procedure)
     var buffer = PacketBuffer()
     var opcode = client.nextRequest(mtu: mtu, into: &buffer)
     var rounds = 0
@@ -38,7 +37,7 @@ private func run<P: ClientProcedure>(
         buffer.reset()
         opcode = client.receive(response.rawSpan, mtu: mtu, into: &buffer)
     }
-    return outcome
+    return run.outcome
 }
 
 private func error<Output>(_ result: Result<Output, ClientError>?) -> ClientError? {

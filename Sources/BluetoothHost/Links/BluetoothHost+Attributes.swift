@@ -34,8 +34,7 @@ extension BluetoothHost {
         case .response:
             var buffer = sender.takeBuffer()
             let next = link.client.receive(pdu, mtu: link.bearer.mtu, into: &buffer)
-            takeOutputs(ofClientOf: link)
-            sendRequest(next, consume buffer, on: link)
+            advanceClient(of: link, next, consume buffer)
             if !link.lanes.isEmpty { pumpLanes(of: link) }
         case .notification(let opcode): receiveNotification(opcode, pdu, on: link)
         case .indication: receiveIndication(pdu, on: link)

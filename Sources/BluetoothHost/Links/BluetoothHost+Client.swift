@@ -75,22 +75,56 @@ extension BluetoothHost {
 
     /// Sends the next request of the link's client, if none is in flight.
     func pumpClient(of link: Link) {
-        guard link.bearer.awaitedRequest == nil, !link.bearer.isDead, !link.protection.awaitsProof else { return }
+        guard canStartProcedure(on: link) else { return }
         var buffer = sender.takeBuffer()
         let opcode = link.client.nextRequest(mtu: link.bearer.mtu, into: &buffer)
-        takeOutputs(ofClientOf: link)
+        advanceClient(of: link, opcode, consume buffer)
+    }
+
+    private func canStartProcedure(on link: Link) -> Bool {
+        link.bearer.awaitedRequest == nil && !link.isDeliveringOutputs && !link.bearer.isDead
+            && !link.protection.awaitsProof
+    }
+
+    /// Delivers what the client of a link has put out, then sends the request that it has written, or starts the next
+    /// procedure. To be called after each input that may write a request.
+    ///
+    /// A procedure that an app's closure submits starts only after all outputs are delivered. So it does not overtake the
+    /// procedures that wait already, and the packets that the closure sends go first.
+    func advanceClient(of link: Link, _ opcode: ATT.Opcode?, _ buffer: consuming PacketBuffer) {
+        var opcode = opcode
+        while takeOutputs(ofClientOf: link), opcode == nil, canStartProcedure(on: link) {
+            opcode = link.client.nextRequest(mtu: link.bearer.mtu, into: &buffer)
+        }
         sendRequest(opcode, consume buffer, on: link)
     }
 
-    /// Delivers what the client of a link has put out. To be called after each input of the client, and before its request
-    /// is sent.
-    func takeOutputs(ofClientOf link: Link) {
-        while let output = link.client.takeOutput() {
-            switch output {
-            case .cacheChanged(let cache): keepCache(cache, of: link)
-            case .securityRequired(let error):
-                if !elevateSecurity(of: link, after: error) { declineElevation(of: link) }
-            }
+    /// Delivers what the client of a link has put out. To be called after each input of the client, and then
+    /// ``pumpClient(of:)``.
+    ///
+    /// An app's closure may call the host, which takes further outputs then. So the outputs are delivered in their order.
+    ///
+    /// - Returns: whether there was an output.
+    @discardableResult
+    func takeOutputs(ofClientOf link: Link) -> Bool {
+        guard var output = link.client.takeOutput() else { return false }
+        let isNested = link.isDeliveringOutputs
+        link.isDeliveringOutputs = true
+        while true {
+            deliver(output, of: link)
+            guard let next = link.client.takeOutput() else { break }
+            output = next
+        }
+        link.isDeliveringOutputs = isNested
+        return true
+    }
+
+    private func deliver(_ output: ClientOutput, of link: Link) {
+        switch output {
+        case .ended(let run): link.takeCall(of: run)?.end(.ended(elevationFailure: link.elevationFailure))
+        case .cacheChanged(let cache): keepCache(cache, of: link)
+        case .securityRequired(let error):
+            if !elevateSecurity(of: link, after: error) { declineElevation(of: link) }
         }
     }
 
@@ -100,7 +134,7 @@ extension BluetoothHost {
         sendRequest(opcode, consume buffer, on: link)
     }
 
-    func sendRequest(_ opcode: ATT.Opcode?, _ buffer: consuming PacketBuffer, on link: Link) {
+    private func sendRequest(_ opcode: ATT.Opcode?, _ buffer: consuming PacketBuffer, on link: Link) {
         guard let opcode else { return sender.recycle(buffer) }
         do throws(BearerError) {
             try link.bearer.requestWillBeSent(opcode, at: loop.now)
@@ -109,6 +143,7 @@ extension BluetoothHost {
         } catch {
             sender.recycle(buffer)
             link.client.close()
+            takeOutputs(ofClientOf: link)
         }
     }
 

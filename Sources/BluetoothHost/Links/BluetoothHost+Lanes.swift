@@ -27,12 +27,15 @@ extension BluetoothHost {
         sendPending()
     }
 
-    private func start(_ call: borrowing ProcedureCall, on link: Link) {
-        // A run ends once: with its client at the latest, at once if that is closed already.
-        let call = copy call
-        call.run.whenEnded { call.end(.ended(elevationFailure: link.elevationFailure)) }
+    /// Gives a procedure to the link's client, which puts out its end.
+    func start(_ call: borrowing ProcedureCall, on link: Link) {
+        link.procedureCalls.append(copy call)
         link.client.perform(call.run)
-        pumpClient(of: link)
+        if link.client.isClosed {
+            takeOutputs(ofClientOf: link)
+        } else {
+            pumpClient(of: link)
+        }
     }
 
     /// Ends a procedure that its caller cancels: at once if it waits in its lane, else when its response has come.
@@ -44,6 +47,8 @@ extension BluetoothHost {
             sendPending()
         } else {
             link.client.cancel(run)
+            takeOutputs(ofClientOf: link)
+            pumpClient(of: link)
             pumpLanes(of: link)
             sendPending()
         }

@@ -67,13 +67,14 @@ extension BluetoothHost {
     private func requestMTU(on link: Link) {
         guard configuration.mtu > Bearer.defaultMTU else { return }
         let identifier = link.identifier
-        link.client.perform(ExchangeMTU(offered: configuration.mtu)) { [weak self] result in
+        let run = TypedProcedureRun(ExchangeMTU(offered: configuration.mtu))
+        let caller = ProcedureCall.Caller.callback { [weak self] _ in
+            guard let mtu = try? run.output() else { return }
             self?.assumeIsolated { host in
-                guard case .success(let mtu) = result, let link = host.links[identifier] else { return }
-                host.setMTU(peer: mtu, of: link)
+                if let link = host.links[identifier] { host.setMTU(peer: mtu, of: link) }
             }
         }
-        pumpClient(of: link)
+        start(ProcedureCall(run: run, link: identifier, caller: caller), on: link)
     }
 
     func setMTU(peer: UInt16, of link: Link) {
@@ -102,6 +103,7 @@ extension BluetoothHost {
         timers.cancel(link.timer)
         timers.cancel(link.disconnectionTimer)
         link.client.close()
+        takeOutputs(ofClientOf: link)
         endLanes(of: link, reason)
         link.channels.linkEnded()
         pumpChannels(of: link)
@@ -237,6 +239,7 @@ extension BluetoothHost {
         }
         if link.bearer.advance(to: now) {
             link.client.close()
+            takeOutputs(ofClientOf: link)
             giveUp(link, .attributeTransactionTimeout)
         }
         advanceSecurity(of: link, to: now)

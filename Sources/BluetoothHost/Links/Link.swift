@@ -130,6 +130,12 @@ final class Link {
     let slot: SenderSlot
     let session: ServerSession
     let client = GATT.Client()
+    /// The calls of the procedures that the client has, the oldest first.
+    @exclusivity(unchecked)
+    var procedureCalls = Deque<ProcedureCall>()
+    /// Whether the client's outputs are being delivered: no procedure starts.
+    @exclusivity(unchecked)
+    var isDeliveringOutputs = false
     /// Whether the peer has proven its bond on this link.
     var isTrusted = false
     @exclusivity(unchecked)
@@ -231,6 +237,13 @@ final class Link {
     /// The addresses that the link was made with, as they were sent.
     var ownAddress: DeviceAddress { protection.channel.ownAddress }
     var peerAddress: DeviceAddress { protection.channel.peerAddress }
+
+    /// Removes the call of a procedure that has ended.
+    func takeCall(of run: ProcedureRun) -> ProcedureCall? {
+        // Procedures end in the order of their calls, unless one is cancelled.
+        if procedureCalls.first?.run === run { return procedureCalls.popFirst() }
+        return procedureCalls.firstIndex { $0.run === run }.map { procedureCalls.remove(at: $0) }
+    }
 
     /// When the link wants to be looked at, if at all.
     var deadline: Instant? {

@@ -30,7 +30,9 @@ extension BluetoothHost {
         guard let link = links[identifier], link.protection.awaitsProof else { return }
         link.elevationFailure = error
         link.client.refuseProcedures(.insufficientEncryption)
+        takeOutputs(ofClientOf: link)
         link.elevationFailure = nil
+        pumpClient(of: link)
         giveUpChannels(of: link, error)
     }
 
@@ -64,8 +66,7 @@ extension BluetoothHost {
         }
         var buffer = sender.takeBuffer()
         let next = link.client.receive(refusal.rawSpan, mtu: link.bearer.mtu, into: &buffer)
-        takeOutputs(ofClientOf: link)
-        sendRequest(next, consume buffer, on: link)
+        advanceClient(of: link, next, consume buffer)
     }
 
     /// Does something at once, or when the peer has proven who it is.
@@ -170,7 +171,8 @@ extension BluetoothHost {
         )
         takeOutputs(ofClientOf: link)
         link.elevationFailure = nil
-        sendRequest(opcode, consume buffer, on: link)
+        advanceClient(of: link, opcode, consume buffer)
+        if opcode == nil { pumpClient(of: link) }
         pumpLanes(of: link)
     }
 }

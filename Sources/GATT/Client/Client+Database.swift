@@ -55,16 +55,19 @@ extension Client {
 
     private func learn(_ cache: DatabaseCache?, serviceChanged: AttributeHandle?) {
         knowledge = .learning(isOutdated: false, serviceChanged: serviceChanged)
-        // Held until the procedure ends, as it does with the bearer at the latest.
-        performInBackground(LearnDatabase(known: cache)) { [self] result in
-            guard case .learning(let isOutdated, let serviceChanged) = knowledge else { return }
-            switch result {
-            case .success where isOutdated: learn(nil, serviceChanged: serviceChanged)
-            case .success(let learnt):
-                knowledge = .certain(learnt)
-                if learnt != cache { cacheChanged(learnt) }
-            case .failure: knowledge = .none
-            }
+        performInBackground(LearnDatabase(known: cache))
+    }
+
+    /// Takes what the background procedure has learnt.
+    func databaseLearnt(_ run: TypedProcedureRun<LearnDatabase>) {
+        guard case .learning(let isOutdated, let serviceChanged) = knowledge else { return }
+        do throws(ClientError) {
+            let learnt = try run.output()
+            if isOutdated { return learn(nil, serviceChanged: serviceChanged) }
+            knowledge = .certain(learnt)
+            if learnt != run.procedure.known { cacheChanged(learnt) }
+        } catch {
+            knowledge = .none
         }
     }
 }

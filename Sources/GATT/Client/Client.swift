@@ -4,12 +4,22 @@ import ByteCoding
 
 /// A GATT client on one bearer: procedures in a queue, one request at a time.
 ///
-/// The owner sends what the client writes and gives it what the bearer says is a response. Completions are called from
-/// within these calls.
+/// The owner sends what the client writes and gives it what the bearer says is a response.
 ///
-/// The client queues what else its owner has to know as ``ClientOutput``s. After each input the owner takes them with
-/// ``takeOutput()`` until that returns nil. The inputs are ``nextRequest(mtu:into:)``, ``receive(_:mtu:into:)``,
-/// ``indicationReceived(from:)``, ``securityElevated(_:handle:mtu:into:)`` and ``elevationDeclined(mtu:into:)``.
+/// ## Outputs
+///
+/// The client does not call its owner. Beside requests it queues ``ClientOutput``s: the end of a procedure, a demand for
+/// security, a change of the cache. After each call that changes the client, the owner takes the outputs with
+/// ``takeOutput()`` until that returns nil. No procedure starts while there are outputs. So the owner then calls
+/// ``nextRequest(mtu:into:)`` if the bearer is free:
+///
+/// ```swift
+/// var opcode = client.receive(response, mtu: mtu, into: &buffer)
+/// while let output = client.takeOutput() {
+///     deliver(output)
+///     if opcode == nil { opcode = client.nextRequest(mtu: mtu, into: &buffer) }
+/// }
+/// ```
 ///
 /// Once the server is one that this device is bonded to, and has proven it (``trust(_:)``), the client learns its whole
 /// database, when nothing else is to be done, and answers discovery from it.
@@ -18,7 +28,8 @@ public final class Client {
     private var running: ProcedureRun?
     /// A background procedure that has given way, and its next request.
     private var suspended: (procedure: ProcedureRun, request: [UInt8])?
-    private var isClosed = false
+    /// Whether the bearer has ended: each procedure ends at once.
+    public private(set) var isClosed = false
     /// The request in flight, kept where it may have to be sent again.
     private var request = PacketBuffer(capacity: 0, headroom: 0)
     private var hasElevated = false
@@ -31,6 +42,8 @@ public final class Client {
     /// Whether no procedure starts: the server's identity is to be verified first. A running procedure is not stopped.
     public var isHeld = false
     var knowledge = DatabaseKnowledge.none
+    /// The background procedure.
+    private var learning: TypedProcedureRun<LearnDatabase>?
     private var outputs = OutputQueue<ClientOutput>()
 
     /// Whether the client puts out ``ClientOutput/securityRequired(_:)`` when a request fails for want of security.
@@ -60,53 +73,60 @@ public final class Client {
 
     /// Queues a procedure. The owner then calls ``nextRequest(mtu:into:)`` where the bearer is free.
     ///
-    /// - Returns: names the procedure, should it be cancelled.
+    /// - Returns: the run, which has the result once ``ClientOutput/ended(_:)`` names it.
     @discardableResult
-    public func perform<P: ClientProcedure>(
-        _ procedure: P,
-        completion: @escaping (Result<P.Output, ClientError>) -> Void
-    ) -> ProcedureRun {
-        let run = TypedProcedureRun(procedure, completion: completion)
+    public func perform<P: ClientProcedure>(_ procedure: P) -> TypedProcedureRun<P> {
+        let run = TypedProcedureRun(procedure)
         perform(run)
         return run
     }
 
-    /// Queues a procedure, likewise; who waits for its end is told at once where the client is closed.
+    /// Queues a procedure, likewise; it ends at once where the client is closed.
     public func perform(_ run: ProcedureRun) {
         if isClosed {
-            run.fail(.bearerClosed)
+            fail(run, .bearerClosed)
         } else {
             queue.append(run)
         }
     }
 
     /// Queues a procedure before all others, which gives way to them once it has had its first response.
-    func performInBackground<P: ClientProcedure>(
-        _ procedure: P,
-        completion: @escaping (Result<P.Output, ClientError>) -> Void
-    ) {
+    func performInBackground(_ procedure: LearnDatabase) {
         guard !isClosed else { return }
-        queue.insert(TypedProcedureRun(procedure, isBackground: true, completion: completion), at: 0)
+        let run = TypedProcedureRun(procedure, isBackground: true)
+        learning = run
+        queue.insert(run, at: 0)
     }
 
-    /// Ends a procedure: at once where it has not started; a running one when its response has come, which nobody hears.
+    /// Ends a procedure at once. The response to its request, if that was sent, is still awaited and then ignored.
     public func cancel(_ run: ProcedureRun) {
         queue.removeAll { $0 === run }
-        run.cancel()
+        fail(run, .cancelled)
+    }
+
+    private func fail(_ run: ProcedureRun, _ error: ClientError) {
+        if run.fail(error) { ended(run) }
+    }
+
+    private func ended(_ run: ProcedureRun) {
+        if !run.isBackground {
+            outputs.append(.ended(run))
+        } else if let learning = learning.take() {
+            databaseLearnt(learning)
+        }
     }
 
     /// Starts the next procedure, where none runs, and writes its request.
     ///
-    /// - Returns: the request's opcode; nil where there is nothing to send.
+    /// - Returns: the request's opcode; nil where there is nothing to send, or outputs are to be taken first.
     public func nextRequest(mtu: Int, into buffer: inout PacketBuffer) -> Opcode? {
-        guard running == nil, !isHeld else { return nil }
+        guard running == nil, !isHeld, outputs.isEmpty else { return nil }
         while let next = Client.takeFirst(of: &queue) {
             running = next
             hasElevated = false
-            let opcode = next.start(recalling: knownServices, mtu: mtu, into: &buffer)
+            let opcode = next.hasEnded ? nil : next.start(recalling: knownServices, mtu: mtu, into: &buffer)
             if let opcode = follow(opcode, of: next, buffer) { return opcode }
-            // Who was told of an outcome may have begun another.
-            if running != nil { return nil }
+            if !outputs.isEmpty { return nil }
         }
         return resumeSuspended(into: &buffer)
     }
@@ -208,7 +228,7 @@ public final class Client {
         isElevating = false
         hasElevated = false
         if running.hasEnded {
-            // It was cancelled meanwhile.
+            // It was cancelled while it waited.
             self.running = nil
             return nextRequest(mtu: mtu, into: &buffer)
         }
@@ -226,7 +246,7 @@ public final class Client {
         refusal = nil
         isPreparingWrite = false
         queue.removeAll()
-        for procedure in all { procedure.fail(.bearerClosed) }
+        for procedure in all { fail(procedure, .bearerClosed) }
     }
 
     /// Ends the procedures that run or wait, because the link is not as secure as it has to be. Others may follow.
@@ -237,14 +257,15 @@ public final class Client {
         suspended = nil
         queue.removeAll()
         for procedure in all {
-            procedure.fail(.attribute(error, handle: .invalid, request: .readRequest))
+            fail(procedure, .attribute(error, handle: .invalid, request: .readRequest))
         }
     }
 
     private func follow(_ opcode: Opcode?, of procedure: ProcedureRun, _ buffer: borrowing PacketBuffer) -> Opcode? {
         isPreparingWrite = opcode == .prepareWriteRequest
         guard let opcode else {
-            if running === procedure { running = nil }
+            running = nil
+            ended(procedure)
             return nil
         }
         if elevatesSecurity {

@@ -20,7 +20,7 @@ struct LearnDatabase: ClientProcedure {
     /// How often a database may be discovered before a server that never keeps still is given up.
     private static let attemptLimit = 3
 
-    private let known: DatabaseCache?
+    let known: DatabaseCache?
     private var state = State.readingHash(ReadDatabaseHash())
     private var learnt = DatabaseCache(hash: nil, services: [])
     /// What is still to be written, the next last.

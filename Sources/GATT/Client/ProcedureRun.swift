@@ -5,33 +5,17 @@ import ByteCoding
 public class ProcedureRun {
     /// Whether it gives way to those that wait, after each response.
     let isBackground: Bool
-    private enum Phase {
-        case open(onEnd: (() -> Void)?)
-        case ended
-    }
-
-    private var phase = Phase.open(onEnd: nil)
+    /// Whether there is an outcome; a run that was cancelled has one before its response has come.
+    public private(set) final var hasEnded = false
 
     @usableFromInline
     init(isBackground: Bool) {
         self.isBackground = isBackground
     }
 
-    /// Whether there is an outcome; a run that was cancelled has one before its response has come.
-    public final var hasEnded: Bool {
-        if case .ended = phase { true } else { false }
-    }
-
-    /// Has `action` called once, when the run has ended.
-    ///
-    /// - Precondition: it has not.
-    public final func whenEnded(_ action: @escaping () -> Void) {
-        assert(!hasEnded)
-        phase = .open(onEnd: action)
-    }
-
-    /// Ends the run if it has not ended: its caller does not want the result.
-    public final func cancel() { fail(.cancelled) }
+    /// Ends the run if it has not ended: its caller does not want the result. A run that a client has is cancelled by
+    /// ``Client/cancel(_:)``.
+    public final func cancel() { _ = fail(.cancelled) }
 
     /// Each returns the opcode of the request that was written, or nil when the procedure has finished.
     @usableFromInline
@@ -40,45 +24,40 @@ public class ProcedureRun {
     func receive(_ response: RawSpan, mtu: Int, into buffer: inout PacketBuffer) -> Opcode? { nil }
     @usableFromInline
     func receive(_ error: ErrorResponse, mtu: Int, into buffer: inout PacketBuffer) -> Opcode? { nil }
-    @usableFromInline
-    func fail(_ error: ClientError) {}
 
-    /// Tells who waits that there is an outcome, where the procedure has written no other request.
+    /// Ends the run in an error.
+    ///
+    /// - Returns: false if it had ended before.
+    final func fail(_ error: ClientError) -> Bool {
+        guard !hasEnded else { return false }
+        hasEnded = true
+        setOutcome(error)
+        return true
+    }
+
     @usableFromInline
+    func setOutcome(_ error: ClientError) {}
+
+    /// Takes note that the run has ended, where the procedure has written no other request.
     final func follow(_ opcode: Opcode?) -> Opcode? {
-        if opcode == nil { end() }
+        if opcode == nil { hasEnded = true }
         return opcode
     }
-
-    @usableFromInline
-    final func end() {
-        var before = Phase.ended
-        swap(&before, &phase)
-        guard case .open(let onEnd) = before else { return }
-        onEnd?()
-        tell()
-    }
-
-    @usableFromInline
-    func tell() {}
 }
 
 /// A procedure with what came of it.
 public final class TypedProcedureRun<P: ClientProcedure>: ProcedureRun {
     @usableFromInline
     var procedure: P
-    @usableFromInline
-    var completion: ((Result<P.Output, ClientError>) -> Void)?
 
     @inlinable
     public convenience init(_ procedure: P) {
-        self.init(procedure, isBackground: false, completion: nil)
+        self.init(procedure, isBackground: false)
     }
 
     @inlinable
-    init(_ procedure: P, isBackground: Bool = false, completion: ((Result<P.Output, ClientError>) -> Void)?) {
+    init(_ procedure: P, isBackground: Bool) {
         self.procedure = procedure
-        self.completion = completion
         super.init(isBackground: isBackground)
     }
 
@@ -119,21 +98,7 @@ public final class TypedProcedureRun<P: ClientProcedure>: ProcedureRun {
     }
 
     @usableFromInline
-    override func fail(_ error: ClientError) {
-        guard !hasEnded else { return }
+    override func setOutcome(_ error: ClientError) {
         procedure.end(error)
-        end()
-    }
-
-    @usableFromInline
-    override func tell() {
-        if completion != nil { complete() }
-    }
-
-    @inline(never)
-    private func complete() {
-        guard let completion, let outcome = procedure.outcome else { return }
-        self.completion = nil
-        completion(outcome)
     }
 }

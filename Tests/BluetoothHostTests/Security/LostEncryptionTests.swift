@@ -138,7 +138,7 @@ struct LostEncryptionTests {
         waiting.controller.forgetData()
         try waiting.run { host in
             // A procedure in the client's queue, as after a change of the policy.
-            host.links[link]?.client.perform(ReadValue(handle: 9)) { _ in }
+            host.links[link]?.client.perform(ReadValue(handle: 9))
             var policy = SecurityPolicy()
             policy.encryptsBondedLinks = false
             host.setSecurityPolicy(policy)

@@ -17,15 +17,11 @@ func fuzzClient(_ input: [UInt8]) {
 }
 
 private struct FuzzedClient {
-    /// Counts procedures that have not come to their end.
-    private final class Count {
-        var value = 0
-    }
-
     private let client = GATT.Client()
     private var bearer = Bearer()
     private var buffer = PacketBuffer(capacity: 1024)
-    private let unfinished = Count()
+    /// The number of procedures that have not ended.
+    private var unfinished = 0
     private var elevationCount = 0
     private let now = Instant(nanoseconds: 0)
 
@@ -40,9 +36,9 @@ private struct FuzzedClient {
         client.trust(choice & 2 == 0 ? nil : DatabaseCache(hash: choice & 4 == 0 ? nil : 1, services: [service]))
     }
 
-    private func perform(_ procedure: some ClientProcedure) {
-        unfinished.value += 1
-        client.perform(procedure) { [unfinished] _ in unfinished.value -= 1 }
+    private mutating func perform(_ procedure: some ClientProcedure) {
+        unfinished += 1
+        client.perform(procedure)
     }
 
     mutating func performAll(beginningWith first: UInt8) {
@@ -50,9 +46,10 @@ private struct FuzzedClient {
         let count = 13
         for number in 0..<count { perform(number: (number + Int(first)) % count) }
         send(client.nextRequest(mtu: bearer.mtu, into: &buffer))
+        takeOutputs(isElevated: true)
     }
 
-    private func perform(number: Int) {
+    private mutating func perform(number: Int) {
         let handle = AttributeHandle(rawValue: 3)
         let range = HandleRange(start: handle, end: AttributeHandle(rawValue: 0xFFFF))
         switch number {
@@ -83,28 +80,38 @@ private struct FuzzedClient {
         // Once: what was written to fit an ATT_MTU does not fit a smaller one.
         default: if bearer.mtu == Bearer.defaultMTU { bearer.exchangeMTU(peer: UInt16(packet.delay) * 4) }
         }
-        takeOutputs(packet)
+        takeOutputs(isElevated: packet.choice & 2 == 0)
         require(
-            unfinished.value == 0 || bearer.awaitedRequest != nil,
-            "\(unfinished.value) procedures of a client wait, and no request is open"
+            unfinished == 0 || bearer.awaitedRequest != nil,
+            "\(unfinished) procedures of a client wait, and no request is open"
         )
     }
 
-    /// Raises the link's security for every other request that fails for want of it.
-    private mutating func takeOutputs(_ packet: Script.Packet) {
+    /// Takes the outputs and starts the next procedure, until one has written a request. Tries to raise the link's security
+    /// for every other request that fails for want of it.
+    private mutating func takeOutputs(isElevated: Bool) {
         while let output = client.takeOutput() {
-            guard case .securityRequired = output else { continue }
-            require(bearer.awaitedRequest == nil, "a client that waits for security has sent a request")
-            elevationCount += 1
-            buffer.reset()
-            guard elevationCount % 2 == 1 else {
-                send(client.elevationDeclined(mtu: bearer.mtu, into: &buffer))
-                continue
+            switch output {
+            case .ended: unfinished -= 1
+            case .securityRequired: raiseSecurity(isElevated)
+            case .cacheChanged: break
             }
-            let handle = AttributeHandle(rawValue: 3)
-            let result: Result<Void, ATT.ErrorCode> = packet.choice & 2 == 0 ? .success(()) : .failure(.unlikelyError)
-            send(client.securityElevated(result, handle: handle, mtu: bearer.mtu, into: &buffer))
+            guard bearer.awaitedRequest == nil else { continue }
+            buffer.reset()
+            send(client.nextRequest(mtu: bearer.mtu, into: &buffer))
         }
+    }
+
+    private mutating func raiseSecurity(_ isElevated: Bool) {
+        require(bearer.awaitedRequest == nil, "a client that waits for security has sent a request")
+        elevationCount += 1
+        buffer.reset()
+        guard elevationCount % 2 == 1 else {
+            return send(client.elevationDeclined(mtu: bearer.mtu, into: &buffer))
+        }
+        let handle = AttributeHandle(rawValue: 3)
+        let result: Result<Void, ATT.ErrorCode> = isElevated ? .success(()) : .failure(.unlikelyError)
+        send(client.securityElevated(result, handle: handle, mtu: bearer.mtu, into: &buffer))
     }
 
     private func notificationReceived(_ opcode: Opcode, _ pdu: RawSpan) {
@@ -128,6 +135,7 @@ private struct FuzzedClient {
 
     mutating func close() {
         client.close()
-        require(unfinished.value == 0, "\(unfinished.value) procedures of a client that is closed are not at their end")
+        takeOutputs(isElevated: false)
+        require(unfinished == 0, "\(unfinished) procedures of a client that is closed are not at their end")
     }
 }
