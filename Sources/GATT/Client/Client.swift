@@ -28,8 +28,7 @@ public final class Client {
     private var running: ProcedureRun?
     /// A background procedure that has given way, and its next request.
     private var suspended: (procedure: ProcedureRun, request: [UInt8])?
-    /// Whether the bearer has ended: each procedure ends at once.
-    public private(set) var isClosed = false
+    private var hasClosed = false
     /// The request in flight, kept where it may have to be sent again.
     private var request = PacketBuffer(capacity: 0, headroom: 0)
     private var hasElevated = false
@@ -44,7 +43,10 @@ public final class Client {
     var knowledge = DatabaseKnowledge.none
     /// The background procedure.
     private var learning: TypedProcedureRun<LearnDatabase>?
-    private var outputs = OutputQueue<ClientOutput>()
+    /// The oldest output. It is only loaded and stored, so the runtime need not check that accesses of it do not overlap.
+    private var firstOutput: ClientOutput?
+    private var hasFurtherOutputs = false
+    private var furtherOutputs = OutputQueue<ClientOutput>()
 
     /// Whether the client puts out ``ClientOutput/securityRequired(_:)`` when a request fails for want of security.
     /// Otherwise the procedure ends in the error.
@@ -56,19 +58,39 @@ public final class Client {
     /// prepared writes, or a request that is repeated when the link is secure enough.
     public var isBusyForCommands: Bool { !queue.isEmpty || isPreparingWrite || isElevating }
 
+    /// Whether the client was closed: each procedure ends at once.
+    public var isClosed: Bool { hasClosed }
+
     /// Whether no procedure runs or waits.
     public var isIdle: Bool { running == nil && suspended == nil && queue.isEmpty }
 
     /// Removes and returns the oldest output; nil where there is none.
     public func takeOutput() -> ClientOutput? {
-        outputs.isEmpty ? nil : outputs.take()
+        guard let output = firstOutput else { return nil }
+        firstOutput = hasFurtherOutputs ? takeFurtherOutput() : nil
+        return output
+    }
+
+    private func takeFurtherOutput() -> ClientOutput? {
+        let output = furtherOutputs.take()
+        hasFurtherOutputs = !furtherOutputs.isEmpty
+        return output
+    }
+
+    private func put(_ output: ClientOutput) {
+        if firstOutput == nil {
+            firstOutput = output
+        } else {
+            furtherOutputs.append(output)
+            hasFurtherOutputs = true
+        }
     }
 
     /// Puts out that another cache is to be kept. That there is none is said once, however often the server says that its
     /// database has changed.
     func cacheChanged(_ cache: DatabaseCache?) {
-        if cache == nil, case .cacheChanged(nil)? = outputs.last { return }
-        outputs.append(.cacheChanged(cache))
+        if cache == nil, case .cacheChanged(nil)? = furtherOutputs.last ?? firstOutput { return }
+        put(.cacheChanged(cache))
     }
 
     /// Queues a procedure. The owner then calls ``nextRequest(mtu:into:)`` where the bearer is free.
@@ -83,7 +105,7 @@ public final class Client {
 
     /// Queues a procedure, likewise; it ends at once where the client is closed.
     public func perform(_ run: ProcedureRun) {
-        if isClosed {
+        if hasClosed {
             fail(run, .bearerClosed)
         } else {
             queue.append(run)
@@ -92,7 +114,7 @@ public final class Client {
 
     /// Queues a procedure before all others, which gives way to them once it has had its first response.
     func performInBackground(_ procedure: LearnDatabase) {
-        guard !isClosed else { return }
+        guard !hasClosed else { return }
         let run = TypedProcedureRun(procedure, isBackground: true)
         learning = run
         queue.insert(run, at: 0)
@@ -110,7 +132,7 @@ public final class Client {
 
     private func ended(_ run: ProcedureRun) {
         if !run.isBackground {
-            outputs.append(.ended(run))
+            put(.ended(run))
         } else if let learning = learning.take() {
             databaseLearnt(learning)
         }
@@ -120,13 +142,13 @@ public final class Client {
     ///
     /// - Returns: the request's opcode; nil where there is nothing to send, or outputs are to be taken first.
     public func nextRequest(mtu: Int, into buffer: inout PacketBuffer) -> Opcode? {
-        guard running == nil, !isHeld, outputs.isEmpty else { return nil }
+        guard running == nil, !isHeld, firstOutput == nil else { return nil }
         while let next = Client.takeFirst(of: &queue) {
             running = next
             hasElevated = false
             let opcode = next.hasEnded ? nil : next.start(recalling: knownServices, mtu: mtu, into: &buffer)
             if let opcode = follow(opcode, of: next, buffer) { return opcode }
-            if !outputs.isEmpty { return nil }
+            if firstOutput != nil { return nil }
         }
         return resumeSuspended(into: &buffer)
     }
@@ -154,7 +176,7 @@ public final class Client {
                 hasElevated = true
                 isElevating = true
                 refusal = error
-                outputs.append(.securityRequired(error.error))
+                put(.securityRequired(error.error))
                 return nil
             }
             if error.error == .databaseOutOfSync { outOfSync() }
@@ -238,7 +260,7 @@ public final class Client {
 
     /// Ends all procedures: the bearer is dead or its link gone.
     public func close() {
-        isClosed = true
+        hasClosed = true
         let all = [running, suspended?.procedure].compactMap { $0 } + queue
         running = nil
         suspended = nil

@@ -5,13 +5,15 @@ import ByteCoding
 public class ProcedureRun {
     /// Whether it gives way to those that wait, after each response.
     let isBackground: Bool
-    /// Whether there is an outcome; a run that was cancelled has one before its response has come.
-    public private(set) final var hasEnded = false
+    private final var isOver = false
 
     @usableFromInline
     init(isBackground: Bool) {
         self.isBackground = isBackground
     }
+
+    /// Whether there is an outcome; a run that was cancelled has one before its response has come.
+    public final var hasEnded: Bool { isOver }
 
     /// Ends the run if it has not ended: its caller does not want the result. A run that a client has is cancelled by
     /// ``Client/cancel(_:)``.
@@ -29,8 +31,8 @@ public class ProcedureRun {
     ///
     /// - Returns: false if it had ended before.
     final func fail(_ error: ClientError) -> Bool {
-        guard !hasEnded else { return false }
-        hasEnded = true
+        guard !isOver else { return false }
+        isOver = true
         setOutcome(error)
         return true
     }
@@ -40,7 +42,7 @@ public class ProcedureRun {
 
     /// Takes note that the run has ended, where the procedure has written no other request.
     final func follow(_ opcode: Opcode?) -> Opcode? {
-        if opcode == nil { hasEnded = true }
+        if opcode == nil { isOver = true }
         return opcode
     }
 }

@@ -34,7 +34,10 @@ public final class ServerSession {
     public var asksForAuthorization = false
     /// Whether the session puts out ``ServerOutput/event(_:)``. An owner that sets it takes the outputs after each input.
     public var reportsEvents = false
-    private var outputs = OutputQueue<ServerOutput>()
+    /// The oldest output. It is only loaded and stored, so the runtime need not check that accesses of it do not overlap.
+    private var firstOutput: ServerOutput?
+    private var hasFurtherOutputs = false
+    private var furtherOutputs = OutputQueue<ServerOutput>()
 
     var configurations = ClientConfigurations() {
         didSet { server.noteConfigurationChange() }
@@ -237,17 +240,34 @@ public final class ServerSession {
 
     /// Removes and returns the oldest output; nil where there is none.
     public func takeOutput() -> ServerOutput? {
-        outputs.isEmpty ? nil : outputs.take()
+        guard let output = firstOutput else { return nil }
+        firstOutput = hasFurtherOutputs ? takeFurtherOutput() : nil
+        return output
+    }
+
+    private func takeFurtherOutput() -> ServerOutput? {
+        let output = furtherOutputs.take()
+        hasFurtherOutputs = !furtherOutputs.isEmpty
+        return output
+    }
+
+    private func put(_ output: ServerOutput) {
+        if firstOutput == nil {
+            firstOutput = output
+        } else {
+            furtherOutputs.append(output)
+            hasFurtherOutputs = true
+        }
     }
 
     func emit(_ event: @autoclosure () -> ServerEvent) {
-        if reportsEvents { outputs.append(.event(event())) }
+        if reportsEvents { put(.event(event())) }
     }
 
     /// Puts out that ``persistentState`` has changed. Once is enough for changes with nothing between them, so an owner
     /// that never takes outputs and wants no events keeps one.
     func persistentStateChanged() {
-        if outputs.last != .persistentStateChanged { outputs.append(.persistentStateChanged) }
+        if furtherOutputs.last ?? firstOutput != .persistentStateChanged { put(.persistentStateChanged) }
     }
 
     // MARK: Prepared writes
