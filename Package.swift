@@ -303,8 +303,8 @@ let package = Package(
         .testTarget(
             name: "BLEToolTests",
             dependencies: [
-                "BLETool", "BLE", "BluetoothHost", "BluetoothTesting", "Examples", "KeyStore", "SMP", "BluetoothTypes",
-                "ATT", "GATT", "HCITransport", "Profiles", "VirtualController",
+                "BLETool", "BLE", "BluetoothHost", "BluetoothTesting", "ByteCoding", "Capture", "Examples", "KeyStore",
+                "SMP", "BluetoothTypes", "ATT", "GATT", "HCITransport", "Profiles", "VirtualController",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: strict

@@ -66,7 +66,10 @@ struct DiscoveryLimitTests {
         #expect(throws: Self.tooMany) { try result?.get() }
         #expect(result != nil)
         #expect(server.requests <= DiscoveryLimits.attributes / perResponse + 4)
-        #expect("\(Self.tooMany)" == "the peer has more than 2000 attributes; discovery was stopped")
+        #expect(
+            "\(Self.tooMany)" == "the peer has more than 2000 attributes and discovery was stopped; "
+                + "use attributes by their handles, or discover single services"
+        )
     }
 
     @Test("The limit of attributes applies to each procedure that walks over handles")

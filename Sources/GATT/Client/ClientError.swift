@@ -31,11 +31,16 @@ extension ClientError: CustomStringConvertible {
         case .handlesOutOfOrder(let opcode): "the peer's answer to \(opcode) has handles out of order"
         case .valueMismatch(let handle):
             "the peer understood another value for attribute \(handle); nothing was written"
-        case .tooManyAttributes(let limit): "the peer has more than \(limit) attributes; discovery was stopped"
-        case .tooManyRequests(let limit): "discovery was stopped after \(limit) requests that did not reach the end"
+        case .tooManyAttributes(let limit):
+            "the peer has more than \(limit) attributes and discovery was stopped; \(ClientError.discoveryAdvice)"
+        case .tooManyRequests(let limit):
+            "discovery was stopped after \(limit) requests that did not reach the end; \(ClientError.discoveryAdvice)"
         case .bearerClosed: "the link was lost"
         case .cancelled: "cancelled"
         case .invalidArgument: "the request cannot be sent as it is"
         }
     }
+
+    /// What can be done if a whole database cannot be discovered.
+    private static let discoveryAdvice = "use attributes by their handles, or discover single services"
 }
