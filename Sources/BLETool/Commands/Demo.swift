@@ -39,6 +39,9 @@ struct Demo: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Write the HCI traffic to this file (btsnoop, or .pcapng).", valueName: "file"))
     var capture: String?
 
+    @Flag(help: "Replace keys by zeros in the capture, so that it can be given to others.")
+    var maskKeys = false
+
     @Option(help: ArgumentHelp("The file whose text texttransfer sends, or - for standard input.", valueName: "file"))
     var text: String?
 
@@ -132,6 +135,7 @@ struct Demo: AsyncParsableCommand {
             options[CBCentralManagerOptionAdapterKey] = "\(adapter)"
         }
         options[CBCentralManagerOptionCaptureKey] = capturePath
+        options[CBCentralManagerOptionCaptureMasksKeysKey] = maskKeys
         return End(role: role, performance: Performance(example, role, options: options))
     }
 

@@ -6,7 +6,10 @@ enum EngineFactory {
             HostRegistry.host(
                 on: options?[CBCentralManagerOptionAdapterKey],
                 for: .central,
-                capturePath: options?[CBCentralManagerOptionCaptureKey] as? String
+                capture: HostCapture(
+                    path: options?[CBCentralManagerOptionCaptureKey] as? String,
+                    masksKeys: options?.isSet(CBCentralManagerOptionCaptureMasksKeysKey) ?? false
+                )
             ),
             restoreIdentifier: options?[CBCentralManagerOptionRestoreIdentifierKey] as? String
         )
@@ -18,7 +21,10 @@ enum EngineFactory {
             HostRegistry.host(
                 on: options?[CBPeripheralManagerOptionAdapterKey],
                 for: .peripheral,
-                capturePath: options?[CBPeripheralManagerOptionCaptureKey] as? String
+                capture: HostCapture(
+                    path: options?[CBPeripheralManagerOptionCaptureKey] as? String,
+                    masksKeys: options?.isSet(CBPeripheralManagerOptionCaptureMasksKeysKey) ?? false
+                )
             ),
             restoreIdentifier: options?[CBPeripheralManagerOptionRestoreIdentifierKey] as? String
         )

@@ -18,7 +18,21 @@ public let CBPeripheralManagerOptionAdapterKey = "swift-ble.adapter"
 
 /// An option of ``CBCentralManager``: the path of a file in which all HCI packets of its adapter are recorded (btsnoop). Of
 /// managers that share an adapter, the first one's counts.
+///
+/// The capture holds the keys of the links in it, unless ``CBCentralManagerOptionCaptureMasksKeysKey`` is set. Only its owner
+/// can read the file.
 public let CBCentralManagerOptionCaptureKey = "swift-ble.capture"
+
+/// An option of ``CBCentralManager``: an `NSNumber` or a `Bool`, whether keys are replaced by zeros in the capture that
+/// ``CBCentralManagerOptionCaptureKey`` names, so that it can be given to others. Without it they are not.
+///
+/// Masked are keys in commands and events, the keys that devices give each other, and the values from which keys or passkeys
+/// can be computed. Values of characteristics are not masked. Of managers that share an adapter, the first one's counts.
+public let CBCentralManagerOptionCaptureMasksKeysKey = "swift-ble.captureMasksKeys"
 
 /// An option of ``CBPeripheralManager``: where HCI packets are recorded; see ``CBCentralManagerOptionCaptureKey``.
 public let CBPeripheralManagerOptionCaptureKey = "swift-ble.capture"
+
+/// An option of ``CBPeripheralManager``: whether keys are replaced by zeros in the capture; see
+/// ``CBCentralManagerOptionCaptureMasksKeysKey``.
+public let CBPeripheralManagerOptionCaptureMasksKeysKey = "swift-ble.captureMasksKeys"

@@ -23,9 +23,9 @@ package enum HostRegistry {
     /// The host that an option names.
     ///
     /// - Parameter option: the name of an adapter, or an adapter that is open.
-    static func host(on option: Any?, for role: Role, capturePath: String? = nil) -> SharedHost {
+    static func host(on option: Any?, for role: Role, capture: HostCapture = HostCapture()) -> SharedHost {
         if let adapter = option as? Adapter { return host(of: adapter) }
-        return host(on: option as? String, for: role, capturePath: capturePath)
+        return host(on: option as? String, for: role, capture: capture)
     }
 
     /// The one host of an adapter that somebody else has opened.
@@ -44,8 +44,8 @@ package enum HostRegistry {
     ///
     /// - Parameters:
     ///   - adapter: its name; nil for what the environment names, or the first there is.
-    ///   - capturePath: where its HCI packets are recorded; what the first manager says counts.
-    static func host(on adapter: String?, for role: Role, capturePath: String? = nil) -> SharedHost {
+    ///   - capture: where and how its HCI packets are recorded; what the first manager says counts.
+    static func host(on adapter: String?, for role: Role, capture: HostCapture = HostCapture()) -> SharedHost {
         let specification: AdapterSpecification
         do throws(TransportError) {
             specification = try self.specification(adapter)
@@ -57,7 +57,7 @@ package enum HostRegistry {
         return hosts.withLock { hosts in
             let key = Key(adapter: specification, role: isVirtual ? role : nil)
             if let host = hosts[key] { return host }
-            let host = SharedHost { await open(specification, capturePath: capturePath) }
+            let host = SharedHost { await open(specification, capture) }
             hosts[key] = host
             return host
         }
@@ -83,12 +83,13 @@ package enum HostRegistry {
 
     private static func open(
         _ specification: AdapterSpecification,
-        capturePath: String?
+        _ capture: HostCapture
     ) async -> Result<OpenHost, OpeningFailure> {
         do throws(BLEError) {
             var configuration = Adapter.Configuration()
             configuration.deviceName = machineName
-            configuration.capturePath = capturePath
+            configuration.capturePath = capture.path
+            configuration.captureMasksKeys = capture.masksKeys
             configuration.warn = ProgrammerError.note
             let adapter = try await Adapter.open(specification, configuration: configuration)
             return .success(OpenHost(adapter.host, store: adapter.store, close: { await adapter.close() }))
@@ -103,6 +104,14 @@ package enum HostRegistry {
         guard gethostname(&name, name.count - 1) == 0, name[0] != 0 else { return "swift-ble" }
         return String(decoding: name.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
     }
+}
+
+/// A capture of a host's HCI packets, as a manager's options describe it.
+struct HostCapture: Sendable {
+    /// The path of the file; nil for no capture.
+    var path: String?
+    /// Whether keys are replaced by zeros.
+    var masksKeys = false
 }
 
 /// Why an adapter could not be opened: what managers show, and what the user should do.
