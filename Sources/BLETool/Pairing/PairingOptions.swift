@@ -75,6 +75,7 @@ struct PairingOptions: ParsableArguments {
         policy.requiresAuthentication = authenticated
         policy.requiresSecureConnections = scOnly
         policy.keyLoss = replaceBond ? .askToPairAgain : .fail
+        policy.bondReplacement = replaceBond ? .whenConsented : .whenProven
         if let oob {
             let data = try OutOfBandFile(contentsOf: oob).data
             policy.peerOutOfBandData = data

@@ -2,12 +2,19 @@ import Cryptography
 import SMP
 
 extension BluetoothHost {
-    /// Removes out of band data that a pairing has used from all policies: they are good for one pairing
-    /// (Vol 3, Part H, 2.3.5.6.4).
+    /// Removes the out of band data of the pairing under way on a link from all policies. The data are good for one pairing,
+    /// whether it succeeds or fails (Vol 3, Part H, 2.3.5.6.4): a peer must not try again with what it has learned of them.
+    ///
+    /// The pairing itself has a copy.
     func forgetOutOfBandData(of link: Link) {
-        let policy = link.protection.policy
-        securityPolicy.forgetOutOfBandData(of: policy)
-        for link in links.values { link.protection.policy.forgetOutOfBandData(of: policy) }
+        let used = link.protection.channel.parameters
+        link.protection.usesOutOfBandData = false
+        securityPolicy.forgetOutOfBandData(of: used)
+        for link in links.values {
+            link.protection.policy.forgetOutOfBandData(of: used)
+            // What was prepared for a pairing that has not begun is used for it as it is.
+            if !link.protection.channel.isPairing { link.protection.channel.parameters.forgetOutOfBandData(of: used) }
+        }
     }
 
     /// Makes what a peer is to be given by another way than the link, and the secret that belongs to it.
@@ -31,8 +38,16 @@ extension BluetoothHost {
 }
 
 extension SecurityPolicy {
-    /// Removes the out of band data that this policy shares with another.
-    fileprivate mutating func forgetOutOfBandData(of used: SecurityPolicy) {
+    /// Removes the out of band data that a pairing with these parameters uses.
+    fileprivate mutating func forgetOutOfBandData(of used: PairingParameters) {
+        if ownOutOfBandData == used.ownOutOfBandData { ownOutOfBandData = nil }
+        if peerOutOfBandData == used.peerOutOfBandData { peerOutOfBandData = nil }
+    }
+}
+
+extension PairingParameters {
+    /// Removes the out of band data that a pairing with these parameters uses.
+    fileprivate mutating func forgetOutOfBandData(of used: PairingParameters) {
         if ownOutOfBandData == used.ownOutOfBandData { ownOutOfBandData = nil }
         if peerOutOfBandData == used.peerOutOfBandData { peerOutOfBandData = nil }
     }

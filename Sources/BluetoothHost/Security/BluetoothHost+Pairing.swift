@@ -38,12 +38,7 @@ extension BluetoothHost {
     func receiveSecurityPDU(_ pdu: RawSpan, on link: Link) {
         guard !pdu.isEmpty else { return metrics.malformed.increment() }
         if isPairingRequest(pdu), !link.protection.channel.isPairing, !link.protection.channel.isClosed {
-            if waitBeforePairing(on: link) != nil {
-                return send(PacketBuffer.bytes { PairingFailed(reason: .repeatedAttempts).encode(into: &$0) }, on: link)
-            }
-            if !isPairingAskedFor(on: link), let obstacle = obstacleToPeersPairing(on: link) {
-                return refusePairingRequest(of: link, obstacle)
-            }
+            if refusesPairingRequest(of: link) { return }
             // What was asked of the central stays asked of the pairing that it begins.
             if !link.protection.isCentralAsked {
                 prepareChannel(of: link)
@@ -56,24 +51,12 @@ extension BluetoothHost {
         proceed(link, steps, wasPairing: wasPairing)
     }
 
-    /// How long the peer of a link has to wait before it can begin a pairing, where it has to.
-    private func waitBeforePairing(on link: Link) -> Duration? {
-        if let wait = pairingAttempts.wait(for: link.identity, at: loop.now) { return wait }
-        let isAwaited = link.protection.isCentralAsked && link.protection.initiative == .app
-        return isAwaited ? nil : pairingAttempts.waitOfAll(at: loop.now)
-    }
-
-    private func refusePairingRequest(of link: Link, _ error: SecurityError) {
-        logger.info("a pairing request of \(link.peer) was refused: \(error)")
-        send(PacketBuffer.bytes { PairingFailed(reason: .pairingNotSupported).encode(into: &$0) }, on: link)
-        emit(.pairingFailed(link.identifier, peer: link.identity, error))
-    }
-
     private func isPairingRequest(_ pdu: RawSpan) -> Bool {
         pdu[checked: 0] == CommandCode.pairingRequest.rawValue
     }
 
-    private func send(_ pdu: [UInt8], on link: Link) {
+    /// Sends a PDU of the Security Manager.
+    func send(_ pdu: [UInt8], on link: Link) {
         var buffer = sender.takeBuffer()
         buffer.append(pdu)
         send(consume buffer, .security, on: .securityManager, of: link)
@@ -137,6 +120,7 @@ extension BluetoothHost {
         switch question {
         case .showPasskey, .enterPasskey, .compare: link.protection.isSecretAtStake = true
         case .consent(let model, let strength):
+            link.protection.usesOutOfBandData = model == .outOfBand
             if let existing, strength.isWeaker(than: existing) { return refuse(.weakerThanBond(strength), on: link) }
             if model == .justWorks, link.protection.policy.justWorks == .never {
                 return refuse(.refused("the policy refuses just works"), on: link)
@@ -215,6 +199,7 @@ extension BluetoothHost {
                 link.protection.refusal = .refused("the passkey was used before; each pairing needs another one")
                 answer = .refuse
             }
+            if link.protection.usesOutOfBandData, answer != .refuse { forgetOutOfBandData(of: link) }
             give(answer, to: link)
         case .replacement(let outcome):
             if answer == .accept { keep(outcome, on: link) } else { reject(.refused(refusal), on: link) }
@@ -272,7 +257,6 @@ extension BluetoothHost {
         if identity != link.identity, isConnected(identity, apartFrom: link) {
             return reject(.refused("the peer claims to be \(identity), which is connected already"), on: link)
         }
-        if outcome.model == .outOfBand { forgetOutOfBandData(of: link) }
         if let obstacle = obstacleOfAcceptList(toIdentity: outcome.bond.identity, link.protection.policy) {
             return reject(obstacle, on: link)
         }
@@ -281,6 +265,10 @@ extension BluetoothHost {
                 return reject(.weakerThanBond(outcome.strength), on: link)
             }
             if outcome.isBonded, link.identity != outcome.bond.identity {
+                // The peer has not proven that bond on this link.
+                guard link.protection.policy.bondReplacement == .whenConsented else {
+                    return reject(.refused("it would replace the bond of \(outcome.bond.identity)"), on: link)
+                }
                 let inquiry = PairingInquiry(
                     link: link.identifier,
                     peer: outcome.bond.identity,

@@ -1,4 +1,5 @@
 import BluetoothTypes
+import ByteCoding
 import SMP
 
 // Which peers may begin a pairing, and when.
@@ -12,6 +13,50 @@ extension BluetoothHost {
     /// Ends the window. Pairings under way continue.
     package func closePairingWindow() {
         pairingWindowEnd = nil
+    }
+
+    /// Answers a Pairing Request of the peer of a link with Pairing Failed, if no pairing may begin.
+    ///
+    /// - Returns: whether it was answered so. Otherwise the request is for the Security Manager.
+    func refusesPairingRequest(of link: Link) -> Bool {
+        if waitBeforePairing(on: link) != nil {
+            send(PacketBuffer.bytes { PairingFailed(reason: .repeatedAttempts).encode(into: &$0) }, on: link)
+            return true
+        }
+        if !isPairingAskedFor(on: link), let obstacle = obstacleToPeersPairing(on: link) {
+            refusePairingRequest(of: link, obstacle)
+            return true
+        }
+        let isReplacementAskedFor = link.protection.isCentralAsked && link.protection.replacesBond
+        guard !isReplacementAskedFor, let obstacle = obstacleToReplacement(on: link) else { return false }
+        if link.protection.isCentralAsked {
+            refuseInPlaceOfEncryption(of: link, obstacle)
+        } else {
+            refusePairingRequest(of: link, obstacle)
+        }
+        return true
+    }
+
+    /// How long the peer of a link has to wait before it can begin a pairing, where it has to.
+    private func waitBeforePairing(on link: Link) -> Duration? {
+        if let wait = pairingAttempts.wait(for: link.identity, at: loop.now) { return wait }
+        let isAwaited = link.protection.isCentralAsked && link.protection.initiative == .app
+        return isAwaited ? nil : pairingAttempts.waitOfAll(at: loop.now)
+    }
+
+    private func refusePairingRequest(of link: Link, _ error: SecurityError) {
+        logger.info("a pairing request of \(link.peer) was refused: \(error)")
+        send(PacketBuffer.bytes { PairingFailed(reason: .pairingNotSupported).encode(into: &$0) }, on: link)
+        emit(.pairingFailed(link.identifier, peer: link.identity, error))
+    }
+
+    /// Refuses the pairing of a central that was asked to encrypt the link with the key of its bond. The calls that wait for
+    /// the encryption end.
+    private func refuseInPlaceOfEncryption(of link: Link, _ error: SecurityError) {
+        logger.info("a pairing request of \(link.peer) was refused: \(error)")
+        emit(.pairingFailed(link.identifier, peer: link.identity, error))
+        failSecurityWaiters(of: link, .security(error))
+        run(link.protection.channel.cancel(.pairingNotSupported), on: link)
     }
 
     /// Why the peer of a link must not begin a pairing now; nil where it may.
@@ -42,6 +87,19 @@ extension BluetoothHost {
     func obstacleOfAcceptList(toIdentity identity: DeviceAddress, _ policy: SecurityPolicy) -> SecurityError? {
         guard let list = policy.pairingAcceptList, !list.contains(identity) else { return nil }
         return .refused("\(identity) is not on the pairing accept list")
+    }
+
+    /// Why a pairing that the app has not asked for must not replace the bond of a link's peer; nil where it may, or the peer
+    /// is not bonded.
+    func obstacleToReplacement(on link: Link) -> SecurityError? {
+        guard bonds.strength(of: link.identity) != nil else { return nil }
+        switch link.protection.policy.bondReplacement {
+        case .whenConsented: break
+        case .whenProven where link.protection.isBondProven: break
+        case .whenProven: return .refused("it would replace the bond of a peer that has not proven its identity")
+        case .never: return .refused("it would replace a bond, and the policy lets no pairing do that")
+        }
+        return pairingHandler == nil ? .refused("it would replace a bond, and there is nobody to ask") : nil
     }
 
     /// Whether a Pairing Request answers a Security Request that needs no window. The app has asked for that pairing, or the

@@ -181,9 +181,11 @@ extension BluetoothHost {
     }
 
     private func pair(_ link: Link, for waiter: SecurityWaiter) {
-        if let obstacle = obstacle(to: waiter, on: link) { return refuse(waiter, obstacle, on: link) }
         let isBondEnough = link.protection.bondKey.map { waiter.required.isMet(by: $0.strength) } ?? false
-        link.protection.replacesBond = waiter.initiative == .app && (waiter.replacesBond || !isBondEnough)
+        let replacesBond = waiter.initiative == .app && (waiter.replacesBond || !isBondEnough)
+        let obstacle = obstacle(to: waiter, on: link) ?? (replacesBond ? nil : obstacleToReplacement(on: link))
+        if let obstacle { return refuse(waiter, obstacle, on: link) }
+        link.protection.replacesBond = replacesBond
         for waiter in link.protection.waiters {
             waiter.hasPaired = true
             waiter.pairsAgain = false

@@ -60,6 +60,8 @@ struct Protection {
     var replacesBond = false
     /// Why this host itself has refused it.
     var refusal: SecurityError?
+    /// Whether the pairing under way is by out of band data.
+    var usesOutOfBandData = false
     /// Whether a passkey or a number to compare has come up in it, which the peer could try to guess.
     var isSecretAtStake = false
     var question: Question?

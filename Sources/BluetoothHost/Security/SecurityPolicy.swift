@@ -38,6 +38,22 @@ public struct SecurityPolicy: Hashable, Sendable {
         case never
     }
 
+    /// Which bonds a pairing may replace if the app has not asked for that pairing by ``RemotePeripheral/pair(_:again:policy:)``
+    /// or ``Peripheral/requestSecurity(of:_:)``.
+    ///
+    /// A pairing that may not replace the bond of its peer does not begin. As the peripheral, this device answers the Pairing
+    /// Request with Pairing Not Supported (0x05). As the central, it answers a Security Request with the same, unless the key
+    /// of the bond is worth enough: then it encrypts (Vol 3, Part H, 2.4.6).
+    public enum BondReplacement: Hashable, Sendable {
+        /// The bonds that the pairing delegate lets it replace. Without a delegate, none.
+        case whenConsented
+        /// The same, but only for a peer that has encrypted the link with the key of its bond. So no other device can take
+        /// its place.
+        case whenProven
+        /// None.
+        case never
+    }
+
     /// What can be shown and typed here, by the pairing delegate.
     public var ioCapability = IOCapability.noInputNoOutput
     /// Whether keys are kept beyond the link.
@@ -107,6 +123,8 @@ public struct SecurityPolicy: Hashable, Sendable {
     /// Whether, as the central, this device pairs when an unbonded peripheral requests security (Vol 3, Part H, 2.4.6).
     public var pairsOnRequest = true
     public var keyLoss = KeyLoss.fail
+    /// Which bonds a pairing may replace that the app has not asked for.
+    public var bondReplacement = BondReplacement.whenConsented
     /// How long an encrypted link may be without a packet that proves the peer has the key, 10 ms to 655 s (Vol 6, Part B,
     /// 5.4). A link on which that takes longer is ended with the reason Authentication Failure, after
     /// ``SecurityEvent/authenticatedPayloadTimedOut(_:peer:)``. The controllers send such packets by themselves. Nil for no
@@ -114,9 +132,11 @@ public struct SecurityPolicy: Hashable, Sendable {
     /// times one more than the peripheral latency.
     public var authenticatedPayloadTimeout: Duration?
 
-    /// What this device has given its next peer by another way than the link. A pairing that uses it removes it.
+    /// What this device has given its next peer by another way than the link. A pairing that uses it removes it,
+    /// also one that fails.
     public var ownOutOfBandData: OwnOutOfBandData?
-    /// What the next peer has given this device by another way than the link. A pairing that uses it removes it.
+    /// What the next peer has given this device by another way than the link. A pairing that uses it removes it,
+    /// also one that fails.
     public var peerOutOfBandData: OutOfBandData?
 
     public init() {}

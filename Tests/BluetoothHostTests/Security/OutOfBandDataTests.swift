@@ -1,0 +1,89 @@
+import BLE
+import BluetoothTesting
+import SMP
+import Testing
+
+@testable import BluetoothHost
+
+@Suite("Out of band data")
+struct OutOfBandDataTests {
+    /// Gives a lock its own data and a phone those that it takes for the lock's.
+    private static func setPolicies(
+        of devices: LockAndPhone,
+        own: OwnOutOfBandData,
+        peer: OutOfBandData,
+        isSecureConnections: Bool
+    ) async {
+        var lock = SecurityPolicy()
+        lock.justWorks = .always
+        lock.offersSecureConnections = isSecureConnections
+        var phone = lock
+        lock.ownOutOfBandData = own
+        phone.peerOutOfBandData = peer
+        if case .temporaryKey(let key) = own { lock.peerOutOfBandData = .temporaryKey(key) }
+        if case .temporaryKey(let key) = peer { phone.ownOutOfBandData = .temporaryKey(key) }
+        await devices.lock.setSecurityPolicy(lock)
+        await devices.phone.setSecurityPolicy(phone)
+    }
+
+    @Test("serve one pairing, also where it fails", arguments: [true, false])
+    func failedPairingUsesThemUp(isSecureConnections: Bool) throws {
+        try LockAndPhone.run(limit: .seconds(1200)) { world in
+            let devices = try await LockAndPhone(in: world)
+            let own = await devices.lock.makeOutOfBandData(isSecureConnections: isSecureConnections)
+            // The phone was given those of another device.
+            let other = await devices.phone.makeOutOfBandData(isSecureConnections: isSecureConnections)
+            await Self.setPolicies(
+                of: devices,
+                own: own.secret,
+                peer: other.forPeer,
+                isSecureConnections: isSecureConnections
+            )
+            let peer = try await devices.connect()
+            await #expect(throws: BLEError.self) { try await peer.pair() }
+            while devices.lockEvents.failures.isEmpty { try await world.sleep(for: .milliseconds(10)) }
+            // Both wait after a failure.
+            try await world.sleep(for: .seconds(300))
+            #expect(try await peer.pair().isAuthenticated == false)
+            #expect(devices.phoneEvents.results.map(\.model) == [.justWorks])
+        }
+    }
+
+    @Test("serve one pairing, also where the link ends before it does")
+    func endedLinkUsesThemUp() throws {
+        try LockAndPhone.run(limit: .seconds(1200)) { world in
+            let devices = try await LockAndPhone(in: world)
+            let own = await devices.lock.makeOutOfBandData()
+            await Self.setPolicies(of: devices, own: own.secret, peer: own.forPeer, isSecureConnections: true)
+            let peer = try await devices.connect()
+            let pairing = Task(executorPreference: world.taskExecutor) { try await peer.pair() }
+            // Both have agreed to use the data.
+            while await devices.phone.host.securityPolicy.peerOutOfBandData != nil {
+                try await world.sleep(for: .milliseconds(1))
+            }
+            #expect(devices.phoneEvents.results.isEmpty, "the pairing has not ended")
+            try await devices.disconnect(peer)
+            await #expect(throws: BLEError.self) { try await pairing.value }
+            try await world.sleep(for: .seconds(300))
+            let again = try await devices.connect()
+            #expect(try await again.pair().isAuthenticated == false)
+        }
+    }
+
+    @Test("are left where a person does not consent to the pairing")
+    func refusedPairingLeavesThem() throws {
+        try LockAndPhone.run(limit: .seconds(1200)) { world in
+            let devices = try await LockAndPhone(in: world)
+            let own = await devices.lock.makeOutOfBandData()
+            await Self.setPolicies(of: devices, own: own.secret, peer: own.forPeer, isSecureConnections: true)
+            await devices.phone.setPairingDelegate(Person(in: world, mood: .init(refusesConsent: true)).hold())
+            await devices.lock.setPairingDelegate(Person(in: world, mood: .init(refusesConsent: true)).hold())
+            let peer = try await devices.connect()
+            await #expect(throws: BLEError.self) { try await peer.pair() }
+            try await world.sleep(for: .seconds(300))
+            await devices.phone.setPairingDelegate(nil)
+            await devices.lock.setPairingDelegate(nil)
+            #expect(try await peer.pair().isAuthenticated)
+        }
+    }
+}
