@@ -82,7 +82,7 @@ public struct SupportedCommands: Sendable, Equatable {
         Run(0x0C35...0x0C35, 10, 7),
         Run(0x0C63...0x0C63, 22, 2),
         Run(0x0C6D...0x0C6D, 24, 6),
-        Run(0x0C7C...0x0C7C, 32, 5),
+        Run(0x0C7B...0x0C7C, 32, 4),
         Run(0x1001...0x1001, 14, 3),
         Run(0x1003...0x1003, 14, 5),
         Run(0x1005...0x1005, 14, 7),

@@ -79,13 +79,15 @@ extension LEFeatures {
     /// All that a software controller can do.
     public static let all: LEFeatures = [
         .encryption, .connectionParametersRequestProcedure, .extendedRejectIndication,
-        .peripheralInitiatedFeaturesExchange, .dataPacketLengthExtension, .llPrivacy, .extendedScanningFilterPolicies,
+        .peripheralInitiatedFeaturesExchange, .ping, .dataPacketLengthExtension, .llPrivacy,
+        .extendedScanningFilterPolicies,
         .le2MPHY, .leCodedPHY, .extendedAdvertising, .periodicAdvertising, .channelSelectionAlgorithm2,
     ]
 
     /// What a controller of Bluetooth 4.2 can do: no extended advertising, one PHY.
     public static let bluetooth42: LEFeatures = [
         .encryption, .connectionParametersRequestProcedure, .extendedRejectIndication,
-        .peripheralInitiatedFeaturesExchange, .dataPacketLengthExtension, .llPrivacy, .extendedScanningFilterPolicies,
+        .peripheralInitiatedFeaturesExchange, .ping, .dataPacketLengthExtension, .llPrivacy,
+        .extendedScanningFilterPolicies,
     ]
 }

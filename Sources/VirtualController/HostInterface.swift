@@ -23,6 +23,7 @@ struct HostInterface {
     func wants(code: UInt8) -> Bool {
         switch code {
         case EncryptionChangeV2.code: eventMaskPage2.contains(.encryptionChangeV2)
+        case AuthenticatedPayloadTimeoutExpired.code: eventMaskPage2.contains(.authenticatedPayloadTimeoutExpired)
         case 1...64: eventMask.rawValue >> UInt64(code - 1) & 1 == 1
         default: false
         }

@@ -7,7 +7,7 @@ import SMP
 ///
 /// It has what hosts use of Bluetooth 5.4: legacy, extended and periodic advertising, scanning and synchronizing; links
 /// whose packets take the time that a radio would; the data length, PHY, connection parameters, feature and version
-/// procedures; encryption; the filter accept list and the resolving list. Its supported commands and features say so; what
+/// procedures; encryption and LE Ping; the filter accept list and the resolving list. Its supported commands and features say so; what
 /// it does not have it answers with Unknown HCI Command.
 public final class VirtualController {
     public let configuration: Configuration

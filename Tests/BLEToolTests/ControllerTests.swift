@@ -61,6 +61,7 @@ struct ControllerTests {
         let troubled = try Controller.parse([
             "--loss", "0.1", "--latency", "5ms", "--jitter", "2ms", "--dead-after", "9", "--completion-loss", "0.2",
             "--completion-delay", "3ms", "--garbage", "0.3", "--truncation", "0.4", "--buffer-loss", "1",
+            "--ignore-pings",
             "--silent-after", "1", "--hardware-error-after", "2", "--vanish-after", "250ms",
         ]).configuration
         #expect(
@@ -74,7 +75,8 @@ struct ControllerTests {
                     completionDelay: .milliseconds(3),
                     garbage: 0.3,
                     truncation: 0.4,
-                    bufferLoss: 1
+                    bufferLoss: 1,
+                    ignoresPings: true
                 )
         )
         #expect(troubled.diesAfter == .seconds(9))

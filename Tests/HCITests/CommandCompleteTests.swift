@@ -107,6 +107,7 @@ struct CommandCompleteTests {
         (Reset.opcode, 5 * 8 + 7),
         (SetEventMaskPage2.opcode, 22 * 8 + 2),
         (ReadTransmitPowerLevel.opcode, 10 * 8 + 2),
+        (ReadAuthenticatedPayloadTimeout.opcode, 32 * 8 + 4),
         (WriteAuthenticatedPayloadTimeout.opcode, 32 * 8 + 5),
         (SetControllerToHostFlowControl.opcode, 10 * 8 + 5),
         (HostBufferSize.opcode, 10 * 8 + 6),

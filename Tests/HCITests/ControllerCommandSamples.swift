@@ -71,6 +71,10 @@ let controllerCommandSamples: [CommandSample] = [
         "0514024000"
     ),
     CommandSample(
+        ReadAuthenticatedPayloadTimeout(connectionHandle: 0x0040),
+        "7b0c024000"
+    ),
+    CommandSample(
         WriteAuthenticatedPayloadTimeout(connectionHandle: 0x0040, authenticatedPayloadTimeout: 3000),
         "7c0c044000b80b"
     ),

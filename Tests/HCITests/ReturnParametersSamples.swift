@@ -50,6 +50,11 @@ let returnSamples: [ReturnParametersSample] = [
         "0e07010514004000c4"
     ),
     ReturnParametersSample(
+        ReadAuthenticatedPayloadTimeout.self,
+        returning: .init(connectionHandle: 0x0040, authenticatedPayloadTimeout: 3000),
+        "0e08017b0c004000b80b"
+    ),
+    ReturnParametersSample(
         WriteAuthenticatedPayloadTimeout.self,
         returning: .init(connectionHandle: 0x0040),
         "0e06017c0c004000"

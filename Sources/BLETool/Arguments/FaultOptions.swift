@@ -62,6 +62,9 @@ struct FaultOptions: ParsableArguments {
     )
     var bufferLoss: Probability?
 
+    @Flag(help: "Controllers do not answer LE Ping, as an attacker without the key of a link.")
+    var ignorePings = false
+
     @Option(
         help: ArgumentHelp("Controllers say nothing any more so long after their host has connected.", valueName: "s"),
         transform: { try Seconds(argument: $0) }
@@ -90,6 +93,7 @@ struct FaultOptions: ParsableArguments {
         configuration.faults.garbage = garbage?.value ?? 0
         configuration.faults.truncation = truncation?.value ?? 0
         configuration.faults.bufferLoss = bufferLoss?.value ?? 0
+        configuration.faults.ignoresPings = ignorePings
         configuration.mishaps[.silent] = silentAfter?.duration
         configuration.mishaps[.hardwareError] = hardwareErrorAfter?.duration
         configuration.mishaps[.vanished] = vanishAfter?.duration

@@ -15,6 +15,7 @@ extension CommandTable {
         }
         carryOut(SetEventMaskPage2.self) { controller, command in
             controller.host.eventMaskPage2 = command.eventMaskPage2
+            for place in controller.links { place?.end.watchAuthenticatedPayload() }
             return .success
         }
         answer(ReadTransmitPowerLevel.self) { controller, command in

@@ -4,8 +4,10 @@ import HCI
 import SMP
 
 extension CommandTable {
-    /// Encryption of links, and P-256 keys (Vol 4, Part E, 7.8.24 to 7.8.26, 7.8.36 and 7.8.37).
+    /// Encryption of links, what proves it, and P-256 keys (Vol 4, Part E, 7.3.93, 7.3.94, 7.8.24 to 7.8.26, 7.8.36 and
+    /// 7.8.37).
     mutating func addSecurity() {
+        addAuthenticatedPayload()
         begin(LEEnableEncryption.self, needs: .encryption) { controller, command in
             guard let end = controller.end(command.connectionHandle) else {
                 return .refused(.unknownConnectionIdentifier)
@@ -34,6 +36,29 @@ extension CommandTable {
             // The key pair is the one that the host has asked for last (7.8.37).
             guard controller.privateKey != nil else { return .refused(.commandDisallowed) }
             return .begun { controller.schedule { $0.tellSharedKey(with: command.remotePublicKey) } }
+        }
+    }
+
+    private mutating func addAuthenticatedPayload() {
+        answer(ReadAuthenticatedPayloadTimeout.self, needs: [.encryption, .ping]) { controller, command in
+            guard let end = controller.end(command.connectionHandle) else {
+                return .failure(.unknownConnectionIdentifier)
+            }
+            return .success(
+                .init(
+                    connectionHandle: command.connectionHandle,
+                    authenticatedPayloadTimeout: end.authenticatedPayload.timeout
+                )
+            )
+        }
+        answer(WriteAuthenticatedPayloadTimeout.self, needs: [.encryption, .ping]) { controller, command in
+            guard let end = controller.end(command.connectionHandle) else {
+                return .failure(.unknownConnectionIdentifier)
+            }
+            guard end.setAuthenticatedPayloadTimeout(command.authenticatedPayloadTimeout) else {
+                return .failure(.invalidHCICommandParameters)
+            }
+            return .success(.init(connectionHandle: command.connectionHandle))
         }
     }
 }

@@ -23,6 +23,8 @@ enum ControlPDU: Hashable {
     case startEncryptionResponse
     case pauseEncryptionRequest
     case pauseEncryptionResponse
+    case pingRequest
+    case pingResponse
     case reject(Rejected, ErrorCode)
 
     /// What a rejection is about.
@@ -30,6 +32,7 @@ enum ControlPDU: Hashable {
         case connectionParameters
         case phy
         case encryption
+        case ping
     }
 
     /// The octets of the PDU, opcode included (Vol 6, Part B, 2.4.2).
@@ -45,7 +48,9 @@ enum ControlPDU: Hashable {
         case .phyUpdate: 5
         case .encryptionRequest: 23
         case .encryptionResponse: 13
-        case .startEncryptionRequest, .startEncryptionResponse, .pauseEncryptionRequest, .pauseEncryptionResponse: 1
+        case .startEncryptionRequest, .startEncryptionResponse, .pauseEncryptionRequest, .pauseEncryptionResponse,
+            .pingRequest, .pingResponse:
+            1
         }
     }
 }

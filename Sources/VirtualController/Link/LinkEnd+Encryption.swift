@@ -176,6 +176,8 @@ extension LinkEnd {
         } else {
             tellEncryption(.success, .on)
         }
+        authenticatedPayload.lastProof = air.now
+        watchAuthenticatedPayload()
         link.wake()
     }
 

@@ -10,6 +10,7 @@ enum Procedure {
     case dataLength
     case phys(PHYChoice, isWantedByHost: Bool)
     case encryption(LEEnableEncryption)
+    case ping
 }
 
 extension LinkEnd {
@@ -65,6 +66,7 @@ extension LinkEnd {
         case .dataLength: send(.lengthRequest(transmitLength))
         case .phys(let choice, _): send(.phyRequest(choice))
         case .encryption(let command): startEncryption(command)
+        case .ping: send(.pingRequest)
         }
     }
 
@@ -127,6 +129,9 @@ extension LinkEnd {
         case .phyResponse(let choice): indicate(choice)
         case .phyUpdate(let toPeripheral, let toCentral, let instant):
             take(centralToPeripheral: toPeripheral, peripheralToCentral: toCentral, at: instant)
+        case .pingRequest: answerPing()
+        case .pingResponse:
+            if case .ping? = procedure { finish() }
         case .reject(let what, let reason): wasRejected(what, reason)
         default: receiveEncryption(pdu)
         }
@@ -141,6 +146,7 @@ extension LinkEnd {
             if isWanted { tellPHYs(reason) }
             finish()
         case (.encryption, .encryption?): encryptionWasRejected(reason)
+        case (.ping, .ping?): finish()
         default: break
         }
     }

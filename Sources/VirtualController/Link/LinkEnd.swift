@@ -42,6 +42,7 @@ final class LinkEnd {
     /// The connection parameters that the peer asks for and the host has not answered.
     var askedParameters: ConnectionParameters?
     var encryption = Encryption()
+    var authenticatedPayload = AuthenticatedPayloadTimer()
 
     /// An ACL packet of the host, and how much of it has been sent.
     private struct OutgoingPacket {
@@ -226,6 +227,7 @@ final class LinkEnd {
         guard pdu.seal == encryption.receiveKey else {
             return end(.connectionTerminatedDueToMICFailure)
         }
+        if pdu.seal != nil { authenticatedPayload.lastProof = air.now }
         switch pdu.body {
         case .control(let pdu): receive(pdu)
         case .data(let bytes, let isStart, _): controller.deliver(bytes, isStart: isStart, on: handle)

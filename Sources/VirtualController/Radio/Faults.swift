@@ -37,6 +37,8 @@ public struct ControllerFaults: Hashable, Sendable {
     public var truncation: Double
     /// How likely it is that the buffer of an ACL packet is not given back as long as its link lasts.
     public var bufferLoss: Double
+    /// The controller does not answer LE Ping, as an attacker cannot that has taken over a link without its key.
+    public var ignoresPings: Bool
 
     public init(
         isSilent: Bool = false,
@@ -44,7 +46,8 @@ public struct ControllerFaults: Hashable, Sendable {
         completionDelay: Duration = .zero,
         garbage: Double = 0,
         truncation: Double = 0,
-        bufferLoss: Double = 0
+        bufferLoss: Double = 0,
+        ignoresPings: Bool = false
     ) {
         self.isSilent = isSilent
         self.completionLoss = completionLoss
@@ -52,6 +55,7 @@ public struct ControllerFaults: Hashable, Sendable {
         self.garbage = garbage
         self.truncation = truncation
         self.bufferLoss = bufferLoss
+        self.ignoresPings = ignoresPings
     }
 
     /// Nothing is wrong.

@@ -1,3 +1,5 @@
+import BLE
+import BluetoothTesting
 import BluetoothTypes
 import HCI
 import Testing
@@ -43,5 +45,36 @@ struct AuthenticatedPayloadTests {
             AuthenticatedPayloadTimeoutExpired(connectionHandle: fixture.handle).encodePacket(into: &$0)
         }
         #expect(fixture.count(Disconnect.self) == (isSupported ? 0 : 1))
+    }
+
+    @Test("stays while the peer answers pings, and is ended when it does not", arguments: [true, false])
+    func pingsKeepTheLink(isCentral: Bool) throws {
+        try LockAndPhone.run { world in
+            func configure(_ configuration: inout Adapter.Configuration, _ watches: Bool) {
+                configuration.security.justWorks = .always
+                if watches { configuration.security.authenticatedPayloadTimeout = .seconds(2) }
+            }
+            let devices = try await LockAndPhone(
+                in: world,
+                lock: { configure(&$0, !isCentral) },
+                phone: { configure(&$0, isCentral) }
+            )
+            let (events, other) =
+                isCentral ? (devices.phoneEvents, devices.lockEvents) : (devices.lockEvents, devices.phoneEvents)
+            let peer = try await devices.connect()
+            try await peer.pair()
+            try await world.sleep(for: .seconds(60))
+            #expect(await peer.isConnected)
+            #expect(events.expirations == 0)
+            (isCentral ? devices.lockDevice : devices.phoneDevice).faults.ignoresPings = true
+            #expect(try await peer.disconnection() == .controller(.authenticationFailure))
+            #expect(events.expirations == 1 && other.expirations == 0)
+        }
+    }
+}
+
+extension SecurityLog {
+    fileprivate var expirations: Int {
+        all.count { if case .authenticatedPayloadTimedOut = $0 { true } else { false } }
     }
 }
