@@ -42,7 +42,7 @@ struct Serve: AsyncParsableCommand {
             $0.security = policy
             $0.pairingDelegate = console
         } _: { adapter in
-            try await pairing.prepare(adapter, policy)
+            try await pairing.prepare(adapter, policy, console)
             let server = try await ProfileServer(profile, on: adapter, console: console)
             do {
                 try await server.run(adapter: "\(specification)", readsCommands: readsCommands)

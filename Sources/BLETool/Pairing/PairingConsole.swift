@@ -1,6 +1,8 @@
 import BLE
+import BluetoothTypes
 import Glibc
 import Profiles
+import SMP
 import Synchronization
 
 /// Asks the person at the terminal, or the program that reads the lines of JSON, the questions that come up when devices pair.
@@ -32,6 +34,8 @@ final class PairingConsole: PairingDelegate {
         var lastNumber = 0
         /// The passkey of the command line, until a pairing has used it.
         var passkey: Passkey?
+        /// Sends a keypress notification; nil if none are sent.
+        var reportsKey: (@Sendable (KeypressNotification.Kind, PairingInquiry) async -> Void)?
         var isReading = false
         /// The input has ended: no further answer comes.
         var isOver = false
@@ -85,15 +89,61 @@ final class PairingConsole: PairingDelegate {
         case .showPasskey:
             show(inquiry, number: nil)
             return .accept
-        case .enterPasskey:
-            if let passkey = state.withLock({ $0.passkey.take() }) { return .passkey(passkey.value) }
+        case .enterPasskey: return await enterPasskey(inquiry)
+        case .compare:
+            readInput()
+            return await ask(inquiry)
+        }
+    }
+
+    /// Takes the passkey of the command line, or asks for one. Sends keypress notifications if ``followKeys(of:)`` was called.
+    private func enterPasskey(_ inquiry: PairingInquiry) async -> PairingAnswer {
+        await report([.entryStarted], inquiry)
+        let answer: PairingAnswer
+        if let passkey = state.withLock({ $0.passkey.take() }) {
+            answer = .passkey(passkey.value)
+        } else {
             if hasFixedPasskey {
                 complain("--passkey is for one pairing and was used; the passkey for \(inquiry.peer) is asked for")
             }
-        case .compare: break
+            readInput()
+            answer = await ask(inquiry)
         }
-        readInput()
-        return await ask(inquiry)
+        // Digits come in whole lines, so all notifications are sent together.
+        if case .passkey = answer {
+            await report(Array(repeating: .digitEntered, count: 6) + [.entryCompleted], inquiry)
+        }
+        return answer
+    }
+
+    // MARK: Keys
+
+    /// Sends keypress notifications for passkeys that are typed here, and shows those of peers, until the adapter is closed.
+    func followKeys(of adapter: Adapter) async {
+        state.withLock { state in
+            state.reportsKey = { [weak adapter] in _ = await adapter?.reportKeypress($0, for: $1) }
+        }
+        let events = await adapter.securityEvents()
+        Task { [self] in
+            for await event in events {
+                if case .keyPressed(_, let peer, let kind) = event { show(kind, on: peer) }
+            }
+        }
+    }
+
+    private func report(_ kinds: [KeypressNotification.Kind], _ inquiry: PairingInquiry) async {
+        guard let reportsKey = state.withLock({ $0.reportsKey }) else { return }
+        for kind in kinds { await reportsKey(kind, inquiry) }
+    }
+
+    /// Shows a keypress notification of a peer.
+    func show(_ kind: KeypressNotification.Kind, on peer: DeviceAddress) {
+        guard asJSON else { return output("\(peer): \(kind.words)") }
+        output(
+            JSON.object(
+                [.event("keyPressed")] + .peer(peer) + [JSON.Member(key: "key", value: .string("\(kind)"))]
+            ).description
+        )
     }
 
     // MARK: Questions
@@ -216,6 +266,18 @@ final class PairingConsole: PairingDelegate {
                 }
             }
             end()
+        }
+    }
+}
+
+extension KeypressNotification.Kind {
+    fileprivate var words: String {
+        switch self {
+        case .entryStarted: "the passkey is being typed"
+        case .digitEntered: "a digit was typed"
+        case .digitErased: "a digit was erased"
+        case .cleared: "the digits were cleared"
+        case .entryCompleted: "the passkey was typed"
         }
     }
 }

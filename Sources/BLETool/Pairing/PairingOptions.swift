@@ -1,5 +1,6 @@
 import ArgumentParser
 import BLE
+import HCI
 import Profiles
 
 /// How a command pairs, where something needs it.
@@ -40,6 +41,20 @@ struct PairingOptions: ParsableArguments {
     )
     var oobOut: String?
 
+    @Flag(
+        help: "Send keypress notifications for a passkey that is typed here, and show those of the peer."
+    )
+    var keypress = false
+
+    @Option(
+        help: ArgumentHelp(
+            "End an encrypted link on which nothing proves for so long that the peer has the key: 10ms to 655s.",
+            valueName: "s"
+        ),
+        transform: { try Seconds(argument: $0) }
+    )
+    var authenticatedPayloadTimeout: Seconds?
+
     @Flag(help: "Refuse LE legacy pairing.")
     var scOnly = false
 
@@ -60,12 +75,16 @@ struct PairingOptions: ParsableArguments {
             throw ValidationError("--passkey goes with --io keyboard or --io keyboardDisplay")
         }
         if noPair, isGiven { throw ValidationError("--no-pair excludes what says how to pair") }
+        if let time = authenticatedPayloadTimeout?.duration, time < .milliseconds(10) || time > .milliseconds(655_350) {
+            throw ValidationError("--authenticated-payload-timeout is 10ms to 655s")
+        }
         if let oob { _ = try OutOfBandFile(contentsOf: oob) }
     }
 
     /// Whether anything is said of pairing.
     var isGiven: Bool {
         io != nil || oob != nil || oobOut != nil || scOnly || authenticated || noBond || replaceBond
+            || keypress
     }
 
     func policy(_ usual: Capability = .none) throws -> SecurityPolicy {
@@ -74,6 +93,8 @@ struct PairingOptions: ParsableArguments {
         policy.bonds = !noBond
         policy.requiresAuthentication = authenticated
         policy.requiresSecureConnections = scOnly
+        policy.usesKeypressNotifications = keypress
+        policy.authenticatedPayloadTimeout = authenticatedPayloadTimeout?.duration
         policy.keyLoss = replaceBond ? .askToPairAgain : .fail
         policy.bondReplacement = replaceBond ? .whenConsented : .whenProven
         if let oob {
@@ -84,8 +105,15 @@ struct PairingOptions: ParsableArguments {
         return policy
     }
 
-    /// Makes out of band data for the peer, where they are asked for, before anybody can pair.
-    func prepare(_ adapter: Adapter, _ policy: SecurityPolicy) async throws {
+    /// Makes out of band data for the peer, if they are asked for, before anybody can pair. Lets the console send and show
+    /// keypress notifications.
+    func prepare(_ adapter: Adapter, _ policy: SecurityPolicy, _ console: PairingConsole) async throws {
+        if keypress { await console.followKeys(of: adapter) }
+        if authenticatedPayloadTimeout != nil,
+            try await !adapter.information.commands.contains(WriteAuthenticatedPayloadTimeout.self)
+        {
+            Output.complain("the controller cannot watch links; --authenticated-payload-timeout has no effect")
+        }
         guard let oobOut else { return }
         let (secret, forPeer) = await adapter.makeOutOfBandData()
         var policy = policy

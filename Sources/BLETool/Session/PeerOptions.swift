@@ -67,7 +67,7 @@ struct PeerOptions: ParsableArguments {
             $0.security = policy
             $0.pairingDelegate = console
         } _: { [policy] adapter in
-            try await pairing.prepare(adapter, policy)
+            try await pairing.prepare(adapter, policy, console)
             let address = try await find(with: adapter.central)
             let peer = try await adapter.central.connect(to: address, timeout: options.patience.duration)
             do {

@@ -12,7 +12,7 @@ extension BluetoothHost {
         securityPolicy.forgetOutOfBandData(of: used)
         for link in links.values {
             link.protection.policy.forgetOutOfBandData(of: used)
-            // What was prepared for a pairing that has not begun is used for it as it is.
+            // A pairing that a central was asked for begins with the parameters of that time.
             if !link.protection.channel.isPairing { link.protection.channel.parameters.forgetOutOfBandData(of: used) }
         }
     }
