@@ -227,9 +227,21 @@ extension BluetoothHost {
         case .demand: if !policy.securesOnDemand { return .refused("the policy does not pair on demand") }
         case .peer:
             if !policy.pairsOnRequest { return .refused("the policy does not pair when a peripheral asks") }
-            if let obstacle = obstacleToPeersPairing(on: link) { return obstacle }
+            if let obstacle = obstacleToPeersPairing(on: link) ?? obstacleToEveryModel(policy) { return obstacle }
         }
         if policy.bonds, bonds.isFull, bonds[link.identity] == nil { return .tooManyBonds(bonds.limit) }
+        return nil
+    }
+
+    /// Why each pairing that a peer asks for would be refused, whatever its association model; nil where one may succeed.
+    private func obstacleToEveryModel(_ policy: SecurityPolicy) -> SecurityError? {
+        guard policy.ownOutOfBandData == nil, policy.peerOutOfBandData == nil else { return nil }
+        if pairingHandler == nil, policy.justWorks != .always {
+            return .refused("a peer asks for it, and there is no pairing delegate to consent")
+        }
+        if policy.justWorks == .never, !policy.canAuthenticate {
+            return .refused("the policy refuses just works, and nothing can be shown or typed here")
+        }
         return nil
     }
 

@@ -1,0 +1,55 @@
+import SMP
+import Testing
+
+@testable import BluetoothHost
+
+@Suite("A Security Request of an unbonded peripheral")
+struct UnattendedPairingTests {
+    private static let securityRequest: [UInt8] = [0x0B, 0x01]
+    private static let pairingNotSupported: [UInt8] = [0x05, 0x05]
+
+    private func answers(_ configure: (inout SecurityPolicy) -> Void, hasDelegate: Bool) throws -> [[UInt8]] {
+        let encounter = try Encounter(.central, meets: false) { configure(&$0.security) }
+        if hasDelegate {
+            try encounter.run {
+                $0.setPairingHandler { _, answer in
+                    answer(.accept)
+                    return {}
+                }
+            }
+        }
+        encounter.meet()
+        encounter.settle()
+        encounter.send(Self.securityRequest)
+        encounter.settle()
+        return encounter.heard
+    }
+
+    @Test(
+        "is refused at once where nobody can consent to any model",
+        arguments: [SecurityPolicy.JustWorks.never, .whenStartedHere]
+    )
+    func nobodyToConsent(justWorks: SecurityPolicy.JustWorks) throws {
+        #expect(try answers({ $0.justWorks = justWorks }, hasDelegate: false) == [Self.pairingNotSupported])
+    }
+
+    @Test("is refused at once where just works alone is possible, and the policy refuses it")
+    func justWorksAloneIsRefused() throws {
+        #expect(try answers({ $0.justWorks = .never }, hasDelegate: true) == [Self.pairingNotSupported])
+    }
+
+    @Test("begins a pairing where one may succeed")
+    func pairingThatMaySucceedBegins() throws {
+        let pairingRequest: UInt8 = 0x01
+        #expect(try answers({ $0.justWorks = .always }, hasDelegate: false).first?.first == pairingRequest)
+        #expect(try answers({ $0.justWorks = .whenStartedHere }, hasDelegate: true).first?.first == pairingRequest)
+        let withDisplay = try answers(
+            {
+                $0.justWorks = .never
+                $0.ioCapability = .displayYesNo
+            },
+            hasDelegate: true
+        )
+        #expect(withDisplay.first?.first == pairingRequest)
+    }
+}
