@@ -34,12 +34,11 @@ public final class Client {
     private var hasElevated = false
     /// The Error Response that asks for more security, while the client waits for that.
     private var refusal: ErrorResponse?
-    /// Whether the running procedure waits for the link's security to be raised.
-    public private(set) var isElevating = false
-    /// Whether the running procedure has prepared writes that are not executed yet.
-    public private(set) var isPreparingWrite = false
-    /// Whether no procedure starts: the server's identity is to be verified first. A running procedure is not stopped.
-    public var isHeld = false
+    // Flags that each packet needs are private: the compiler then proves that accesses of them do not overlap.
+    private var awaitsElevation = false
+    private var preparesWrite = false
+    private var holdsProcedures = false
+    private var mayElevateSecurity = false
     var knowledge = DatabaseKnowledge.none
     /// The background procedure.
     private var learning: TypedProcedureRun<LearnDatabase>?
@@ -48,15 +47,30 @@ public final class Client {
     private var hasFurtherOutputs = false
     private var furtherOutputs = OutputQueue<ClientOutput>()
 
+    public init() {}
+
     /// Whether the client puts out ``ClientOutput/securityRequired(_:)`` when a request fails for want of security.
     /// Otherwise the procedure ends in the error.
-    public var elevatesSecurity = false
+    public var elevatesSecurity: Bool {
+        get { mayElevateSecurity }
+        set { mayElevateSecurity = newValue }
+    }
 
-    public init() {}
+    /// Whether no procedure starts: the server's identity is to be verified first. A running procedure is not stopped.
+    public var isHeld: Bool {
+        get { holdsProcedures }
+        set { holdsProcedures = newValue }
+    }
+
+    /// Whether the running procedure waits for the link's security to be raised.
+    public var isElevating: Bool { awaitsElevation }
+
+    /// Whether the running procedure has prepared writes that are not executed yet.
+    public var isPreparingWrite: Bool { preparesWrite }
 
     /// Whether a command must not be sent now: it would overtake a procedure that has not started or not executed its
     /// prepared writes, or a request that is repeated when the link is secure enough.
-    public var isBusyForCommands: Bool { !queue.isEmpty || isPreparingWrite || isElevating }
+    public var isBusyForCommands: Bool { !queue.isEmpty || preparesWrite || awaitsElevation }
 
     /// Whether the client was closed: each procedure ends at once.
     public var isClosed: Bool { hasClosed }
@@ -142,7 +156,7 @@ public final class Client {
     ///
     /// - Returns: the request's opcode; nil where there is nothing to send, or outputs are to be taken first.
     public func nextRequest(mtu: Int, into buffer: inout PacketBuffer) -> Opcode? {
-        guard running == nil, !isHeld, firstOutput == nil else { return nil }
+        guard running == nil, !holdsProcedures, firstOutput == nil else { return nil }
         while let next = Client.takeFirst(of: &queue) {
             running = next
             hasElevated = false
@@ -164,7 +178,7 @@ public final class Client {
     public func receive(_ response: RawSpan, mtu: Int, into buffer: inout PacketBuffer) -> Opcode? {
         guard let running else { return nil }
         if running.hasEnded {
-            if isPreparingWrite { return cancelPreparedWrites(into: &buffer) }
+            if preparesWrite { return cancelPreparedWrites(into: &buffer) }
             self.running = nil
             return nextRequest(mtu: mtu, into: &buffer)
         }
@@ -172,9 +186,9 @@ public final class Client {
         let opcode: Opcode?
         if response[checked: 0] == Opcode.errorResponse.rawValue {
             guard let error = try? ErrorResponse(decoding: response) else { return nil }
-            if isForWantOfSecurity(error.error), elevatesSecurity, !running.isBackground, !hasElevated {
+            if isForWantOfSecurity(error.error), mayElevateSecurity, !running.isBackground, !hasElevated {
                 hasElevated = true
-                isElevating = true
+                awaitsElevation = true
                 refusal = error
                 put(.securityRequired(error.error))
                 return nil
@@ -195,7 +209,7 @@ public final class Client {
 
     /// Makes the server drop the parts that a cancelled procedure prepared. The next long write would execute them as well.
     private func cancelPreparedWrites(into buffer: inout PacketBuffer) -> Opcode {
-        isPreparingWrite = false
+        preparesWrite = false
         ExecuteWriteRequest(flags: .cancelAll).encode(into: &buffer)
         return .executeWriteRequest
     }
@@ -220,7 +234,7 @@ public final class Client {
         into buffer: inout PacketBuffer
     ) -> Opcode? {
         let request = request
-        isElevating = false
+        awaitsElevation = false
         refusal = nil
         guard hasElevated, let running, let opcode = request.bytes[checked: 0].flatMap(Opcode.init(rawValue:)) else {
             return nil
@@ -246,8 +260,8 @@ public final class Client {
     ///
     /// - Returns: the opcode of the request that was written.
     public func elevationDeclined(mtu: Int, into buffer: inout PacketBuffer) -> Opcode? {
-        guard isElevating, let running, let refusal = refusal.take() else { return nil }
-        isElevating = false
+        guard awaitsElevation, let running, let refusal = refusal.take() else { return nil }
+        awaitsElevation = false
         hasElevated = false
         if running.hasEnded {
             // It was cancelled while it waited.
@@ -264,9 +278,9 @@ public final class Client {
         let all = [running, suspended?.procedure].compactMap { $0 } + queue
         running = nil
         suspended = nil
-        isElevating = false
+        awaitsElevation = false
         refusal = nil
-        isPreparingWrite = false
+        preparesWrite = false
         queue.removeAll()
         for procedure in all { fail(procedure, .bearerClosed) }
     }
@@ -284,13 +298,13 @@ public final class Client {
     }
 
     private func follow(_ opcode: Opcode?, of procedure: ProcedureRun, _ buffer: borrowing PacketBuffer) -> Opcode? {
-        isPreparingWrite = opcode == .prepareWriteRequest
+        preparesWrite = opcode == .prepareWriteRequest
         guard let opcode else {
             running = nil
             ended(procedure)
             return nil
         }
-        if elevatesSecurity {
+        if mayElevateSecurity {
             Client.copy(buffer, into: &request)
         }
         return opcode
