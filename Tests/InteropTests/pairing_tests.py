@@ -62,9 +62,10 @@ MODELS = [
 class Person(PairingDelegate):
     """Who looks at Bumble's display and types into it."""
 
-    def __init__(self, capability, agrees: bool = True, accepts: bool = True):
+    def __init__(self, capability, accepts: bool = True, disagrees_after: asyncio.Event | None = None):
+        """A person who agrees to every number, unless it is to disagree once `disagrees_after` is set."""
         super().__init__(io_capability=capability)
-        self.agrees, self.accepts = agrees, accepts
+        self.accepts, self.disagrees_after = accepts, disagrees_after
         self.shown: asyncio.Queue[int] = asyncio.Queue()
         self.typed: asyncio.Queue[int | None] = asyncio.Queue()
         self.compared: asyncio.Queue[int] = asyncio.Queue()
@@ -80,7 +81,10 @@ class Person(PairingDelegate):
 
     async def compare_numbers(self, number: int, digits: int) -> bool:
         self.compared.put_nowait(number)
-        return self.agrees
+        if self.disagrees_after is None:
+            return True
+        await self.disagrees_after.wait()
+        return False
 
 
 class Pairing:
@@ -372,9 +376,11 @@ async def fails(attempt: asyncio.Future):
 
 @test("a refusal of either side ends the pairing, told in a line, and nothing is kept", presets=ONE)
 async def refusals(world: World):
-    # Bumble's person sees another number, or does not want to pair at all.
+    # Bumble's person sees another number, or does not want to pair at all. A number that Bumble refuses before `ble` has
+    # shown it is never shown.
+    shown = asyncio.Event()
     for model, person, words in (
-        (COMPARISON, {"agrees": False}, "as the peer said"),
+        (COMPARISON, {"disagrees_after": shown}, "as the peer said"),
         (JUST_WORKS[True], {"accepts": False}, "as the peer said"),
     ):
         pairing = Pairing(world, model, True, **person)
@@ -383,6 +389,7 @@ async def refusals(world: World):
                 if model is COMPARISON:
                     await process.event("compare", deadline=20)
                     process.send("yes")
+                    shown.set()
                 (await process.ended(20)).failed(words)
             await pairing.expect_bonds(0)
     # Ours does.
