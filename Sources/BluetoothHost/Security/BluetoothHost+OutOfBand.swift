@@ -5,15 +5,19 @@ extension BluetoothHost {
     /// Removes the out of band data of the pairing under way on a link from all policies. The data are good for one pairing,
     /// whether it succeeds or fails (Vol 3, Part H, 2.3.5.6.4): a peer must not try again with what it has learned of them.
     ///
-    /// The pairing itself has a copy.
+    /// The pairing itself has a copy. Another pairing under way that would use the same data will be refused.
     func forgetOutOfBandData(of link: Link) {
         let used = link.protection.channel.parameters
         link.protection.usesOutOfBandData = false
         securityPolicy.forgetOutOfBandData(of: used)
-        for link in links.values {
-            link.protection.policy.forgetOutOfBandData(of: used)
-            // A pairing that a central was asked for begins with the parameters of that time.
-            if !link.protection.channel.isPairing { link.protection.channel.parameters.forgetOutOfBandData(of: used) }
+        for other in links.values {
+            other.protection.policy.forgetOutOfBandData(of: used)
+            if !other.protection.channel.isPairing {
+                // A pairing that a central was asked for begins with the parameters of that time.
+                other.protection.channel.parameters.forgetOutOfBandData(of: used)
+            } else if other !== link, other.protection.channel.parameters.sharesOutOfBandData(with: used) {
+                other.protection.isOutOfBandDataSpent = true
+            }
         }
     }
 
@@ -37,18 +41,24 @@ extension BluetoothHost {
     }
 }
 
-extension SecurityPolicy {
+/// What pairings get their out of band data from.
+private protocol OutOfBandDataHolder {
+    var ownOutOfBandData: OwnOutOfBandData? { get set }
+    var peerOutOfBandData: OutOfBandData? { get set }
+}
+
+extension SecurityPolicy: OutOfBandDataHolder {}
+extension PairingParameters: OutOfBandDataHolder {}
+
+extension OutOfBandDataHolder {
     /// Removes the out of band data that a pairing with these parameters uses.
     fileprivate mutating func forgetOutOfBandData(of used: PairingParameters) {
         if ownOutOfBandData == used.ownOutOfBandData { ownOutOfBandData = nil }
         if peerOutOfBandData == used.peerOutOfBandData { peerOutOfBandData = nil }
     }
-}
 
-extension PairingParameters {
-    /// Removes the out of band data that a pairing with these parameters uses.
-    fileprivate mutating func forgetOutOfBandData(of used: PairingParameters) {
-        if ownOutOfBandData == used.ownOutOfBandData { ownOutOfBandData = nil }
-        if peerOutOfBandData == used.peerOutOfBandData { peerOutOfBandData = nil }
+    fileprivate func sharesOutOfBandData(with used: PairingParameters) -> Bool {
+        ownOutOfBandData != nil && ownOutOfBandData == used.ownOutOfBandData
+            || peerOutOfBandData != nil && peerOutOfBandData == used.peerOutOfBandData
     }
 }

@@ -70,6 +70,7 @@ extension BluetoothHost {
             link.protection.isCentralAsked = false
             link.protection.refusal = nil
             link.protection.isSecretAtStake = false
+            link.protection.isOutOfBandDataSpent = false
             emit(.pairingStarted(link.identifier, peer: link.identity))
         }
         run(steps, on: link)
@@ -199,7 +200,14 @@ extension BluetoothHost {
                 link.protection.refusal = .refused("the passkey was used before; each pairing needs another one")
                 answer = .refuse
             }
-            if link.protection.usesOutOfBandData, answer != .refuse { forgetOutOfBandData(of: link) }
+            if link.protection.usesOutOfBandData, answer != .refuse {
+                if link.protection.isOutOfBandDataSpent {
+                    link.protection.refusal = .refused("another pairing has used the out of band data")
+                    answer = .refuse
+                } else {
+                    forgetOutOfBandData(of: link)
+                }
+            }
             give(answer, to: link)
         case .replacement(let outcome):
             if answer == .accept { keep(outcome, on: link) } else { reject(.refused(refusal), on: link) }

@@ -62,6 +62,8 @@ struct Protection {
     var refusal: SecurityError?
     /// Whether the pairing under way is by out of band data.
     var usesOutOfBandData = false
+    /// Whether another link's pairing has used the out of band data that the pairing under way would use.
+    var isOutOfBandDataSpent = false
     /// Whether a passkey or a number to compare has come up in it, which the peer could try to guess.
     var isSecretAtStake = false
     var question: Question?

@@ -86,4 +86,54 @@ struct OutOfBandDataTests {
             #expect(try await peer.pair().isAuthenticated)
         }
     }
+
+    @Test("serve one of two pairings that wait for consent at the same time", arguments: [true, false])
+    func simultaneousPairings(isSecureConnections: Bool) throws {
+        try LockAndPhone.run(limit: .seconds(1200)) { world in
+            let devices = try await LockAndPhone(in: world)
+            let otherPhone = try await world.device("other phone").openAdapter()
+            let own = await devices.lock.makeOutOfBandData(isSecureConnections: isSecureConnections)
+            await Self.setPolicies(
+                of: devices,
+                own: own.secret,
+                peer: own.forPeer,
+                isSecureConnections: isSecureConnections
+            )
+            await otherPhone.setSecurityPolicy(devices.phone.host.securityPolicy)
+            await devices.lock.setPairingDelegate(ConsentingTogether(count: 2, in: world))
+            async let first = Self.strength(of: devices.phone, pairingWith: devices.address)
+            async let second = Self.strength(of: otherPhone, pairingWith: devices.address)
+            let strengths = await [first, second].compactMap { $0 }
+            #expect(strengths.map(\.isAuthenticated) == [true])
+            let events = devices.lockEvents
+            while events.results.isEmpty || events.failures.isEmpty { try await world.sleep(for: .milliseconds(10)) }
+            #expect(events.results.map(\.model) == [.outOfBand])
+            #expect(events.failures == [.refused("another pairing has used the out of band data")])
+        }
+    }
+
+    /// Pairs with a lock.
+    ///
+    /// - Returns: the strength of the key; nil if the pairing failed.
+    private static func strength(of phone: Adapter, pairingWith lock: DeviceAddress) async -> KeyStrength? {
+        try? await phone.central.connect(to: lock).pair()
+    }
+}
+
+/// Consents to pairings once it has been asked about several.
+private actor ConsentingTogether: PairingDelegate {
+    private let count: Int
+    private let world: World
+    private var asked = 0
+
+    init(count: Int, in world: World) {
+        self.count = count
+        self.world = world
+    }
+
+    func answer(_ inquiry: PairingInquiry) async -> PairingAnswer {
+        asked += 1
+        while asked < count { try? await world.sleep(for: .milliseconds(1)) }
+        return .accept
+    }
 }
