@@ -24,7 +24,7 @@ extension BluetoothHost {
                 // A private address of a bonded peer stands for the peer: it may have another one soon.
                 let addresses = Set(addresses.map { self.identity(of: $0) })
                 let link = links.values.first {
-                    !$0.isDisconnecting && $0.countsAsConnection && $0.isWith(anyOf: addresses)
+                    !$0.isEnding && $0.countsAsConnection && $0.isWith(anyOf: addresses)
                 }
                 if let link {
                     link.holdCount += 1
@@ -133,9 +133,9 @@ extension BluetoothHost {
         guard let link = links.values.first(where: { $0.isWith(anyOf: addresses) }) else {
             return controllerFailed("it has a connection that it did not tell of", isTransportLost: false)
         }
-        if link.isDisconnecting || !link.countsAsConnection {
+        if link.isEnding || !link.countsAsConnection {
             // A peer that claims to be bonded verifies its identity, or its link ends in time.
-            if !link.isDisconnecting, link.protection.waiters.isEmpty { verifyIdentity(of: link) }
+            if !link.isEnding, link.protection.waiters.isEmpty { verifyIdentity(of: link) }
             sendPending()
             guard connector.blockers.insert(link.identifier).inserted else { return }
             let identifier = link.identifier
@@ -161,7 +161,7 @@ extension BluetoothHost {
 
     /// A link may count as a connection from now on: callers that wait for one to its peer have it.
     func linkMayFulfilAttempts(_ link: Link) {
-        guard !connector.attempts.isEmpty, !link.isDisconnecting, link.countsAsConnection else { return }
+        guard !connector.attempts.isEmpty, !link.isEnding, link.countsAsConnection else { return }
         let count = connector.attempts.count
         fulfilAttempts(with: link)
         guard connector.attempts.count < count else { return }
@@ -274,7 +274,7 @@ extension BluetoothHost {
             giveUp(link, .controller(.authenticationFailure), telling: .authenticationFailure)
         }
         let attempts =
-            link.isDisconnecting || !link.countsAsConnection ? [] : connector.takeAttempts(forAnyOf: link.addresses)
+            link.isEnding || !link.countsAsConnection ? [] : connector.takeAttempts(forAnyOf: link.addresses)
         for attempt in attempts {
             timers.cancel(attempt.timer)
             attempt.completion(.success(link.identifier))
@@ -323,9 +323,19 @@ extension BluetoothHost {
         links[identifier]?.holdCount -= 1
     }
 
+    /// Ends a link once all that was written on it has been sent. It serves no connection that is asked for from now on:
+    /// such a connection is made after the end of the link.
+    package func disconnectAfterFlush(_ identifier: LinkIdentifier) {
+        links[identifier]?.isReleased = true
+        spawn { host in
+            await host.flush(identifier)
+            await host.disconnect(identifier)
+        }
+    }
+
     /// Waits until a link has ended that is ending already.
     package func waitIfDisconnecting(_ identifier: LinkIdentifier) async {
-        if links[identifier]?.isDisconnecting == true { _ = await disconnection(of: identifier) }
+        if links[identifier]?.isEnding == true { _ = await disconnection(of: identifier) }
     }
 
     /// Ends a link and waits until the connection has ended. Cancelling the task ends the wait, not the disconnection.

@@ -29,7 +29,7 @@ extension BluetoothHost {
     /// The link to a peer, where there is one, whichever side has made it; not one whose peer only claims to be bonded.
     package func link(to address: DeviceAddress) -> PeerLink? {
         links.values.first { $0.isWith(anyOf: [address]) && $0.countsAsConnection }
-            .map { PeerLink(identifier: $0.identifier, isOurs: $0.role == .central, isEnding: $0.isDisconnecting) }
+            .map { PeerLink(identifier: $0.identifier, isOurs: $0.role == .central, isEnding: $0.isEnding) }
     }
 
     /// Begins to connect to a peripheral that is not connected, however long it takes. The attempt outlives a recovery of the

@@ -165,6 +165,8 @@ final class Link {
     @exclusivity(unchecked)
     var timerDue: Instant?
     var isDisconnecting = false
+    /// Whether the link will be ended once all that was written on it has been sent.
+    var isReleased = false
     /// The number of holds: successful calls of ``BluetoothHost/connect(toAnyOf:parameters:timeout:)`` and
     /// ``BluetoothHost/hold(_:)`` that were not followed by a release.
     var holdCount = 0
@@ -229,6 +231,9 @@ final class Link {
     func isWith(anyOf addresses: Set<DeviceAddress>) -> Bool {
         !self.addresses.isDisjoint(with: addresses)
     }
+
+    /// Whether the link ends soon, so that it serves no new connection.
+    var isEnding: Bool { isDisconnecting || isReleased }
 
     /// Whether the link is a connection to its peer for a caller that asked for one. A link that a peer has made counts
     /// only if it does not merely claim a bonded device's address.

@@ -72,4 +72,25 @@ struct SharedLinkTests {
             #expect(await fixture.linkCount == 0)
         }
     }
+
+    @Test("A connection of the BLE module that is made while the manager's last writes are sent stays")
+    func connectionWhileLastWritesAreSent() throws {
+        try World.run { world in
+            let fixture = try await Fixture(world)
+            let identifier = await fixture.manager.find().identifier
+            await fixture.manager.connect(identifier)
+            for number in 1...20 {
+                let value = [UInt8](repeating: UInt8(number), count: 100)
+                fixture.manager.engine.writeWithoutResponse(value, to: fixture.handle, of: identifier) { _ in }
+            }
+            fixture.manager.engine.cancelConnection(identifier)
+            let peer = try await fixture.gateway.adapter.central.connect(to: fixture.lamp.address)
+            #expect(await fixture.manager.disconnected(identifier).error == nil)
+            try await world.sleep(for: .seconds(10))
+            #expect(try await peer.read(fixture.handle) == [7])
+            #expect(await fixture.linkCount == 1)
+            await peer.disconnect()
+            #expect(await fixture.linkCount == 0)
+        }
+    }
 }

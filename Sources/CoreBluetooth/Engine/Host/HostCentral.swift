@@ -263,7 +263,7 @@ final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
                 }
                 return
             }
-            guard link.isEnding || open.links.isEnding(link.identifier) else {
+            guard link.isEnding else {
                 return connected(peripheral, number, link.identifier, on: host, open)
             }
             connections[peripheral]?.phase = .waiting

@@ -14,7 +14,6 @@ final class SharedLinks: @unchecked Sendable {
         var users: [HostCentral] = []
         /// Whether the users have a hold on the link at the host, all together one.
         var isHeld = false
-        var isEnding = false
         /// Who has subscribed to what.
         var subscriptions: [AttributeHandle: Subscription] = [:]
     }
@@ -43,9 +42,6 @@ final class SharedLinks: @unchecked Sendable {
 
     // MARK: Use
 
-    /// Whether a link is to be ended since nobody uses it any more.
-    func isEnding(_ link: LinkIdentifier) -> Bool { links[link]?.isEnding ?? false }
-
     func join(_ link: LinkIdentifier, to peripheral: UUID, _ user: HostCentral, on host: isolated BluetoothHost) {
         if links[link] == nil {
             let isOurs = (try? host.information(on: link).isCentral) ?? true
@@ -67,24 +63,22 @@ final class SharedLinks: @unchecked Sendable {
     func leave(_ link: LinkIdentifier, _ user: HostCentral, on host: isolated BluetoothHost) -> Bool {
         guard var shared = links[link] else { return false }
         shared.users.removeAll { $0 === user }
+        var ends = false
         if shared.users.isEmpty, shared.isHeld {
-            shared.isEnding = shared.isOurs && !host.isShared(link)
-            shared.isHeld = shared.isEnding
-            if !shared.isHeld { host.discardHold(on: link) }
+            ends = shared.isOurs && !host.isShared(link)
+            shared.isHeld = ends
+            if !ends { host.discardHold(on: link) }
         }
         links[link] = shared
-        if shared.isEnding {
-            host.spawn { host in
-                await host.flush(link)
-                await host.disconnect(link)
-            }
+        if ends {
+            host.disconnectAfterFlush(link)
         } else {
             for (handle, subscription) in shared.subscriptions.sorted(by: { $0.key < $1.key })
             where subscription.users.contains(where: { $0 === user }) && unsubscribe(user, from: handle, on: link) {
                 host.begin(SetClientConfiguration([], inDescriptors: subscription.descriptors), on: link) { _ in }
             }
         }
-        return shared.isEnding
+        return ends
     }
 
     private func ended(_ link: LinkIdentifier) {
