@@ -22,7 +22,16 @@ struct HostileDatabaseTests {
     }
 
     /// Runs `ble explore` for a server on a controller without pacing.
-    private func explore(_ services: [ServiceDefinition], mtu: UInt16) async throws -> Run {
+    ///
+    /// - Parameters:
+    ///   - options: of the command, beside those for the controller and the connection.
+    ///   - handler: answers accesses to values that the server's app has.
+    private func explore(
+        _ services: [ServiceDefinition],
+        mtu: UInt16,
+        options: [String] = [],
+        handler: Peripheral.ValueHandler? = nil
+    ) async throws -> Run {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("explore-\(UUID().uuidString)").path
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: folder) }
@@ -34,13 +43,14 @@ struct HostileDatabaseTests {
         configuration.stateLocation = .nowhere
         configuration.mtu = mtu
         let server = try await Adapter.open(.unix(path: "\(folder)/hci"), configuration: configuration)
-        _ = try await server.peripheral.publish(services)
+        _ = try await server.peripheral.publish(services, handler: handler)
         let advertising = try await server.peripheral.startAdvertising(AdvertisementConfiguration())
         let address = try await server.information.identityAddress
-        let command = try BLECommand.parseAsRoot([
+        let arguments = [
             "explore", "\(address)", "--address-type", "public", "--adapter", "unix:\(folder)/hci",
             "--state-dir", folder, "--capture", "\(folder)/capture.btsnoop", "--timeout", "300",
-        ])
+        ]
+        let command = try BLECommand.parseAsRoot(arguments + options)
         var explore = try #require(command as? any AsyncParsableCommand)
         var failure: (any Error)?
         do { try await explore.run() } catch { failure = error }
@@ -105,5 +115,31 @@ struct HostileDatabaseTests {
             "discovery was stopped after \(DiscoveryLimits.requests) requests that did not reach the end; \(Self.advice)",
             requests: DiscoveryLimits.requests...DiscoveryLimits.requests + 8
         )
+    }
+
+    @Test("A server that does not answer in time ends the command at its limit")
+    func serverThatDoesNotAnswerEndsTheCommand() async throws {
+        let definition = CharacteristicDefinition(
+            uuid: "2A19",
+            properties: .read,
+            permissions: .read,
+            value: .handled
+        )
+        let (silence, end) = AsyncStream<Never>.makeStream()
+        defer { end.finish() }
+        let run = try await explore(
+            [ServiceDefinition(uuid: "180F", characteristics: [definition])],
+            mtu: 517,
+            options: ["--limit", "2"]
+        ) { _, _ in
+            for await _ in silence {}
+            return .success([7])
+        }
+        let error = try #require(run.error)
+        #expect(
+            ToolError.description(of: error)
+                == "the peer was not explored in 2 s; --limit sets another time, and `ble read` reads single values"
+        )
+        #expect(BLECommand.exitCode(for: error) == .failure)
     }
 }

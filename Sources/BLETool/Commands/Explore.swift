@@ -11,12 +11,37 @@ struct Explore: AsyncParsableCommand {
 
     @OptionGroup var peer: PeerOptions
 
+    @Option(
+        help: "How long the exploration may take once the peer is connected; 10min where it is not given.",
+        transform: { try Seconds(argument: $0) }
+    )
+    var limit = Seconds(.seconds(600))
+
     func run() async throws {
-        let exploration = try await peer.withPeerAsItIs { try await Exploration(of: $0) }
+        let exploration = try await peer.withPeerAsItIs { [limit] peer in
+            try await Explore.within(limit) { try await Exploration(of: peer) }
+        }
         if peer.options.output.json {
             try Output.standard.json(exploration.json)
         } else {
             for line in exploration.tree { try Output.standard.line(line) }
+        }
+    }
+
+    /// Runs `body` and cancels it when it has not ended in time: a peer may answer each of its requests late.
+    private static func within<Value: Sendable>(
+        _ limit: Seconds,
+        _ body: @escaping @Sendable () async throws -> Value
+    ) async throws -> Value {
+        try await withThrowingTaskGroup(of: Value?.self) { group in
+            group.addTask { try await body() }
+            group.addTask {
+                try await Task.sleep(for: limit.duration)
+                return nil
+            }
+            defer { group.cancelAll() }
+            guard let value = try await group.next() ?? nil else { throw ToolError.unexplored(limit) }
+            return value
         }
     }
 }

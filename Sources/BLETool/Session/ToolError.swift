@@ -19,6 +19,7 @@ enum ToolError: Error, Equatable, CustomStringConvertible {
     case noBonds(String)
     case severalHosts([String])
     case noThroughputService(String)
+    case unexplored(Seconds)
 
     var description: String {
         switch self {
@@ -42,6 +43,8 @@ enum ToolError: Error, Equatable, CustomStringConvertible {
             "there are bonds of several hosts; name one with --host: \(terminalSafe(hosts.joined(separator: ", ")))"
         case .noThroughputService(let address):
             "\(address) does not offer what is measured; run `ble throughput serve` there"
+        case .unexplored(let limit):
+            "the peer was not explored in \(limit); --limit sets another time, and `ble read` reads single values"
         }
     }
 }
