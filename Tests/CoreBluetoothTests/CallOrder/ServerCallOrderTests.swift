@@ -14,7 +14,7 @@ import Testing
 /// against the capture.
 ///
 /// The packets leave in the order of the calls. One exception is made: an answer may pass an indication that waits for the
-/// confirmation of an earlier one, with the values behind it. A client that confirms late would have no answer otherwise.
+/// confirmation of an earlier one, and the values behind it. Otherwise a client that confirms late would get no answer.
 @Suite("Call order of a peripheral manager")
 struct ServerCallOrderTests {
     private enum Kind {
@@ -107,10 +107,20 @@ struct ServerCallOrderTests {
         let trace = try AttributeTrace(device.capture)
 
         var unsent = Array(calls.indices)
-        var isAnyIndicationSent = false
+        var isConfirmationAwaited = false
+        // Whether a confirmation was awaited at some time since the client's last request.
+        var wasConfirmationAwaited = false
         for entry in trace.entries {
-            guard entry.direction == .hostToController,
-                let place = unsent.firstIndex(where: { entry.pdu.starts(with: calls[$0].packet) })
+            if entry.direction == .controllerToHost {
+                switch entry.pdu[0] {
+                case 0x0A: wasConfirmationAwaited = isConfirmationAwaited
+                case 0x1E: isConfirmationAwaited = false
+                default: break
+                }
+                continue
+            }
+            if entry.pdu[0] == 0x1D { (isConfirmationAwaited, wasConfirmationAwaited) = (true, true) }
+            guard let place = unsent.firstIndex(where: { entry.pdu.starts(with: calls[$0].packet) })
             else { continue }
             let number = unsent[place]
             if place > 0 {
@@ -118,13 +128,12 @@ struct ServerCallOrderTests {
                 // An answer passes an indication that waits for the confirmation of the one before. The confirmation can
                 // arrive before the answer's packet has left the host.
                 let isAllowed =
-                    calls[number].kind == .answer && calls[first].kind == .indication && isAnyIndicationSent
+                    calls[number].kind == .answer && calls[first].kind == .indication && wasConfirmationAwaited
                 if !isAllowed {
                     Issue.record("call \(number), \(calls[number].kind), overtakes call \(first), \(calls[first].kind)")
                     return
                 }
             }
-            if calls[number].kind == .indication { isAnyIndicationSent = true }
             unsent.remove(at: place)
         }
         #expect(unsent.isEmpty)
