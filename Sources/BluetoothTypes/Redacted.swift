@@ -1,8 +1,8 @@
 #if !hasFeature(Embedded)
     /// Stands for a secret in descriptions and reflections.
     ///
-    /// A type that holds keys is `CustomReflectable` with it. `print`, string interpolation, `String(reflecting:)`, `dump` and the
-    /// descriptions of the types around it then show the rest of its properties.
+    /// A type that holds keys is `CustomReflectable` with it. `print`, string interpolation, `String(reflecting:)`,
+    /// `dump` and the descriptions of the types around it then show the rest of its properties.
     package struct Redacted: CustomStringConvertible, CustomReflectable, Sendable {
         package init() {}
 

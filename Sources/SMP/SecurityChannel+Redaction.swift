@@ -1,7 +1,7 @@
 import BluetoothTypes
 
-// Keys and what leads to them are not part of descriptions and reflections, so that none is in a log by accident. Embedded Swift has no
-// reflection.
+// Keys, and secrets from which keys are derived, are not part of descriptions and reflections: none can be logged by
+// accident. Embedded Swift has no reflection.
 
 #if !hasFeature(Embedded)
     extension LongTermKey: CustomReflectable {

@@ -5,10 +5,15 @@ import SMP
 
 /// A Bluetooth LE controller in software: HCI on one side, an ``Air`` on the other.
 ///
-/// It has what hosts use of Bluetooth 5.4: legacy, extended and periodic advertising, scanning and synchronizing; links
-/// whose packets take the time that a radio would; the data length, PHY, connection parameters, feature and version
-/// procedures; encryption and LE Ping; the filter accept list and the resolving list. Its supported commands and features say so; what
-/// it does not have it answers with Unknown HCI Command.
+/// It implements these parts of Bluetooth 5.4:
+///
+/// - legacy, extended and periodic advertising, scanning and synchronizing
+/// - links whose packets take the time that a radio would
+/// - the data length, PHY, connection parameters, feature and version procedures
+/// - encryption and LE Ping
+/// - the filter accept list and the resolving list
+///
+/// Its supported commands and features name them. It answers any other command with Unknown HCI Command.
 public final class VirtualController {
     public let configuration: Configuration
     /// Where it is. Signals weaken with the distance; who is too far away is not heard.

@@ -3,8 +3,8 @@
 @_exported import Dispatch
 @_exported import Foundation
 
+// The rest are types in the declarations of this module that are not part of Apple's API.
 @_exported import struct BLE.Events
-// What is beyond Apple's API speaks of these.
 @_exported import protocol BLE.PairingDelegate
 @_exported import struct BluetoothHost.BondInformation
 @_exported import struct BluetoothHost.ConnectionParameters
