@@ -1,38 +1,49 @@
 /// A first-in, first-out queue of what an engine puts out for its owner.
 ///
 /// The first element is stored in place: one output at a time, as with most packets, allocates nothing.
-struct OutputQueue<Element> {
+///
+/// The queue is an object, and its first element is only loaded and stored. So the runtime need not check that accesses of it
+/// do not overlap, as it does for a structure that an object changes in place.
+final class OutputQueue<Element> {
     private var first: Element?
+    /// Whether there are elements after the first.
+    private var hasOthers = false
     /// The elements after the first. Those before `head` are taken.
     private var others: [Element?] = []
     private var head = 0
 
+    @inline(__always)
     var isEmpty: Bool { first == nil }
 
     /// The element that was appended last and is not taken yet.
     var last: Element? { others.last ?? first }
 
-    mutating func append(_ element: Element) {
+    @inline(__always)
+    func append(_ element: Element) {
         if first == nil {
             first = element
         } else {
             others.append(element)
+            hasOthers = true
         }
     }
 
     /// Removes and returns the oldest element.
-    mutating func take() -> Element? {
-        guard let element = first.take() else { return nil }
-        if !others.isEmpty { first = takeOther() }
+    @inline(__always)
+    func take() -> Element? {
+        guard let element = first else { return nil }
+        first = hasOthers ? takeOther() : nil
         return element
     }
 
-    private mutating func takeOther() -> Element? {
+    @inline(never)
+    private func takeOther() -> Element? {
         let element = others[head].take()
         head += 1
         if head == others.count {
             others = []
             head = 0
+            hasOthers = false
         }
         return element
     }

@@ -70,6 +70,32 @@ struct ClientOutputTests {
         #expect(client.elevationDeclined(mtu: 23, into: &buffer) == nil, "nothing waits any more")
     }
 
+    @Test("Procedures that are refused name their own requests, sent or not")
+    func refusedProceduresNameTheirRequests() {
+        let client = Client()
+        client.elevatesSecurity = true
+        let sent = client.perform(ReadLongValue(handle: 3))
+        var buffer = PacketBuffer()
+        #expect(client.nextRequest(mtu: 23, into: &buffer) == .readRequest)
+        buffer.reset()
+        let part: [UInt8] = [0x0B] + [UInt8](repeating: 7, count: 22)
+        #expect(client.receive(part.rawSpan, mtu: 23, into: &buffer) == .readBlobRequest)
+        let queued = client.perform(WriteValue(handle: 4, value: [1]))
+        let cancelled = client.perform(WriteValue(handle: 4, value: [2]))
+        client.cancel(cancelled)
+        #expect(takeEnded(client) === cancelled)
+        client.refuseProcedures(.insufficientEncryption)
+        #expect(takeEnded(client) === sent)
+        #expect(takeEnded(client) === queued)
+        #expect(isEmpty(client))
+        let refusal = { (request: ATT.Opcode) in
+            ClientError.attribute(.insufficientEncryption, handle: .invalid, request: request)
+        }
+        #expect(throws: refusal(.readBlobRequest)) { try sent.output() }
+        #expect(throws: refusal(.writeRequest)) { try queued.output() }
+        #expect(throws: ClientError.cancelled) { try cancelled.output() }
+    }
+
     @Test("A client that is not to elevate puts nothing out and ends the procedure")
     func noElevation() {
         let client = Client()

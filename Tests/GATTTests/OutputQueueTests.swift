@@ -6,7 +6,7 @@ import Testing
 struct OutputQueueTests {
     @Test("Outputs come out in their order, also those appended between two of them")
     func order() {
-        var queue = OutputQueue<Int>()
+        let queue = OutputQueue<Int>()
         #expect(queue.take() == nil && queue.isEmpty && queue.last == nil)
         for output in 1...3 { queue.append(output) }
         #expect(queue.last == 3)

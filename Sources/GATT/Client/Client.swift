@@ -42,10 +42,7 @@ public final class Client {
     var knowledge = DatabaseKnowledge.none
     /// The background procedure.
     private var learning: TypedProcedureRun<LearnDatabase>?
-    /// The oldest output. It is only loaded and stored, so the runtime need not check that accesses of it do not overlap.
-    private var firstOutput: ClientOutput?
-    private var hasFurtherOutputs = false
-    private var furtherOutputs = OutputQueue<ClientOutput>()
+    private let outputs = OutputQueue<ClientOutput>()
 
     public init() {}
 
@@ -79,32 +76,13 @@ public final class Client {
     public var isIdle: Bool { running == nil && suspended == nil && queue.isEmpty }
 
     /// Removes and returns the oldest output; nil where there is none.
-    public func takeOutput() -> ClientOutput? {
-        guard let output = firstOutput else { return nil }
-        firstOutput = hasFurtherOutputs ? takeFurtherOutput() : nil
-        return output
-    }
-
-    private func takeFurtherOutput() -> ClientOutput? {
-        let output = furtherOutputs.take()
-        hasFurtherOutputs = !furtherOutputs.isEmpty
-        return output
-    }
-
-    private func put(_ output: ClientOutput) {
-        if firstOutput == nil {
-            firstOutput = output
-        } else {
-            furtherOutputs.append(output)
-            hasFurtherOutputs = true
-        }
-    }
+    public func takeOutput() -> ClientOutput? { outputs.take() }
 
     /// Puts out that another cache is to be kept. That there is none is said once, however often the server says that its
     /// database has changed.
     func cacheChanged(_ cache: DatabaseCache?) {
-        if cache == nil, case .cacheChanged(nil)? = furtherOutputs.last ?? firstOutput { return }
-        put(.cacheChanged(cache))
+        if cache == nil, case .cacheChanged(nil)? = outputs.last { return }
+        outputs.append(.cacheChanged(cache))
     }
 
     /// Queues a procedure. The owner then calls ``nextRequest(mtu:into:)`` where the bearer is free.
@@ -146,7 +124,7 @@ public final class Client {
 
     private func ended(_ run: ProcedureRun) {
         if !run.isBackground {
-            put(.ended(run))
+            outputs.append(.ended(run))
         } else if let learning = learning.take() {
             databaseLearnt(learning)
         }
@@ -156,13 +134,13 @@ public final class Client {
     ///
     /// - Returns: the request's opcode; nil where there is nothing to send, or outputs are to be taken first.
     public func nextRequest(mtu: Int, into buffer: inout PacketBuffer) -> Opcode? {
-        guard running == nil, !holdsProcedures, firstOutput == nil else { return nil }
+        guard running == nil, !holdsProcedures, outputs.isEmpty else { return nil }
         while let next = Client.takeFirst(of: &queue) {
             running = next
             hasElevated = false
             let opcode = next.hasEnded ? nil : next.start(recalling: knownServices, mtu: mtu, into: &buffer)
             if let opcode = follow(opcode, of: next, buffer) { return opcode }
-            if firstOutput != nil { return nil }
+            if !outputs.isEmpty { return nil }
         }
         return resumeSuspended(into: &buffer)
     }
@@ -190,7 +168,7 @@ public final class Client {
                 hasElevated = true
                 awaitsElevation = true
                 refusal = error
-                put(.securityRequired(error.error))
+                outputs.append(.securityRequired(error.error))
                 return nil
             }
             if error.error == .databaseOutOfSync { outOfSync() }
@@ -292,9 +270,7 @@ public final class Client {
         let all = [running, suspended?.procedure].compactMap { $0 } + queue
         suspended = nil
         queue.removeAll()
-        for procedure in all {
-            fail(procedure, .attribute(error, handle: .invalid, request: .readRequest))
-        }
+        for procedure in all where procedure.refuse(error) { ended(procedure) }
     }
 
     private func follow(_ opcode: Opcode?, of procedure: ProcedureRun, _ buffer: borrowing PacketBuffer) -> Opcode? {

@@ -6,6 +6,8 @@ public class ProcedureRun {
     /// Whether it gives way to those that wait, after each response.
     let isBackground: Bool
     private final var isOver = false
+    /// The request that was written last.
+    private final var lastRequest: Opcode?
 
     @usableFromInline
     init(isBackground: Bool) {
@@ -37,12 +39,26 @@ public class ProcedureRun {
         return true
     }
 
+    /// Ends the run in the error with which a server would refuse its request. A run that has not started writes its first
+    /// request, which is not sent: so the error names the right one.
+    ///
+    /// - Returns: false if it had ended before.
+    final func refuse(_ error: ATT.ErrorCode) -> Bool {
+        guard !isOver else { return false }
+        var unsent = PacketBuffer()
+        guard let request = lastRequest ?? start(recalling: nil, mtu: Bearer.defaultMTU, into: &unsent) else {
+            // The procedure cannot send what it was asked to.
+            return true
+        }
+        return fail(.attribute(error, handle: .invalid, request: request))
+    }
+
     @usableFromInline
     func setOutcome(_ error: ClientError) {}
 
-    /// Takes note that the run has ended, where the procedure has written no other request.
+    /// Takes note of the request that the procedure has written; if there is none, the run has ended.
     final func follow(_ opcode: Opcode?) -> Opcode? {
-        if opcode == nil { isOver = true }
+        if let opcode { lastRequest = opcode } else { isOver = true }
         return opcode
     }
 }

@@ -34,10 +34,7 @@ public final class ServerSession {
     public var asksForAuthorization = false
     /// Whether the session puts out ``ServerOutput/event(_:)``. An owner that sets it takes the outputs after each input.
     public var reportsEvents = false
-    /// The oldest output. It is only loaded and stored, so the runtime need not check that accesses of it do not overlap.
-    private var firstOutput: ServerOutput?
-    private var hasFurtherOutputs = false
-    private var furtherOutputs = OutputQueue<ServerOutput>()
+    private let outputs = OutputQueue<ServerOutput>()
 
     var configurations = ClientConfigurations() {
         didSet { server.noteConfigurationChange() }
@@ -239,35 +236,16 @@ public final class ServerSession {
     // MARK: Outputs
 
     /// Removes and returns the oldest output; nil where there is none.
-    public func takeOutput() -> ServerOutput? {
-        guard let output = firstOutput else { return nil }
-        firstOutput = hasFurtherOutputs ? takeFurtherOutput() : nil
-        return output
-    }
-
-    private func takeFurtherOutput() -> ServerOutput? {
-        let output = furtherOutputs.take()
-        hasFurtherOutputs = !furtherOutputs.isEmpty
-        return output
-    }
-
-    private func put(_ output: ServerOutput) {
-        if firstOutput == nil {
-            firstOutput = output
-        } else {
-            furtherOutputs.append(output)
-            hasFurtherOutputs = true
-        }
-    }
+    public func takeOutput() -> ServerOutput? { outputs.take() }
 
     func emit(_ event: @autoclosure () -> ServerEvent) {
-        if reportsEvents { put(.event(event())) }
+        if reportsEvents { outputs.append(.event(event())) }
     }
 
     /// Puts out that ``persistentState`` has changed. Once is enough for changes with nothing between them, so an owner
     /// that never takes outputs and wants no events keeps one.
     func persistentStateChanged() {
-        if furtherOutputs.last ?? firstOutput != .persistentStateChanged { put(.persistentStateChanged) }
+        if outputs.last != .persistentStateChanged { outputs.append(.persistentStateChanged) }
     }
 
     // MARK: Prepared writes
