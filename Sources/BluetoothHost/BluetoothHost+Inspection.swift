@@ -63,11 +63,11 @@ extension BluetoothHost {
             inspection.packetsInController += sender.packetsInController(link.slot)
             inspection.frames += sender.frameCount(link.slot)
             inspection.transactions +=
-                (link.bearer.awaitedRequest == nil ? 0 : 1) + (link.indicationInFlight == nil ? 0 : 1)
+                (link.att.bearer.awaitedRequest == nil ? 0 : 1) + (link.att.indicationInFlight == nil ? 0 : 1)
             inspection.endObservers += link.endObservers.count
-            inspection.subscribers += link.subscribers.values.reduce(0) { $0 + $1.count }
+            inspection.subscribers += link.att.subscribers.count
             inspection.channels += link.channels.count
-            inspection.waiters += link.lanes.count + link.drains.count
+            inspection.waiters += link.att.lanes.count + link.att.drains.count
             inspection.pairings += link.protection.channel.isPairing ? 1 : 0
             inspection.questions += link.protection.question == nil ? 0 : 1
             inspection.waiters += link.protection.waiters.count
@@ -87,8 +87,10 @@ extension BluetoothHost {
             timersAccountedFor += link.protection.waiters.count
             if let contradiction = contradictionInSecurity(of: link) { return contradiction }
             if link.deadline != nil, link.timer == nil { return "a link's deadline has no timer" }
-            if hasSendableCall(on: link) { return "a call waits that can be sent" }
-            if link.drains.contains(where: { $0.call.isWaiting }), sender.isDrained(link.slot), link.lanes.isEmpty {
+            if link.att.hasSendableCall(conditions(on: link)) { return "a call waits that can be sent" }
+            if link.att.drains.contains(where: { $0.call.isWaiting }), sender.isDrained(link.slot),
+                link.att.lanes.isEmpty
+            {
                 return "a call waits for packets that have been sent"
             }
         }
@@ -142,10 +144,10 @@ extension BluetoothHost {
             lines.append("a connection to \(names)")
         }
         for link in links.values {
-            if let request = link.bearer.awaitedRequest { lines.append("\(link.peer)'s response to \(request)") }
-            if link.indicationInFlight != nil { lines.append("\(link.peer)'s confirmation of an indication") }
-            if !link.lanes.isEmpty { lines.append("\(link.lanes.count) call(s) for \(link.peer) to be sent") }
-            if !link.drains.isEmpty { lines.append("packets to \(link.peer) to be sent") }
+            if let request = link.att.bearer.awaitedRequest { lines.append("\(link.peer)'s response to \(request)") }
+            if link.att.indicationInFlight != nil { lines.append("\(link.peer)'s confirmation of an indication") }
+            if !link.att.lanes.isEmpty { lines.append("\(link.att.lanes.count) call(s) for \(link.peer) to be sent") }
+            if !link.att.drains.isEmpty { lines.append("packets to \(link.peer) to be sent") }
             if link.channels.deadline != nil { lines.append("\(link.peer)'s answer to a request for channels") }
             if !link.protection.waiters.isEmpty { lines.append("the link to \(link.peer) to be secure") }
             if link.protection.question != nil { lines.append("the answer to a question about \(link.peer)") }
@@ -172,7 +174,7 @@ extension BluetoothHost {
         var discarded = sender.takeBuffer()
         _ = link.session.complete(request, with: .failure(.unlikelyError), into: &discarded)
         sender.recycle(discarded)
-        link.bearer.responseWillBeSent()
+        link.att.bearer.responseWillBeSent()
         sendUnchecked(pdu, on: .attribute, of: identifier)
     }
 }

@@ -64,7 +64,7 @@ extension BluetoothHost {
 
     /// Sends the calls and channel frames that waited for room on the link.
     private func frameSent(on link: Link) {
-        if !link.lanes.isEmpty { pumpLanes(of: link) }
+        if !link.att.lanes.isEmpty { pumpLanes(of: link) }
         if link.channelsAwaitRoom, sender.channelRoom(link.slot) > 0 {
             link.channelsAwaitRoom = false
             pumpChannels(of: link)
@@ -86,7 +86,7 @@ extension BluetoothHost {
             while let completion = completions.next() {
                 guard let link = links[completion.connectionHandle] else { continue }
                 let isDrained = sender.completed(Int(completion.numCompletedPackets), on: link.slot)
-                if isDrained, !link.drains.isEmpty { resumeDrains(of: link) }
+                if isDrained, !link.att.drains.isEmpty { resumeDrains(of: link) }
             }
             metrics.aclCredits.record(sender.credits)
         case .leAdvertisingReport(let event): try receive(event)

@@ -4,69 +4,98 @@ import ByteCoding
 import GATT
 import HCI
 
-// The PDUs of the Attribute Protocol: who is to have them.
+// The Attribute Protocol: performs what the routers of the links decide.
 extension BluetoothHost {
     func receiveAttributePDU(_ pdu: RawSpan, on link: Link) {
-        let inbound = link.bearer.receive(
+        var buffer = sender.takeBuffer()
+        let inbound = link.att.receive(
             pdu,
             isReplyUnsent: sender.unsent(.reply, link.slot) > 0,
-            isConfirmationUnsent: sender.unsent(.confirmation, link.slot) > 0
+            isConfirmationUnsent: sender.unsent(.confirmation, link.slot) > 0,
+            into: &buffer
         )
         switch inbound {
-        case .request(.exchangeMTURequest): answerMTURequest(pdu, on: link)
-        case .request, .command:
-            var buffer = sender.takeBuffer()
-            let action = link.session.receive(pdu, into: &buffer)
-            takeOutputs(ofSessionOf: link)
+        case .client(let opcode):
+            advanceClient(of: link, opcode, consume buffer)
+            if !link.att.lanes.isEmpty { pumpLanes(of: link) }
+        case .unverifiedResponse(let opcode):
+            metrics.unprovenValues.increment()
+            advanceClient(of: link, opcode, consume buffer)
+        case .server(let action):
+            performServerEffects(of: link)
             perform(action, consume buffer, on: link)
-        case .unsupportedRequest(let opcode):
-            var buffer = sender.takeBuffer()
-            ErrorResponse(requestOpcode: opcode, handle: .invalid, error: .requestNotSupported).encode(into: &buffer)
+        case .reply:
             send(consume buffer, .reply, on: .attribute, of: link)
-        case .oversizedRequest(let opcode, let length):
+        case .mtuChanged:
+            mtuChanged(of: link)
+            send(consume buffer, .reply, on: .attribute, of: link)
+        case .oversized(let length):
             metrics.malformed.increment()
             logger.debug("ATT request of \(length) bytes from \(link.peer) refused: it is longer than ATT_MTU")
-            var buffer = sender.takeBuffer()
-            ErrorResponse(requestOpcode: opcode, handle: .invalid, error: .invalidPDU).encode(into: &buffer)
             send(consume buffer, .reply, on: .attribute, of: link)
-        case .response where link.client.isHeld:
-            receiveUnverifiedResponse(pdu, on: link)
-        case .response:
-            var buffer = sender.takeBuffer()
-            let next = link.client.receive(pdu, mtu: link.bearer.mtu, into: &buffer)
-            advanceClient(of: link, next, consume buffer)
-            if !link.lanes.isEmpty { pumpLanes(of: link) }
-        case .notification(let opcode): receiveNotification(opcode, pdu, on: link)
-        case .indication: receiveIndication(pdu, on: link)
-        case .confirmation: indicationConfirmed(on: link)
-        case .violation(let violation):
+        case .indication(let handle, let offset):
+            deliver(pdu.extracting(droppingFirst: offset), of: handle, isIndication: true, on: link)
+            confirmIndication(of: handle, consume buffer, on: link)
+        case .notification(let handle, let offset):
+            sender.recycle(buffer)
+            deliver(pdu.extracting(droppingFirst: offset), of: handle, isIndication: false, on: link)
+        case .notifications:
+            sender.recycle(buffer)
+            receiveNotifications(pdu, on: link)
+        case .confirmed(let call):
+            sender.recycle(buffer)
+            end(call.caller, .success(()))
+            pumpLanes(of: link)
+        case .malformed(let opcode, let error):
+            sender.recycle(buffer)
+            countMalformed("\(opcode)", error)
+        case .dropped(let violation):
+            sender.recycle(buffer)
             metrics.malformed.increment()
             logger.debug("ATT PDU from \(link.peer) dropped: \(violation)")
             if violation.isFlooding { countFlooding(by: link) }
-        case .ignoredCommand, .dead: break
+        case .done:
+            sender.recycle(buffer)
         }
     }
 
-    private func answerMTURequest(_ pdu: RawSpan, on link: Link) {
+    // MARK: Effects
+
+    /// Performs the effects of a link's client. To be called after each input of the client, and then ``pumpClient(of:)``.
+    ///
+    /// An app's closure may call the host, which takes further effects then. So the effects are performed in their order.
+    ///
+    /// - Returns: whether there was an effect.
+    @discardableResult
+    func performClientEffects(of link: Link) -> Bool {
+        guard var effect = link.att.takeClientEffect(continuing: false) else { return false }
+        while true {
+            perform(effect, on: link)
+            guard let next = link.att.takeClientEffect(continuing: true) else { return true }
+            effect = next
+        }
+    }
+
+    /// Performs the effects of a link's server session. To be called after each input of the session, and before its response
+    /// is sent: values that an observer sends go first.
+    func performServerEffects(of link: Link) {
+        while let effect = link.att.takeServerEffect() { perform(effect, on: link) }
+    }
+
+    private func perform(_ effect: ATTEffect, on link: Link) {
+        switch effect {
+        case .ended(let call): call.end(.ended(elevationFailure: link.att.elevationFailure))
+        case .keepCache(let cache): keepCache(cache, of: link)
+        case .requireSecurity(let error):
+            if !elevateSecurity(of: link, after: error) { declineElevation(of: link) }
+        case .report(let event): emit(.access(link.identifier, event))
+        case .keepServerState: keepServerState(of: link)
+        }
+    }
+
+    private func declineElevation(of link: Link) {
         var buffer = sender.takeBuffer()
-        link.bearer.responseWillBeSent()
-        if let request = try? ExchangeMTURequest(decoding: pdu) {
-            ExchangeMTUResponse(serverReceiveMTU: UInt16(link.bearer.offeredMTU)).encode(into: &buffer)
-            setMTU(peer: request.clientReceiveMTU, of: link)
-        } else {
-            ErrorResponse(requestOpcode: ATT.Opcode.exchangeMTURequest.rawValue, handle: .invalid, error: .invalidPDU)
-                .encode(into: &buffer)
-        }
-        send(consume buffer, .reply, on: .attribute, of: link)
-    }
-}
-
-extension BearerViolation {
-    /// Whether the peer asks for more before it has taken the answer to what it asked for.
-    fileprivate var isFlooding: Bool {
-        switch self {
-        case .requestWhileBusy, .indicationWhileBusy: true
-        case .emptyPDU, .oversizedPDU, .unexpectedResponse, .unexpectedConfirmation, .malformedErrorResponse: false
-        }
+        let opcode = link.att.elevationDeclined(into: &buffer)
+        sendRequest(opcode, consume buffer, on: link)
     }
 }

@@ -83,7 +83,7 @@ extension BluetoothHost {
         on identifier: LinkIdentifier,
         _ elevationFailure: HostError? = nil
     ) -> HostError {
-        if case .attribute = error, let failure = elevationFailure ?? links[identifier]?.elevationFailure {
+        if case .attribute = error, let failure = elevationFailure ?? links[identifier]?.att.elevationFailure {
             return failure
         }
         return switch error {

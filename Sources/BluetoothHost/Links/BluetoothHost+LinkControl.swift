@@ -31,7 +31,7 @@ extension BluetoothHost {
             ownAddress: link.ownAddress,
             peerAddress: link.peerAddress,
             isCentral: link.role == .central,
-            mtu: link.bearer.mtu,
+            mtu: link.att.mtu,
             parameters: link.parameters,
             maximumTransmitOctets: Int(link.maximumTransmitOctets),
             maximumReceiveOctets: Int(link.maximumReceiveOctets),

@@ -37,7 +37,6 @@ extension BluetoothHost {
         reportServerEvents(of: link)
         link.session.asksForAuthorization = authorizer != nil
         if link.role == .peripheral { emit(.connected(identifier, link.peer)) }
-        link.client.elevatesSecurity = true
         prepare(link)
         secureBondedLink(link)
         return link
@@ -71,17 +70,18 @@ extension BluetoothHost {
         let caller = ProcedureCall.Caller.callback { [weak self] _ in
             guard let mtu = try? run.output() else { return }
             self?.assumeIsolated { host in
-                if let link = host.links[identifier] { host.setMTU(peer: mtu, of: link) }
+                guard let link = host.links[identifier] else { return }
+                link.att.exchangeMTU(peer: mtu)
+                host.mtuChanged(of: link)
             }
         }
         start(ProcedureCall(run: run, link: identifier, caller: caller), on: link)
     }
 
-    func setMTU(peer: UInt16, of link: Link) {
-        link.session.mtu = link.bearer.exchangeMTU(peer: peer)
+    func mtuChanged(of link: Link) {
         // It may be shorter than before.
         submissions.closeFastPath(to: link.identifier)
-        emit(.mtuChanged(link.identifier, link.bearer.mtu))
+        emit(.mtuChanged(link.identifier, link.att.mtu))
     }
 
     func endAllLinks(_ reason: DisconnectionReason) {
@@ -102,8 +102,8 @@ extension BluetoothHost {
         endSecurity(of: link, reason)
         timers.cancel(link.timer)
         timers.cancel(link.disconnectionTimer)
-        link.client.close()
-        takeOutputs(ofClientOf: link)
+        link.att.closeClient()
+        performClientEffects(of: link)
         endLanes(of: link, reason)
         link.channels.linkEnded()
         pumpChannels(of: link)
@@ -237,9 +237,8 @@ extension BluetoothHost {
         if case .parameterUpdateFinished(let response) = link.signaling.advance(to: now) {
             finishParameterUpdate(of: link, response)
         }
-        if link.bearer.advance(to: now) {
-            link.client.close()
-            takeOutputs(ofClientOf: link)
+        if link.att.advance(to: now) {
+            performClientEffects(of: link)
             giveUp(link, .attributeTransactionTimeout)
         }
         advanceSecurity(of: link, to: now)

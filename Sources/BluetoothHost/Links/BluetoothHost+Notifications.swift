@@ -45,7 +45,7 @@ extension BluetoothHost {
     ///
     /// - Returns: false if nothing was done.
     fileprivate func notifyAtOnce(_ call: borrowing NotifyCall) -> Bool {
-        for link in receivers(of: call) where !link.lanes.server.isEmpty || !hasRoom(on: link) { return false }
+        for link in receivers(of: call) where !link.att.canNotifyAtOnce(hasRoom: hasRoom(on: link)) { return false }
         for link in receivers(of: call) { notify(call.value, of: call.handle, on: link) }
         sendPending()
         return true
@@ -62,7 +62,7 @@ extension BluetoothHost {
         var blocked: [Link] = []
         var sentCount = 0
         for link in receivers(of: call) {
-            if !link.lanes.server.isEmpty || !hasRoom(on: link) {
+            if !link.att.canNotifyAtOnce(hasRoom: hasRoom(on: link)) {
                 if link.session.sendable(of: call.handle).contains(.notification) { blocked.append(link) }
             } else if notify(call.value, of: call.handle, on: link) {
                 sentCount += 1
@@ -83,9 +83,9 @@ extension BluetoothHost {
         // Mostly there is one client.
         let isOnly = isAwaited && blocked.count == 1
         var takers =
-            isOnly ? blocked : blocked.filter { $0.lanes.notificationCount < OutboundLanes.notificationLimit }
+            isOnly ? blocked : blocked.filter { $0.att.lanes.notificationCount < OutboundLanes.notificationLimit }
         if takers.isEmpty, isAwaited {
-            takers = blocked.min { $0.lanes.notificationCount < $1.lanes.notificationCount }.map { [$0] } ?? []
+            takers = blocked.min { $0.att.lanes.notificationCount < $1.att.lanes.notificationCount }.map { [$0] } ?? []
         }
         if takers.count < blocked.count { metrics.droppedValues.increment(by: blocked.count - takers.count) }
         let caller = isAwaited ? call.caller : .unawaited
@@ -107,18 +107,14 @@ extension BluetoothHost {
         }
     }
 
-    /// Sends a notification that has left its lane.
-    func notify(_ call: borrowing ValueCall, on link: Link) {
-        notify(call.value, of: call.handle, on: link)
-        end(call.caller, .success(()))
-    }
-
     /// - Returns: whether the client is subscribed.
     @discardableResult
     private func notify(_ value: [UInt8], of handle: AttributeHandle, on link: Link) -> Bool {
-        guard link.session.sendable(of: handle).contains(.notification) else { return false }
         var buffer = sender.takeBuffer()
-        link.session.notify(value.rawSpan, of: handle, into: &buffer)
+        guard link.att.notify(value, of: handle, into: &buffer) else {
+            sender.recycle(buffer)
+            return false
+        }
         send(consume buffer, .value, on: .attribute, of: link)
         return true
     }
@@ -193,26 +189,18 @@ extension BluetoothHost {
     }
 
     /// Sends an indication that has left its lane. One that the client has unsubscribed from since is done.
-    func indicate(_ call: ValueCall, on link: Link) {
-        guard link.session.sendable(of: call.handle).contains(.indication) else {
-            return end(call.caller, .success(()))
+    func indicate(_ call: ValueCall, _ buffer: consuming PacketBuffer, on link: Link) {
+        switch link.att.indicate(call, at: loop.now, into: &buffer) {
+        case .written:
+            send(consume buffer, .value, on: .attribute, of: link)
+            armTimer(of: link)
+        case .unsubscribed:
+            sender.recycle(buffer)
+            end(call.caller, .success(()))
+        case .refused:
+            sender.recycle(buffer)
+            end(call.caller, .failure(.disconnected(link.ownReason ?? .attributeTransactionTimeout)))
         }
-        do throws(BearerError) {
-            try link.bearer.indicationWillBeSent(at: loop.now)
-        } catch {
-            return end(call.caller, .failure(.disconnected(link.ownReason ?? .attributeTransactionTimeout)))
-        }
-        link.indicationInFlight = call
-        var buffer = sender.takeBuffer()
-        link.session.indicate(call.value.rawSpan, of: call.handle, into: &buffer)
-        send(consume buffer, .value, on: .attribute, of: link)
-        armTimer(of: link)
-    }
-
-    func indicationConfirmed(on link: Link) {
-        guard let confirmed = link.indicationInFlight.take() else { return }
-        end(confirmed.caller, .success(()))
-        pumpLanes(of: link)
     }
 
     // MARK: Service Changed
@@ -237,7 +225,7 @@ extension BluetoothHost {
             self?.assumeIsolated { host in
                 guard let link = host.links[identifier] else { return }
                 link.session.serviceChangedConfirmed()
-                host.takeOutputs(ofSessionOf: link)
+                host.performServerEffects(of: link)
             }
         }
         submit(.indication(ValueCall(value: value, handle: handle, caller: caller)), on: link)

@@ -49,10 +49,10 @@ extension BluetoothHost {
         return (server, addressResolution?.valueHandle)
     }
 
+    /// Performs what a link's server session has decided, after its effects.
     func perform(_ action: ServerAction, _ buffer: consuming PacketBuffer, on link: Link) {
         switch action {
         case .respond:
-            link.bearer.responseWillBeSent()
             send(consume buffer, .reply, on: .attribute, of: link)
         case .nothing:
             sender.recycle(buffer)
@@ -114,7 +114,7 @@ extension BluetoothHost {
     /// Sends an app's answer behind the values that the app sent before it.
     private func submit(_ answer: AnswerCall, on identifier: LinkIdentifier) {
         guard let link = links[identifier] else { return }
-        if link.lanes.server.isEmpty {
+        if link.att.lanes.server.isEmpty {
             send(answer, on: link)
         } else {
             submit(.answer(answer), on: link)
@@ -122,15 +122,10 @@ extension BluetoothHost {
         sendPending()
     }
 
-    func send(_ answer: AnswerCall, on link: Link) {
+    private func send(_ answer: AnswerCall, on link: Link) {
         var buffer = sender.takeBuffer()
-        let action =
-            switch answer {
-            case .access(let request, let result): link.session.complete(request, with: result, into: &buffer)
-            case .authorization(let request, let isAuthorized):
-                link.session.complete(request, isAuthorized: isAuthorized, into: &buffer)
-            }
-        takeOutputs(ofSessionOf: link)
+        let action = link.att.answer(answer, into: &buffer)
+        performServerEffects(of: link)
         perform(action, consume buffer, on: link)
     }
 
@@ -173,7 +168,7 @@ extension BluetoothHost {
         }
         for link in links.values {
             link.session.servicesRemoved(in: range)
-            takeOutputs(ofSessionOf: link)
+            performServerEffects(of: link)
         }
         servicesChanged(range)
     }
@@ -190,19 +185,6 @@ extension BluetoothHost {
     /// Makes the session of a link put out events only while there is an observer.
     func reportServerEvents(of link: Link) {
         link.session.reportsEvents = !serverObservers.isEmpty
-    }
-
-    /// Delivers what the session of a link has put out. To be called after each input of the session, and before its
-    /// response is sent: values that an observer sends go first.
-    ///
-    /// An observer may call the host, which takes further outputs then. So the outputs are delivered in their order.
-    func takeOutputs(ofSessionOf link: Link) {
-        while let output = link.session.takeOutput() {
-            switch output {
-            case .event(let event): emit(.access(link.identifier, event))
-            case .persistentStateChanged: if link.isTrusted { keepServerState(of: link) }
-            }
-        }
     }
 }
 

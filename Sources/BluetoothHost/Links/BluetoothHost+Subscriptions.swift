@@ -76,7 +76,7 @@ extension BluetoothHost {
     ) {
         guard call.isWaiting else { return }
         switch result {
-        case .success: links[subscription.link]?.configuredValues.insert(subscription.handle)
+        case .success: links[subscription.link]?.att.subscribers.setConfigured(subscription.handle)
         case .failure(.client(.attribute)), .failure(.security): beginUnsubscribing(subscription)
         case .failure: abandon(subscription)
         }
@@ -86,7 +86,7 @@ extension BluetoothHost {
     /// Ends a subscription of which it is not known whether the peer has confirmed it.
     private func abandon(_ subscription: ValueSubscription) {
         guard subscription.subscriber != 0 else { return }
-        links[subscription.link]?.configuredValues.insert(subscription.handle)
+        links[subscription.link]?.att.subscribers.setConfigured(subscription.handle)
         beginUnsubscribing(subscription)
     }
 
@@ -111,8 +111,7 @@ extension BluetoothHost {
         let (identifier, handle) = (subscription.link, subscription.handle)
         removeSubscriber(subscription.subscriber, of: handle, on: identifier)
         removeEndObserver(subscription.endObserver, of: identifier)
-        guard let link = links[identifier], !link.isDisconnecting, link.subscribers[handle] == nil,
-            link.configuredValues.remove(handle) != nil
+        guard let link = links[identifier], !link.isDisconnecting, link.att.subscribers.removeConfiguration(of: handle)
         else { return completion(.success(())) }
         write([], to: subscription.configuration, on: identifier, completion: completion)
     }

@@ -1,6 +1,5 @@
 import ATT
 import BluetoothTypes
-import DequeModule
 import GATT
 import HCI
 import L2CAP
@@ -110,13 +109,6 @@ final class ProcedureWaiter {
 
 /// One connection: the state of its channels, and who waits for what on it. Owned by the host, used on its loop.
 final class Link {
-    /// A call that waits until the packets of the calls before it are sent.
-    struct Drain {
-        /// The position of the call among all calls on the host.
-        let sequence: UInt64
-        let call: WaitingCall
-    }
-
     let identifier: LinkIdentifier
     let handle: ConnectionHandle
     let role: SignalingChannel.Role
@@ -128,23 +120,13 @@ final class Link {
     var identity: DeviceAddress
     /// The link's frames in the host's sender.
     let slot: SenderSlot
-    let session: ServerSession
-    let client = GATT.Client()
-    /// The calls of the procedures that the client has, the oldest first.
+    /// The Attribute Protocol. Its methods call nothing of the host's, so accesses of it do not overlap and the runtime need
+    /// not check.
     @exclusivity(unchecked)
-    var procedureCalls = Deque<ProcedureCall>()
-    /// Whether the client's outputs are being delivered: no procedure starts.
-    @exclusivity(unchecked)
-    var isDeliveringOutputs = false
-    /// Whether the peer has proven its bond on this link.
-    var isTrusted = false
-    @exclusivity(unchecked)
-    var bearer: Bearer
+    var att: ATTRouter
     var signaling: SignalingChannel
     var reassembler = Reassembler()
     var protection: Protection
-    /// Why a server's demand for security could not be met, while its client is told.
-    var elevationFailure: HostError?
     var channels = CreditBasedChannels()
     /// Who has the channels, by our ends of them.
     var channelUses: [ChannelIdentifier: ChannelUse] = [:]
@@ -176,22 +158,8 @@ final class Link {
     var ownReason: DisconnectionReason?
     /// The observers of the link's end, by the identifiers that ``BluetoothHost/observeEnd(of:_:)`` returned.
     var endObservers: OrderedDictionary<UInt64, (DisconnectionReason) -> Void> = [:]
-    /// The calls of apps that wait to be sent.
-    @exclusivity(unchecked)
-    var lanes = OutboundLanes()
-    var isPumpingLanes = false
-    /// Whether the peer's identity is being verified for calls in the client lane.
-    var isVerifyingForLane = false
-    @exclusivity(unchecked)
-    var drains: [Drain] = []
-    /// The indication whose confirmation is awaited.
-    var indicationInFlight: ValueCall?
     /// PDUs that were dropped because the peer does not take the answers to those before.
     var floodingCount = 0
-    @exclusivity(unchecked)
-    var subscribers: [AttributeHandle: OrderedDictionary<UInt64, @Sendable (HandleValue) -> Void>] = [:]
-    /// The attributes whose values the peer may send because a subscription has configured it to.
-    var configuredValues: Set<AttributeHandle> = []
     var parameterWaiters: [ProcedureWaiter] = []
     var phyWaiters: [ProcedureWaiter] = []
 
@@ -216,14 +184,16 @@ final class Link {
         self.protection = protection
         self.slot = slot
         signaling = SignalingChannel(role: role)
-        bearer = Bearer(offeredMTU: Int(offeredMTU))
+        att = ATTRouter(offeredMTU: Int(offeredMTU), session: session)
         parameters = NegotiatedConnectionParameters(
             interval: connection.interval,
             latency: connection.latency,
             supervisionTimeout: connection.supervisionTimeout
         )
-        self.session = session
     }
+
+    var client: GATT.Client { att.client }
+    var session: ServerSession { att.session }
 
     /// All addresses by which the peer may be called.
     var addresses: Set<DeviceAddress> { [peer, peerAddress, identity] }
@@ -243,18 +213,11 @@ final class Link {
     var ownAddress: DeviceAddress { protection.channel.ownAddress }
     var peerAddress: DeviceAddress { protection.channel.peerAddress }
 
-    /// Removes the call of a procedure that has ended.
-    func takeCall(of run: ProcedureRun) -> ProcedureCall? {
-        // Procedures end in the order of their calls, unless one is cancelled.
-        if procedureCalls.first?.run === run { return procedureCalls.popFirst() }
-        return procedureCalls.firstIndex { $0.run === run }.map { procedureCalls.remove(at: $0) }
-    }
-
     /// When the link wants to be looked at, if at all.
     var deadline: Instant? {
         earliest(
             earliest(protection.deadline, channels.deadline),
-            earliest(bearer.deadline, signaling.deadline)
+            earliest(att.deadline, signaling.deadline)
         )
     }
 }

@@ -100,8 +100,7 @@ extension BluetoothHost {
         call.cancel()
         guard isWaiting else { return }
         for link in links.values {
-            link.drains.removeAll { $0.call === call }
-            if link.lanes.remove(call) { pumpLanes(of: link) }
+            if link.att.remove(call) { pumpLanes(of: link) }
         }
         sendPending()
     }

@@ -10,12 +10,8 @@ extension BluetoothHost {
     /// As a server, the host takes up what the peer had configured, and tells it of services that have changed meanwhile.
     /// As a client, it makes sure of the peer's database, and answers discovery from then on by what it knows.
     func linkBecameTrusted(_ link: Link, _ record: BondRecord) {
-        guard !link.isTrusted else { return }
-        link.isTrusted = true
-        if let state = record.serverState {
-            link.session.restore(state)
-            takeOutputs(ofSessionOf: link)
-        }
+        guard link.att.becomeTrusted(restoring: record.serverState) else { return }
+        performServerEffects(of: link)
         keepServerState(of: link)
         if link.session.isServiceChangedOwed { indicateServiceChanged(.all, to: link) }
         // The devices that connect to this one are hardly ever servers to it.

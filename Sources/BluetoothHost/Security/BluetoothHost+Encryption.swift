@@ -11,7 +11,7 @@ extension BluetoothHost {
         link.protection.bondKey = bond.flatMap { key(in: $0, for: link) }
         if link.protection.bondKey == nil { link.protection.loss = nil }
         updateSecurity(of: link)
-        if !link.lanes.isEmpty { pumpLanes(of: link) }
+        if !link.att.lanes.isEmpty { pumpLanes(of: link) }
     }
 
     private func key(in bond: Bond, for link: Link) -> LongTermKey? {
@@ -211,7 +211,7 @@ extension BluetoothHost {
 
     /// A link has ended, and with it what was under way; why its waiters wait in vain.
     func endSecurity(of link: Link, _ reason: DisconnectionReason) {
-        if link.isTrusted { bonds.flush() }
+        if link.att.isTrusted { bonds.flush() }
         let wasStarting = link.protection.isStarting && !link.protection.channel.isPairing
         // Who has another key than its peer cannot read the first encrypted packet (Vol 6, Part B, 5.1.3.1).
         let isMICFailure = reason == .controller(.connectionTerminatedDueToMICFailure)

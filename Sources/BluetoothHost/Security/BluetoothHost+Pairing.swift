@@ -314,7 +314,7 @@ extension BluetoothHost {
         if isBonded {
             var record = BondRecord(bond: outcome.bond)
             record.isPrivileged = outcome.strength.isAuthenticated || isStartedForApp(link)
-            if link.isTrusted {
+            if link.att.isTrusted {
                 // The peer has proven the bond that this one replaces: what is known of it stays.
                 record.serverState = link.session.persistentState
                 record.clientCache = self.record(for: link)?.clientCache

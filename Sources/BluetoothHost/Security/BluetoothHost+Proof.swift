@@ -28,10 +28,9 @@ extension BluetoothHost {
     private func verificationFailed(_ error: HostError, on identifier: LinkIdentifier) {
         logger.debug("a bonded link is not encrypted: \(error)")
         guard let link = links[identifier], link.protection.awaitsProof else { return }
-        link.elevationFailure = error
-        link.client.refuseProcedures(.insufficientEncryption)
-        takeOutputs(ofClientOf: link)
-        link.elevationFailure = nil
+        link.att.refuseProcedures(error)
+        performClientEffects(of: link)
+        link.att.elevationFailureWasTaken()
         pumpClient(of: link)
         giveUpChannels(of: link, error)
     }
@@ -40,7 +39,7 @@ extension BluetoothHost {
     /// Procedures and channels under way wait for that.
     func identityMayBeUnverified(on link: Link) {
         guard links[link.identifier] != nil, link.protection.awaitsProof else { return }
-        if !link.lanes.isEmpty { pumpLanes(of: link) }
+        if !link.att.lanes.isEmpty { pumpLanes(of: link) }
         let isNeeded = !link.client.isIdle || link.channelUses.values.contains(where: \.isOpening)
         guard isNeeded || link.role == .central || link.protection.policy.requestsEncryption else { return }
         verifyIdentity(of: link)
@@ -52,21 +51,6 @@ extension BluetoothHost {
         pumpLanes(of: link)
         pumpChannels(of: link)
         linkMayFulfilAttempts(link)
-    }
-
-    /// Drops a response that has come while its server's identity is not verified: anybody may have sent it. The request is
-    /// sent again once it is verified, or its procedure ends.
-    func receiveUnverifiedResponse(_ pdu: RawSpan, on link: Link) {
-        metrics.unprovenValues.increment()
-        // A response has the opcode after its request's; an Error Response names it.
-        let first = pdu[checked: 0] ?? 0
-        let opcode = first == ATT.Opcode.errorResponse.rawValue ? pdu[checked: 1] ?? 0 : first &- 1
-        let refusal = PacketBuffer.bytes {
-            ErrorResponse(requestOpcode: opcode, handle: .invalid, error: .insufficientEncryption).encode(into: &$0)
-        }
-        var buffer = sender.takeBuffer()
-        let next = link.client.receive(refusal.rawSpan, mtu: link.bearer.mtu, into: &buffer)
-        advanceClient(of: link, next, consume buffer)
     }
 
     /// Does something at once, or when the peer has proven who it is.
@@ -160,17 +144,12 @@ extension BluetoothHost {
         _ error: ATT.ErrorCode,
         on identifier: LinkIdentifier
     ) {
-        guard let link = links[identifier], link.bearer.awaitedRequest == nil else { return }
-        if case .failure(let failure) = result { link.elevationFailure = failure }
+        guard let link = links[identifier], link.att.bearer.awaitedRequest == nil else { return }
+        let failure: HostError? = if case .failure(let failure) = result { failure } else { nil }
         var buffer = sender.takeBuffer()
-        let opcode = link.client.securityElevated(
-            result.map { _ in () }.mapError { _ in error },
-            handle: .invalid,
-            mtu: link.bearer.mtu,
-            into: &buffer
-        )
-        takeOutputs(ofClientOf: link)
-        link.elevationFailure = nil
+        let opcode = link.att.securityElevated(failure, after: error, into: &buffer)
+        performClientEffects(of: link)
+        link.att.elevationFailureWasTaken()
         advanceClient(of: link, opcode, consume buffer)
         if opcode == nil { pumpClient(of: link) }
         pumpLanes(of: link)

@@ -34,7 +34,7 @@ extension BluetoothHost {
     private func signatureVerified(_ write: SignedWrite, _ isAuthenticated: Bool, on identifier: LinkIdentifier) {
         guard let link = links[identifier] else { return }
         let action = link.session.receiveVerified(write, isAuthenticated ? .authenticated : .unauthenticated)
-        takeOutputs(ofSessionOf: link)
+        performServerEffects(of: link)
         perform(action, sender.takeBuffer(), on: link)
         sendPending()
     }
@@ -54,7 +54,7 @@ extension BluetoothHost {
         guard try !link(identifier).protection.policy.isSecureConnectionsOnly else {
             throw .notSupported("Secure Connections Only mode has no signed writes; encrypt the link")
         }
-        try checkLength(of: value, isSigned: true, on: link(identifier))
+        try link(identifier).att.checkLength(of: value, isSigned: true)
         let (key, counter) = try await signCounter(on: identifier)
         let signature = WriteCall.Signature(key: key, counter: counter)
         try await waitToSend(WriteCall(value: value, handle: handle, link: identifier, signature: signature))

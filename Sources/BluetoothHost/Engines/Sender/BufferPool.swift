@@ -2,12 +2,14 @@ import ByteCoding
 
 /// Free packet buffers. After the first few packets, a packet costs no allocation.
 struct BufferPool {
+    /// The buffer that was returned last. It lies in the pool itself: mostly one packet is written at a time.
+    private var last: PacketBuffer?
     private var free: [PacketBuffer] = []
     private let limit: Int
     private let capacity: Int
 
     /// - Parameters:
-    ///   - limit: the maximum number of free buffers.
+    ///   - limit: the maximum number of free buffers beside the last.
     ///   - capacity: the number of bytes that a new buffer can hold.
     init(limit: Int = 64, capacity: Int = 288) {
         self.limit = limit
@@ -16,12 +18,16 @@ struct BufferPool {
 
     /// An empty buffer.
     mutating func take() -> PacketBuffer {
-        free.popLast() ?? PacketBuffer(capacity: capacity)
+        if let buffer = last.take() { return buffer }
+        return free.popLast() ?? PacketBuffer(capacity: capacity)
     }
 
     mutating func recycle(_ buffer: consuming PacketBuffer) {
-        guard free.count < limit else { return }
         buffer.reset()
-        free.append(buffer)
+        if last == nil {
+            last = buffer
+        } else if free.count < limit {
+            free.append(buffer)
+        }
     }
 }

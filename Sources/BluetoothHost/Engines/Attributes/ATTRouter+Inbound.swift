@@ -1,0 +1,159 @@
+import ATT
+import BluetoothTypes
+import ByteCoding
+import GATT
+
+// Received PDUs: each is for the client, the server or an app.
+extension ATTRouter {
+    /// What the host does next with a received PDU.
+    enum Inbound {
+        /// Nothing.
+        case done
+        /// Sends the reply that was written.
+        case reply
+        /// Reports a new ATT_MTU, then sends the reply that was written.
+        case mtuChanged
+        /// Sends an Error Response that was written. The request was longer than ATT_MTU; its length is in bytes.
+        case oversized(length: Int)
+        /// Takes the effects of the server session, then performs the action.
+        case server(ServerAction)
+        /// Takes the effects of the client, then sends the request that was written, if there is one.
+        case client(ATT.Opcode?)
+        /// The same. The response was dropped, because the server's identity is not verified.
+        case unverifiedResponse(ATT.Opcode?)
+        /// Delivers a value, which begins at this offset in the PDU.
+        case notification(AttributeHandle, offset: Int)
+        /// Delivers the values of a Multiple Handle Value Notification.
+        case notifications
+        /// Delivers a value, then calls ``ATTRouter/confirm(_:into:)``.
+        case indication(AttributeHandle, offset: Int)
+        /// Ends the call of an indication. The next may be sent.
+        case confirmed(ValueCall)
+        /// Counts a PDU that cannot be decoded.
+        case malformed(ATT.Opcode, PacketDecodingError)
+        /// Counts a PDU that breaks the rules of the bearer.
+        case dropped(BearerViolation)
+    }
+
+    /// Takes a received PDU.
+    ///
+    /// - Parameters:
+    ///   - isReplyUnsent: whether a response to the peer is still queued in the host.
+    ///   - isConfirmationUnsent: whether a confirmation to the peer is still queued in the host.
+    mutating func receive(
+        _ pdu: RawSpan,
+        isReplyUnsent: Bool,
+        isConfirmationUnsent: Bool,
+        into buffer: inout PacketBuffer
+    ) -> Inbound {
+        switch bearer.receive(pdu, isReplyUnsent: isReplyUnsent, isConfirmationUnsent: isConfirmationUnsent) {
+        case .response where client.isHeld:
+            return .unverifiedResponse(refuseRequest(of: pdu, into: &buffer))
+        case .response:
+            return .client(client.receive(pdu, mtu: bearer.mtu, into: &buffer))
+        case .request(.exchangeMTURequest):
+            return answerMTURequest(pdu, into: &buffer)
+        case .request, .command:
+            return .server(note(session.receive(pdu, into: &buffer)))
+        case .unsupportedRequest(let opcode):
+            ErrorResponse(requestOpcode: opcode, handle: .invalid, error: .requestNotSupported).encode(into: &buffer)
+            return .reply
+        case .oversizedRequest(let opcode, let length):
+            ErrorResponse(requestOpcode: opcode, handle: .invalid, error: .invalidPDU).encode(into: &buffer)
+            return .oversized(length: length)
+        case .notification(.multipleHandleValueNotification): return .notifications
+        case .notification: return receiveNotification(pdu)
+        case .indication: return receiveIndication(pdu)
+        case .confirmation: return indicationInFlight.take().map { .confirmed($0) } ?? .done
+        case .violation(let violation): return .dropped(violation)
+        case .ignoredCommand, .dead: return .done
+        }
+    }
+
+    /// Drops a response that has come while its server's identity is not verified: anybody may have sent it.
+    ///
+    /// The client takes an Error Response instead, as from a server that requires encryption. So the request is sent again
+    /// once the identity is verified, or its procedure ends.
+    private func refuseRequest(of response: RawSpan, into buffer: inout PacketBuffer) -> ATT.Opcode? {
+        // A response has the opcode after its request's; an Error Response names it.
+        let first = response[checked: 0] ?? 0
+        let opcode = first == ATT.Opcode.errorResponse.rawValue ? response[checked: 1] ?? 0 : first &- 1
+        let refusal = PacketBuffer.bytes {
+            ErrorResponse(requestOpcode: opcode, handle: .invalid, error: .insufficientEncryption).encode(into: &$0)
+        }
+        return client.receive(refusal.rawSpan, mtu: bearer.mtu, into: &buffer)
+    }
+
+    private mutating func answerMTURequest(_ pdu: RawSpan, into buffer: inout PacketBuffer) -> Inbound {
+        bearer.responseWillBeSent()
+        guard let request = try? ExchangeMTURequest(decoding: pdu) else {
+            ErrorResponse(requestOpcode: ATT.Opcode.exchangeMTURequest.rawValue, handle: .invalid, error: .invalidPDU)
+                .encode(into: &buffer)
+            return .reply
+        }
+        ExchangeMTUResponse(serverReceiveMTU: UInt16(bearer.offeredMTU)).encode(into: &buffer)
+        exchangeMTU(peer: request.clientReceiveMTU)
+        return .mtuChanged
+    }
+
+    /// Sets ATT_MTU to the lesser of what the peer and this host take.
+    mutating func exchangeMTU(peer: UInt16) {
+        session.mtu = bearer.exchangeMTU(peer: peer)
+    }
+
+    // MARK: The server
+
+    /// Takes note of the response that the session has written.
+    private mutating func note(_ action: ServerAction) -> ServerAction {
+        if case .respond = action { bearer.responseWillBeSent() }
+        return action
+    }
+
+    /// Gives the client an app's answer.
+    mutating func answer(_ answer: AnswerCall, into buffer: inout PacketBuffer) -> ServerAction {
+        switch answer {
+        case .access(let request, let result): note(session.complete(request, with: result, into: &buffer))
+        case .authorization(let request, let isAuthorized):
+            note(session.complete(request, isAuthorized: isAuthorized, into: &buffer))
+        }
+    }
+
+    // MARK: Values
+
+    private func receiveNotification(_ pdu: RawSpan) -> Inbound {
+        do throws(PacketDecodingError) {
+            let notification = try HandleValueNotification(decoding: pdu)
+            return .notification(notification.handle, offset: pdu.byteCount - notification.value.byteCount)
+        } catch {
+            return .malformed(.handleValueNotification, error)
+        }
+    }
+
+    /// A malformed indication is dropped and not confirmed.
+    private mutating func receiveIndication(_ pdu: RawSpan) -> Inbound {
+        bearer.confirmationWillBeSent()
+        do throws(PacketDecodingError) {
+            let indication = try HandleValueIndication(decoding: pdu)
+            return .indication(indication.handle, offset: pdu.byteCount - indication.value.byteCount)
+        } catch {
+            return .malformed(.handleValueIndication, error)
+        }
+    }
+
+    /// Writes the confirmation of an indication (Vol 3, Part G, 4.11). The caller takes the effects of the client before it
+    /// sends the confirmation.
+    mutating func confirm(_ handle: AttributeHandle, into buffer: inout PacketBuffer) {
+        client.indicationReceived(from: handle)
+        HandleValueConfirmation().encode(into: &buffer)
+    }
+}
+
+extension BearerViolation {
+    /// Whether the peer asks for more before it has taken the answer to what it asked for.
+    var isFlooding: Bool {
+        switch self {
+        case .requestWhileBusy, .indicationWhileBusy: true
+        case .emptyPDU, .oversizedPDU, .unexpectedResponse, .unexpectedConfirmation, .malformedErrorResponse: false
+        }
+    }
+}

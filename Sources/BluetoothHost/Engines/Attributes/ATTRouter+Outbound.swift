@@ -1,0 +1,281 @@
+import ATT
+import BluetoothTypes
+import ByteCoding
+import DequeModule
+import GATT
+
+// The calls of apps and the order in which they leave the link: see `OutboundLanes`.
+extension ATTRouter {
+    /// What the host does next for a call that has left its lane.
+    enum Outbound {
+        /// Nothing: no call can leave its lane.
+        case idle
+        /// Takes the effects of the client, then sends the request that was written, if there is one.
+        case client(ATT.Opcode?)
+        /// Nothing more for this call: the client has the procedure, and another request is in flight.
+        case started
+        /// Sends the command that was written and ends the call. With a signature, the caller writes and signs the command.
+        case write(WriteCall, WriteCall.Signature?)
+        /// Ends the call in an error.
+        case refusedWrite(WriteCall, HostError)
+        /// Sends the notification that was written, if the peer is subscribed, and ends the call.
+        case notification(ValueCall, isWritten: Bool)
+        /// Calls ``ATTRouter/indicate(_:at:into:)``.
+        case indication(ValueCall)
+        /// Takes the effects of the server session, then performs the action.
+        case server(ServerAction)
+    }
+
+    /// What the link lets through at the moment.
+    struct Conditions {
+        /// Whether the link's outbound queue takes another frame of an app.
+        var hasRoom: Bool
+        /// Whether calls of the client may be sent: the peer has no bond, or is verified.
+        var isGateOpen: Bool
+    }
+
+    // MARK: Submitting
+
+    /// Appends a call to its lane. The caller then pumps.
+    mutating func append(_ work: consuming OutboundLanes.Work) {
+        lanes.append(work, sequence: makeSequence())
+    }
+
+    private mutating func makeSequence() -> UInt64 {
+        lastSequence += 1
+        return lastSequence
+    }
+
+    /// Whether a procedure can be given to the client at once.
+    func canStartAtOnce(isGateOpen: Bool) -> Bool {
+        lanes.client.isEmpty && isGateOpen
+    }
+
+    /// Whether a write can be sent at once.
+    func canSendAtOnce(_ call: borrowing WriteCall, _ conditions: Conditions) -> Bool {
+        lanes.client.isEmpty && canSend(isSigned: call.signature != nil, conditions)
+    }
+
+    /// Whether a notification can be sent at once.
+    func canNotifyAtOnce(hasRoom: Bool) -> Bool {
+        lanes.server.isEmpty && hasRoom
+    }
+
+    // MARK: Pumping
+
+    /// Begins to send the calls that wait. The caller then calls ``pump(_:into:)`` until it returns ``Outbound/idle``.
+    ///
+    /// - Returns: false if that is under way: a call that ends may run code that submits the next.
+    mutating func beginPumping() -> Bool {
+        guard !isPumping else { return false }
+        isPumping = true
+        return true
+    }
+
+    /// Takes the next call that can be sent out of its lane and writes its PDU.
+    mutating func pump(_ conditions: Conditions, into buffer: inout PacketBuffer) -> Outbound {
+        guard let work = takeNext(conditions) else {
+            isPumping = false
+            return .idle
+        }
+        return send(work, conditions, into: &buffer)
+    }
+
+    /// Takes the older of the calls at the heads of the lanes, of those that can be sent.
+    private mutating func takeNext(_ conditions: Conditions) -> OutboundLanes.Work? {
+        let client = lanes.client.first.flatMap { canSend($0.work, conditions) ? $0.sequence : nil }
+        let server = lanes.server.first.flatMap { canSend($0.work, conditions) ? $0.sequence : nil }
+        if let client, client < server ?? .max { return lanes.popClient()?.work }
+        if server != nil { return lanes.popServer()?.work }
+        guard isBlockedByIndication else { return nil }
+        return lanes.popAnswer().map { .answer($0) }
+    }
+
+    /// Whether a call waits though it can be sent.
+    func hasSendableCall(_ conditions: Conditions) -> Bool {
+        (lanes.client.first.map { canSend($0.work, conditions) } ?? false)
+            || (lanes.server.first.map { canSend($0.work, conditions) } ?? false)
+    }
+
+    private func canSend(_ work: OutboundLanes.Work, _ conditions: Conditions) -> Bool {
+        switch work {
+        case .procedure: conditions.isGateOpen
+        case .write(let call): canSend(isSigned: call.signature != nil, conditions)
+        case .notification: conditions.hasRoom
+        case .indication: indicationInFlight == nil
+        case .answer: true
+        }
+    }
+
+    /// A signature proves the client's identity to the server and nothing about the server, so it need not wait for the gate.
+    private func canSend(isSigned: Bool, _ conditions: Conditions) -> Bool {
+        (isSigned || conditions.isGateOpen) && conditions.hasRoom && !client.isBusyForCommands
+    }
+
+    private var isBlockedByIndication: Bool {
+        guard case .indication? = lanes.server.first?.work else { return false }
+        return indicationInFlight != nil
+    }
+
+    private mutating func send(
+        _ work: OutboundLanes.Work,
+        _ conditions: Conditions,
+        into buffer: inout PacketBuffer
+    ) -> Outbound {
+        switch work {
+        case .procedure(let call):
+            start(call)
+            guard client.isClosed || canStartRequest(isGateOpen: conditions.isGateOpen) else { return .started }
+            return .client(nextRequest(isGateOpen: conditions.isGateOpen, into: &buffer))
+        case .write(let call):
+            do throws(HostError) {
+                return .write(call, try write(call, into: &buffer))
+            } catch {
+                return .refusedWrite(call, error)
+            }
+        case .notification(let call):
+            return .notification(call, isWritten: notify(call.value, of: call.handle, into: &buffer))
+        case .indication(let call): return .indication(call)
+        case .answer(let answer): return .server(self.answer(answer, into: &buffer))
+        }
+    }
+
+    // MARK: Procedures
+
+    /// Gives a procedure to the client, which puts out its end.
+    mutating func start(_ call: borrowing ProcedureCall) {
+        procedureCalls.append(copy call)
+        client.perform(call.run)
+    }
+
+    /// Writes the next request of the client, if one may be sent.
+    ///
+    /// - Returns: the opcode of the request.
+    mutating func nextRequest(isGateOpen: Bool, into buffer: inout PacketBuffer) -> ATT.Opcode? {
+        guard canStartRequest(isGateOpen: isGateOpen) else { return nil }
+        return client.nextRequest(mtu: bearer.mtu, into: &buffer)
+    }
+
+    func canStartRequest(isGateOpen: Bool) -> Bool {
+        bearer.awaitedRequest == nil && !isDelivering && !bearer.isDead && isGateOpen
+    }
+
+    /// To be called before a request is sent. Starts the transaction timer.
+    ///
+    /// - Returns: false if the bearer takes no request. The client is closed then; the caller takes its effects.
+    mutating func requestWillBeSent(_ opcode: ATT.Opcode, at now: Instant) -> Bool {
+        do throws(BearerError) {
+            try bearer.requestWillBeSent(opcode, at: now)
+            return true
+        } catch {
+            closeClient()
+            return false
+        }
+    }
+
+    // MARK: Writes and values
+
+    /// Writes a Write Command. A signed write is only checked.
+    ///
+    /// - Returns: the signature with which the caller writes the command; nil if it was written.
+    /// - Throws: ``HostError/invalidArgument(_:)`` if the value is too long. A command is sent whole or not at all.
+    func write(_ call: borrowing WriteCall, into buffer: inout PacketBuffer) throws(HostError) -> WriteCall.Signature? {
+        // The link may have been encrypted since the call.
+        if let signature = call.signature, !session.security.isEncrypted {
+            try checkLength(of: call.value, isSigned: true)
+            return signature
+        }
+        try checkLength(of: call.value, isSigned: false)
+        WriteCommand(handle: call.handle, value: call.value.rawSpan).encode(into: &buffer)
+        return nil
+    }
+
+    func checkLength(of value: [UInt8], isSigned: Bool) throws(HostError) {
+        let limit = bearer.mtu - 3 - (isSigned ? SignedWriteCommand.signatureLength : 0)
+        guard value.count <= limit else {
+            let kind = isSigned ? "signed write" : "write without response"
+            throw .invalidArgument("a \(kind) carries at most \(limit) bytes on this link, not \(value.count)")
+        }
+    }
+
+    /// Writes a notification, if the peer is subscribed.
+    ///
+    /// - Returns: whether it is.
+    func notify(_ value: [UInt8], of handle: AttributeHandle, into buffer: inout PacketBuffer) -> Bool {
+        guard session.sendable(of: handle).contains(.notification) else { return false }
+        session.notify(value.rawSpan, of: handle, into: &buffer)
+        return true
+    }
+
+    enum Indication {
+        /// Send the PDU; its confirmation ends the call.
+        case written
+        /// End the call: the peer has unsubscribed.
+        case unsubscribed
+        /// End the call in an error: the bearer is dead.
+        case refused
+    }
+
+    /// Writes an indication, if the peer is subscribed, and starts the transaction timer.
+    mutating func indicate(_ call: ValueCall, at now: Instant, into buffer: inout PacketBuffer) -> Indication {
+        guard session.sendable(of: call.handle).contains(.indication) else { return .unsubscribed }
+        do throws(BearerError) {
+            try bearer.indicationWillBeSent(at: now)
+        } catch {
+            return .refused
+        }
+        session.indicate(call.value.rawSpan, of: call.handle, into: &buffer)
+        indicationInFlight = call
+        return .written
+    }
+
+    // MARK: Verification of the peer
+
+    /// Whether the peer's identity is to be verified for calls that wait. True once, until ``verificationEnded()``.
+    mutating func needsVerification(isGateOpen: Bool) -> Bool {
+        guard !lanes.client.isEmpty, !isGateOpen, !isVerifying else { return false }
+        isVerifying = true
+        return true
+    }
+
+    /// To be called when the peer's identity is verified, or could not be.
+    ///
+    /// - Returns: the calls that end, the oldest first: none if the identity is verified.
+    mutating func verificationEnded(isVerified: Bool) -> Deque<OutboundLanes.Item> {
+        isVerifying = false
+        return isVerified ? [] : lanes.removeAllOfClient()
+    }
+
+    // MARK: Cancelling
+
+    /// Cancels a procedure. If it has left its lane, the client puts out its end.
+    ///
+    /// - Returns: the call, if it was in its lane.
+    mutating func cancel(_ run: ProcedureRun) -> ProcedureCall? {
+        if let call = lanes.remove(run) { return call }
+        client.cancel(run)
+        return nil
+    }
+
+    /// Removes a call whose task was cancelled.
+    ///
+    /// - Returns: whether it was in a lane: others may be sent now.
+    mutating func remove(_ call: WaitingCall) -> Bool {
+        drains.removeAll { $0.call === call }
+        return lanes.remove(call)
+    }
+
+    // MARK: Draining
+
+    /// Appends a call that waits until all that was called for before is sent.
+    mutating func drain(_ call: WaitingCall) {
+        drains.append(Drain(sequence: makeSequence(), call: call))
+    }
+
+    /// Removes the calls that wait no longer, when the controller has sent all frames of the link.
+    mutating func takeDrained() -> [WaitingCall] {
+        let drained = drains.filter { !lanes.hasUnsentValue(before: $0.sequence) }
+        drains.removeFirst(drained.count)
+        return drained.map(\.call)
+    }
+}

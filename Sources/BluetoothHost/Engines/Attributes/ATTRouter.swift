@@ -1,0 +1,213 @@
+import ATT
+import BluetoothTypes
+import ByteCoding
+import DequeModule
+import GATT
+
+/// The Attribute Protocol on one link.
+///
+/// ## Overview
+///
+/// The router decides which part a received PDU is for: this host's client, its server, or the app that subscribed to a
+/// value. It holds the calls of apps in their order (``OutboundLanes``) and decides which call may leave. It writes PDUs into
+/// the caller's buffer. It sends nothing, calls no closure, and knows neither keys nor time: the caller passes what a method
+/// needs to know.
+///
+/// ## Turns
+///
+/// Each method changes the router, and returns what the caller does next. The client and the server session queue further
+/// effects. The caller takes them before it sends the PDU:
+///
+/// 1. Call a method, which may write a PDU.
+/// 2. Take the effects with ``takeClientEffect(continuing:)`` or ``takeServerEffect()`` until there is none, and perform each.
+/// 3. Send the PDU.
+///
+/// While it performs an effect, the caller may call any method. So apps can make calls from their closures.
+///
+/// The router is never copied.
+struct ATTRouter: ~Copyable {
+    /// A call that waits until the packets of the calls before it are sent.
+    struct Drain {
+        /// The position of the call among all calls on the link.
+        let sequence: UInt64
+        let call: WaitingCall
+    }
+
+    let client = GATT.Client()
+    let session: ServerSession
+    /// Why the link could not be made as secure as the server requires, while the ends of procedures are taken.
+    private(set) var elevationFailure: HostError?
+    /// Whether the peer has proven its bond on this link.
+    private(set) var isTrusted = false
+    var subscribers = Subscribers()
+
+    // The extensions in other files change these. Nothing else does.
+    var bearer: Bearer
+    var lanes = OutboundLanes()
+    /// The calls of the procedures that the client has, the oldest first.
+    var procedureCalls = Deque<ProcedureCall>()
+    /// The indication whose confirmation is awaited.
+    var indicationInFlight: ValueCall?
+    var drains: [Drain] = []
+    var lastSequence: UInt64 = 0
+    var isPumping = false
+    /// Whether the peer's identity is being verified for calls in the client lane.
+    var isVerifying = false
+    /// The number of deliveries of the client's effects that have begun and not ended: more than one if they are nested.
+    private var deliveries = 0
+
+    /// - Parameters:
+    ///   - offeredMTU: the longest PDU that this host takes, in bytes.
+    ///   - session: the server's side of the link.
+    init(offeredMTU: Int, session: ServerSession) {
+        bearer = Bearer(offeredMTU: offeredMTU)
+        self.session = session
+        client.elevatesSecurity = true
+    }
+
+    /// ATT_MTU in bytes.
+    var mtu: Int { bearer.mtu }
+
+    /// The deadline of the transaction that ends first, if there is one.
+    var deadline: Instant? { bearer.deadline }
+
+    // MARK: Effects
+
+    /// Takes the oldest effect of the client.
+    ///
+    /// No procedure starts from the first effect of a delivery until the delivery has ended. So a procedure that an app's
+    /// closure submits does not overtake those that wait already.
+    ///
+    /// - Parameter continuing: false for the first effect of a delivery.
+    /// - Returns: nil if there is none: the delivery has ended, or there is nothing to deliver.
+    mutating func takeClientEffect(continuing: Bool) -> ATTEffect? {
+        while let output = client.takeOutput() {
+            guard let effect = effect(of: output) else { continue }
+            if !continuing { deliveries += 1 }
+            return effect
+        }
+        if continuing { deliveries -= 1 }
+        return nil
+    }
+
+    private mutating func effect(of output: ClientOutput) -> ATTEffect? {
+        switch output {
+        case .ended(let run): takeCall(of: run).map { .ended($0) }
+        case .cacheChanged(let cache): .keepCache(cache)
+        case .securityRequired(let error): .requireSecurity(error)
+        }
+    }
+
+    /// Removes the call of a procedure that has ended.
+    private mutating func takeCall(of run: ProcedureRun) -> ProcedureCall? {
+        // Procedures end in the order of their calls, unless one is cancelled.
+        if procedureCalls.first?.run === run { return procedureCalls.popFirst() }
+        return procedureCalls.firstIndex { $0.run === run }.map { procedureCalls.remove(at: $0) }
+    }
+
+    /// Whether effects of the client are being delivered: no procedure starts.
+    var isDelivering: Bool { deliveries > 0 }
+
+    /// Takes the oldest effect of the server session.
+    mutating func takeServerEffect() -> ATTEffect? {
+        while let output = session.takeOutput() {
+            switch output {
+            case .event(let event): return .report(event)
+            case .persistentStateChanged: if isTrusted { return .keepServerState }
+            }
+        }
+        return nil
+    }
+
+    // MARK: Security
+
+    /// Sends the refused request again, or ends its procedure. The caller then takes the effects, calls
+    /// ``elevationFailureWasTaken()`` and sends the request.
+    ///
+    /// - Parameters:
+    ///   - failure: why the link could not be made as secure as the server requires; nil if it could.
+    ///   - error: the server's refusal.
+    /// - Returns: the opcode of the request that was written.
+    mutating func securityElevated(
+        _ failure: HostError?,
+        after error: ATT.ErrorCode,
+        into buffer: inout PacketBuffer
+    ) -> ATT.Opcode? {
+        elevationFailure = failure
+        return client.securityElevated(
+            failure == nil ? .success(()) : .failure(error),
+            handle: .invalid,
+            mtu: bearer.mtu,
+            into: &buffer
+        )
+    }
+
+    /// Ends the procedure that waits for security in the server's refusal.
+    ///
+    /// - Returns: the opcode of the next request, which was written.
+    mutating func elevationDeclined(into buffer: inout PacketBuffer) -> ATT.Opcode? {
+        client.elevationDeclined(mtu: bearer.mtu, into: &buffer)
+    }
+
+    /// Ends the procedures of the client, because the peer's identity could not be verified. The caller then takes the
+    /// effects and calls ``elevationFailureWasTaken()``.
+    mutating func refuseProcedures(_ failure: HostError) {
+        elevationFailure = failure
+        client.refuseProcedures(.insufficientEncryption)
+    }
+
+    /// The ends of the procedures that failed for want of security are taken.
+    mutating func elevationFailureWasTaken() {
+        elevationFailure = nil
+    }
+
+    /// Takes note that the peer has proven its bond, and restores what the server remembers of it.
+    ///
+    /// - Returns: false if that is known already.
+    mutating func becomeTrusted(restoring state: ServerSession.PersistentState?) -> Bool {
+        guard !isTrusted else { return false }
+        isTrusted = true
+        if let state { session.restore(state) }
+        return true
+    }
+
+    // MARK: Ending
+
+    /// Closes the client if a transaction has taken too long. The caller then takes the effects and ends the link.
+    ///
+    /// - Returns: whether the bearer has just died.
+    mutating func advance(to now: Instant) -> Bool {
+        guard bearer.advance(to: now) else { return false }
+        closeClient()
+        return true
+    }
+
+    /// Ends the procedures of the client: the bearer is dead or the link has ended. The caller then takes the effects.
+    mutating func closeClient() {
+        client.close()
+    }
+
+    /// Removes all calls, after the client was closed and its effects were taken.
+    ///
+    /// - Returns: the calls that were not sent, the oldest first; the indication that was not confirmed; the calls that wait
+    ///   for packets to be sent.
+    mutating func removeCalls() -> (unsent: [OutboundLanes.Item], unconfirmed: ValueCall?, drains: [WaitingCall]) {
+        let waiting = drains.map(\.call)
+        drains = []
+        return (lanes.removeAll(), indicationInFlight.take(), waiting)
+    }
+}
+
+/// What the client or the server session of a link has queued for the host.
+enum ATTEffect {
+    /// A procedure has ended; its run has the result.
+    case ended(ProcedureCall)
+    /// The server has refused a request, because the link is not secure enough.
+    case requireSecurity(ATT.ErrorCode)
+    /// This is to be stored of the peer's database; nil for nothing.
+    case keepCache(DatabaseCache?)
+    /// The peer's client did something.
+    case report(GATT.ServerEvent)
+    /// What the server remembers of a trusted peer has changed.
+    case keepServerState
+}
