@@ -16,9 +16,7 @@ extension BluetoothHost {
             await outcome { (completion: @escaping Completion<Void>) throws(HostError) in
                 guard !Task.isCancelled else { throw .cancelled }
                 guard power != .closed else { throw .closed }
-                let timer = schedule(after: duration) { [weak self] in
-                    self?.assumeIsolated { $0.endSleep(identifier, .success(())) }
-                }
+                let timer = schedule(.sleep(identifier), after: duration)
                 sleeps[identifier] = PendingSleep(timer: timer, completion: completion)
             }
         } onCancel: {
@@ -26,7 +24,7 @@ extension BluetoothHost {
         }.get()
     }
 
-    private func endSleep(_ identifier: UInt64, _ result: Result<Void, HostError>) {
+    func endSleep(_ identifier: UInt64, _ result: Result<Void, HostError>) {
         guard let sleep = sleeps.removeValue(forKey: identifier) else { return }
         timers.cancel(sleep.timer)
         sleep.completion(result)

@@ -1,13 +1,14 @@
 import BluetoothTypes
 
 extension BluetoothHost {
-    /// Runs `action` on the loop after `delay`.
-    func schedule(after delay: Duration, _ action: @escaping () -> Void) -> TimerQueue.Token {
-        schedule(at: loop.now + delay, action)
+    /// Sets a timer; ``timerFired(_:)`` is called with its key after `delay`.
+    func schedule(_ key: TimerKey, after delay: Duration) -> TimerQueue.Token {
+        schedule(key, at: loop.now + delay)
     }
 
-    func schedule(at due: Instant, _ action: @escaping () -> Void) -> TimerQueue.Token {
-        let token = timers.schedule(at: due, action)
+    /// Sets a timer; ``timerFired(_:)`` is called with its key when it is due.
+    func schedule(_ key: TimerKey, at due: Instant) -> TimerQueue.Token {
+        let token = timers.schedule(key, at: due)
         armAlarm()
         return token
     }
@@ -39,8 +40,35 @@ extension BluetoothHost {
 
     private func runDueTimers() {
         armedFor = nil
-        while let action = timers.takeDue(at: loop.now) { action() }
+        while let key = timers.takeDue(at: loop.now) { timerFired(key) }
         sendPending()
         armAlarm()
+    }
+
+    /// Does what a timer was set for. A stale key does nothing: see ``TimerKey``.
+    func timerFired(_ key: TimerKey) {
+        switch key {
+        case .command(let opcode): commandTimedOut(opcode)
+        case .commandCredit: commandCreditTimedOut()
+        case .recoveryPause: endRecoveryPause()
+        case .strayHandle(let handle): strayHandleTimedOut(handle)
+        case .strayLinkEnd(let handle): strayLinkEndTimedOut(handle)
+        case .roleRestart: restartRoles()
+        case .stallCheck: endStalledLinks()
+        case .link(let identifier): if let link = links[identifier] { deadlineReached(of: link) }
+        case .disconnection(let identifier): if let link = links[identifier] { disconnectionTimedOut(of: link) }
+        case .procedure(let procedure, let identifier, let call):
+            if let link = links[identifier] { timeOut(call, waitingFor: procedure, of: link) }
+        case .security(let identifier, let call): if let link = links[identifier] { securityTimedOut(call, of: link) }
+        case .connectionAttempt(let attempt): giveUp(attempt, .timedOut)
+        case .endOfInitiating(let generation): endOfInitiatingTimedOut(generation)
+        case .meeting(let identity): meetingTimedOut(identity)
+        case .scanSilence: checkForSilence()
+        case .advertisingRefresh: refreshAdvertising()
+        case .advertisingRetry: retryAdvertising()
+        case .addressRotation: rotatePrivateAddress()
+        case .sleep(let identifier): endSleep(identifier, .success(()))
+        case .action(let action): action()
+        }
     }
 }

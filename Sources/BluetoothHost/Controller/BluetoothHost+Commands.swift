@@ -33,28 +33,25 @@ extension BluetoothHost {
         metrics.packetsSent.increment()
         let packet = exchange.packet
         transport.send(packet.rawSpan)
-        let opcode = exchange.opcode
-        commandTimer = schedule(after: configuration.commandTimeout) { [weak self] in
-            self?.assumeIsolated { $0.commandTimedOut(opcode) }
-        }
+        commandTimer = schedule(.command(exchange.opcode), after: configuration.commandTimeout)
     }
 
     /// A controller that says that it takes no command must say when it does (Vol 4, Part E, 4.4); one that does not within
     /// the time of a command is reset, or during bring-up given another command all the same.
     private func awaitCommandCredit() {
         guard commands.isStalled, commandCreditTimer == nil else { return }
-        commandCreditTimer = schedule(after: configuration.commandTimeout) { [weak self] in
-            self?.assumeIsolated { host in
-                host.commandCreditTimer = nil
-                guard host.commands.isStalled else { return }
-                host.logger.warning("the controller takes no commands")
-                if host.power == .on {
-                    host.controllerFailed("it takes no commands", isTransportLost: false)
-                } else {
-                    host.commands.assumeCredit()
-                    host.sendNextCommand()
-                }
-            }
+        commandCreditTimer = schedule(.commandCredit, after: configuration.commandTimeout)
+    }
+
+    func commandCreditTimedOut() {
+        commandCreditTimer = nil
+        guard commands.isStalled else { return }
+        logger.warning("the controller takes no commands")
+        if power == .on {
+            controllerFailed("it takes no commands", isTransportLost: false)
+        } else {
+            commands.assumeCredit()
+            sendNextCommand()
         }
     }
 
@@ -98,7 +95,7 @@ extension BluetoothHost {
 
     /// A controller that leaves a command unanswered while it is in use is reset; during bring-up, which asks for much that
     /// a controller may not know, the command alone fails.
-    private func commandTimedOut(_ opcode: HCI.Opcode) {
+    func commandTimedOut(_ opcode: HCI.Opcode) {
         guard commands.opcodeInFlight == opcode, let exchange = commands.takeTimedOut() else { return }
         logger.warning("the controller did not answer \(opcode)")
         exchange.fail(.timedOut(opcode))

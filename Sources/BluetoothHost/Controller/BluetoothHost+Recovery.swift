@@ -35,7 +35,7 @@ extension BluetoothHost {
         }
         endAllLinks(.adapterClosed)
         abortCommands()
-        goOnRecovering()
+        endRecoveryPause()
         timers.cancelAll()
         closeTransport()
         setEnded()
@@ -63,7 +63,7 @@ extension BluetoothHost {
                     continuation.resume()
                 }
                 link.endObservers[makeIdentifier()] = { _ in resume() }
-                _ = schedule(at: deadline, resume)
+                _ = schedule(.action(resume), at: deadline)
             }
         }
     }
@@ -119,13 +119,13 @@ extension BluetoothHost {
         var timer: TimerQueue.Token?
         await withCheckedContinuation { continuation in
             guard power == .recovering else { return continuation.resume() }
-            timer = schedule(after: recoveryDelay) { [weak self] in self?.assumeIsolated { $0.goOnRecovering() } }
+            timer = schedule(.recoveryPause, after: recoveryDelay)
             recoveryPause = { continuation.resume() }
         }
         timers.cancel(timer)
     }
 
-    private func goOnRecovering() {
+    func endRecoveryPause() {
         let pause = recoveryPause
         recoveryPause = nil
         pause?()

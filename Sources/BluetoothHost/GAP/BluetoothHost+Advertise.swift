@@ -139,9 +139,7 @@ extension BluetoothHost {
     private func refreshAdvertisingLater() {
         guard let interval = configuration.advertisingRefreshInterval else { return }
         timers.cancel(advertiser.refreshTimer)
-        advertiser.refreshTimer = schedule(after: interval) { [weak self] in
-            self?.assumeIsolated { $0.refreshAdvertising() }
-        }
+        advertiser.refreshTimer = schedule(.advertisingRefresh, after: interval)
     }
 
     func refreshAdvertising() {
@@ -162,12 +160,12 @@ extension BluetoothHost {
         advertiser.entries[index].phase = .new
         guard !advertiser.isRetryDue else { return }
         advertiser.isRetryDue = true
-        _ = schedule(after: .seconds(1)) { [weak self] in
-            self?.assumeIsolated { host in
-                host.advertiser.isRetryDue = false
-                host.reconcileAdvertising()
-            }
-        }
+        _ = schedule(.advertisingRetry, after: .seconds(1))
+    }
+
+    func retryAdvertising() {
+        advertiser.isRetryDue = false
+        reconcileAdvertising()
     }
 
     private func setPhase(_ phase: Advertiser.Phase, of identifier: AdvertisementIdentifier) {

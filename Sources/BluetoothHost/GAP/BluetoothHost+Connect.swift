@@ -49,9 +49,7 @@ extension BluetoothHost {
         completion: @escaping (Result<LinkIdentifier, HostError>) -> Void
     ) {
         guard !Task.isCancelled else { return completion(.failure(.cancelled)) }
-        let timer = timeout.map { timeout in
-            schedule(after: timeout) { [weak self] in self?.assumeIsolated { $0.giveUp(identifier, .timedOut) } }
-        }
+        let timer = timeout.map { schedule(.connectionAttempt(identifier), after: $0) }
         connector.attempts.append(
             ConnectionAttempt(
                 identifier: identifier,
@@ -172,15 +170,14 @@ extension BluetoothHost {
     /// A cancelled initiation ends with an event at once; where that is lost, the controller initiates nothing all the same.
     private func expectEndOfInitiating() {
         guard connector.state == .cancelling else { return }
-        let generation = generation
-        _ = schedule(after: .seconds(2)) { [weak self] in
-            self?.assumeIsolated { host in
-                guard host.generation == generation, host.connector.state == .cancelling else { return }
-                host.connector.state = .idle
-                host.reconcileConnections()
-                host.reconcileScan()
-            }
-        }
+        _ = schedule(.endOfInitiating(generation: generation), after: .seconds(2))
+    }
+
+    func endOfInitiatingTimedOut(_ generation: UInt64) {
+        guard generation == self.generation, connector.state == .cancelling else { return }
+        connector.state = .idle
+        reconcileConnections()
+        reconcileScan()
     }
 
     private func failAttempts(for addresses: Set<DeviceAddress>, _ error: HostError) {

@@ -120,14 +120,12 @@ extension BluetoothHost {
         timers.cancel(scanner.silenceTimer)
         scanner.silenceTimer = nil
         guard scanner.applied != nil, let timeout = configuration.scanSilenceTimeout else { return }
-        scanner.silenceTimer = schedule(at: scanner.lastActivity + timeout) { [weak self] in
-            self?.assumeIsolated { $0.checkForSilence(timeout) }
-        }
+        scanner.silenceTimer = schedule(.scanSilence, at: scanner.lastActivity + timeout)
     }
 
-    private func checkForSilence(_ timeout: Duration) {
+    func checkForSilence() {
         scanner.silenceTimer = nil
-        guard scanner.applied != nil, power == .on else { return }
+        guard scanner.applied != nil, power == .on, let timeout = configuration.scanSilenceTimeout else { return }
         guard loop.now - scanner.lastActivity >= timeout else { return watchForSilence() }
         if scanner.hasRestartedInSilence, links.isEmpty {
             scanner.hasRestartedInSilence = false

@@ -23,7 +23,7 @@ extension BluetoothHost {
 
     /// Runs `action` after `delay`, on the loop.
     package func run(after delay: Duration, _ action: @escaping @Sendable () -> Void) {
-        _ = schedule(after: delay, action)
+        _ = schedule(.action(action), after: delay)
     }
 
     /// The link to a peer, where there is one, whichever side has made it; not one whose peer only claims to be bonded.

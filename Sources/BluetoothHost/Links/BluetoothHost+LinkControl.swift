@@ -70,7 +70,7 @@ extension BluetoothHost {
         guard parameters.isValid else { throw .invalidArgument("connection parameters out of range") }
         try await outcome { (completion: @escaping Completion<Void>) throws(HostError) in
             let link = try link(identifier)
-            wait(in: \.parameterWaiters, of: link, completion: completion)
+            wait(for: .connectionUpdate, of: link, completion: completion)
             requestParameters(parameters, of: link)
         }.get()
     }
@@ -121,17 +121,20 @@ extension BluetoothHost {
     /// Keeps a call waiting for a procedure of the Link Layer, though no longer than the procedure may take
     /// (Vol 6, Part B, 5.2).
     private func wait(
-        in waiters: ReferenceWritableKeyPath<Link, [ProcedureWaiter]>,
+        for procedure: LinkProcedure,
         of link: Link,
         completion: @escaping (Result<Void, HostError>) -> Void
     ) {
-        let waiter = ProcedureWaiter(completion: completion)
-        waiter.timer = schedule(after: .seconds(40)) { [weak link, weak waiter] in
-            guard let link, let waiter else { return }
-            link[keyPath: waiters].removeAll { $0 === waiter }
-            waiter.completion(.failure(.timedOut))
-        }
-        link[keyPath: waiters].append(waiter)
+        let call = makeIdentifier()
+        let timer = schedule(.procedure(procedure, link.identifier, call: call), after: .seconds(40))
+        let waiter = ProcedureWaiter(identifier: call, timer: timer, completion: completion)
+        link[keyPath: procedure.waiters].append(waiter)
+    }
+
+    /// Ends a call whose procedure has taken too long.
+    func timeOut(_ call: UInt64, waitingFor procedure: LinkProcedure, of link: Link) {
+        guard let index = link[keyPath: procedure.waiters].firstIndex(where: { $0.identifier == call }) else { return }
+        link[keyPath: procedure.waiters].remove(at: index).completion(.failure(.timedOut))
     }
 
     /// Tells the calls that wait for a procedure what has become of it.
@@ -163,7 +166,7 @@ extension BluetoothHost {
         }
         try await outcome { (completion: @escaping Completion<Void>) throws(HostError) in
             let link = try link(identifier)
-            wait(in: \.phyWaiters, of: link, completion: completion)
+            wait(for: .phyUpdate, of: link, completion: completion)
             let command = LESetPHY(connectionHandle: link.handle, txPHYs: transmit, rxPHYs: receive)
             send(command) { [weak self] result in
                 guard case .failure(let failure) = result else { return }
@@ -185,6 +188,16 @@ extension BluetoothHost {
             )
         } catch {
             throw .command(error)
+        }
+    }
+}
+
+extension LinkProcedure {
+    /// The calls of a link that wait for the procedure.
+    fileprivate var waiters: ReferenceWritableKeyPath<Link, [ProcedureWaiter]> {
+        switch self {
+        case .connectionUpdate: \.parameterWaiters
+        case .phyUpdate: \.phyWaiters
         }
     }
 }

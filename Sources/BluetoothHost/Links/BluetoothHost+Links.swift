@@ -222,15 +222,11 @@ extension BluetoothHost {
         if let due = link.timerDue, due <= deadline { return }
         timers.cancel(link.timer)
         link.timerDue = deadline
-        let identifier = link.identifier
-        link.timer = schedule(at: deadline) { [weak self] in
-            self?.assumeIsolated { host in
-                if let link = host.links[identifier] { host.timerFired(of: link) }
-            }
-        }
+        link.timer = schedule(.link(link.identifier), at: deadline)
     }
 
-    private func timerFired(of link: Link) {
+    /// Does what is due on a link. The timer may have been set earlier than needed.
+    func deadlineReached(of link: Link) {
         link.timer = nil
         link.timerDue = nil
         let now = loop.now

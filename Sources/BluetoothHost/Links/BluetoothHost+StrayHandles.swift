@@ -36,14 +36,14 @@ extension BluetoothHost {
         metrics.strayPackets.increment()
         guard power == .on, handle.isValid, strayHandles[handle] == nil, !strayHandles.isFull, !hasJustEnded(handle)
         else { return }
-        let timer = schedule(after: BluetoothHost.strayDelay) { [weak self] in
-            self?.assumeIsolated { host in
-                host.strayHandles[handle] = nil
-                guard host.links[handle] == nil, !host.hasJustEnded(handle) else { return }
-                host.endUnknownLink(handle)
-            }
-        }
-        strayHandles[handle] = .observed(timer)
+        strayHandles[handle] = .observed(schedule(.strayHandle(handle), after: BluetoothHost.strayDelay))
+    }
+
+    func strayHandleTimedOut(_ handle: ConnectionHandle) {
+        guard case .observed? = strayHandles[handle] else { return }
+        strayHandles[handle] = nil
+        guard links[handle] == nil, !hasJustEnded(handle) else { return }
+        endUnknownLink(handle)
     }
 
     private func endUnknownLink(_ handle: ConnectionHandle) {
@@ -63,13 +63,14 @@ extension BluetoothHost {
 
     private func unknownLinkIsEnding(_ handle: ConnectionHandle) {
         logger.warning("the controller has a link \(handle) that it did not report; ending it")
-        let timer = schedule(after: BluetoothHost.strayEndTimeout + configuration.commandTimeout) { [weak self] in
-            self?.assumeIsolated { host in
-                host.strayHandles[handle] = nil
-                host.controllerFailed("it did not end the link \(handle)", isTransportLost: false)
-            }
-        }
-        strayHandles[handle] = .endConfirmed(timer)
+        let timeout = BluetoothHost.strayEndTimeout + configuration.commandTimeout
+        strayHandles[handle] = .endConfirmed(schedule(.strayLinkEnd(handle), after: timeout))
+    }
+
+    func strayLinkEndTimedOut(_ handle: ConnectionHandle) {
+        guard case .endConfirmed? = strayHandles[handle] else { return }
+        strayHandles[handle] = nil
+        controllerFailed("it did not end the link \(handle)", isTransportLost: false)
     }
 
     /// Counts the end of a link that the host does not know, and starts again what the link may have stopped.
@@ -87,13 +88,13 @@ extension BluetoothHost {
     /// Waits a second, so that several events cause one restart.
     private func restartRolesLater() {
         guard roleRestartTimer == nil else { return }
-        roleRestartTimer = schedule(after: BluetoothHost.strayDelay) { [weak self] in
-            self?.assumeIsolated { host in
-                host.roleRestartTimer = nil
-                host.refreshAdvertising()
-                host.restartInitiating()
-            }
-        }
+        roleRestartTimer = schedule(.roleRestart, after: BluetoothHost.strayDelay)
+    }
+
+    func restartRoles() {
+        roleRestartTimer = nil
+        refreshAdvertising()
+        restartInitiating()
     }
 
     /// Ends what is known of a stray handle: a link has it now, or its link has ended.

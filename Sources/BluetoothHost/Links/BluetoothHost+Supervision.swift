@@ -28,13 +28,11 @@ extension BluetoothHost {
     func expectDisconnection(of link: Link) {
         timers.cancel(link.disconnectionTimer)
         let timeout = link.parameters.supervisionTimeout + configuration.commandTimeout + BluetoothHost.margin
-        let (identifier, peer) = (link.identifier, link.peer)
-        link.disconnectionTimer = schedule(after: timeout) { [weak self] in
-            self?.assumeIsolated { host in
-                guard host.links[identifier] != nil else { return }
-                host.controllerFailed("it did not end the link to \(peer)", isTransportLost: false)
-            }
-        }
+        link.disconnectionTimer = schedule(.disconnection(link.identifier), after: timeout)
+    }
+
+    func disconnectionTimedOut(of link: Link) {
+        controllerFailed("it did not end the link to \(link.peer)", isTransportLost: false)
     }
 
     // MARK: Packets that stay in the controller
@@ -43,13 +41,11 @@ extension BluetoothHost {
     func watchForStall() {
         guard sender.needsStallCheck else { return }
         let due = sender.scheduleStallCheck(at: loop.now)
-        _ = schedule(at: due) { [weak self] in
-            self?.assumeIsolated { $0.endStalledLinks() }
-        }
+        _ = schedule(.stallCheck, at: due)
     }
 
     /// Ends the links that the controller has forgotten: it keeps their packets, and does not end them.
-    private func endStalledLinks() {
+    func endStalledLinks() {
         let stalled = sender.advance(to: loop.now)
         if !stalled.isEmpty {
             for link in links.values where stalled.contains(link.slot) { giveUp(link, .transmissionStalled) }

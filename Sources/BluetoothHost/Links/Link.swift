@@ -98,13 +98,11 @@ struct NewConnection {
 }
 
 /// A call that waits for a procedure of the Link Layer.
-final class ProcedureWaiter {
+struct ProcedureWaiter {
+    let identifier: UInt64
+    /// Limits how long the call waits.
+    let timer: TimerQueue.Token
     let completion: (Result<Void, HostError>) -> Void
-    var timer: TimerQueue.Token?
-
-    init(completion: @escaping (Result<Void, HostError>) -> Void) {
-        self.completion = completion
-    }
 }
 
 /// One connection: the state of its channels, and who waits for what on it. Owned by the host, used on its loop.

@@ -93,12 +93,10 @@ extension BluetoothHost {
     func rotatePrivateAddressLater() {
         timers.cancel(privacy.rotationTimer)
         guard configuration.usesPrivateAddresses else { return }
-        privacy.rotationTimer = schedule(after: privateAddressTimeout) { [weak self] in
-            self?.assumeIsolated { $0.rotatePrivateAddress() }
-        }
+        privacy.rotationTimer = schedule(.addressRotation, after: privateAddressTimeout)
     }
 
-    private func rotatePrivateAddress() {
+    func rotatePrivateAddress() {
         privacy.rotationTimer = nil
         guard power == .on, renewPrivateAddress() else { return }
         reconcileAddresses()

@@ -64,14 +64,15 @@ extension BluetoothHost {
         guard scanner.isSeeking, connector.meetings[identity] == nil,
             connector.attempts.contains(where: { $0.addresses.contains(identity) }), mustBeSought(identity)
         else { return }
-        let timer = schedule(after: .seconds(5)) { [weak self] in
-            self?.assumeIsolated { host in
-                host.connector.meetings[identity] = nil
-                host.reconcileConnections()
-                host.reconcileScan()
-            }
-        }
+        let timer = schedule(.meeting(identity), after: .seconds(5))
         connector.meetings[identity] = Connector.Meeting(address: address, timer: timer)
+        reconcileConnections()
+        reconcileScan()
+    }
+
+    /// Has a peer found again whose private address may have changed.
+    func meetingTimedOut(_ identity: DeviceAddress) {
+        connector.meetings[identity] = nil
         reconcileConnections()
         reconcileScan()
     }

@@ -105,20 +105,17 @@ extension BluetoothHost {
 
     /// A peripheral's wish, which the central need not follow, is given up after a while.
     private func setTimer(of waiter: SecurityWaiter, on identifier: LinkIdentifier) {
-        let number = waiter.identifier
-        waiter.timer = schedule(after: .seconds(40)) { [weak self] in
-            self?.assumeIsolated { host in
-                guard let link = host.links[identifier],
-                    let waiter = link.protection.waiters.first(where: { $0.identifier == number })
-                else { return }
-                if link.protection.isBusy {
-                    host.setTimer(of: waiter, on: identifier)
-                } else {
-                    host.finish(number, of: link, .failure(.security(.timedOut)))
-                    host.encryptionSettled(on: link)
-                    host.sendPending()
-                }
-            }
+        waiter.timer = schedule(.security(identifier, call: waiter.identifier), after: .seconds(40))
+    }
+
+    /// Ends a call that has waited for long, unless something is still under way for it.
+    func securityTimedOut(_ number: UInt64, of link: Link) {
+        guard let waiter = link.protection.waiters.first(where: { $0.identifier == number }) else { return }
+        if link.protection.isBusy {
+            setTimer(of: waiter, on: link.identifier)
+        } else {
+            finish(number, of: link, .failure(.security(.timedOut)))
+            encryptionSettled(on: link)
         }
     }
 

@@ -1,0 +1,66 @@
+import BluetoothTypes
+import HCI
+
+/// What a timer of the host is for.
+///
+/// A key names its subject by an identifier or a generation. When the timer fires, the host looks the subject up: a key is
+/// stale, and does nothing, if its link has ended, its call has ended, or the controller was reset.
+enum TimerKey {
+    // MARK: Controller
+
+    /// The controller has not answered a command in time.
+    case command(HCI.Opcode)
+    /// The controller has not taken a command in time.
+    case commandCredit
+    /// The pause before the next attempt to bring the controller up ends.
+    case recoveryPause
+    /// Data arrived for a handle without a link, and its Connection Complete event is late.
+    case strayHandle(ConnectionHandle)
+    /// The controller has not ended a link that the host does not know.
+    case strayLinkEnd(ConnectionHandle)
+    /// Advertising and initiating start again after the end of an unknown link.
+    case roleRestart
+    /// The sender looks for stalled links.
+    case stallCheck
+
+    // MARK: Links
+
+    /// The earliest deadline of a link's bearer, security, signaling and channels has come.
+    case link(LinkIdentifier)
+    /// The controller has not ended a link in time.
+    case disconnection(LinkIdentifier)
+    /// A Link Layer procedure that a call waits for has taken too long.
+    case procedure(LinkProcedure, LinkIdentifier, call: UInt64)
+    /// A call has waited for long until its link is secure.
+    case security(LinkIdentifier, call: UInt64)
+
+    // MARK: GAP
+
+    /// An attempt to connect has reached its timeout.
+    case connectionAttempt(UInt64)
+    /// The controller of a generation has not reported the end of a cancelled initiation.
+    case endOfInitiating(generation: UInt64)
+    /// A peer that was found at a private address may have another address now.
+    case meeting(DeviceAddress)
+    /// The scan may have been silent for too long.
+    case scanSilence
+    /// Advertisements are started again.
+    case advertisingRefresh
+    /// An advertisement that failed is tried again.
+    case advertisingRetry
+    /// The host takes its next private address.
+    case addressRotation
+
+    // MARK: Calls
+
+    /// A call of ``BluetoothHost/sleep(for:)`` ends.
+    case sleep(UInt64)
+    /// A closure runs: that of an app, or one that an async function of the host waits for.
+    case action(() -> Void)
+}
+
+/// A procedure of the Link Layer that calls wait for.
+enum LinkProcedure {
+    case connectionUpdate
+    case phyUpdate
+}

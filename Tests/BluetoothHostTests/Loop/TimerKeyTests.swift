@@ -1,0 +1,112 @@
+import BluetoothTypes
+import HCI
+import Testing
+
+@testable import BluetoothHost
+
+@Suite("Timers by key")
+struct TimerKeyTests {
+    private func sleeps(takenFrom queue: inout TimerQueue, at now: Instant) -> [UInt64] {
+        var taken: [UInt64] = []
+        while let key = queue.takeDue(at: now) {
+            if case .sleep(let identifier) = key { taken.append(identifier) }
+        }
+        return taken
+    }
+
+    @Test func dueKeysAreTakenByTimeAndThenByOrder() {
+        var queue = TimerQueue()
+        let start = Instant(nanoseconds: 0)
+        for (identifier, seconds) in [(1, 3), (2, 1), (3, 2), (4, 1)] as [(UInt64, Int)] {
+            _ = queue.schedule(.sleep(identifier), at: start + .seconds(seconds))
+        }
+        #expect(queue.nextDue == start + .seconds(1))
+        #expect(sleeps(takenFrom: &queue, at: start + .seconds(2)) == [2, 4, 3])
+        #expect(sleeps(takenFrom: &queue, at: start + .seconds(3)) == [1])
+        #expect(queue.nextDue == nil)
+    }
+
+    @Test func cancelledKeyIsNotTaken() {
+        var queue = TimerQueue()
+        let start = Instant(nanoseconds: 0)
+        let token = queue.schedule(.sleep(1), at: start)
+        _ = queue.schedule(.sleep(2), at: start + .seconds(1))
+        queue.cancel(token)
+        queue.cancel(token)
+        #expect(queue.count == 1)
+        #expect(queue.nextDue == start + .seconds(1))
+        #expect(sleeps(takenFrom: &queue, at: start + .seconds(1)) == [2])
+    }
+
+    /// A host whose link has ended, and whose handle a later link has.
+    private func fixtureWithEndedLink() throws -> (HostFixture, ended: LinkIdentifier) {
+        let fixture = HostFixture()
+        try fixture.bringUp()
+        fixture.connect()
+        let host = fixture.host
+        let ended = try #require(try fixture.run { await host.linkIdentifiers() }.first)
+        fixture.controller.emit {
+            DisconnectionComplete(connectionHandle: 0x0040, reason: .connectionTimeout).encodePacket(into: &$0)
+        }
+        fixture.connect(peer: DeviceAddress(0xC0FF_EE00_0003, isRandom: true))
+        fixture.loop.run(for: .seconds(1))
+        fixture.controller.forgetCommands()
+        return (fixture, ended)
+    }
+
+    @Test func keysOfAnEndedLinkDoNothingToTheNextLinkWithItsHandle() throws {
+        let (fixture, ended) = try fixtureWithEndedLink()
+        let host = fixture.host
+        let (before, after) = try fixture.run {
+            await host.fire([
+                .link(ended), .disconnection(ended), .security(ended, call: 1),
+                .procedure(.connectionUpdate, ended, call: 1), .procedure(.phyUpdate, ended, call: 1),
+            ])
+        }
+        #expect(before == after)
+        #expect(before.links == 1)
+        #expect(fixture.controller.opcodes.isEmpty)
+        #expect(fixture.events.all == ["poweredOn"])
+    }
+
+    @Test func keysOfEndedCallsAndOfAnEarlierControllerDoNothing() throws {
+        let (fixture, _) = try fixtureWithEndedLink()
+        let host = fixture.host
+        let link = try #require(try fixture.run { await host.linkIdentifiers() }.first)
+        let (before, after) = try fixture.run {
+            await host.fire([
+                .command(Reset.opcode), .commandCredit, .recoveryPause, .connectionAttempt(1), .sleep(1),
+                .endOfInitiating(generation: 0), .strayHandle(0x0050), .strayLinkEnd(0x0050), .stallCheck,
+                .security(link, call: 1), .procedure(.connectionUpdate, link, call: 1),
+                .procedure(.phyUpdate, link, call: 1),
+            ])
+        }
+        #expect(before == after)
+        #expect(fixture.controller.opcodes.isEmpty)
+        #expect(fixture.events.all == ["poweredOn"])
+    }
+
+    @Test func earlierKeyOfAStrayHandleDoesNotEndTheLaterWait() throws {
+        let (fixture, _) = try fixtureWithEndedLink()
+        let host = fixture.host
+        // The controller answers that it has the link and does not end it: the first key is stale then.
+        fixture.controller.override = { $0.opcode == Disconnect.opcode ? ScriptedController.status($0.opcode) : nil }
+        fixture.controller.emit(HostFixture.acl([0x01], on: 0x0050))
+        fixture.loop.run(for: .milliseconds(1100))
+        let (before, after) = try fixture.run { await host.fire([.strayHandle(0x0050)]) }
+        #expect(before == after)
+        #expect(fixture.events.all == ["poweredOn"])
+        #expect(try fixture.run { await host.contradiction() } == nil)
+        fixture.loop.run(for: .seconds(60))
+        #expect(fixture.events.all.dropFirst().first == "resetting: it did not end the link 0x0050")
+    }
+}
+
+extension BluetoothHost {
+    /// Lets timers fire that are not set, and returns what the host held before and after.
+    fileprivate func fire(_ keys: [TimerKey]) -> (HostInspection, HostInspection) {
+        let before = inspect()
+        for key in keys { timerFired(key) }
+        return (before, inspect())
+    }
+}
