@@ -31,6 +31,8 @@ package struct HostInspection: Hashable, Sendable {
     /// Submitted writes and notifications that are not sent yet, and links that have a fast path for them.
     package var submissions = 0
     package var fastPaths = 0
+    /// Closures of apps that are to be called.
+    package var deliveries = 0
     /// Pairings that go on.
     package var pairings = 0
     /// Questions about pairings that wait for their answers.
@@ -58,6 +60,7 @@ extension BluetoothHost {
         inspection.securityObservers = securityObservers.count
         inspection.serverObservers = serverObservers.count
         inspection.isTransportOpen = transport != nil
+        inspection.deliveries = turn.deliveries.count
         (inspection.submissions, inspection.fastPaths) = submissions.inspect()
         for link in links.values {
             inspection.packetsInController += sender.packetsInController(link.slot)
@@ -102,6 +105,7 @@ extension BluetoothHost {
                 return "a command waits for nothing"
             }
         }
+        if turn.phase == .idle, !turn.deliveries.isEmpty { return "the closure of an app waits for no turn" }
         if timers.count > timersAccountedFor { return "\(timers.count) timers, \(timersAccountedFor) accounted for" }
         return nil
     }
@@ -165,7 +169,7 @@ extension BluetoothHost {
         var buffer = sender.takeBuffer()
         buffer.append(payload)
         send(consume buffer, .value, on: channel, of: link)
-        sendPending()
+        endInput()
     }
 
     /// Answers a request of the Attribute Protocol with octets as they are given, however wrong.

@@ -16,7 +16,7 @@ extension BluetoothHost {
         case .command, nil:
             countMalformed("HCI packet", .invalidValue(UInt64(packet[checked: 0] ?? 0), field: "indicator"))
         }
-        sendPending()
+        endInput()
     }
 
     func countMalformed(_ what: String, _ error: PacketDecodingError) {
@@ -37,37 +37,6 @@ extension BluetoothHost {
             )
         } catch {
             countMalformed("ACL packet", error)
-        }
-    }
-
-    /// Hands what waits to the controller, as far as it has room.
-    func sendPending() {
-        // Who is let on in the middle of it has more to send: that has its turn in this loop.
-        guard !isSending else { return }
-        if sender.hasPacket, let transport {
-            isSending = true
-            defer { isSending = false }
-            while let packet = sender.nextPacket() {
-                send(packet, through: transport)
-                guard let slot = sender.sent(packet), let handle = sender.handle(of: slot), let link = links[handle]
-                else { continue }
-                frameSent(on: link)
-            }
-        }
-        watchForStall()
-    }
-
-    private func send(_ packet: borrowing OutboundPacket, through transport: any Transport) {
-        metrics.packetsSent.increment()
-        transport.send(packet.bytes)
-    }
-
-    /// Sends the calls and channel frames that waited for room on the link.
-    private func frameSent(on link: Link) {
-        if !link.att.lanes.isEmpty { pumpLanes(of: link) }
-        if link.channelsAwaitRoom, sender.channelRoom(link.slot) > 0 {
-            link.channelsAwaitRoom = false
-            pumpChannels(of: link)
         }
     }
 

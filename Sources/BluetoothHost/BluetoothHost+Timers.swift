@@ -13,7 +13,7 @@ extension BluetoothHost {
         return token
     }
 
-    /// Starts a task on the loop.
+    /// Starts a task on the loop. What `body` does before it suspends or returns is an input: see ``endInput()``.
     package nonisolated func spawn(_ body: @escaping @Sendable (isolated BluetoothHost) async -> Void) {
         Task(executorPreference: loop.taskExecutor) { await body(self) }
     }
@@ -40,8 +40,10 @@ extension BluetoothHost {
 
     private func runDueTimers() {
         armedFor = nil
-        while let key = timers.takeDue(at: loop.now) { timerFired(key) }
-        sendPending()
+        while let key = timers.takeDue(at: loop.now) {
+            timerFired(key)
+            endInput()
+        }
         armAlarm()
     }
 
@@ -68,7 +70,7 @@ extension BluetoothHost {
         case .advertisingRetry: retryAdvertising()
         case .addressRotation: rotatePrivateAddress()
         case .sleep(let identifier): endSleep(identifier, .success(()))
-        case .action(let action): action()
+        case .action(let action): deliver(.action(action))
         }
     }
 }

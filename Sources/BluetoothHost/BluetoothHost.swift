@@ -104,7 +104,7 @@ package actor BluetoothHost {
     @exclusivity(unchecked)
     var sender: LinkSender
     @exclusivity(unchecked)
-    var isSending = false
+    var turn = Turn()
     var recoveryDelay = Duration.milliseconds(100)
     /// Ends the pause between two attempts to bring the controller up again.
     var recoveryPause: (() -> Void)?
@@ -191,13 +191,12 @@ package actor BluetoothHost {
 
     /// Ends what apps wait for that no link's end ends.
     func failPendingOperations(_ error: HostError) {
-        for session in scanner.sessions.values { session.deliver(.ended(error)) }
-        scanner.sessions.removeAll()
+        endScans(error)
         endSleeps(error)
         let attempts = connector.attempts
         connector.attempts = []
         forgetMeetings()
-        for attempt in attempts { attempt.completion(.failure(error)) }
+        for attempt in attempts { end(attempt, .failure(error)) }
         let entries = advertiser.entries
         advertiser.entries = []
         for entry in entries {
@@ -244,11 +243,12 @@ extension BluetoothHost {
     package func observe(_ observer: @escaping @Sendable (HostEvent) -> Void) -> UInt64 {
         let identifier = makeIdentifier()
         if hasEnded {
-            observer(.closed)
+            deliver(.action { observer(.closed) })
         } else {
             hostObservers[identifier] = observer
-            if let stateProblem { observer(.stateUnavailable(reason: stateProblem)) }
+            if let stateProblem { deliver(.hostEvent(identifier, .stateUnavailable(reason: stateProblem))) }
         }
+        endInput()
         return identifier
     }
 
@@ -272,10 +272,28 @@ extension BluetoothHost {
     }
 
     func emit(_ event: HostEvent) {
-        for observer in hostObservers.values { observer(event) }
+        for observer in hostObservers.keys { deliver(.hostEvent(observer, event)) }
     }
 
     func emit(_ event: ServerRoleEvent) {
-        for observer in serverObservers.values { observer(event) }
+        for identifier in serverObservers.keys {
+            if turn.canDeliverWhileReceiving, let observer = serverObservers[identifier] {
+                turn.phase = .performing
+                observer(event)
+                turn.phase = .receiving
+            } else {
+                deliver(.serverEvent(identifier, event))
+            }
+        }
+    }
+
+    /// Releases what apps gave to a host that was closed.
+    func removeObservers() {
+        hostObservers.removeAll()
+        serverObservers.removeAll()
+        securityObservers.removeAll()
+        accessHandlers.removeAll()
+        channelServices = SPSMRegistry()
+        channelAcceptors.removeAll()
     }
 }

@@ -62,6 +62,7 @@ extension BluetoothHost {
         guard let link = links[connection], let record = record(for: link) else { return }
         link.session.security = security
         linkBecameTrusted(link, record)
+        endInput()
     }
 
     fileprivate func setEncrypted(_ isEncrypted: Bool) {

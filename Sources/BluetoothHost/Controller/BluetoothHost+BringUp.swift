@@ -64,12 +64,18 @@ extension BluetoothHost {
         if !bonds.isLoaded, let store = configuration.bondStore {
             bonds.load(await store.load(for: publicAddress))
             stateProblem = store.problem
-            if let stateProblem { emit(HostEvent.stateUnavailable(reason: stateProblem)) }
+            if let stateProblem {
+                emit(HostEvent.stateUnavailable(reason: stateProblem))
+                endInput()
+            }
             // A new identity is not saved over an earlier one then.
             if stateObstacle != nil { return }
         }
         bonds.begin { [weak self] in
-            self?.spawn { $0.emit(.bondsNotKept) }
+            self?.spawn { host in
+                host.emit(.bondsNotKept)
+                host.endInput()
+            }
         }
     }
 

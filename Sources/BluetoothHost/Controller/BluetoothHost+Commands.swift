@@ -18,10 +18,11 @@ extension BluetoothHost {
         }
     }
 
-    /// Sends a command and waits for what it returns.
+    /// Sends a command and waits for what it returns. What the caller did before ends as an input.
     @discardableResult
     func perform<C: Command>(_ command: C) async throws(CommandFailure) -> C.ReturnParameters {
-        try await withCheckedContinuation { continuation in
+        endInput()
+        return try await withCheckedContinuation { continuation in
             send(command) { continuation.resume(returning: $0) }
         }.get()
     }

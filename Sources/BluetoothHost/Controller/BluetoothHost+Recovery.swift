@@ -29,23 +29,21 @@ extension BluetoothHost {
         publishedProperties.close()
         failPendingOperations(.closed)
         resumeRestWaiters()
+        endInput()
         if wasOn {
             await disconnectAll()
             _ = try? await perform(Reset())
         }
         endAllLinks(.adapterClosed)
+        endInput()
         abortCommands()
         endRecoveryPause()
         timers.cancelAll()
         closeTransport()
         setEnded()
         emit(.closed)
-        hostObservers.removeAll()
-        serverObservers.removeAll()
-        securityObservers.removeAll()
-        accessHandlers.removeAll()
-        channelServices = SPSMRegistry()
-        channelAcceptors.removeAll()
+        deliver(.hostEnd)
+        endInput()
     }
 
     /// Ends every link as its peer should see it end, which takes a connection event or two; not waited for longer than a
@@ -62,7 +60,7 @@ extension BluetoothHost {
                     isResumed = true
                     continuation.resume()
                 }
-                link.endObservers[makeIdentifier()] = { _ in resume() }
+                link.endObservers[makeIdentifier()] = .host { _ in resume() }
                 _ = schedule(.action(resume), at: deadline)
             }
         }
@@ -141,6 +139,7 @@ extension BluetoothHost {
         reconcileAdvertising()
         reconcileScan()
         reconcileConnections()
+        endInput()
     }
 
     private func connectTransport() async throws(HostError) {
@@ -175,6 +174,7 @@ extension BluetoothHost {
         transport = nil
         abortCommands()
         controllerFailed("the connection to it was lost: \(error)", isTransportLost: true)
+        endInput()
     }
 
     func closeTransport() {

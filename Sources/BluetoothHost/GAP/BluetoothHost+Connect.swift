@@ -30,11 +30,12 @@ extension BluetoothHost {
                     link.holdCount += 1
                     return completion(.success(link.identifier))
                 }
-                begin(identifier, addresses, parameters, timeout) { result in
+                let caller = ConnectionAttempt.Caller.task { result in
                     // Counted here, so that no other caller's release ends the link before this caller has it.
                     if case .success(let identifier) = result { self.links[identifier]?.holdCount += 1 }
                     completion(result)
                 }
+                begin(identifier, addresses, parameters, timeout, for: caller)
             }
         } onCancel: {
             spawn { $0.giveUp(identifier, .cancelled) }
@@ -46,19 +47,17 @@ extension BluetoothHost {
         _ addresses: Set<DeviceAddress>,
         _ parameters: ConnectionParameters,
         _ timeout: Duration?,
-        completion: @escaping (Result<LinkIdentifier, HostError>) -> Void
+        for caller: ConnectionAttempt.Caller
     ) {
-        guard !Task.isCancelled else { return completion(.failure(.cancelled)) }
-        let timer = timeout.map { schedule(.connectionAttempt(identifier), after: $0) }
-        connector.attempts.append(
-            ConnectionAttempt(
-                identifier: identifier,
-                addresses: addresses,
-                parameters: parameters,
-                timer: timer,
-                completion: completion
-            )
+        var attempt = ConnectionAttempt(
+            identifier: identifier,
+            addresses: addresses,
+            parameters: parameters,
+            caller: caller
         )
+        guard !Task.isCancelled else { return end(attempt, .failure(.cancelled)) }
+        attempt.timer = timeout.map { schedule(.connectionAttempt(identifier), after: $0) }
+        connector.attempts.append(attempt)
         reconcileAddresses()
         reconcileConnections()
         if !soughtPeers.isEmpty { reconcileScan() }
@@ -66,8 +65,7 @@ extension BluetoothHost {
 
     func giveUp(_ identifier: UInt64, _ error: HostError) {
         guard let attempt = connector.takeAttempt(identifier) else { return }
-        timers.cancel(attempt.timer)
-        attempt.completion(.failure(error))
+        end(attempt, .failure(error))
         reportAgain(attempt.addresses)
         forgetMeetings()
         reconcileConnections()
@@ -118,9 +116,11 @@ extension BluetoothHost {
                     connector.state = .idle
                     if case .status(.connectionAlreadyExists, _) = error {
                         resolveExistingConnection(to: wanted.addresses)
+                        endInput()
                         continue
                     }
                     failAttempts(for: wanted.addresses, .command(error))
+                    endInput()
                 }
             }
         }
@@ -134,10 +134,10 @@ extension BluetoothHost {
         if link.isEnding || !link.countsAsConnection {
             // A peer that claims to be bonded verifies its identity, or its link ends in time.
             if !link.isEnding, link.protection.waiters.isEmpty { verifyIdentity(of: link) }
-            sendPending()
+            endInput()
             guard connector.blockers.insert(link.identifier).inserted else { return }
             let identifier = link.identifier
-            link.endObservers[makeIdentifier()] = { [weak self] _ in
+            link.endObservers[makeIdentifier()] = .host { [weak self] _ in
                 self?.assumeIsolated { host in
                     host.connector.blockers.remove(identifier)
                     host.reconcileConnections()
@@ -151,8 +151,7 @@ extension BluetoothHost {
 
     private func fulfilAttempts(with link: Link) {
         for attempt in connector.takeAttempts(forAnyOf: link.addresses) {
-            timers.cancel(attempt.timer)
-            attempt.completion(.success(link.identifier))
+            end(attempt, .success(link.identifier))
         }
         forgetMeetings()
     }
@@ -182,8 +181,7 @@ extension BluetoothHost {
 
     private func failAttempts(for addresses: Set<DeviceAddress>, _ error: HostError) {
         for attempt in connector.takeAttempts(forAnyOf: connector.peers(at: addresses)) {
-            timers.cancel(attempt.timer)
-            attempt.completion(.failure(error))
+            end(attempt, .failure(error))
             reportAgain(attempt.addresses)
         }
         forgetMeetings()
@@ -273,8 +271,7 @@ extension BluetoothHost {
         let attempts =
             link.isEnding || !link.countsAsConnection ? [] : connector.takeAttempts(forAnyOf: link.addresses)
         for attempt in attempts {
-            timers.cancel(attempt.timer)
-            attempt.completion(.success(link.identifier))
+            end(attempt, .success(link.identifier))
         }
         forgetMeetings()
         switch link.role {
@@ -294,7 +291,7 @@ extension BluetoothHost {
             guard let link = links[identifier] else {
                 return continuation.resume(returning: endedLinks[identifier] ?? .adapterClosed)
             }
-            link.endObservers[makeIdentifier()] = { continuation.resume(returning: $0) }
+            link.endObservers[makeIdentifier()] = .host { continuation.resume(returning: $0) }
         }
     }
 
@@ -350,12 +347,13 @@ extension BluetoothHost {
                 logger.debug("\(error)")
                 if links[identifier] != nil, case .status(.unknownConnectionIdentifier, _) = error {
                     endLink(link.handle, .controller(.connectionTerminatedByLocalHost))
+                    endInput()
                 }
             }
         }
         try? await wait { host, call in
             guard let link = host.links[identifier] else { return call.end(.success(())) }
-            link.endObservers[host.makeIdentifier()] = { _ in call.end(.success(())) }
+            link.endObservers[host.makeIdentifier()] = .host { _ in call.end(.success(())) }
         }
     }
 

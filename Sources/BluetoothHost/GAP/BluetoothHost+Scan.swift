@@ -12,7 +12,8 @@ extension BluetoothHost {
     ) -> ScanIdentifier {
         let identifier = ScanIdentifier(value: makeIdentifier())
         guard power != .closed else {
-            deliver(.ended(.closed))
+            self.deliver(.scanEnd(deliver, .closed))
+            endInput()
             return identifier
         }
         if scanner.sessions.isEmpty { scanner.advertisers.removeAll() }
@@ -62,8 +63,8 @@ extension BluetoothHost {
                 watchForSilence()
             } catch {
                 guard power == .on else { continue }
-                for session in scanner.sessions.values { session.deliver(.ended(.command(error))) }
-                scanner.sessions.removeAll()
+                endScans(.command(error))
+                endInput()
             }
         }
     }
@@ -98,6 +99,12 @@ extension BluetoothHost {
         } else {
             try await perform(LESetScanEnable(leScanEnable: isEnabled, filterDuplicates: filtersDuplicates))
         }
+    }
+
+    /// Ends all scans.
+    func endScans(_ error: HostError) {
+        for session in scanner.sessions.values { deliver(.scanEnd(session.deliver, error)) }
+        scanner.sessions.removeAll()
     }
 
     /// Reports peers again that are received after this: their link has ended, or an attempt to connect to them.
@@ -206,6 +213,13 @@ extension BluetoothHost {
 
     private func deliver(_ receipt: borrowing AdvertisingReceipt) {
         if receipt.isConnectable { met(receipt.address, at: receipt.privateAddress ?? receipt.address) }
-        scanner.receive(receipt, at: loop.now)
+        guard let matches = scanner.receive(receipt, at: loop.now) else { return }
+        if turn.isIdle, let deliver = scanner.deliver(of: matches) {
+            turn.phase = .performing
+            deliver(matches.event)
+            turn.phase = .idle
+        } else {
+            for scan in scanner.scans(of: matches) { deliver(.scanEvent(scan, matches.event)) }
+        }
     }
 }

@@ -8,7 +8,14 @@ struct ConnectionAttempt {
     let addresses: Set<DeviceAddress>
     let parameters: ConnectionParameters
     var timer: TimerQueue.Token?
-    let completion: (Result<LinkIdentifier, HostError>) -> Void
+    let caller: Caller
+
+    enum Caller {
+        /// A completion of the host itself, called at once.
+        case task((Result<LinkIdentifier, HostError>) -> Void)
+        /// A closure of an app.
+        case callback(@Sendable (Result<LinkIdentifier, HostError>) -> Void)
+    }
 }
 
 /// The connections that apps wait for, and what the controller initiates for them.

@@ -28,8 +28,10 @@ struct ScanSession {
         self.deliver = deliver
     }
 
-    /// Delivers an advertiser's state where this scan looks for it and has not been told it yet.
-    mutating func receive(_ advertiser: borrowing AdvertiserTable.Advertiser) {
+    /// Takes an advertiser's state.
+    ///
+    /// - Returns: whether this scan looks for it and has not been told it yet.
+    mutating func receive(_ advertiser: borrowing AdvertiserTable.Advertiser) -> Bool {
         let address = advertiser.advertisement.address
         let isMatch: Bool
         if let index = reported.index(of: address), reported[index].revision == advertiser.revision {
@@ -38,6 +40,6 @@ struct ScanSession {
             isMatch = options.matches(advertiser.advertisement)
             reported[address] = Reported(revision: advertiser.revision, isMatch: isMatch)
         }
-        if isMatch { deliver(.advertisement(advertiser.advertisement)) }
+        return isMatch
     }
 }

@@ -60,14 +60,43 @@ struct Scanner {
     /// Whether the controller does not scan, and is not being told to.
     var isResting: Bool { applied == nil && !reconciliation.isRunning }
 
-    /// Takes a report and tells the scans that look for its advertiser and do not know it yet.
-    mutating func receive(_ receipt: borrowing AdvertisingReceipt, at now: Instant) {
+    /// An advertiser's state and the scans that are to be told of it.
+    struct Matches {
+        let event: ScanEvent
+        /// The position of the first of these scans among the sessions.
+        fileprivate let first: Int
+        /// The positions of the others.
+        fileprivate var others: [Int] = []
+    }
+
+    /// Takes a report.
+    ///
+    /// - Returns: the scans that look for its advertiser and do not know it yet; nil if there is none.
+    mutating func receive(_ receipt: borrowing AdvertisingReceipt, at now: Instant) -> Matches? {
         lastActivity = now
         hasRestartedInSilence = false
-        guard !sessions.isEmpty else { return }
+        guard !sessions.isEmpty else { return nil }
+        var matches: Matches?
         advertisers.receive(receipt, at: now) { advertiser in
-            for index in sessions.values.indices { sessions.values[index].receive(advertiser) }
+            for index in sessions.values.indices where sessions.values[index].receive(advertiser) {
+                if matches == nil {
+                    matches = Matches(event: .advertisement(advertiser.advertisement), first: index)
+                } else {
+                    matches?.others.append(index)
+                }
+            }
         }
+        return matches
+    }
+
+    /// The closure of the scan that is to be told, if there is only one.
+    func deliver(of matches: borrowing Matches) -> (@Sendable (ScanEvent) -> Void)? {
+        matches.others.isEmpty ? sessions.values[matches.first].deliver : nil
+    }
+
+    /// The scans that are to be told, the oldest first.
+    func scans(of matches: borrowing Matches) -> [ScanIdentifier] {
+        [sessions.keys[matches.first]] + matches.others.map { sessions.keys[$0] }
     }
 
     /// Forgets advertisers, so that all scans report them again when they are received.

@@ -38,14 +38,11 @@ extension BluetoothHost {
 
     // MARK: What goes
 
-    /// Sends what the channels of a link have to send, as far as there is room for it, and tells what has happened.
-    ///
-    /// To be called after all that was done with the channels. Those who are told may use them: that is then seen to here.
+    /// Sends the frames and commands of a link's channels until there is no room, and queues the deliveries of their events.
+    /// To be called after each change of the channels.
     func pumpChannels(of link: Link) {
-        guard !link.isPumpingChannels else { return }
-        link.isPumpingChannels = true
-        repeat { sendChannelFrames(of: link) } while deliverChannelEvent(of: link)
-        link.isPumpingChannels = false
+        sendChannelFrames(of: link)
+        while let event = link.channels.nextEvent() { deliver(.channelEvent(link, event)) }
         if links[link.identifier] != nil { armTimer(of: link) }
     }
 
@@ -83,9 +80,8 @@ extension BluetoothHost {
 
     // MARK: Who is told
 
-    /// Tells the next of what has happened, and whether there was anything.
-    private func deliverChannelEvent(of link: Link) -> Bool {
-        guard let event = link.channels.nextEvent() else { return false }
+    /// Delivers an event of a channel. The app may use the channel: the host sends what follows from it.
+    func perform(_ event: CreditBasedChannels.Event, of link: Link) {
         switch event {
         case .opened(let channel):
             opened(channel, of: link)
@@ -111,7 +107,7 @@ extension BluetoothHost {
             use.reconfiguration?(.failure(.channel(.ended(end))))
             if case .open(let handler) = use.phase { handler(.ended(end, unread: unread)) }
         }
-        return true
+        if links[link.identifier] != nil { pumpChannels(of: link) }
     }
 
     private func opened(_ channel: ChannelIdentifier, of link: Link) {

@@ -71,6 +71,7 @@ extension BluetoothHost {
         configuration: CreditBasedChannel.Configuration = .init(),
         completion: @escaping ChannelCompletion
     ) throws(HostError) -> HostChannelIdentifier {
+        defer { endInput() }
         let link = try provableLink(identifier)
         try check(configuration)
         let channel: ChannelIdentifier
@@ -81,7 +82,6 @@ extension BluetoothHost {
         }
         let name = use(channel, to: psm, of: link, completion)
         pumpChannels(of: link)
-        sendPending()
         return name
     }
 
@@ -93,6 +93,7 @@ extension BluetoothHost {
         configuration: CreditBasedChannel.Configuration = .init(),
         completion: @escaping ChannelCompletion
     ) throws(HostError) -> [HostChannelIdentifier] {
+        defer { endInput() }
         let link = try provableLink(identifier)
         try check(configuration)
         let channels: ChannelIdentifierList
@@ -103,7 +104,6 @@ extension BluetoothHost {
         }
         let names = channels.map { use($0, to: psm, of: link, completion) }
         pumpChannels(of: link)
-        sendPending()
         return names
     }
 
@@ -176,7 +176,7 @@ extension BluetoothHost {
             }
         }
         pumpChannels(of: link)
-        sendPending()
+        endInput()
         return isOpen || rest.count < octets.count ? .taken(octets.count - rest.count) : .notOpen
     }
 
@@ -196,7 +196,7 @@ extension BluetoothHost {
         }
         guard !units.isEmpty else { return [] }
         pumpChannels(of: link)
-        sendPending()
+        endInput()
         return units
     }
 
@@ -222,7 +222,7 @@ extension BluetoothHost {
             }
             link.channelUses[name.channel]?.reconfiguration = completion
             pumpChannels(of: link)
-            sendPending()
+            endInput()
         }.get()
     }
 
@@ -243,7 +243,7 @@ extension BluetoothHost {
         guard let link = link(of: name) else { return }
         link.channels.disconnect(name.channel)
         pumpChannels(of: link)
-        sendPending()
+        endInput()
     }
 
     /// Ends a channel once all that was queued is sent; until then it receives.
@@ -251,6 +251,6 @@ extension BluetoothHost {
         guard let link = link(of: name) else { return }
         link.channels.finish(name.channel)
         pumpChannels(of: link)
-        sendPending()
+        endInput()
     }
 }

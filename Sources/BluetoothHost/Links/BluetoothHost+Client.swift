@@ -3,6 +3,7 @@ import BluetoothTypes
 import ByteCoding
 import GATT
 import HCI
+import OrderedCollections
 
 // The client role: procedures, writes without response, and the values that servers send.
 extension BluetoothHost {
@@ -189,7 +190,26 @@ extension BluetoothHost {
             isIndication: isIndication,
             time: loop.now
         )
-        for deliver in subscribers.values { deliver(value) }
+        deliver(value, to: subscribers, on: link)
+    }
+}
+
+extension BluetoothHost {
+    /// Delivers a value at once, if no delivery waits.
+    private func deliver(
+        _ value: HandleValue,
+        to subscribers: OrderedDictionary<UInt64, @Sendable (HandleValue) -> Void>,
+        on link: Link
+    ) {
+        if subscribers.count == 1, turn.canDeliverWhileReceiving {
+            turn.phase = .performing
+            subscribers.values[0](value)
+            turn.phase = .receiving
+        } else {
+            for subscriber in subscribers.keys {
+                deliverWhileReceiving(.value(link.identifier, value.handle, subscriber: subscriber, value))
+            }
+        }
     }
 }
 

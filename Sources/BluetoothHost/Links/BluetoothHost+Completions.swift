@@ -41,16 +41,18 @@ extension BluetoothHost {
     ) -> ConnectionAttemptIdentifier {
         let identifier = makeIdentifier()
         if power == .closed {
-            completion(.failure(.closed))
+            deliver(.connection(completion, .failure(.closed)))
         } else {
-            begin(identifier, [address], parameters, nil, completion: completion)
+            begin(identifier, [address], parameters, nil, for: .callback(completion))
         }
+        endInput()
         return ConnectionAttemptIdentifier(value: identifier)
     }
 
     /// Gives an attempt up, which then fails with ``HostError/cancelled``; nothing happens where it is over.
     package func cancelConnecting(_ attempt: ConnectionAttemptIdentifier) {
         giveUp(attempt.value, .cancelled)
+        endInput()
     }
 
     /// Calls `observer` once when a link ends, or immediately if the link has already ended.
@@ -63,9 +65,10 @@ extension BluetoothHost {
     ) -> UInt64 {
         let observerIdentifier = makeIdentifier()
         if let link = links[identifier] {
-            link.endObservers[observerIdentifier] = observer
+            link.endObservers[observerIdentifier] = .app(observer)
         } else {
-            observer(endedLinks[identifier] ?? .adapterClosed)
+            deliver(.linkEnd(observer, endedLinks[identifier] ?? .adapterClosed))
+            endInput()
         }
         return observerIdentifier
     }

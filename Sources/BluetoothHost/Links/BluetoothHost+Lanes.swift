@@ -23,15 +23,21 @@ extension BluetoothHost {
     /// Starts a client procedure, or queues it behind the calls before it.
     func submit(_ call: borrowing ProcedureCall) {
         // A cancellation can arrive before its call.
-        guard !call.run.hasEnded else { return call.end(.ended()) }
-        guard let link = links[call.link] else { return call.end(.failure(endOfLink(call.link))) }
+        guard !call.run.hasEnded else {
+            end(call, .ended())
+            return endInput()
+        }
+        guard let link = links[call.link] else {
+            end(call, .failure(endOfLink(call.link)))
+            return endInput()
+        }
         guard link.att.canStartAtOnce(isGateOpen: isGateOpen(on: link)) else {
             link.att.append(.procedure(copy call))
             pumpLanes(of: link)
-            return sendPending()
+            return endInput()
         }
         start(call, on: link)
-        sendPending()
+        endInput()
     }
 
     /// Gives a procedure to the link's client, which puts out its end.
@@ -48,18 +54,21 @@ extension BluetoothHost {
     func cancel(_ run: ProcedureRun, on identifier: LinkIdentifier) {
         guard let link = links[identifier] else { return run.cancel() }
         if let call = link.att.cancel(run) {
-            call.end(.failure(.cancelled))
+            end(call, .failure(.cancelled))
         } else {
             performClientEffects(of: link)
             pumpClient(of: link)
         }
         pumpLanes(of: link)
-        sendPending()
+        endInput()
     }
 
     /// Sends a write without response, or queues it behind the calls before it.
     func submit(_ call: borrowing WriteCall) {
-        guard let link = links[call.link] else { return end(call, .failure(endOfLink(call.link))) }
+        guard let link = links[call.link] else {
+            end(call, .failure(endOfLink(call.link)))
+            return endInput()
+        }
         guard link.att.canSendAtOnce(call, conditions(on: link)) else {
             if case .submission = call.caller, link.protection.awaitsProof {
                 // The next caller waits, and learns whether the peer's identity could be verified.
@@ -67,10 +76,10 @@ extension BluetoothHost {
             }
             link.att.append(.write(copy call))
             pumpLanes(of: link)
-            return sendPending()
+            return endInput()
         }
         send(call, on: link)
-        sendPending()
+        endInput()
     }
 
     /// Sends a write without response if no call is before it and it can be sent now.
@@ -81,7 +90,7 @@ extension BluetoothHost {
         guard link.att.canSendAtOnce(call, conditions(on: link)) else { return nil }
         do throws(HostError) {
             try write(call, on: link)
-            sendPending()
+            endInput()
             return .success(())
         } catch {
             return .failure(error)
@@ -193,12 +202,12 @@ extension BluetoothHost {
         let calls = link.att.removeCalls()
         for item in calls.unsent { end(item.work, error) }
         if let indication = calls.unconfirmed { end(indication.caller, .failure(error)) }
-        for call in calls.drains { call.end(.success(())) }
+        for call in calls.drains { end(.task(call), .success(())) }
     }
 
     private func end(_ work: OutboundLanes.Work, _ error: HostError) {
         switch work {
-        case .procedure(let call): call.end(.failure(error))
+        case .procedure(let call): end(call, .failure(error))
         case .write(let call): end(call, .failure(error))
         // A client that disconnects is no failure of a notification.
         case .notification(let call): end(call.caller, .success(()))
@@ -240,6 +249,6 @@ extension BluetoothHost {
     /// Ends the calls that wait until their link's packets are sent, if they are.
     func resumeDrains(of link: Link) {
         guard !link.att.drains.isEmpty, sender.isDrained(link.slot) else { return }
-        for call in link.att.takeDrained() { call.end(.success(())) }
+        for call in link.att.takeDrained() { end(.task(call), .success(())) }
     }
 }

@@ -102,7 +102,7 @@ extension BluetoothHost {
                 try link.signaling.requestParameterUpdate(request, at: loop.now, into: &buffer)
                 send(consume buffer, .signaling, on: .signaling, of: link)
                 armTimer(of: link)
-                sendPending()
+                endInput()
             } catch {
                 sender.recycle(buffer)
                 guard let waiter = link.parameterWaiters.popLast() else { return }

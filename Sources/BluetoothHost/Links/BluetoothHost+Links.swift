@@ -60,14 +60,14 @@ extension BluetoothHost {
     /// Asks for a longer ATT_MTU, where that is not done on each new link.
     package func requestMTU(on identifier: LinkIdentifier) throws(HostError) {
         requestMTU(on: try link(identifier))
-        sendPending()
+        endInput()
     }
 
     private func requestMTU(on link: Link) {
         guard configuration.mtu > Bearer.defaultMTU else { return }
         let identifier = link.identifier
         let run = TypedProcedureRun(ExchangeMTU(offered: configuration.mtu))
-        let caller = ProcedureCall.Caller.callback { [weak self] _ in
+        let caller = ProcedureCall.Caller.host { [weak self] _ in
             guard let mtu = try? run.output() else { return }
             self?.assumeIsolated { host in
                 guard let link = host.links[identifier] else { return }
@@ -112,7 +112,12 @@ extension BluetoothHost {
         if link.role == .peripheral { emit(.disconnected(link.identifier, reason)) }
         let endObservers = link.endObservers
         link.endObservers = [:]
-        for observer in endObservers.values { observer(reason) }
+        for observer in endObservers.values {
+            switch observer {
+            case .app(let observer): deliver(.linkEnd(observer, reason))
+            case .host(let observer): observer(reason)
+            }
+        }
         retryBlockedAdvertising()
     }
 
@@ -128,7 +133,10 @@ extension BluetoothHost {
 
     private func receive(_ frame: borrowing Frame, on link: Link) {
         switch frame.channel {
-        case .attribute: receiveAttributePDU(frame.payload, on: link)
+        case .attribute:
+            let phase = turn.beginReceiving()
+            receiveAttributePDU(frame.payload, on: link)
+            turn.phase = phase
         case .signaling:
             guard hasRoomForAnswers(.signaling, on: link) else { return }
             receiveSignaling(frame.payload, on: link)
@@ -225,7 +233,7 @@ extension BluetoothHost {
         link.timer = schedule(.link(link.identifier), at: deadline)
     }
 
-    /// Does what is due on a link. The timer may have been set earlier than needed.
+    /// Ends each operation of a link whose deadline has passed. The timer may have been set earlier than needed.
     func deadlineReached(of link: Link) {
         link.timer = nil
         link.timerDue = nil

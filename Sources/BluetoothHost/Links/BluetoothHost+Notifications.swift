@@ -47,7 +47,7 @@ extension BluetoothHost {
     fileprivate func notifyAtOnce(_ call: borrowing NotifyCall) -> Bool {
         for link in receivers(of: call) where !link.att.canNotifyAtOnce(hasRoom: hasRoom(on: link)) { return false }
         for link in receivers(of: call) { notify(call.value, of: call.handle, on: link) }
-        sendPending()
+        endInput()
         return true
     }
 
@@ -74,7 +74,7 @@ extension BluetoothHost {
         } else {
             queue(call.value, of: call.handle, to: blocked, for: call.caller, awaiting: blocked.count)
         }
-        sendPending()
+        endInput()
     }
 
     /// Queues a notification to all clients for those that have no room. One that is too far behind is left out, except the
@@ -182,10 +182,10 @@ extension BluetoothHost {
         to identifier: LinkIdentifier,
         for caller: Caller
     ) {
+        defer { endInput() }
         guard let link = links[identifier] else { return end(caller, .failure(endOfLink(identifier))) }
         guard link.session.sendable(of: handle).contains(.indication) else { return end(caller, .success(())) }
         submit(.indication(ValueCall(value: value, handle: handle, caller: caller)), on: link)
-        sendPending()
     }
 
     /// Sends an indication that has left its lane. One that the client has unsubscribed from since is done.
@@ -208,7 +208,7 @@ extension BluetoothHost {
     /// Tells the clients that want to know that the services in a range are others (Vol 3, Part G, 7.1).
     func servicesChanged(_ range: HandleRange) {
         for link in links.values { indicateServiceChanged(range, to: link) }
-        sendPending()
+        endInput()
     }
 
     func indicateServiceChanged(_ range: HandleRange, to link: Link) {

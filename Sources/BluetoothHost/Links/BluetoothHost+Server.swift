@@ -61,7 +61,7 @@ extension BluetoothHost {
             ask(request, on: link)
         case .authorize(let request):
             sender.recycle(buffer)
-            authorizer?(link.identifier, request)
+            if authorizer != nil { deliver(.authorization(link.identifier, request)) }
         case .verify(let write):
             sender.recycle(buffer)
             verify(write, on: link)
@@ -80,7 +80,7 @@ extension BluetoothHost {
         guard let handler = accessHandlers[handle] else {
             return answer(request.identifier, on: link.identifier, with: .failure(.unlikelyError))
         }
-        handler(link.identifier, request)
+        deliverWhileReceiving(.access(handler, link.identifier, request))
     }
 
     /// Gives a client the app's answer. Nothing happens where the client is gone or waits no more.
@@ -119,7 +119,7 @@ extension BluetoothHost {
         } else {
             submit(.answer(answer), on: link)
         }
-        sendPending()
+        endInput()
     }
 
     private func send(_ answer: AnswerCall, on link: Link) {

@@ -112,7 +112,10 @@ extension BluetoothHost {
         removeSubscriber(subscription.subscriber, of: handle, on: identifier)
         removeEndObserver(subscription.endObserver, of: identifier)
         guard let link = links[identifier], !link.isDisconnecting, link.att.subscribers.removeConfiguration(of: handle)
-        else { return completion(.success(())) }
+        else {
+            deliver(.callback(completion, .success(())))
+            return endInput()
+        }
         write([], to: subscription.configuration, on: identifier, completion: completion)
     }
 

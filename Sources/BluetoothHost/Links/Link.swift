@@ -105,6 +105,14 @@ struct ProcedureWaiter {
     let completion: (Result<Void, HostError>) -> Void
 }
 
+/// An observer of a link's end.
+enum EndObserver {
+    /// A closure of an app.
+    case app(@Sendable (DisconnectionReason) -> Void)
+    /// A closure of the host itself, called at once.
+    case host((DisconnectionReason) -> Void)
+}
+
 /// One connection: the state of its channels, and who waits for what on it. Owned by the host, used on its loop.
 final class Link {
     let identifier: LinkIdentifier
@@ -128,7 +136,6 @@ final class Link {
     var channels = CreditBasedChannels()
     /// Who has the channels, by our ends of them.
     var channelUses: [ChannelIdentifier: ChannelUse] = [:]
-    var isPumpingChannels = false
     /// Whether the channels may have more to send than there was room for.
     @exclusivity(unchecked)
     var channelsAwaitRoom = false
@@ -155,7 +162,7 @@ final class Link {
     /// Why the host itself ends the link, where the controller's reason would not say.
     var ownReason: DisconnectionReason?
     /// The observers of the link's end, by the identifiers that ``BluetoothHost/observeEnd(of:_:)`` returned.
-    var endObservers: OrderedDictionary<UInt64, (DisconnectionReason) -> Void> = [:]
+    var endObservers: OrderedDictionary<UInt64, EndObserver> = [:]
     /// PDUs that were dropped because the peer does not take the answers to those before.
     var floodingCount = 0
     var parameterWaiters: [ProcedureWaiter] = []

@@ -102,19 +102,7 @@ extension BluetoothHost {
         for link in links.values {
             if link.att.remove(call) { pumpLanes(of: link) }
         }
-        sendPending()
-    }
-
-    /// Delivers the outcome of a call.
-    func end(_ caller: Caller, _ result: Result<Void, HostError>) {
-        switch caller {
-        case .task(let call): call.end(result)
-        case .callback(let callback): callback(result)
-        case .submission: submissions.valueSent()
-        case .broadcast(let broadcast):
-            if let result = broadcast.clientEnded(result) { end(broadcast.caller, result) }
-        case .unawaited: break
-        }
+        endInput()
     }
 }
 

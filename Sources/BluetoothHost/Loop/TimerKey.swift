@@ -3,8 +3,8 @@ import HCI
 
 /// What a timer of the host is for.
 ///
-/// A key names its subject by an identifier or a generation. When the timer fires, the host looks the subject up: a key is
-/// stale, and does nothing, if its link has ended, its call has ended, or the controller was reset.
+/// A key names its subject by an identifier or a generation. When the timer fires, the host looks the subject up. A key is
+/// stale if its link or its call has ended, or if the controller was reset: it does nothing then.
 enum TimerKey {
     // MARK: Controller
 

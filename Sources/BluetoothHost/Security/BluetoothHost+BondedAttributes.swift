@@ -19,7 +19,6 @@ extension BluetoothHost {
             link.client.trust(record.clientCache)
             pumpClient(of: link)
         }
-        sendPending()
     }
 
     /// Stores what the server remembers of a trusted peer.

@@ -40,6 +40,7 @@ extension BluetoothHost {
         if let existing = bonds[record.bond.identity] { record.bond.raiseCounters(to: existing.bond) }
         guard addBond(record) else { throw .security(.tooManyBonds(bonds.limit)) }
         bondWasAdded(record.bond)
+        endInput()
     }
 
     /// Marks a bond, so that it stays when there are too many; or takes the mark away.
@@ -81,6 +82,7 @@ extension BluetoothHost {
         let affected = links.values.filter { $0.identity == identity }
         for link in affected { keysChanged(of: link) }
         emit(.bondRemoved(identity: identity))
+        endInput()
         for link in affected { await disconnect(link.identifier, reason: .remoteUserTerminatedConnection) }
         await saving.wait()
         return true
@@ -103,7 +105,7 @@ extension BluetoothHost {
     }
 
     func emit(_ event: SecurityEvent) {
-        for observer in securityObservers.values { observer(event) }
+        for observer in securityObservers.keys { deliver(.securityEvent(observer, event)) }
     }
 }
 

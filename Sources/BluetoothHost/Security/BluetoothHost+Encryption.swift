@@ -222,10 +222,8 @@ extension BluetoothHost {
             failSecurityWaiters(of: link, .disconnected(reason))
         }
         run(link.protection.channel.linkEnded(), on: link)
-        link.protection.question?.takeBack()
-        link.protection.question = nil
+        takeBackQuestion(on: link)
         link.protection.encryptionDeadline = nil
-        link.protection.replacementDeadline = nil
         link.protection.verification = nil
     }
 }

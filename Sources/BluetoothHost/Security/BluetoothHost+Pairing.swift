@@ -137,26 +137,29 @@ extension BluetoothHost {
     private func put(_ inquiry: PairingInquiry, for purpose: Protection.Question.Purpose, on link: Link) {
         takeBackQuestion(on: link)
         let number = makeIdentifier()
-        let identifier = link.identifier
-        guard let pairingHandler else {
-            link.protection.question = .init(number: number, purpose: purpose, takeBack: {})
-            // Answered in its turn, after what else there is to be done now.
-            loop.execute { [weak self] in
-                self?.assumeIsolated { $0.answerForNobody(inquiry, number) }
-            }
+        link.protection.question = .init(number: number, purpose: purpose, takeBack: {})
+        if pairingHandler != nil { return deliver(.inquiry(inquiry, number: number)) }
+        // Answered in its turn, after what else there is to be done now.
+        loop.execute { [weak self] in
+            self?.assumeIsolated { $0.answerForNobody(inquiry, number) }
+        }
+    }
+
+    /// Asks the app, unless the question was taken back before this turn came to it.
+    func ask(_ inquiry: PairingInquiry, _ number: UInt64) {
+        let identifier = inquiry.link
+        guard let link = links[identifier], let question = link.protection.question, question.number == number else {
             return
         }
-        // The question is there before the answer, even where that comes at once.
-        link.protection.question = .init(number: number, purpose: purpose, takeBack: {})
+        guard let pairingHandler else { return answerForNobody(inquiry, number) }
         let takeBack = pairingHandler(inquiry) { [weak self] answer in
             guard let self else { return }
             loop.execute { [weak self] in
                 self?.assumeIsolated { $0.answer(number, on: identifier, answer, refusal: "it was not consented to") }
             }
         }
-        if link.protection.question?.number == number {
-            link.protection.question = .init(number: number, purpose: purpose, takeBack: takeBack)
-        }
+        guard link.protection.question?.number == number else { return }
+        link.protection.question = .init(number: number, purpose: question.purpose, takeBack: takeBack)
     }
 
     /// Nobody can show, type or compare anything; what needs no person is as the policy says.
@@ -175,7 +178,7 @@ extension BluetoothHost {
             refusal = "it would replace a bond, and there is nobody to ask"
         }
         answer(number, on: inquiry.link, refusal == nil ? .accept : .refuse, refusal: refusal ?? "")
-        sendPending()
+        endInput()
     }
 
     private func isAboutReplacement(_ number: UInt64, _ link: Link) -> Bool {
@@ -212,7 +215,7 @@ extension BluetoothHost {
         case .replacement(let outcome):
             if answer == .accept { keep(outcome, on: link) } else { reject(.refused(refusal), on: link) }
         }
-        sendPending()
+        endInput()
     }
 
     private func refuse(_ error: SecurityError, on link: Link) {
@@ -226,7 +229,7 @@ extension BluetoothHost {
                 }
                 link.protection.question = nil
                 host.give(.refuse, to: link)
-                host.sendPending()
+                host.endInput()
             }
         }
     }
@@ -244,15 +247,15 @@ extension BluetoothHost {
         let steps = link.protection.channel.pressed(kind, at: loop.now, random: &random)
         guard !steps.isEmpty else { return false }
         proceed(link, steps, wasPairing: true)
-        sendPending()
+        endInput()
         return true
     }
 
-    private func takeBackQuestion(on link: Link) {
+    func takeBackQuestion(on link: Link) {
         let question = link.protection.question
         link.protection.question = nil
         link.protection.replacementDeadline = nil
-        question?.takeBack()
+        if let question { deliver(.withdrawal(question.takeBack)) }
     }
 
     // MARK: Outcomes

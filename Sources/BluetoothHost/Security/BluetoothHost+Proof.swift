@@ -90,11 +90,11 @@ extension BluetoothHost {
 
     /// Ends the requests for channels that were not sent yet.
     private func giveUpChannels(of link: Link, _ error: HostError) {
-        for (channel, use) in link.channelUses {
+        for (channel, use) in link.channelUses.sorted(by: { $0.value.number < $1.value.number }) {
             guard case .opening(let completion) = use.phase else { continue }
             link.channelUses[channel] = nil
             link.channels.disconnect(channel)
-            _ = completion(.failure(error))
+            deliver(.channelFailure(completion, error))
         }
     }
 
@@ -133,7 +133,7 @@ extension BluetoothHost {
                 host.require(required, of: link, for: .demand) { [weak host] result in
                     host?.assumeIsolated { $0.securityElevated(result, error, on: identifier) }
                 }
-                host.sendPending()
+                host.endInput()
             }
         }
         return true

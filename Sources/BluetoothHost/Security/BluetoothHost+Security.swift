@@ -13,7 +13,7 @@ extension BluetoothHost {
         for link in links.values {
             setPolicy(policy, of: link)
         }
-        sendPending()
+        endInput()
     }
 
     private func setPolicy(_ policy: SecurityPolicy, of link: Link) {
@@ -71,7 +71,7 @@ extension BluetoothHost {
                 let link = try link(identifier)
                 if let policy { setPolicy(policy, of: link) }
                 require(required, of: link, as: waiter, for: .app, pairsAgain: pairsAgain, completion: completion)
-                sendPending()
+                endInput()
                 if Task.isCancelled { cancelSecurityWaiter(waiter, of: identifier) }
             }
         } onCancel: {
@@ -125,8 +125,8 @@ extension BluetoothHost {
         // Nobody else wants what was begun for the call.
         if link.protection.waiters.isEmpty, link.protection.initiative != .peer {
             run(link.protection.channel.cancel(.unspecifiedReason), on: link)
-            sendPending()
         }
+        endInput()
     }
 
     private func finish(_ waiter: UInt64, of link: Link, _ result: Result<KeyStrength, HostError>) {

@@ -36,7 +36,7 @@ extension BluetoothHost {
         let action = link.session.receiveVerified(write, isAuthenticated ? .authenticated : .unauthenticated)
         performServerEffects(of: link)
         perform(action, sender.takeBuffer(), on: link)
-        sendPending()
+        endInput()
     }
 
     // MARK: As the client

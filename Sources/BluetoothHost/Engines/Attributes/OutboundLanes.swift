@@ -151,20 +151,23 @@ extension OutboundLanes.Item {
 struct ProcedureCall: @unchecked Sendable {
     enum Caller {
         case task(UnsafeContinuation<CallOutcome, Never>)
+        /// To a closure of an app.
         case callback((CallOutcome) -> Void)
+        /// To the host itself, at once.
+        case host((CallOutcome) -> Void)
+
+        func end(_ outcome: CallOutcome) {
+            switch self {
+            case .task(let continuation): continuation.resume(returning: outcome)
+            case .callback(let callback), .host(let callback): callback(outcome)
+            }
+        }
     }
 
     /// The caller leaves the run to the loop until the call has ended.
     let run: ProcedureRun
     let link: LinkIdentifier
     let caller: Caller
-
-    func end(_ outcome: CallOutcome) {
-        switch caller {
-        case .task(let continuation): continuation.resume(returning: outcome)
-        case .callback(let callback): callback(outcome)
-        }
-    }
 }
 
 /// The outcome of a procedure's call.

@@ -17,7 +17,7 @@ struct Subscribers {
         deliveries[handle, default: [:]][subscriber] = deliver
     }
 
-    /// Removes a subscriber. A value that is being delivered still reaches it.
+    /// Removes a subscriber. A value that waits for its delivery does not reach it.
     mutating func remove(_ subscriber: UInt64, of handle: AttributeHandle) {
         deliveries[handle]?[subscriber] = nil
         if deliveries[handle]?.isEmpty == true { deliveries[handle] = nil }

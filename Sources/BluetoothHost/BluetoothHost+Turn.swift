@@ -1,0 +1,220 @@
+import BluetoothTypes
+import DequeModule
+import GATT
+import HCITransport
+import L2CAP
+
+/// What a host's current turn has yet to do.
+///
+/// ## Overview
+///
+/// An input is a packet, a call of an app, a timer, the answer of an app or the result of the store. Each input ends with
+/// ``BluetoothHost/endInput()``, which is one turn: the host sends frames, then calls the closures of apps one at a time,
+/// and sends frames after each. A closure is queued as a ``Delivery`` where its cause is found, and called here. So it finds
+/// all parts of the host consistent.
+///
+/// A closure may call the host. It gets the result of such a call at once. What follows from the call joins the queue, and
+/// the turn that called the closure continues with it.
+///
+/// ## Order
+///
+/// Deliveries are in the order of their causes. A suspended call is resumed at once, unless deliveries wait: it is resumed
+/// behind them then, because its task may run on another thread.
+///
+/// While a PDU of the Attribute Protocol is received, the deliveries that it causes are made at once if none wait. The GATT
+/// client and server have returned by then. So the packets that the closure sends leave before what the host sends next: a
+/// response, a confirmation or the next request.
+struct Turn {
+    enum Phase: UInt8 {
+        /// No turn is running.
+        case idle
+        /// A PDU of the Attribute Protocol is being received.
+        case receiving
+        /// Frames are being sent, or a closure of an app is running.
+        case performing
+    }
+
+    var phase = Phase.idle
+    private(set) var deliveries = Deque<Delivery>()
+
+    /// Whether a delivery can be made at once where no engine is in the middle of a call.
+    var isIdle: Bool { phase == .idle && deliveries.isEmpty }
+
+    /// Whether a delivery can be made at once though a PDU of the Attribute Protocol is being received.
+    var canDeliverWhileReceiving: Bool { phase == .receiving && deliveries.isEmpty }
+
+    mutating func append(_ delivery: consuming Delivery) {
+        deliveries.append(delivery)
+    }
+
+    mutating func popFirst() -> Delivery? { deliveries.popFirst() }
+
+    /// Starts to receive a PDU of the Attribute Protocol.
+    ///
+    /// - Returns: the phase to return to.
+    mutating func beginReceiving() -> Phase {
+        let before = phase
+        if before == .idle { phase = .receiving }
+        return before
+    }
+}
+
+/// One closure of an app that is to be called, or one suspended call that is to be resumed.
+///
+/// Observers are named by their identifiers: one that was removed is not called.
+enum Delivery {
+    // MARK: Observers
+
+    indirect case hostEvent(UInt64, HostEvent)
+    indirect case serverEvent(UInt64, ServerRoleEvent)
+    indirect case securityEvent(UInt64, SecurityEvent)
+    case linkEnd(@Sendable (DisconnectionReason) -> Void, DisconnectionReason)
+    case value(LinkIdentifier, AttributeHandle, subscriber: UInt64, HandleValue)
+    indirect case scanEvent(ScanIdentifier, ScanEvent)
+    case scanEnd(@Sendable (ScanEvent) -> Void, HostError)
+    /// The last delivery of a host that was closed: all observers are removed.
+    case hostEnd
+
+    // MARK: Questions
+
+    case access(AccessHandler, LinkIdentifier, AccessRequest)
+    indirect case authorization(LinkIdentifier, AuthorizationRequest)
+    indirect case inquiry(PairingInquiry, number: UInt64)
+    case withdrawal(@Sendable () -> Void)
+
+    // MARK: Channels
+
+    case channelEvent(Link, CreditBasedChannels.Event)
+    case channelFailure(ChannelCompletion, HostError)
+
+    // MARK: Outcomes of calls
+
+    case connection(@Sendable (Result<LinkIdentifier, HostError>) -> Void, Result<LinkIdentifier, HostError>)
+    case callback(@Sendable (Result<Void, HostError>) -> Void, Result<Void, HostError>)
+    case call(WaitingCall, Result<Void, HostError>)
+    case procedure(ProcedureCall.Caller, CallOutcome)
+    case action(() -> Void)
+}
+
+extension BluetoothHost {
+    /// Ends an input: sends frames, then makes the deliveries that wait, one at a time. Does nothing when a turn is running,
+    /// which continues with them.
+    ///
+    /// To be called when no engine is in the middle of a call.
+    func endInput() {
+        guard turn.phase == .idle else { return }
+        turn.phase = .performing
+        sendFrames()
+        if !turn.deliveries.isEmpty { makeDeliveries() }
+        turn.phase = .idle
+        watchForStall()
+    }
+
+    @inline(never)
+    private func makeDeliveries() {
+        while let delivery = turn.popFirst() {
+            perform(delivery)
+            sendFrames()
+        }
+    }
+
+    /// Has a closure of an app called in this turn, behind those that wait already.
+    func deliver(_ delivery: consuming Delivery) {
+        turn.append(delivery)
+    }
+
+    /// Makes a delivery at once while a PDU of the Attribute Protocol is received, if none waits. Else it is queued.
+    ///
+    /// To be called when no engine is in the middle of a call.
+    func deliverWhileReceiving(_ delivery: consuming Delivery) {
+        guard turn.canDeliverWhileReceiving else { return turn.append(delivery) }
+        turn.phase = .performing
+        perform(delivery)
+        turn.phase = .receiving
+    }
+
+    private func perform(_ delivery: consuming Delivery) {
+        switch delivery {
+        case .hostEvent(let observer, let event): hostObservers[observer]?(event)
+        case .serverEvent(let observer, let event): serverObservers[observer]?(event)
+        case .securityEvent(let observer, let event): securityObservers[observer]?(event)
+        case .linkEnd(let observer, let reason): observer(reason)
+        case .value(let link, let handle, let subscriber, let value):
+            links[link]?.att.subscribers[handle]?[subscriber]?(value)
+        case .scanEvent(let identifier, let event):
+            if let session = scanner.sessions[identifier] { session.deliver(event) }
+        case .scanEnd(let deliver, let error): deliver(.ended(error))
+        case .hostEnd: removeObservers()
+        case .access(let handler, let link, let request): handler(link, request)
+        case .authorization(let link, let request): authorizer?(link, request)
+        case .inquiry(let inquiry, let number): ask(inquiry, number)
+        case .withdrawal(let takeBack): takeBack()
+        case .channelEvent(let link, let event): perform(event, of: link)
+        case .channelFailure(let completion, let error): _ = completion(.failure(error))
+        case .connection(let completion, let result): completion(result)
+        case .callback(let callback, let result): callback(result)
+        case .call(let call, let result): call.end(result)
+        case .procedure(let caller, let outcome): caller.end(outcome)
+        case .action(let action): action()
+        }
+    }
+
+    // MARK: Frames
+
+    /// Sends queued packets to the controller until it has no free buffer.
+    private func sendFrames() {
+        guard sender.hasPacket, let transport else { return }
+        while let packet = sender.nextPacket() {
+            send(packet, through: transport)
+            guard let slot = sender.sent(packet), let handle = sender.handle(of: slot), let link = links[handle]
+            else { continue }
+            frameSent(on: link)
+        }
+    }
+
+    private func send(_ packet: borrowing OutboundPacket, through transport: any Transport) {
+        metrics.packetsSent.increment()
+        transport.send(packet.bytes)
+    }
+
+    /// Sends calls and channel frames that waited until the link's outbound queue had room.
+    private func frameSent(on link: Link) {
+        if !link.att.lanes.isEmpty { pumpLanes(of: link) }
+        if link.channelsAwaitRoom, sender.channelRoom(link.slot) > 0 {
+            link.channelsAwaitRoom = false
+            pumpChannels(of: link)
+        }
+    }
+
+    // MARK: Outcomes of calls
+
+    /// Delivers the outcome of a call.
+    func end(_ caller: Caller, _ result: Result<Void, HostError>) {
+        switch caller {
+        case .task(let call): if turn.deliveries.isEmpty { call.end(result) } else { deliver(.call(call, result)) }
+        case .callback(let callback): deliver(.callback(callback, result))
+        case .submission: submissions.valueSent()
+        case .broadcast(let broadcast):
+            if let result = broadcast.clientEnded(result) { end(broadcast.caller, result) }
+        case .unawaited: break
+        }
+    }
+
+    /// Delivers the outcome of a procedure's call.
+    func end(_ call: borrowing ProcedureCall, _ outcome: CallOutcome) {
+        switch call.caller {
+        case .host(let completion): completion(outcome)
+        case .task(let continuation) where turn.deliveries.isEmpty: continuation.resume(returning: outcome)
+        case .task, .callback: deliverWhileReceiving(.procedure(call.caller, outcome))
+        }
+    }
+
+    /// Delivers the outcome of an attempt to connect.
+    func end(_ attempt: ConnectionAttempt, _ result: Result<LinkIdentifier, HostError>) {
+        timers.cancel(attempt.timer)
+        switch attempt.caller {
+        case .task(let completion): completion(result)
+        case .callback(let completion): deliver(.connection(completion, result))
+        }
+    }
+}
