@@ -1,14 +1,17 @@
-# make setup, build, demo, test, simulate, test-interop, test-kernel, fixtures, fuzz, embedded, bench, lint, clean: see README.md.
+# make setup, generate, build, demo, test, simulate, test-interop, test-kernel, fixtures, fuzz, embedded, bench, lint, clean: see README.md.
 
 SHELL := /bin/bash
 SWIFT ?= swift
 BLE := .build/release/ble
 
-.PHONY: setup build demo test simulate simulate-report test-interop test-kernel fixtures large-capture fuzz fuzz-coverage embedded
+.PHONY: setup generate build demo test simulate simulate-report test-interop test-kernel fixtures large-capture fuzz fuzz-coverage embedded
 .PHONY: bench bench-compare bench-store bench-timing bench-descriptor bench-process bench-memory bench-size lint format clean
 
 setup: ## Installs what is missing: libbluetooth-dev.
 	@./.ci/setup
+
+generate: ## Writes the Swift that follows from Sources/HCI/Tables.
+	$(SWIFT) run hci-generator
 
 build: setup
 	$(SWIFT) build -c release --product ble

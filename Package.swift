@@ -41,12 +41,20 @@ let package = Package(
         // The codec rooms: no Foundation, no Dispatch, no I/O.
         .target(name: "ByteCoding", swiftSettings: codec),
         .target(name: "BluetoothTypes", dependencies: ["ByteCoding"], swiftSettings: codec),
-        .target(name: "HCI", dependencies: ["ByteCoding", "BluetoothTypes"], swiftSettings: codec),
+        .target(
+            name: "HCI",
+            dependencies: ["ByteCoding", "BluetoothTypes"],
+            exclude: ["Tables"],
+            swiftSettings: codec
+        ),
         .target(name: "L2CAP", dependencies: ["ByteCoding", "BluetoothTypes"], swiftSettings: codec),
         .target(name: "ATT", dependencies: ["ByteCoding", "BluetoothTypes"], swiftSettings: codec),
         .target(name: "GATT", dependencies: ["ByteCoding", "BluetoothTypes", "ATT"], swiftSettings: codec),
         .target(name: "SMP", dependencies: ["ByteCoding", "BluetoothTypes"], swiftSettings: codec),
         .target(name: "Capture", dependencies: ["ByteCoding", "BluetoothTypes"], swiftSettings: codec),
+
+        // Writes the generated files of HCI, Dissection and HCITests from the tables: `make generate`. No target needs it.
+        .executableTarget(name: "hci-generator", path: "Sources/HCIGenerator", swiftSettings: strict),
 
         // What captured packets say.
         .target(
@@ -166,6 +174,7 @@ let package = Package(
             swiftSettings: engine
         ),
         .testTarget(name: "HCITests", dependencies: ["HCI", "ByteCoding", "BluetoothTypes"], swiftSettings: engine),
+        .testTarget(name: "HCIGeneratorTests", dependencies: ["hci-generator"], swiftSettings: strict),
         .testTarget(
             name: "L2CAPTests",
             dependencies: ["L2CAP", "ByteCoding", "BluetoothTypes"],
