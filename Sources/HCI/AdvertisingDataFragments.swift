@@ -1,5 +1,32 @@
 import ByteCoding
 
+/// Up to 31 bytes of advertising or scan response data, sent as a length and 31 bytes padded with zeros.
+public struct LegacyAdvertisingData: Sendable, Equatable {
+    /// The capacity of a legacy PDU, in bytes.
+    public static let maximumLength = 31
+
+    /// The significant part.
+    public let bytes: [UInt8]
+
+    /// - Parameter bytes: cut after 31 bytes.
+    public init(_ bytes: [UInt8] = []) {
+        self.bytes = bytes.count > Self.maximumLength ? Array(bytes.prefix(Self.maximumLength)) : bytes
+    }
+
+    init(decoding reader: inout ByteReader) throws(PacketDecodingError) {
+        let length = Int(try reader.readUInt8())
+        guard length <= Self.maximumLength else { throw .invalidLength(length, field: "Advertising_Data") }
+        let padded = try reader.readBytes(count: Self.maximumLength)
+        bytes = [UInt8](copying: padded.extracting(first: length))
+    }
+
+    func encode(into buffer: inout PacketBuffer) {
+        buffer.append(UInt8(truncatingIfNeeded: bytes.count))
+        buffer.append(bytes)
+        buffer.appendZeros(Self.maximumLength - bytes.count)
+    }
+}
+
 /// Up to 251 octets of extended advertising or scan response data, sent after their length (Vol 4, Part E, 7.8.54).
 public struct AdvertisingDataFragment: Sendable, Equatable {
     /// The most that one command carries, in octets.

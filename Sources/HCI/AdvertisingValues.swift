@@ -61,6 +61,14 @@ public enum ScanningFilterPolicy: UInt8, Sendable {
     case extendedFiltered = 0x03
 }
 
+/// Whether an advertiser is reported again and again (Vol 4, Part E, 7.8.65).
+public enum DuplicateFilter: UInt8, Sendable {
+    case disabled = 0x00
+    case enabled = 0x01
+    /// Once in each scan period.
+    case resetEachPeriod = 0x02
+}
+
 /// Whom an initiator connects to (Vol 4, Part E, 7.8.12).
 public enum InitiatorFilterPolicy: UInt8, Sendable {
     /// The device whose address the command names.

@@ -25,6 +25,11 @@ public struct Opcode: RawRepresentable, Hashable, Sendable {
     public var command: UInt16 { rawValue & 0x03FF }
 }
 
+extension Opcode: CustomStringConvertible {
+    /// The command's name in the specification, or its number.
+    public var description: String { name ?? "command 0x" + String(rawValue, radix: 16, uppercase: true) }
+}
+
 /// An HCI command: its parameters, its opcode, and what the controller returns for it (Vol 4, Part E, 7).
 ///
 /// Both directions are coded, so that a software controller and a capture decoder read what a host writes.

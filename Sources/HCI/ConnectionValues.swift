@@ -37,3 +37,15 @@ public struct ChannelMap: RawRepresentable, Hashable, Sendable {
         buffer.append(UInt8(truncatingIfNeeded: rawValue >> 32))
     }
 }
+
+/// Whether a link is encrypted, and how.
+public struct EncryptionState: RawRepresentable, Hashable, Sendable {
+    public let rawValue: UInt8
+    public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    public static let off = EncryptionState(rawValue: 0x00)
+    /// AES-CCM on LE, E0 on BR/EDR.
+    public static let on = EncryptionState(rawValue: 0x01)
+    /// AES-CCM on BR/EDR.
+    public static let onWithAESCCM = EncryptionState(rawValue: 0x02)
+}

@@ -1,36 +1,4 @@
-import BluetoothTypes
 import ByteCoding
-
-/// The central encrypts a connection: the controller needs its key (Vol 4, Part E, 7.7.65.5).
-public struct LELongTermKeyRequest: LEEventParameters, Sendable, Equatable {
-    public static let subeventCode: UInt8 = 0x05
-
-    public var connectionHandle: ConnectionHandle
-    /// Zero for a key from LE Secure Connections.
-    public var randomNumber: UInt64
-    /// Zero for a key from LE Secure Connections.
-    public var encryptedDiversifier: UInt16
-
-    public init(connectionHandle: ConnectionHandle, randomNumber: UInt64, encryptedDiversifier: UInt16) {
-        self.connectionHandle = connectionHandle
-        self.randomNumber = randomNumber
-        self.encryptedDiversifier = encryptedDiversifier
-    }
-
-    public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
-        var reader = ByteReader(parameters)
-        connectionHandle = try reader.readConnectionHandle()
-        randomNumber = try reader.readUInt64()
-        encryptedDiversifier = try reader.readUInt16()
-        try reader.requireEnd()
-    }
-
-    public func encode(into buffer: inout PacketBuffer) {
-        buffer.append(connectionHandle.rawValue)
-        buffer.append(randomNumber)
-        buffer.append(encryptedDiversifier)
-    }
-}
 
 /// The public key of the controller's new P-256 key pair (Vol 4, Part E, 7.7.65.8).
 public struct LEReadLocalP256PublicKeyComplete: LEEventParameters, ~Escapable {

@@ -63,7 +63,7 @@ struct CommandTests {
 
     @Test("with a value that is reserved is refused")
     func reservedValues() {
-        #expect(throws: PacketDecodingError.invalidValue(2, field: "Le_Scan_Enable")) {
+        #expect(throws: PacketDecodingError.invalidValue(2, field: "LE_Scan_Enable")) {
             try LESetScanEnable(decoding: bytes("0200").span.bytes)
         }
         #expect(throws: PacketDecodingError.invalidValue(4, field: "Own_Address_Type")) {

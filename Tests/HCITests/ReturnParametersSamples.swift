@@ -25,6 +25,11 @@ let returnSamples: [ReturnParametersSample] = [
         "0e0c010110000c34120d59007856"
     ),
     ReturnParametersSample(
+        ReadLocalSupportedCommands.self,
+        returning: .init(supportedCommands: supportedCommands),
+        "0e4401021000" + "200000000080" + String(repeating: "00", count: 19) + "01" + String(repeating: "00", count: 38)
+    ),
+    ReturnParametersSample(
         ReadLocalSupportedFeatures.self,
         returning: .init(lmpFeatures: [.brEdrNotSupported, .leSupportedController]),
         "0e0c010310000000000060000000"
@@ -190,3 +195,12 @@ let returnSamples: [ReturnParametersSample] = [
         "0e06014b2000d808"
     ),
 ]
+
+/// Bits 0.5, 5.7 and 25.0 (Vol 4, Part E, 6.27).
+private var supportedCommands: SupportedCommands {
+    var commands = SupportedCommands()
+    commands.insert(Disconnect.self)
+    commands.insert(Reset.self)
+    commands.insert(LESetEventMask.self)
+    return commands
+}

@@ -1,0 +1,74 @@
+import ByteCoding
+
+/// A command is done, or command credits are returned (Vol 4, Part E, 7.7.14).
+public struct CommandComplete: EventParameters, ~Escapable {
+    public static let code: UInt8 = 0x0E
+
+    /// How many commands the host may now send before the next such event.
+    public var numHCICommandPackets: UInt8
+    /// The command; ``Opcode/none`` when the event only returns credits.
+    public var commandOpcode: Opcode
+    /// The status, then what the command returns.
+    public var returnParameters: RawSpan
+
+    @_lifetime(copy returnParameters)
+    public init(numHCICommandPackets: UInt8 = 1, commandOpcode: Opcode, returnParameters: RawSpan) {
+        self.numHCICommandPackets = numHCICommandPackets
+        self.commandOpcode = commandOpcode
+        self.returnParameters = returnParameters
+    }
+
+    @_lifetime(copy parameters)
+    public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
+        var reader = ByteReader(parameters)
+        numHCICommandPackets = try reader.readUInt8()
+        commandOpcode = Opcode(rawValue: try reader.readUInt16())
+        returnParameters = reader.readRemaining()
+    }
+
+    public func encode(into buffer: inout PacketBuffer) {
+        buffer.append(numHCICommandPackets)
+        buffer.append(commandOpcode.rawValue)
+        buffer.append(returnParameters)
+    }
+
+    /// The status, with which all return parameters begin; nil when there are none.
+    public var status: ErrorCode? { returnParameters[checked: 0].map(ErrorCode.init(rawValue:)) }
+
+    /// Decodes what the command returned: the status first, and the rest only when that is success.
+    ///
+    /// - Throws: when the event belongs to another command, or what it returned is malformed.
+    public func decode<C: Command>(
+        _ command: C.Type
+    ) throws(PacketDecodingError) -> Result<C.ReturnParameters, ErrorCode> {
+        guard commandOpcode == C.opcode else {
+            throw .invalidValue(UInt64(commandOpcode.rawValue), field: "Command_Opcode")
+        }
+        var reader = ByteReader(returnParameters)
+        let status = ErrorCode(rawValue: try reader.readUInt8())
+        guard status == .success else { return .failure(status) }
+        let value = try C.ReturnParameters(decodingAfterStatus: &reader)
+        try reader.requireEnd()
+        return .success(value)
+    }
+
+    /// Appends the whole event packet for a command that succeeded or failed. A failure returns the status alone.
+    public static func encodePacket<C: Command>(
+        answering command: C.Type,
+        with result: Result<C.ReturnParameters, ErrorCode>,
+        numHCICommandPackets: UInt8 = 1,
+        into buffer: inout PacketBuffer
+    ) {
+        let start = buffer.beginEvent(code: code)
+        buffer.append(numHCICommandPackets)
+        buffer.append(C.opcode.rawValue)
+        switch result {
+        case .success(let value):
+            buffer.append(ErrorCode.success.rawValue)
+            value.encodeAfterStatus(into: &buffer)
+        case .failure(let error):
+            buffer.append(error.rawValue)
+        }
+        buffer.endEvent(startingAt: start)
+    }
+}

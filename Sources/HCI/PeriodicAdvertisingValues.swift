@@ -1,0 +1,27 @@
+/// What each periodic advertising PDU has besides data.
+public struct PeriodicAdvertisingProperties: OptionSet, Hashable, Sendable {
+    public let rawValue: UInt16
+    public init(rawValue: UInt16) { self.rawValue = rawValue }
+
+    public static let includeTxPower = PeriodicAdvertisingProperties(rawValue: 1 << 6)
+}
+
+/// Whether periodic advertising runs, and whether its PDUs carry the ADI field.
+public struct PeriodicAdvertisingEnable: OptionSet, Hashable, Sendable {
+    public let rawValue: UInt8
+    public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    public static let enabled = PeriodicAdvertisingEnable(rawValue: 1 << 0)
+    public static let includeADI = PeriodicAdvertisingEnable(rawValue: 1 << 1)
+}
+
+/// How ``LEPeriodicAdvertisingCreateSync`` finds the advertiser and reports it.
+public struct PeriodicSyncOptions: OptionSet, Hashable, Sendable {
+    public let rawValue: UInt8
+    public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    /// The periodic advertiser list names the advertiser; otherwise the command does.
+    public static let usePeriodicAdvertiserList = PeriodicSyncOptions(rawValue: 1 << 0)
+    public static let reportingInitiallyDisabled = PeriodicSyncOptions(rawValue: 1 << 1)
+    public static let duplicateFilteringInitiallyEnabled = PeriodicSyncOptions(rawValue: 1 << 2)
+}
