@@ -264,6 +264,11 @@ async def private_addresses(world: World):
         link = await central.connect(PERIPHERAL)
         await pairing.pair(link.connection, await peripheral.connections.get())
         await link.disconnect()
+        # Bumble starts its advertising again by a task; what is stopped before that starts all the same.
+        await peripheral.disconnections.get()
+        async with asyncio.timeout(10):
+            while not peripheral.device.legacy_advertising_set.enabled:
+                await asyncio.sleep(0.01)
         await peripheral.device.stop_advertising()
 
         identity = Address(PERIPHERAL, Address.RANDOM_IDENTITY_ADDRESS)

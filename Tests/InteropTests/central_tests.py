@@ -189,7 +189,7 @@ async def central_disconnects(world: World, peer):
     await peer.disconnected()
 
 
-@test_with_peripherals("20 connections to *, one after the other")
+@test_with_peripherals("20 connections to *, one after the other", deadline=180)
 async def reconnections(world: World, peer):
     for number in range(20):
         found = (await world.ble("read", peer.address, bumble.SHORT)).succeeded().object
@@ -223,7 +223,7 @@ async def scan_options(world: World):
         await second.advertise(connectable=False)
 
         async def addresses(*options: str) -> tuple[set, list]:
-            outcome = (await world.ble("scan", "--duration", "1", *options)).succeeded()
+            outcome = (await world.ble("scan", "--duration", "3", *options)).succeeded()
             return {event["address"] for event in outcome.events}, outcome.events
 
         both = {first.address, second.address}

@@ -27,7 +27,7 @@ class Unexpected(AssertionError):
 class Machine:
     """Boots, and runs programs each in a shell of its own, until the context is left."""
 
-    def __init__(self, image: Path, out: Path, limit: float = 300):
+    def __init__(self, image: Path, out: Path, limit: float = 1800):
         self.image = image
         self.out = out
         self.limit = limit
