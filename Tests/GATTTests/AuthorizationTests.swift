@@ -64,6 +64,14 @@ struct AuthorizationTests {
         #expect(fixture.send(guess).response == [0x07] + handle + handle)
     }
 
+    @Test("A signed write that would not be carried out is not given out to be verified")
+    func signedWriteWithoutPermission() throws {
+        let fixture = try ServerFixture([Self.characteristic([.read])])
+        for handle in [fixture.handle(0), [0xFF, 0xFF]] {
+            #expect(fixture.send([0xD2] + handle + [7] + [UInt8](repeating: 1, count: 12)).action == .nothing)
+        }
+    }
+
     @Test("A signed write is given out to be verified, and written when it was")
     func signedWrite() throws {
         let fixture = try ServerFixture([Self.characteristic([.read, .writeSigned])])
@@ -121,11 +129,12 @@ struct AuthorizationTests {
         let value = fixture.service.characteristics[0].valueHandle
         if let signature {
             let pdu = [0xD2] + handle + [7] + Array(repeating: 0, count: 12)
-            guard case .verify(let write) = fixture.send(pdu).action else {
-                Issue.record("the signature was not to be verified")
-                return
+            let action = fixture.send(pdu).action
+            if case .verify(let write) = action {
+                #expect(fixture.session.receiveVerified(write, signature) == .nothing)
+            } else {
+                #expect(action == .nothing && error != 0)
             }
-            #expect(fixture.session.receiveVerified(write, signature) == .nothing)
             #expect(fixture.server.value(of: value) == (error == 0 ? [7] : [1]))
         } else {
             let expected = error == 0 ? [0x13] : [0x01, 0x12] + handle + [error]

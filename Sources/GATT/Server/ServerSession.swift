@@ -191,6 +191,8 @@ public final class ServerSession {
             return write(command.value, to: command.handle, signature: nil)
         case .signedWriteCommand:
             guard let command = try? SignedWriteCommand(decoding: pdu) else { return .nothing }
+            // Verifying costs a write to the disk: only what would be carried out is worth it.
+            guard acceptsSignedWrite(to: command.handle) else { return .nothing }
             let message = pdu.extracting(first: pdu.byteCount - SignedWriteCommand.signatureLength)
             return .verify(
                 SignedWrite(message: [UInt8](copying: message), signature: [UInt8](copying: command.signature))
@@ -198,6 +200,12 @@ public final class ServerSession {
         default:
             return .nothing
         }
+    }
+
+    /// Whether a write with the strongest signature would be carried out.
+    private func acceptsSignedWrite(to handle: AttributeHandle) -> Bool {
+        guard let attribute = server.database.attribute(handle) else { return false }
+        return (try? check(.write, attribute, signature: .authenticated)) != nil
     }
 
     /// Carries a signed write out whose signature is right.
