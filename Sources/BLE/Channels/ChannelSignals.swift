@@ -11,7 +11,8 @@ final class ChannelSignals: Sendable {
 
     private enum Condition {
         case data
-        case room
+        /// The host has reported room more often than this.
+        case room(UInt64)
         case end
     }
 
@@ -23,7 +24,8 @@ final class ChannelSignals: Sendable {
 
     private struct State {
         var isReadable = false
-        var hasRoom = false
+        /// How often the host has reported room. With a flag, one of two writers could clear what the other waits for.
+        var roomCount: UInt64 = 0
         var end: ChannelEnd?
         /// What was taken from the host, or left by it, and not read.
         var units = Deque<[UInt8]>()
@@ -33,7 +35,7 @@ final class ChannelSignals: Sendable {
         func isMet(_ condition: Condition) -> Bool {
             switch condition {
             case .data: isReadable || !units.isEmpty || end != nil
-            case .room: hasRoom || end != nil
+            case .room(let count): roomCount > count || end != nil
             case .end: end != nil
             }
         }
@@ -48,7 +50,7 @@ final class ChannelSignals: Sendable {
         update { state in
             switch event {
             case .readable: state.isReadable = true
-            case .hasRoom: state.hasRoom = true
+            case .hasRoom: state.roomCount += 1
             case .peerReconfigured: break
             case .ended(let end, let unread):
                 state.end = end
@@ -60,8 +62,8 @@ final class ChannelSignals: Sendable {
     /// What is readable now is about to be read.
     func willRead() { state.withLock { $0.isReadable = false } }
 
-    /// What room there is now is about to be used.
-    func roomIsUsed() { state.withLock { $0.hasRoom = false } }
+    /// How often the host has reported room until now. A writer reads it before it sends.
+    var roomCount: UInt64 { state.withLock { $0.roomCount } }
 
     /// Keeps what was taken from the host.
     func add(_ units: [[UInt8]]) {
@@ -74,8 +76,10 @@ final class ChannelSignals: Sendable {
     /// Waits until something can be read, or the channel has ended.
     func waitForData() async -> Wait { await wait(for: .data) }
 
-    /// Waits until there is room, or the channel has ended.
-    func waitForRoom() async -> Wait { await wait(for: .room) }
+    /// Waits until the host reports room again, or the channel has ended.
+    ///
+    /// - Parameter count: ``roomCount`` before the writer sent.
+    func waitForRoom(after count: UInt64) async -> Wait { await wait(for: .room(count)) }
 
     func waitForEnd() async -> Wait { await wait(for: .end) }
 

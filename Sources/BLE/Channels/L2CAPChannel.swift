@@ -62,11 +62,11 @@ public final class L2CAPChannel: Sendable {
         var rest = octets[...]
         while !rest.isEmpty {
             if Task.isCancelled { throw .cancelled }
-            signals.roomIsUsed()
+            let roomCount = signals.roomCount
             switch await host.send(rest, on: identifier) {
             case .taken(let count):
                 rest = rest.dropFirst(count)
-                if !rest.isEmpty, await signals.waitForRoom() == .cancelled { throw .cancelled }
+                if !rest.isEmpty, await signals.waitForRoom(after: roomCount) == .cancelled { throw .cancelled }
             case .notOpen:
                 throw signals.end.map { BLEError($0) } ?? .channel(.ended(.byUs))
             }

@@ -1,0 +1,18 @@
+import Testing
+
+@testable import BLE
+
+@Suite("The signals of a channel", .timeLimit(.minutes(1)))
+struct ChannelSignalsTests {
+    @Test("Room that was told of before a writer waits wakes it, although another writer has begun since")
+    func roomWakesEachWriter() async {
+        let signals = ChannelSignals()
+        let first = signals.roomCount
+        signals.take(.hasRoom)
+        let second = signals.roomCount
+        #expect(await signals.waitForRoom(after: first) == .done)
+        let waiting = Task { await signals.waitForRoom(after: second) }
+        signals.take(.hasRoom)
+        #expect(await waiting.value == .done)
+    }
+}
