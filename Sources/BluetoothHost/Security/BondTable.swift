@@ -153,10 +153,11 @@ struct BondTable {
         return record
     }
 
-    /// Takes note that a bond was used.
+    /// Takes note that a bond was used. The store may gather that, and it is not worth a write of its own.
     mutating func touch(_ identity: DeviceAddress) {
         guard byIdentity.keys.last != identity, let record = byIdentity.removeValue(forKey: identity) else { return }
         byIdentity[identity] = record
+        store?.gather(kept)
     }
 
     private var kept: KeptSecurity { KeptSecurity(identity: identity, bonds: Array(byIdentity.values)) }

@@ -46,6 +46,19 @@ struct BondTableTests {
 
     private func address(_ value: UInt64) -> DeviceAddress { DeviceAddress(value, isRandom: false) }
 
+    @Test("The order of use is kept: after a restart, the least recently used bond is evicted")
+    func orderOfUseIsKept() throws {
+        var first = table(limit: 2)
+        first.insert(record(1))
+        first.insert(record(2))
+        first.touch(address(1))
+        let kept = try #require(store.gathered)
+        #expect(kept.bonds.map(\.bond.identity) == [address(2), address(1)])
+        var second = table(limit: 2)
+        second.load(kept)
+        #expect(second.insert(record(3)) == .evicted(address(2)))
+    }
+
     @Test("A host's identity is kept before it goes to work, once, and is the one that was kept")
     func identity() {
         var first = table()
