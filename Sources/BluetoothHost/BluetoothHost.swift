@@ -158,6 +158,8 @@ package actor BluetoothHost {
     var stateProblem: String?
     var securityPolicy: SecurityPolicy
     var pairingHandler: PairingHandler?
+    /// Names the handler that was set last.
+    var pairingHandlerIdentifier: UInt64 = 0
     var pairingAttempts = PairingAttempts()
     /// When the pairing window ends; nil where none is open.
     var pairingWindowEnd: Instant?

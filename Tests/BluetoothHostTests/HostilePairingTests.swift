@@ -1,8 +1,10 @@
+import BLE
 import BluetoothTypes
 import ByteCoding
 import Cryptography
 import HCI
 import SMP
+import Synchronization
 import Testing
 
 @testable import BluetoothHost
@@ -150,6 +152,123 @@ struct BondTakeoverTests {
         encounter.pair()
         let after = try encounter.run { $0.bondRecords()[0] }
         #expect(after.bond != before.bond && after.serverState == before.serverState)
+    }
+}
+
+@Suite("Limits of pairing that a peer tries to pass")
+struct PairingLimitTests {
+    private static let identity = DeviceAddress(0x0000_0000_4711, isRandom: false)
+
+    private func encounter(
+        _ configure: @escaping (inout BluetoothHost.Configuration) -> Void
+    ) throws -> Encounter {
+        try Encounter(
+            .peripheral,
+            address: privateAddress,
+            identity: LocalIdentity(address: Self.identity, resolvingKey: 5)
+        ) {
+            $0.security.justWorks = .always
+            configure(&$0)
+        }
+    }
+
+    private func isServedAsEncrypted(_ encounter: Encounter) throws -> Bool? {
+        try encounter.run { $0.links[connection]?.session.security.isEncrypted }
+    }
+
+    @Test("The accept list: a peer that withholds its identity is served as unencrypted, and disconnected")
+    func withheldIdentity() throws {
+        let encounter = try encounter { $0.security.pairingAcceptList = [DeviceAddress(0x4712, isRandom: false)] }
+        encounter.withheld = [.identityInformation, .identityAddressInformation]
+        encounter.pair()
+        #expect(try encounter.run { $0.links[connection]?.protection.strength } != nil, "the link is encrypted")
+        #expect(try isServedAsEncrypted(encounter) == false)
+        encounter.fixture.loop.run(for: .seconds(31))
+        #expect(encounter.fixture.controller.opcodes.contains(Disconnect.opcode))
+    }
+
+    @Test("The accept list: a peer on it is served as encrypted when it has given its identity")
+    func listedIdentity() throws {
+        let encounter = try encounter { $0.security.pairingAcceptList = [Self.identity] }
+        encounter.pair()
+        #expect(try isServedAsEncrypted(encounter) == true)
+        #expect(try encounter.run { $0.bondRecords().map(\.bond.identity) } == [Self.identity])
+    }
+
+    @Test("The pairing window: a bonded peer does not add a bond with another identity while it is closed")
+    func otherIdentityOutsideTheWindow() throws {
+        let encounter = try encounter {
+            $0.security.pairable = .duringWindow
+            $0.security.bondReplacement = .whenConsented
+            $0.pairingHandler = { _, answer in
+                answer(.accept)
+                return {}
+            }
+        }
+        try encounter.run { $0.openPairingWindow(for: .seconds(10)) }
+        encounter.pair()
+        #expect(try encounter.run { $0.bondRecords().map(\.bond.identity) } == [Self.identity])
+        try encounter.run { $0.closePairingWindow() }
+        encounter.outcome = nil
+        encounter.peer.identity = LocalIdentity(address: DeviceAddress(0x4712, isRandom: false), resolvingKey: 6)
+        encounter.pair()
+        #expect(encounter.outcome != nil, "the peer has done its part")
+        #expect(try encounter.run { $0.bondRecords().map(\.bond.identity) } == [Self.identity])
+        #expect(encounter.fixture.controller.opcodes.contains(Disconnect.opcode))
+    }
+
+    @Test("A bond is not made in the name of a device that is connected, also under that device's own address")
+    func bondInNameOfConnectedDevice() throws {
+        let encounter = try Encounter(.peripheral) { $0.security.justWorks = .always }
+        encounter.fixture.connect(0x0041, role: .peripheral, peer: peerAddress)
+        encounter.pair()
+        #expect(encounter.outcome != nil, "the peer has done its part")
+        #expect(try encounter.run { $0.bondRecords().count } == 0)
+        let isSilenced = try encounter.run { host in
+            host.links[ConnectionHandle(0x0041)]?.protection.isIdentityUnverified
+        }
+        #expect(isSilenced == false)
+    }
+
+    @Test("A policy that asks for more is applied to links whose key is worth less")
+    func policyIsAppliedToLinks() throws {
+        let encounter = try encounter { _ in }
+        encounter.pair()
+        #expect(try isServedAsEncrypted(encounter) == true)
+        try encounter.run { host in
+            var policy = host.securityPolicy
+            policy.requiresAuthentication = true
+            host.setSecurityPolicy(policy)
+        }
+        #expect(try isServedAsEncrypted(encounter) == false)
+    }
+
+    @Test("Questions to a delegate that does not return are refused after 64")
+    func delegateThatDoesNotReturn() {
+        struct Silent: PairingDelegate {
+            let silence: AsyncStream<Never>
+            func answer(_ inquiry: PairingInquiry) async -> PairingAnswer {
+                for await _ in silence {}
+                return .refuse
+            }
+        }
+        let (silence, end) = AsyncStream<Never>.makeStream()
+        defer { end.finish() }
+        let handler = Silent(silence: silence).handler(on: nil)
+        let inquiry = PairingInquiry(
+            link: LinkIdentifier(handle: connection, serial: 1),
+            peer: peerAddress,
+            question: .consent(.justWorks, secure),
+            isStartedHere: false,
+            replaces: nil,
+            isProven: false
+        )
+        let answers = Mutex<[PairingAnswer]>([])
+        for _ in 1...66 {
+            let takeBack = handler(inquiry) { answer in answers.withLock { $0.append(answer) } }
+            takeBack()
+        }
+        #expect(answers.withLock { $0 } == [.refuse, .refuse])
     }
 }
 

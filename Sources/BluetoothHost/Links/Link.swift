@@ -214,6 +214,10 @@ final class Link {
     /// only if it does not merely claim a bonded device's address.
     var countsAsConnection: Bool { role == .central || !protection.isIdentityUnverified }
 
+    /// Whether an app has chosen the peer that it wants to pair with. A Security Request goes to whichever central has
+    /// connected, which may be an attacker that connects again and again.
+    func isChosenByApp(_ initiative: Protection.Initiative) -> Bool { initiative == .app && role == .central }
+
     /// The addresses that the link was made with, as they were sent.
     var ownAddress: DeviceAddress { protection.channel.ownAddress }
     var peerAddress: DeviceAddress { protection.channel.peerAddress }

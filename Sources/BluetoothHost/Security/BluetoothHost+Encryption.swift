@@ -18,10 +18,20 @@ extension BluetoothHost {
         link.role == .central ? bond.centralKey : bond.peripheralKey
     }
 
+    /// The strength of a link's key as attributes and channels see it. It is nil if the link is not encrypted, if the policy
+    /// does not accept the key, or while the peer has not shown that it is on the pairing accept list.
+    func servedStrength(of link: Link) -> KeyStrength? {
+        let protection = link.protection
+        guard let strength = protection.strength, protection.policy.accepts(strength),
+            isAdmittedByAcceptList(link)
+        else { return nil }
+        return strength
+    }
+
     /// What attributes and channels see of a link's security: only what a key has proven.
     private func updateSecurity(of link: Link) {
-        let strength = link.protection.strength
-        if strength == nil { link.protection.isBondProven = false }
+        if link.protection.strength == nil { link.protection.isBondProven = false }
+        let strength = servedStrength(of: link)
         link.client.isHeld = link.protection.awaitsProof
         link.session.security.isIdentityUnverified = link.protection.isRefusedByServer
         link.session.security.isEncrypted = strength != nil

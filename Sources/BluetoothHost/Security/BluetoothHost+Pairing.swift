@@ -71,6 +71,7 @@ extension BluetoothHost {
             link.protection.refusal = nil
             link.protection.isSecretAtStake = false
             link.protection.isOutOfBandDataSpent = false
+            link.protection.onlyIdentity = isAdmittedByProof(link) ? link.identity : nil
             emit(.pairingStarted(link.identifier, peer: link.identity))
         }
         run(steps, on: link)
@@ -198,7 +199,7 @@ extension BluetoothHost {
             var answer = answer
             if answer == .refuse { link.protection.refusal = .refused(refusal) }
             if case .passkey(let passkey) = answer, pairingAttempts.use(passkey: passkey),
-                link.protection.initiative != .app
+                !link.isChosenByApp(link.protection.initiative)
             {
                 link.protection.refusal = .refused("the passkey was used before; each pairing needs another one")
                 answer = .refuse
@@ -265,7 +266,10 @@ extension BluetoothHost {
         takeBackQuestion(on: link)
         // The peer gives its identity only now: it may be, or claim to be, a device that is connected or bonded.
         let identity = outcome.bond.identity
-        if identity != link.identity, isConnected(identity, apartFrom: link) {
+        if let only = link.protection.onlyIdentity, identity != only {
+            return reject(.refused("the peer is bonded as \(only) and claims to be \(identity)"), on: link)
+        }
+        if isConnected(identity, apartFrom: link) {
             return reject(.refused("the peer claims to be \(identity), which is connected already"), on: link)
         }
         if let obstacle = obstacleOfAcceptList(toIdentity: outcome.bond.identity, link.protection.policy) {
@@ -382,12 +386,16 @@ extension BluetoothHost {
         link.protection.refusal = nil
         pairingAttempts.failed(
             link.identity,
-            countsForAll: link.protection.isSecretAtStake && link.protection.initiative != .app,
+            countsForAll: link.protection.isSecretAtStake && !link.isChosenByApp(link.protection.initiative),
             at: loop.now
         )
         logger.info("pairing with \(link.peer) failed: \(error)")
         emit(.pairingFailed(link.identifier, peer: link.identity, error))
         failSecurityWaiters(of: link, .security(error))
+        if link.protection.strength != nil, !isAdmittedByAcceptList(link) {
+            // The pairing has encrypted the link, and the peer has withheld its identity.
+            return giveUp(link, .controller(.authenticationFailure), telling: .authenticationFailure)
+        }
         encryptionSettled(on: link)
     }
 }

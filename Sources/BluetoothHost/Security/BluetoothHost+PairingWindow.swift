@@ -39,9 +39,7 @@ extension BluetoothHost {
 
     /// How long the peer of a link has to wait before it can begin a pairing, where it has to.
     private func waitBeforePairing(on link: Link) -> Duration? {
-        if let wait = pairingAttempts.wait(for: link.identity, at: loop.now) { return wait }
-        let isAwaited = link.protection.isCentralAsked && link.protection.initiative == .app
-        return isAwaited ? nil : pairingAttempts.waitOfAll(at: loop.now)
+        pairingAttempts.wait(for: link.identity, at: loop.now) ?? pairingAttempts.waitOfAll(at: loop.now)
     }
 
     private func refusePairingRequest(of link: Link, _ error: SecurityError) {
@@ -59,12 +57,24 @@ extension BluetoothHost {
         run(link.protection.channel.cancel(.pairingNotSupported), on: link)
     }
 
+    private var isWindowOpen: Bool { pairingWindowEnd.map { loop.now < $0 } ?? false }
+
+    /// Whether the peer of a link may begin a pairing only because its bond is proven. It must not add a bond with another
+    /// identity then.
+    func isAdmittedByProof(_ link: Link) -> Bool {
+        guard link.protection.isBondProven, link.protection.initiative == .peer else { return false }
+        return switch link.protection.policy.pairable {
+        case .always: false
+        case .duringWindow: !isWindowOpen
+        case .never: true
+        }
+    }
+
     /// Why the peer of a link must not begin a pairing now; nil where it may.
     ///
     /// A peer whose bond is proven on the link may always pair again, for a stronger key.
     func obstacleToPeersPairing(on link: Link) -> SecurityError? {
         let protection = link.protection
-        let isWindowOpen = pairingWindowEnd.map { loop.now < $0 } ?? false
         switch protection.policy.pairable {
         case .always: break
         case _ where protection.isBondProven: break
@@ -81,6 +91,13 @@ extension BluetoothHost {
             !list.contains(peer)
         else { return nil }
         return .refused("\(peer) is not on the pairing accept list")
+    }
+
+    /// Whether the peer of a link has been admitted: it is on the accept list, or has paired, or there is no list. A peer
+    /// that is pairing under a private address is admitted when it has given its identity.
+    func isAdmittedByAcceptList(_ link: Link) -> Bool {
+        guard let list = link.protection.policy.pairingAcceptList else { return true }
+        return list.contains(link.identity) || link.protection.hasBond || link.protection.passingBond != nil
     }
 
     /// Why a peer must not pair, by the identity that it has given at the end of the pairing.

@@ -27,9 +27,20 @@ extension BluetoothHost {
         }
     }
 
-    /// Changes who is asked about pairings.
-    package func setPairingHandler(_ handler: PairingHandler?) {
+    /// Sets the handler that is asked about pairings.
+    ///
+    /// - Returns: the handler before, and what this one is called, for ``restorePairingHandler(_:inPlaceOf:)``.
+    @discardableResult
+    package func setPairingHandler(_ handler: PairingHandler?) -> (previous: PairingHandler?, identifier: UInt64) {
+        let previous = pairingHandler
         pairingHandler = handler
+        pairingHandlerIdentifier = makeIdentifier()
+        return (previous, pairingHandlerIdentifier)
+    }
+
+    /// Sets an earlier handler again, unless another one was set since.
+    package func restorePairingHandler(_ handler: PairingHandler?, inPlaceOf identifier: UInt64) {
+        if pairingHandlerIdentifier == identifier { pairingHandler = handler }
     }
 
     /// Whether a handler is asked about pairings.
@@ -216,8 +227,8 @@ extension BluetoothHost {
             return .refused("it needs authentication, and nothing can be shown or typed here")
         }
         if let wait = pairingAttempts.wait(for: link.identity, at: loop.now) { return .repeatedAttempts(wait) }
-        let isBegunByPeer = waiter.initiative == .peer || waiter.initiative == .demand && link.role == .peripheral
-        if isBegunByPeer, let wait = pairingAttempts.waitOfAll(at: loop.now) { return .repeatedAttempts(wait) }
+        let isChosen = link.isChosenByApp(waiter.initiative) || waiter.initiative == .demand && link.role == .central
+        if !isChosen, let wait = pairingAttempts.waitOfAll(at: loop.now) { return .repeatedAttempts(wait) }
         if let obstacle = obstacleOfAcceptList(to: link.identity, policy) { return obstacle }
         switch waiter.initiative {
         case .app: break

@@ -58,6 +58,8 @@ struct Protection {
     var initiative = Initiative.peer
     /// Whether the app itself wants a pairing though the devices are bonded: not only what a bond's key is enough for.
     var replacesBond = false
+    /// The only identity that the peer may give in it; nil for any. Set where the peer may pair although no new peer may.
+    var onlyIdentity: DeviceAddress?
     /// Why this host itself has refused it.
     var refusal: SecurityError?
     /// Whether the pairing under way is by out of band data.

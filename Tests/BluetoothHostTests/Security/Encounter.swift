@@ -20,6 +20,8 @@ final class Encounter {
     /// The PDUs of the Security Manager that the host has sent.
     var heard: [[UInt8]] = []
     var outcome: PairingOutcome?
+    /// The PDUs of the Security Manager that the peer does not send.
+    var withheld: Set<CommandCode> = []
     /// What the host has told of keys pressed there.
     var keysPressed: [KeypressNotification.Kind] = []
     /// What the peer lets the link be encrypted with, where the host is the central.
@@ -154,7 +156,9 @@ final class Encounter {
     private func perform(_ steps: [PairingStep]) {
         for step in steps {
             switch step {
-            case .send(let pdu): send(pdu)
+            case .send(let pdu):
+                if let code = pdu.first.flatMap(CommandCode.init(rawValue:)), withheld.contains(code) { continue }
+                send(pdu)
             case .ask: perform(peer.answer(.accept, at: fixture.loop.now, random: &random))
             case .encrypt(let key):
                 guard requestKey(key) == key.value else { continue }

@@ -48,6 +48,34 @@ struct GuessingTests {
         }
     }
 
+    @Test("is used once for clients of which the app asks security: an attacker connects as often as it likes")
+    func requestedSecurityUsesPasskeyOnce() throws {
+        let encounter = try encounter([123_456])
+        for number in 0..<3 {
+            encounter.fixture.loop.run(for: .seconds(100))
+            encounter.meetAgain(address(number))
+            _ = try encounter.require(RequiredSecurity(isAuthenticated: true))
+            encounter.settle()
+            encounter.pair()
+            #expect(encounter.heard.contains { $0.first == 0x03 } == (number == 0), "attempt \(number)")
+        }
+    }
+
+    @Test("delays clients of which the app asks security, too")
+    func failuresDelayRequestedSecurity() throws {
+        let encounter = try encounter((0..<20).map { 100_000 + $0 })
+        for number in 0...PairingAttempts.tolerated {
+            encounter.meetAgain(address(number))
+            encounter.pair()
+        }
+        encounter.meetAgain(address(100))
+        let call = try encounter.require(RequiredSecurity(isAuthenticated: true))
+        encounter.settle()
+        #expect(call.all.count == 1, "the app is told to wait")
+        encounter.pair()
+        #expect(encounter.heard.last == [0x05, 0x09], "repeated attempts")
+    }
+
     @Test("may be typed again where the app itself begins the pairing")
     func appMayRepeatPasskey() throws {
         var attempts = PairingAttempts()
