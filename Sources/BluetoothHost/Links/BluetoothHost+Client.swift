@@ -157,6 +157,11 @@ extension BluetoothHost {
         return subscriber
     }
 
+    /// The number of subscribers to an attribute's values on a link, of all faces.
+    package func subscriberCount(of handle: AttributeHandle, on identifier: LinkIdentifier) -> Int {
+        links[identifier]?.att.subscribers[handle]?.count ?? 0
+    }
+
     package func removeSubscriber(_ subscriber: UInt64, of handle: AttributeHandle, on identifier: LinkIdentifier) {
         links[identifier]?.att.subscribers.remove(subscriber, of: handle)
     }

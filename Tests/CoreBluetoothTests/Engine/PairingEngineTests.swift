@@ -118,6 +118,31 @@ struct PairingEngineTests {
         }
     }
 
+    @Test("An adapter that the app has opened has its own pairing delegate again when its managers are gone")
+    func adapterHasItsDelegateAgain() throws {
+        struct Delegate: PairingDelegate {
+            let asked = Mailroom<String>()
+            func answer(_ inquiry: PairingInquiry) async -> PairingAnswer {
+                asked.post("asked")
+                return .refuse
+            }
+        }
+        try World.run(seed: 66) { world in
+            let (own, other) = (Delegate(), Delegate())
+            let device = world.device("lamp")
+            let adapter = try await device.openAdapter { $0.pairingDelegate = own }
+            CBSecurity(shared: HostRegistry.host(on: adapter, for: .peripheral)).setPairingDelegate(other)
+            try await world.sleep(for: .seconds(1))
+            _ = try await adapter.peripheral.publish([Self.vault])
+            let advertising = try await adapter.peripheral.startAdvertising(AdvertisementConfiguration())
+            let phone = try await EngineDevice("phone", in: world).adapter
+            let peer = try await phone.central.connect(to: device.address)
+            await #expect(throws: BLEError.self) { try await peer.pair() }
+            #expect(own.asked.waiting == ["asked"] && other.asked.waiting.isEmpty)
+            await advertising.stop()
+        }
+    }
+
     @Test("Managers answer by themselves for an adapter that the app has opened without a pairing delegate")
     func adoptedAdapterWithoutDelegatePairs() throws {
         try World.run(seed: 65) { world in

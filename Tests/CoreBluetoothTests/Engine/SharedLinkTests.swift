@@ -9,7 +9,7 @@ import Testing
 struct SharedLinkTests {
     private static let service = ScriptedService(
         "A800",
-        [ScriptedCharacteristic("A801", properties: [.read], value: [7])]
+        [ScriptedCharacteristic("A801", properties: [.read, .notify], value: [7])]
     )
 
     private struct Fixture {
@@ -91,6 +91,35 @@ struct SharedLinkTests {
             #expect(await fixture.linkCount == 1)
             await peer.disconnect()
             #expect(await fixture.linkCount == 0)
+        }
+    }
+
+    @Test(
+        "A manager that ends its subscription, or its connection, leaves that of the BLE module",
+        arguments: [true, false]
+    )
+    func subscriptionOfTheModuleStays(managerDisconnects: Bool) throws {
+        try World.run { world in
+            let fixture = try await Fixture(world)
+            let identifier = await fixture.manager.find().identifier
+            await fixture.manager.connect(identifier)
+            let peer = try await fixture.gateway.adapter.central.connect(to: fixture.lamp.address)
+            let characteristics = try await fixture.manager.characteristics(of: "A800", on: identifier)
+            _ = await fixture.manager.configure(.notification, of: characteristics[0], on: identifier)
+            let characteristic = try #require(
+                try await peer.discoverAll().flatMap(\.characteristics).first { $0.valueHandle == fixture.handle }
+            )
+            let subscription = try await peer.subscribe(to: characteristic)
+            if managerDisconnects {
+                fixture.manager.engine.cancelConnection(identifier)
+                _ = await fixture.manager.disconnected(identifier)
+            } else {
+                _ = await fixture.manager.configure([], of: characteristics[0], on: identifier)
+            }
+            try await world.sleep(for: .seconds(1))
+            try await fixture.lamp.send([8], of: "A801")
+            var values = subscription.makeAsyncIterator()
+            #expect(try await values.next()?.value == [8])
         }
     }
 }

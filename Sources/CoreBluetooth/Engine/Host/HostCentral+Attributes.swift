@@ -144,7 +144,9 @@ extension HostCentral {
         _ completion: @escaping Completion<Void>
     ) {
         let number = noteConfiguration(of: handle, on: peripheral)
-        if open?.links.isShared(handle, on: link, besides: self) == true {
+        let ownCount = connections[peripheral]?.subscriptions[handle] == nil ? 0 : 1
+        // Another manager, or the BLE module, may want the values.
+        if host.subscriberCount(of: handle, on: link) > ownCount {
             forgetSubscription(to: handle, of: peripheral, link, unlessCalledAfter: number)
             return completion(.success(()))
         }

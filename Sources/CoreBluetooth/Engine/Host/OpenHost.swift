@@ -11,7 +11,7 @@ final class OpenHost: Sendable {
     let links: SharedLinks
     let centrals: CentralIdentities
     let restoration: Restoration
-    private let pairing = Pairing()
+    private let pairing: Pairing
     /// The observer of the host's security events.
     private let observer = Guarded<UInt64?>(nil)
     /// The time of day, for what apps are told.
@@ -38,9 +38,10 @@ final class OpenHost: Sendable {
         links = SharedLinks(peers: peers)
         centrals = CentralIdentities(peers: peers, makeIdentifier: makeIdentifier)
         restoration = Restoration(store: store)
+        pairing = Pairing(executor: host.loop.appTaskExecutor)
         host.loop.execute { [host, pairing, peers, observer] in
             host.assumeIsolated { host in
-                if !isAdopted || !host.hasPairingHandler { host.setPairingHandler(pairing.handler(for: host)) }
+                if !isAdopted || !host.hasPairingHandler { pairing.install(on: host) }
                 peers.setBonded(host.bondInformation().map(\.identity))
                 let security = host.observeSecurity { [weak host] event in
                     switch event {
@@ -57,17 +58,19 @@ final class OpenHost: Sendable {
     }
 
     deinit {
-        host.loop.execute { [host, observer] in
+        host.loop.execute { [host, pairing, observer] in
             host.assumeIsolated { host in
+                pairing.uninstall(from: host)
                 if let observer = observer.withLock({ $0 }) { host.removeObserver(observer) }
             }
         }
     }
 
-    /// Sets the delegate that answers the host's pairing questions. It also replaces an adopted adapter's own delegate.
+    /// Sets the delegate that answers the host's pairing questions. It also replaces an adopted adapter's own
+    /// delegate, as long as the managers live.
     func setPairingDelegate(_ delegate: (any PairingDelegate)?, on host: isolated BluetoothHost) {
         pairing.setDelegate(delegate)
-        host.setPairingHandler(pairing.handler(for: host))
+        pairing.install(on: host)
     }
 
     /// Runs `action` on the loop, after what already waits there.

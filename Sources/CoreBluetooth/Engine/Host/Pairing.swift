@@ -9,20 +9,52 @@ import SMP
 /// app on this host wants it: it uses what needs encryption on the peer, or serves what needs it. A bond is not replaced, and
 /// nothing that needs a person is done, unless a delegate says so.
 final class Pairing: Sendable {
-    private let delegate = Guarded<(any PairingDelegate)?>(nil)
+    /// A handler that was set on the host.
+    private struct Installation {
+        let identifier: UInt64
+        /// The handler of the adapter's own delegate.
+        let original: PairingHandler?
+    }
+
+    private let executor: (any TaskExecutor)?
+    /// Asks the app's delegate.
+    private let delegate = Guarded<PairingHandler?>(nil)
+    private let installation = Guarded<Installation?>(nil)
+
+    /// - Parameter executor: the executor on which the delegate is called; nil for the default one.
+    init(executor: (any TaskExecutor)?) {
+        self.executor = executor
+    }
 
     func setDelegate(_ delegate: (any PairingDelegate)?) {
-        self.delegate.withLock { $0 = delegate }
+        self.delegate.withLock { $0 = delegate?.handler(on: executor) }
+    }
+
+    /// Makes the host ask the managers about pairings.
+    func install(on host: isolated BluetoothHost) {
+        let (previous, identifier) = host.setPairingHandler(handler(for: host))
+        installation.withLock { installation in
+            // Only the first handler has replaced one of the adapter's.
+            let original = installation.map(\.original) ?? previous
+            installation = Installation(identifier: identifier, original: original)
+        }
+    }
+
+    /// Makes the host ask the adapter's own delegate again, unless the app has set another one since.
+    func uninstall(from host: isolated BluetoothHost) {
+        guard let installation = installation.withLock({ $0 }) else { return }
+        host.restorePairingHandler(installation.original, inPlaceOf: installation.identifier)
     }
 
     /// The host's handler; called on its loop.
-    func handler(for host: BluetoothHost) -> PairingHandler {
+    private func handler(for host: BluetoothHost) -> PairingHandler {
         { [weak self, weak host] inquiry, answer in
-            if let delegate = self?.delegate.withLock({ $0 }) {
-                return delegate.handler(on: host?.loop.appTaskExecutor)(inquiry, answer)
+            guard let self, let host else {
+                answer(.refuse)
+                return {}
             }
-            let isServing = host?.assumeIsolated { $0.servesProtectedValues } ?? false
-            answer(Pairing.answer(inquiry, isServing: isServing))
+            if let delegate = self.delegate.withLock({ $0 }) { return delegate(inquiry, answer) }
+            answer(Pairing.answer(inquiry, isServing: host.assumeIsolated { $0.servesProtectedValues }))
             return {}
         }
     }

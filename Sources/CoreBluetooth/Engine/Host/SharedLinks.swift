@@ -74,7 +74,9 @@ final class SharedLinks: @unchecked Sendable {
             host.disconnectAfterFlush(link)
         } else {
             for (handle, subscription) in shared.subscriptions.sorted(by: { $0.key < $1.key })
-            where subscription.users.contains(where: { $0 === user }) && unsubscribe(user, from: handle, on: link) {
+            where subscription.users.contains(where: { $0 === user }) && unsubscribe(user, from: handle, on: link)
+                && host.subscriberCount(of: handle, on: link) == 0
+            {
                 host.begin(SetClientConfiguration([], inDescriptors: subscription.descriptors), on: link) { _ in }
             }
         }
@@ -106,11 +108,6 @@ final class SharedLinks: @unchecked Sendable {
         subscription.users.removeAll { $0 === user }
         links[link]?.subscriptions[handle] = subscription.users.isEmpty ? nil : subscription
         return subscription.users.isEmpty
-    }
-
-    /// Whether another than `user` is subscribed.
-    func isShared(_ handle: AttributeHandle, on link: LinkIdentifier, besides user: HostCentral) -> Bool {
-        links[link]?.subscriptions[handle]?.users.contains { $0 !== user } ?? false
     }
 
     // MARK: What is done on each new link
