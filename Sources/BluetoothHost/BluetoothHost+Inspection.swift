@@ -113,7 +113,9 @@ extension BluetoothHost {
     private func contradictionInSecurity(of link: Link) -> String? {
         let security = link.session.security
         let strength = link.protection.strength
-        if security.isEncrypted != (servedStrength(of: link) != nil) { return "\(link.peer) is encrypted for attributes alone, or not" }
+        if security.isEncrypted != (servedStrength(of: link) != nil) {
+            return "\(link.peer) is encrypted for attributes alone, or not"
+        }
         if security.isAuthenticated, strength?.isAuthenticated != true {
             return "\(link.peer) is authenticated for attributes alone"
         }
