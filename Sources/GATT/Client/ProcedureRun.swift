@@ -1,4 +1,5 @@
 import ATT
+import BluetoothTypes
 import ByteCoding
 
 /// A procedure that waits, runs or has ended, whatever the type of its output.
