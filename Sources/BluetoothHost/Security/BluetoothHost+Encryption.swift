@@ -18,8 +18,10 @@ extension BluetoothHost {
         link.role == .central ? bond.centralKey : bond.peripheralKey
     }
 
-    /// The strength of a link's key as attributes and channels see it. It is nil if the link is not encrypted, if the policy
-    /// does not accept the key, or while the peer has not shown that it is on the pairing accept list.
+    /// The strength of a link's key as attributes and channels see it.
+    ///
+    /// It is nil if the link is not encrypted or the policy does not accept the key. It is also nil until the peer has shown
+    /// that it is on the pairing accept list.
     func servedStrength(of link: Link) -> KeyStrength? {
         let protection = link.protection
         guard let strength = protection.strength, protection.policy.accepts(strength),
