@@ -188,7 +188,10 @@ public struct Peripheral: Sendable {
     /// await advertising.stop()
     /// ```
     ///
+    /// While the controller is being brought up again, the call waits for it.
+    ///
     /// - Returns: the advertisement. Keep it: advertising stops when the last reference to it is released.
+    /// - Throws: ``BLEError/cancelled`` at once if the task is cancelled; nothing is advertised then.
     public func startAdvertising(
         _ configuration: AdvertisementConfiguration
     ) async throws(BLEError) -> AdvertisingSet {
@@ -235,7 +238,8 @@ public final class AdvertisingSet: Sendable {
         host.cleanUp { await $0.stopAdvertising(identifier) }
     }
 
-    /// Stops advertising, and waits until the controller has stopped. Connections made through the advertisement stay.
+    /// Stops advertising, and waits until the controller has stopped. Connections made through the advertisement stay. If the
+    /// task is cancelled, the call returns at once; advertising stops nevertheless.
     public func stop() async {
         isStopped.store(true, ordering: .relaxed)
         await host.stopAdvertising(identifier)

@@ -99,12 +99,17 @@ public final class RemotePeripheral: Sendable {
         return try await translating { () throws(HostError) in try await host.readRSSI(of: link) }
     }
 
+    /// Changes the connection's parameters, as the central, or asks the central to, as the peripheral. Waits until they hold.
+    ///
+    /// - Throws: ``BLEError/cancelled`` at once if the task is cancelled; the parameters may change nevertheless.
     public func updateConnectionParameters(_ parameters: ConnectionParameters) async throws(BLEError) {
         let link = try usableLink
         try await translating { () throws(HostError) in try await host.updateParameters(parameters, of: link) }
     }
 
-    /// Asks for other PHYs; the link goes on with what both sides can do.
+    /// Asks for other PHYs; the link then uses what both sides can do.
+    ///
+    /// - Throws: ``BLEError/cancelled`` at once if the task is cancelled; the PHYs may change nevertheless.
     public func setPHY(transmit: PHYSet, receive: PHYSet) async throws(BLEError) {
         let link = try usableLink
         try await translating { () throws(HostError) in
@@ -119,7 +124,8 @@ public final class RemotePeripheral: Sendable {
     }
 
     /// Ends this connection, once the values written without response have been sent. If no other `RemotePeripheral` shares
-    /// the link, the link ends and the call waits for that; see <doc:RemotePeripheral#Sharing-a-link>.
+    /// the link, the link ends and the call waits for that; see <doc:RemotePeripheral#Sharing-a-link>. If the task is
+    /// cancelled, the call returns at once; the connection ends nevertheless.
     public func disconnect() async {
         let isFirst = !isReleased.exchange(true, ordering: .relaxed)
         await host.flush(link)

@@ -60,7 +60,7 @@ extension BluetoothHost {
         case .link(let identifier): if let link = links[identifier] { deadlineReached(of: link) }
         case .disconnection(let identifier): if let link = links[identifier] { disconnectionTimedOut(of: link) }
         case .procedure(let procedure, let identifier, let call):
-            if let link = links[identifier] { timeOut(call, waitingFor: procedure, of: link) }
+            if let link = links[identifier] { end(call, waitingFor: procedure, of: link, .timedOut) }
         case .security(let identifier, let call): if let link = links[identifier] { securityTimedOut(call, of: link) }
         case .connectionAttempt(let attempt): giveUp(attempt, .timedOut)
         case .endOfInitiating(let generation): endOfInitiatingTimedOut(generation)

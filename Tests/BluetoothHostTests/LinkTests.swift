@@ -136,7 +136,7 @@ struct LinkTests {
         fixture.loop.run(for: .seconds(2))
         #expect(throws: HostError.disconnected(.attributeTransactionTimeout)) { try read.all.first?.get() }
         #expect(fixture.controller.opcodes == [Disconnect.opcode])
-        let end = fixture.start { await host.disconnection(of: link) }
+        let end = fixture.start { try await host.disconnection(of: link) }
         fixture.controller.emit {
             DisconnectionComplete(connectionHandle: 0x0040, reason: .connectionTerminatedByLocalHost)
                 .encodePacket(into: &$0)

@@ -22,7 +22,7 @@ struct RecoveryTests {
         try fixture.run { _ = try await host.startAdvertising(AdvertisementConfiguration()) }
         fixture.connect()
         let link = try #require(try fixture.run { await host.linkIdentifiers() }.first)
-        let end = fixture.start { await host.disconnection(of: link) }
+        let end = fixture.start { try await host.disconnection(of: link) }
         fixture.controller.forgetCommands()
         fixture.controller.emit([0x04, 0x10, 0x01, 0x42])
         fixture.loop.run(for: .seconds(2))

@@ -42,7 +42,7 @@ struct SupervisionTests {
         #expect(fixture.controller.opcodes.isEmpty)
         fixture.loop.run(for: .seconds(12))
         #expect(fixture.controller.opcodes == [Disconnect.opcode])
-        let end = fixture.start { await host.disconnection(of: link) }
+        let end = fixture.start { try await host.disconnection(of: link) }
         fixture.controller.emit {
             DisconnectionComplete(connectionHandle: 0x0040, reason: .connectionTerminatedByLocalHost)
                 .encodePacket(into: &$0)

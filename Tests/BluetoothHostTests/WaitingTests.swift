@@ -40,7 +40,7 @@ struct WaitingTests {
         let (fixture, link) = try connected()
         let host = fixture.host
         endLink(of: fixture, after: turns)
-        let reason = fixture.start { await host.disconnection(of: link) }
+        let reason = fixture.start { try await host.disconnection(of: link) }
         #expect(try reason.all.first?.get() == .controller(.connectionTimeout))
     }
 

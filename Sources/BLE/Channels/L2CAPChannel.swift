@@ -104,6 +104,7 @@ public final class L2CAPChannel: Sendable {
     /// - Parameters:
     ///   - mtu: no less than before, 64 to 65,535 octets.
     ///   - mps: 64 to 4,096 octets.
+    /// - Throws: ``BLEError/cancelled`` at once if the task is cancelled; the lengths may change nevertheless.
     public func reconfigure(mtu: UInt16, mps: UInt16) async throws(BLEError) {
         try await translating("reconfiguring the channel") { () throws(HostError) in
             try await host.reconfigure(identifier, mtu: mtu, mps: mps)

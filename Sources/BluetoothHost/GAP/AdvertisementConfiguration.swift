@@ -1,4 +1,5 @@
 import BluetoothTypes
+import HCI
 
 /// How to advertise, and what.
 public struct AdvertisementConfiguration: Sendable, Hashable {
@@ -36,5 +37,31 @@ public struct AdvertisementConfiguration: Sendable, Hashable {
         self.address = address
         self.peer = peer
         self.usesExtendedPDUs = usesExtendedPDUs
+    }
+}
+
+extension AdvertisementConfiguration {
+    /// Whether extended PDUs are asked for, or needed for the length of the data.
+    func usesExtendedPDUs(maximumLegacyLength: Int) -> Bool {
+        let maximumLength = peer == nil ? maximumLegacyLength : 0
+        return usesExtendedPDUs ?? (max(advertisingData.length, scanResponseData.length) > maximumLength)
+    }
+
+    /// What extended PDUs carry: connectable ones have no scan response, so all is in the advertising data.
+    var extendedAdvertisingData: AdvertisingData {
+        isConnectable
+            ? AdvertisingData(decoding: advertisingData.bytes + scanResponseData.bytes)
+            : isScannable ? AdvertisingData() : advertisingData
+    }
+
+    func eventProperties(usesExtendedPDUs: Bool) -> AdvertisingEventProperties {
+        if peer != nil {
+            return usesExtendedPDUs ? [.connectable, .directed] : [.connectable, .directed, .useLegacyPDUs]
+        }
+        if usesExtendedPDUs {
+            return isConnectable ? .connectable : isScannable ? .scannable : []
+        }
+        if isConnectable { return [.connectable, .scannable, .useLegacyPDUs] }
+        return isScannable ? [.scannable, .useLegacyPDUs] : .useLegacyPDUs
     }
 }

@@ -3,37 +3,62 @@ import ByteCoding
 import HCI
 
 extension BluetoothHost {
-    /// Starts an advertisement, which goes on, over connections and recoveries of the controller, until it is stopped.
+    /// Starts an advertisement, which continues over connections and recoveries of the controller until it is stopped.
+    ///
+    /// - Throws: ``HostError/cancelled`` at once if the task is cancelled. The advertisement is then stopped, or never starts.
     package func startAdvertising(
         _ configuration: AdvertisementConfiguration
     ) async throws(HostError) -> AdvertisementIdentifier {
         let identifier = AdvertisementIdentifier(value: makeIdentifier())
-        try await outcome { (completion: @escaping Completion<Void>) throws(HostError) in
-            guard power != .closed else { throw .closed }
-            guard power != .off, let information else { throw .notReady }
-            try check(configuration, against: information)
-            let limit = information.numberOfAdvertisingSets
-            guard advertiser.entries.count < limit, let handle = advertiser.freeHandle else {
-                throw .notSupported(
-                    "this controller can advertise \(limit) set(s) at a time; stop another first"
-                )
+        do throws(HostError) {
+            try await wait { host, call in
+                do throws(HostError) {
+                    try host.begin(identifier, configuration) { call.end($0) }
+                } catch {
+                    call.end(.failure(error))
+                }
             }
-            var entry = Advertiser.Entry(identifier: identifier, configuration: configuration, handle: handle)
-            entry.observers.append(completion)
-            advertiser.entries.append(entry)
-            reconcileAdvertising()
-        }.get()
+        } catch {
+            if case .cancelled = error { end(identifier) }
+            throw error
+        }
         return identifier
     }
 
-    /// Stops an advertisement; connections made through it stay.
+    private func begin(
+        _ identifier: AdvertisementIdentifier,
+        _ configuration: AdvertisementConfiguration,
+        observer: @escaping (Result<Void, HostError>) -> Void
+    ) throws(HostError) {
+        guard power != .closed else { throw .closed }
+        guard power != .off, let information else { throw .notReady }
+        try check(configuration, against: information)
+        let limit = information.numberOfAdvertisingSets
+        guard advertiser.entries.count < limit, let handle = advertiser.freeHandle else {
+            throw .notSupported(
+                "this controller can advertise \(limit) set(s) at a time; stop another first"
+            )
+        }
+        var entry = Advertiser.Entry(identifier: identifier, configuration: configuration, handle: handle)
+        entry.observers.append(observer)
+        advertiser.entries.append(entry)
+        reconcileAdvertising()
+    }
+
+    /// Stops an advertisement; connections made through it stay. Cancelling the task ends the wait; the advertisement is
+    /// stopped nevertheless.
     package func stopAdvertising(_ identifier: AdvertisementIdentifier) async {
-        await outcome { (completion: @escaping Completion<Void>) in
-            guard let index = advertiser.index(of: identifier) else { return completion(.success(())) }
-            advertiser.entries[index].phase = .ending
-            advertiser.entries[index].observers.append(completion)
-            reconcileAdvertising()
-        }.ignored()
+        end(identifier)
+        try? await wait { host, call in
+            guard let index = host.advertiser.index(of: identifier) else { return call.end(.success(())) }
+            host.advertiser.entries[index].observers.append { call.end($0) }
+        }
+    }
+
+    private func end(_ identifier: AdvertisementIdentifier) {
+        guard let index = advertiser.index(of: identifier) else { return }
+        advertiser.entries[index].phase = .ending
+        reconcileAdvertising()
     }
 
     private func check(
@@ -153,7 +178,10 @@ extension BluetoothHost {
 
     /// An advertisement that cannot be started has failed; one that has been on is tried again in a while.
     private func fail(_ entry: Advertiser.Entry, _ failure: CommandFailure) {
-        guard let index = advertiser.index(of: entry.identifier), advertiser.entries[index].observers.isEmpty else {
+        guard let index = advertiser.index(of: entry.identifier) else { return }
+        // The next pass takes it from the controller.
+        guard advertiser.entries[index].phase != .ending else { return }
+        guard advertiser.entries[index].observers.isEmpty else {
             return finish(entry.identifier, .failure(.command(failure)), isGone: true)
         }
         logger.warning("an advertisement is off: \(failure); trying again")
@@ -360,35 +388,4 @@ extension BluetoothHost {
         }
         reconcileAdvertising()
     }
-}
-
-extension AdvertisementConfiguration {
-    /// Whether extended PDUs are asked for, or needed for the length of the data.
-    func usesExtendedPDUs(maximumLegacyLength: Int) -> Bool {
-        let maximumLength = peer == nil ? maximumLegacyLength : 0
-        return usesExtendedPDUs ?? (max(advertisingData.length, scanResponseData.length) > maximumLength)
-    }
-
-    /// What extended PDUs carry: connectable ones have no scan response, so all is in the advertising data.
-    var extendedAdvertisingData: AdvertisingData {
-        isConnectable
-            ? AdvertisingData(decoding: advertisingData.bytes + scanResponseData.bytes)
-            : isScannable ? AdvertisingData() : advertisingData
-    }
-
-    func eventProperties(usesExtendedPDUs: Bool) -> AdvertisingEventProperties {
-        if peer != nil {
-            return usesExtendedPDUs ? [.connectable, .directed] : [.connectable, .directed, .useLegacyPDUs]
-        }
-        if usesExtendedPDUs {
-            return isConnectable ? .connectable : isScannable ? .scannable : []
-        }
-        if isConnectable { return [.connectable, .scannable, .useLegacyPDUs] }
-        return isScannable ? [.scannable, .useLegacyPDUs] : .useLegacyPDUs
-    }
-}
-
-extension Result where Success == Void, Failure == HostError {
-    /// Lets the outcome go: what is stopped is gone either way.
-    fileprivate func ignored() {}
 }

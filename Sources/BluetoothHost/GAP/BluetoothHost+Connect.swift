@@ -285,13 +285,26 @@ extension BluetoothHost {
         reconcileScan()
     }
 
-    /// Waits until a link is gone and says why.
-    package func disconnection(of identifier: LinkIdentifier) async -> DisconnectionReason {
-        await withCheckedContinuation { continuation in
-            guard let link = links[identifier] else {
-                return continuation.resume(returning: endedLinks[identifier] ?? .adapterClosed)
+    /// Waits until a link has ended.
+    ///
+    /// - Returns: why it has ended.
+    /// - Throws: ``HostError/cancelled`` at once if the task is cancelled.
+    package func disconnection(of identifier: LinkIdentifier) async throws(HostError) -> DisconnectionReason {
+        try await waitForEnd(of: identifier)
+        return endedLinks[identifier] ?? .adapterClosed
+    }
+
+    /// Waits until a link has ended. Cancelling the task ends the wait.
+    private func waitForEnd(of identifier: LinkIdentifier) async throws(HostError) {
+        let observer = makeIdentifier()
+        do throws(HostError) {
+            try await wait { host, call in
+                guard let link = host.links[identifier] else { return call.end(.success(())) }
+                link.endObservers[observer] = .host { _ in call.end(.success(())) }
             }
-            link.endObservers[makeIdentifier()] = .host { continuation.resume(returning: $0) }
+        } catch {
+            removeEndObserver(observer, of: identifier)
+            throw error
         }
     }
 
@@ -327,9 +340,9 @@ extension BluetoothHost {
         }
     }
 
-    /// Waits until a link has ended that is ending already.
+    /// Waits until a link has ended that is ending already. Cancelling the task ends the wait.
     package func waitIfDisconnecting(_ identifier: LinkIdentifier) async {
-        if links[identifier]?.isEnding == true { _ = await disconnection(of: identifier) }
+        if links[identifier]?.isEnding == true { try? await waitForEnd(of: identifier) }
     }
 
     /// Ends a link and waits until the connection has ended. Cancelling the task ends the wait, not the disconnection.
@@ -341,20 +354,22 @@ extension BluetoothHost {
         if !link.isDisconnecting {
             link.isDisconnecting = true
             expectDisconnection(of: link)
-            do throws(CommandFailure) {
-                try await perform(Disconnect(connectionHandle: link.handle, reason: reason))
-            } catch {
-                logger.debug("\(error)")
-                if links[identifier] != nil, case .status(.unknownConnectionIdentifier, _) = error {
-                    endLink(link.handle, .controller(.connectionTerminatedByLocalHost))
-                    endInput()
-                }
+            // What was called for before is sent first.
+            endInput()
+            send(Disconnect(connectionHandle: link.handle, reason: reason)) { [weak self] result in
+                guard case .failure(let failure) = result else { return }
+                self?.assumeIsolated { $0.disconnectionFailed(failure, of: identifier) }
             }
         }
-        try? await wait { host, call in
-            guard let link = host.links[identifier] else { return call.end(.success(())) }
-            link.endObservers[host.makeIdentifier()] = .host { _ in call.end(.success(())) }
-        }
+        try? await waitForEnd(of: identifier)
+    }
+
+    /// Takes the controller's refusal to end a link. A link that the controller does not know has ended.
+    private func disconnectionFailed(_ failure: CommandFailure, of identifier: LinkIdentifier) {
+        logger.debug("\(failure)")
+        guard let link = links[identifier], case .status(.unknownConnectionIdentifier, _) = failure else { return }
+        endLink(link.handle, .controller(.connectionTerminatedByLocalHost))
+        endInput()
     }
 
     func disconnected(_ event: DisconnectionComplete) {

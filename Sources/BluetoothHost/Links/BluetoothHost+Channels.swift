@@ -200,7 +200,8 @@ extension BluetoothHost {
         return units
     }
 
-    /// Receives SDUs and K-frames of other lengths on a channel of the enhanced variant, once the peer agrees.
+    /// Receives SDUs and K-frames of other lengths on a channel of the enhanced variant, once the peer agrees. Cancelling the
+    /// task ends the wait; the lengths may change nevertheless.
     package func reconfigure(
         _ name: HostChannelIdentifier,
         mtu: UInt16,
@@ -211,19 +212,32 @@ extension BluetoothHost {
                 "this host receives an MPS of at most \(Reassembler.defaultMaximumPayloadLength) octets"
             )
         }
-        try await outcome { (completion: @escaping Completion<Void>) throws(HostError) in
-            guard let link = link(of: name), let list = ChannelIdentifierList(CollectionOfOne(name.channel)) else {
-                throw .channel(.ended(.byUs))
-            }
-            do throws(CreditBasedChannels.ReconfigurationError) {
-                try link.channels.reconfigure(list, mtu: mtu, mps: mps)
+        try await wait { host, call in
+            do throws(HostError) {
+                try host.beginReconfiguring(name, mtu: mtu, mps: mps) { call.end($0) }
             } catch {
-                throw Self.hostError(error)
+                call.end(.failure(error))
             }
-            link.channelUses[name.channel]?.reconfiguration = completion
-            pumpChannels(of: link)
-            endInput()
-        }.get()
+        }
+    }
+
+    private func beginReconfiguring(
+        _ name: HostChannelIdentifier,
+        mtu: UInt16,
+        mps: UInt16,
+        completion: @escaping (Result<Void, HostError>) -> Void
+    ) throws(HostError) {
+        guard let link = link(of: name), let list = ChannelIdentifierList(CollectionOfOne(name.channel)) else {
+            throw .channel(.ended(.byUs))
+        }
+        do throws(CreditBasedChannels.ReconfigurationError) {
+            try link.channels.reconfigure(list, mtu: mtu, mps: mps)
+        } catch {
+            throw Self.hostError(error)
+        }
+        link.channelUses[name.channel]?.reconfiguration = completion
+        pumpChannels(of: link)
+        endInput()
     }
 
     private static func hostError(_ error: CreditBasedChannels.ReconfigurationError) -> HostError {

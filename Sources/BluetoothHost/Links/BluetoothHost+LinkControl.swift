@@ -62,17 +62,16 @@ extension BluetoothHost {
         }
     }
 
-    /// Changes the connection's parameters, as the central, or asks the central to, as the peripheral.
+    /// Changes the connection's parameters, as the central, or asks the central to, as the peripheral. Cancelling the task
+    /// ends the wait; the parameters may change nevertheless.
     package func updateParameters(
         _ parameters: ConnectionParameters,
         of identifier: LinkIdentifier
     ) async throws(HostError) {
         guard parameters.isValid else { throw .invalidArgument("connection parameters out of range") }
-        try await outcome { (completion: @escaping Completion<Void>) throws(HostError) in
-            let link = try link(identifier)
-            wait(for: .connectionUpdate, of: link, completion: completion)
-            requestParameters(parameters, of: link)
-        }.get()
+        try await wait(for: .connectionUpdate, of: identifier) { host in
+            if let link = host.links[identifier] { host.requestParameters(parameters, of: link) }
+        }
     }
 
     private func requestParameters(_ parameters: ConnectionParameters, of link: Link) {
@@ -118,23 +117,38 @@ extension BluetoothHost {
         }
     }
 
-    /// Keeps a call waiting for a procedure of the Link Layer, though no longer than the procedure may take
-    /// (Vol 6, Part B, 5.2).
+    /// Waits for a procedure of the Link Layer, though no longer than the procedure may take (Vol 6, Part B, 5.2). Cancelling
+    /// the task ends the wait, not the procedure.
+    ///
+    /// - Parameter begin: asks the controller for the procedure.
     private func wait(
         for procedure: LinkProcedure,
-        of link: Link,
-        completion: @escaping (Result<Void, HostError>) -> Void
-    ) {
-        let call = makeIdentifier()
-        let timer = schedule(.procedure(procedure, link.identifier, call: call), after: .seconds(40))
-        let waiter = ProcedureWaiter(identifier: call, timer: timer, completion: completion)
-        link[keyPath: procedure.waiters].append(waiter)
+        of identifier: LinkIdentifier,
+        begin: @escaping @Sendable (isolated BluetoothHost) -> Void
+    ) async throws(HostError) {
+        let number = makeIdentifier()
+        do throws(HostError) {
+            try await wait { host, call in
+                guard let link = host.links[identifier] else {
+                    return call.end(.failure(host.endOfLink(identifier)))
+                }
+                let timer = host.schedule(.procedure(procedure, identifier, call: number), after: .seconds(40))
+                let waiter = ProcedureWaiter(identifier: number, timer: timer) { call.end($0) }
+                link[keyPath: procedure.waiters].append(waiter)
+                begin(host)
+            }
+        } catch {
+            if let link = links[identifier] { end(number, waitingFor: procedure, of: link, error) }
+            throw error
+        }
     }
 
-    /// Ends a call whose procedure has taken too long.
-    func timeOut(_ call: UInt64, waitingFor procedure: LinkProcedure, of link: Link) {
+    /// Ends a call before its procedure has ended. Does nothing if the call has ended.
+    func end(_ call: UInt64, waitingFor procedure: LinkProcedure, of link: Link, _ error: HostError) {
         guard let index = link[keyPath: procedure.waiters].firstIndex(where: { $0.identifier == call }) else { return }
-        link[keyPath: procedure.waiters].remove(at: index).completion(.failure(.timedOut))
+        let waiter = link[keyPath: procedure.waiters].remove(at: index)
+        timers.cancel(waiter.timer)
+        waiter.completion(.failure(error))
     }
 
     /// Tells the calls that wait for a procedure what has become of it.
@@ -159,20 +173,23 @@ extension BluetoothHost {
         if let link = links[identifier] { resume(waiters, of: link, result) }
     }
 
-    /// Asks for other PHYs; the link goes on with what both sides can do.
+    /// Asks for other PHYs; the link then uses what both sides can do. Cancelling the task ends the wait; the PHYs may change
+    /// nevertheless.
     package func setPHY(transmit: PHYSet, receive: PHYSet, of identifier: LinkIdentifier) async throws(HostError) {
         guard information?.commands.contains(LESetPHY.self) == true else {
             throw .notSupported("this controller has only the 1M PHY")
         }
-        try await outcome { (completion: @escaping Completion<Void>) throws(HostError) in
-            let link = try link(identifier)
-            wait(for: .phyUpdate, of: link, completion: completion)
-            let command = LESetPHY(connectionHandle: link.handle, txPHYs: transmit, rxPHYs: receive)
-            send(command) { [weak self] result in
-                guard case .failure(let failure) = result else { return }
-                self?.assumeIsolated { $0.resume(\.phyWaiters, of: identifier, .failure(.command(failure))) }
-            }
-        }.get()
+        try await wait(for: .phyUpdate, of: identifier) { host in
+            if let link = host.links[identifier] { host.requestPHYs(transmit: transmit, receive: receive, of: link) }
+        }
+    }
+
+    private func requestPHYs(transmit: PHYSet, receive: PHYSet, of link: Link) {
+        let identifier = link.identifier
+        send(LESetPHY(connectionHandle: link.handle, txPHYs: transmit, rxPHYs: receive)) { [weak self] result in
+            guard case .failure(let failure) = result else { return }
+            self?.assumeIsolated { $0.resume(\.phyWaiters, of: identifier, .failure(.command(failure))) }
+        }
     }
 
     /// Asks for longer or shorter Link Layer payloads.

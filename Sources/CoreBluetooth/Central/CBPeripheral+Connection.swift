@@ -46,7 +46,6 @@ extension CBPeripheral {
         wishDisconnection(tellsEngine: false)
         connectionEnded(isReconnecting: false)
         content.withLock { $0.manager = nil }
-        values.finish()
     }
 
     /// Whether the app still wants the connection that was made.
@@ -68,7 +67,8 @@ extension CBPeripheral {
         }
     }
 
-    /// Forgets what belonged to the connection that ended.
+    /// Forgets what belonged to the connection that ended, and ends the sequences of its values: the next connection has other
+    /// objects.
     func connectionEnded(isReconnecting: Bool) {
         content.withLock { content in
             content.connection += 1
@@ -78,6 +78,7 @@ extension CBPeripheral {
             content.owesReadiness = false
             content.database.invalidate()
         }
+        values.finish()
     }
 
     // MARK: What the peripheral does
@@ -97,7 +98,16 @@ extension CBPeripheral {
 
     func servicesChanged(in range: HandleRange) {
         let invalid = content.withLock { $0.database.invalidate(range) }
+        endLostValues()
         tell { $0.peripheral(self, didModifyServices: invalid) }
+    }
+
+    /// Ends the sequences of characteristics that the connection does not have any more.
+    func endLostValues() {
+        values.finish { [content] subject in
+            guard let characteristic = subject as? CBCharacteristic else { return false }
+            return !content.withLock { $0.database.contains(characteristic) }
+        }
     }
 
     func received(_ value: [UInt8], of handle: AttributeHandle) {

@@ -5,6 +5,8 @@ final class Broadcast<Element: Sendable>: Sendable {
     private struct Listener {
         let key: UInt64
         let buffer: AsyncEventBuffer<Element, Never>
+        /// The object that the events are about; nil for any.
+        let subject: AnyObject?
         let isWanted: @Sendable (Element) -> Bool
     }
 
@@ -24,6 +26,13 @@ final class Broadcast<Element: Sendable>: Sendable {
         for listener in state.withLock({ $0.listeners }) { listener.buffer.finish() }
     }
 
+    /// Ends the sequences whose subject has no events any more.
+    func finish(where hasEnded: (AnyObject) -> Bool) {
+        for listener in state.withLock({ $0.listeners }) {
+            if let subject = listener.subject, hasEnded(subject) { listener.buffer.finish() }
+        }
+    }
+
     /// The number of sequences that exist.
     var count: Int { state.withLock { $0.listeners.count } }
 
@@ -32,16 +41,18 @@ final class Broadcast<Element: Sendable>: Sendable {
     /// - Parameters:
     ///   - limit: the greatest number of events that wait for a reader, at least 1. If more arrive, the oldest are dropped.
     ///   - report: how the reader learns of dropped events.
+    ///   - subject: the object that the events are about, for ``finish(where:)``.
     ///   - isWanted: chooses the events.
     func sequence(
         limit: Int,
         report: AsyncEventBuffer<Element, Never>.OverflowReport = .none,
+        about subject: AnyObject? = nil,
         where isWanted: @escaping @Sendable (Element) -> Bool = { _ in true }
     ) -> Events<Element> {
         let buffer = AsyncEventBuffer<Element, Never>(limit: limit, report: report)
         let key = state.withLock { state in
             state.lastKey += 1
-            state.listeners.append(Listener(key: state.lastKey, buffer: buffer, isWanted: isWanted))
+            state.listeners.append(Listener(key: state.lastKey, buffer: buffer, subject: subject, isWanted: isWanted))
             return state.lastKey
         }
         let registration = Registration { [weak self] in

@@ -19,6 +19,8 @@ extension CBPeripheral {
 
     /// What a peripheral tells here beyond Apple's API, and an async view of it. The delegate is told of values and
     /// disconnections all the same; of what is awaited here, the one who awaits.
+    ///
+    /// A call whose task is cancelled throws `CancellationError` at once. The host still carries out what was asked of it.
     public struct Linux: Sendable {
         let peripheral: CBPeripheral
 
@@ -62,12 +64,22 @@ extension CBPeripheral {
         /// The values that the peripheral sends of a characteristic from now on, in order, each by itself, beside what the
         /// delegate is told; see ``setNotifying(_:for:)``.
         ///
+        /// The sequence ends when the connection ends or the peripheral changes the service of the characteristic: what is
+        /// discovered then are other objects. It ends at once for a characteristic that this connection does not have.
+        ///
         /// - Parameter limit: the greatest number of values that wait for a slow reader, at least 1. If more arrive, the
         ///   oldest are dropped; see ``CBCharacteristicValue/droppedBefore``.
         public func values(of characteristic: CBCharacteristic, limit: Int = 1024) -> Events<CBCharacteristicValue> {
-            peripheral.values.sequence(limit: max(limit, 1), report: .mark { $0.droppedBefore = $1 }) {
+            let values = peripheral.values.sequence(
+                limit: max(limit, 1),
+                report: .mark { $0.droppedBefore = $1 },
+                about: characteristic
+            ) {
                 $0.characteristic === characteristic
             }
+            // The connection may have ended before the sequence was there.
+            peripheral.endLostValues()
+            return values
         }
 
         /// Asks for values, or for no more; returns when the peripheral has agreed.
@@ -152,17 +164,56 @@ extension CBPeripheral {
                 throw CBError.described(.notConnected)
             }
             let (connection, manager) = peripheral.content.withLock { ($0.connection, $0.manager) }
-            return try await withCheckedThrowingContinuation { continuation in
-                command(engine) { [peripheral] result in
-                    peripheral.deliveryQueue.async {
-                        guard peripheral.content.withLock({ $0.connection }) == connection else {
-                            return continuation.resume(throwing: CBError.described(.notConnected))
+            let answer = AwaitedAnswer<Output>()
+            return try await withTaskCancellationHandler {
+                try await withCheckedThrowingContinuation { continuation in
+                    guard answer.begin(continuation) else { return }
+                    command(engine) { [peripheral] result in
+                        peripheral.deliveryQueue.async {
+                            guard peripheral.content.withLock({ $0.connection }) == connection else {
+                                return answer.end(.failure(CBError.described(.notConnected)))
+                            }
+                            answer.end(result.map(finish).mapError(\.error))
+                            withExtendedLifetime(manager) {}
                         }
-                        continuation.resume(with: result.map(finish).mapError(\.error))
-                        withExtendedLifetime(manager) {}
                     }
                 }
+            } onCancel: {
+                answer.end(.failure(CancellationError()))
             }
         }
+    }
+}
+
+/// The answer that a suspended call waits for. The first end counts.
+private final class AwaitedAnswer<Output: Sendable>: Sendable {
+    private enum State {
+        case ready
+        case waiting(CheckedContinuation<Output, any Error>)
+        case ended
+    }
+
+    private let state = Guarded(State.ready)
+
+    /// Begins to wait.
+    ///
+    /// - Returns: false if the call was cancelled before; it has ended then.
+    func begin(_ continuation: CheckedContinuation<Output, any Error>) -> Bool {
+        let isReady = state.withLock { state in
+            guard case .ready = state else { return false }
+            state = .waiting(continuation)
+            return true
+        }
+        if !isReady { continuation.resume(throwing: CancellationError()) }
+        return isReady
+    }
+
+    func end(_ result: Result<Output, any Error>) {
+        let continuation = state.withLock { state -> CheckedContinuation<Output, any Error>? in
+            defer { state = .ended }
+            guard case .waiting(let continuation) = state else { return nil }
+            return continuation
+        }
+        continuation?.resume(with: result)
     }
 }

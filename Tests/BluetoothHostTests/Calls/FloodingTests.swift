@@ -30,7 +30,7 @@ struct FloodingTests {
     @Test func thirtyThousandRequestsKeepTwoFramesAndEndTheLink() throws {
         let calls = try blocked()
         let (host, link) = (calls.host, calls.link)
-        let reason = calls.fixture.start { await host.disconnection(of: link) }
+        let reason = calls.fixture.start { try await host.disconnection(of: link) }
         for _ in 0..<300 { calls.receive([0x0A, 0xFF, 0xFF]) }
         let disconnects = calls.fixture.controller.commands.filter { $0.opcode == Disconnect.opcode }
         #expect(disconnects.count == 1)

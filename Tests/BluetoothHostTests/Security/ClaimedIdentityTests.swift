@@ -119,7 +119,7 @@ struct ClaimedIdentityTests {
         let disconnect = fixture.controller.commands.compactMap { $0.decode(Disconnect.self) }
         #expect(disconnect.map(\.reason) == [.authenticationFailure])
         fixture.disconnected(.connectionTerminatedByLocalHost)
-        let reason = try fixture.run { await $0.disconnection(of: link) }
+        let reason = try fixture.run { try await $0.disconnection(of: link) }
         #expect(reason == .controller(.authenticationFailure))
     }
 

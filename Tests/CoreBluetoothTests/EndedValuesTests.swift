@@ -1,0 +1,163 @@
+import ATT
+import BLE
+import BluetoothTypes
+import Foundation
+import GATT
+import Testing
+
+@testable import CoreBluetooth
+
+@Suite("Values that are awaited when their source ends")
+struct EndedValuesTests {
+    private let fixture = CentralFixture()
+    private let peripheral: CBPeripheral
+    private let measurement: CBCharacteristic
+
+    init() {
+        peripheral = fixture.connectedPeripheral()
+        measurement = fixture.discover(peripheral).measurement
+    }
+
+    /// The values of a sequence that was to end before: a value that is sent now is not among them.
+    private func all(of values: Events<CBCharacteristicValue>) async -> [[UInt8]] {
+        peripheral.values.send(CBCharacteristicValue(characteristic: measurement, value: Data([99])))
+        peripheral.values.finish()
+        var all: [[UInt8]] = []
+        for await value in values { all.append([UInt8](value.value)) }
+        return all
+    }
+
+    private func receive(_ value: UInt8) {
+        fixture.say(.valueReceived(peripheral.identifier, 0x0012, [value]))
+    }
+
+    @Test(arguments: [false, true]) func endOfTheConnectionEndsThem(isReconnecting: Bool) async {
+        let values = peripheral.linux.values(of: measurement)
+        receive(1)
+        let end = Disconnection(error: .core(.connectionTimeout), isReconnecting: isReconnecting, time: 0)
+        fixture.say(.disconnected(peripheral.identifier, end))
+        #expect(await all(of: values) == [[1]])
+    }
+
+    @Test(arguments: [CBManagerState.resetting, .poweredOff, .unsupported])
+    func endOfBluetoothEndsThem(state: CBManagerState) async {
+        let values = peripheral.linux.values(of: measurement)
+        receive(1)
+        fixture.say(.stateChanged(state))
+        #expect(await all(of: values) == [[1]])
+    }
+
+    @Test func changeOfTheServiceEndsThem() async {
+        let values = peripheral.linux.values(of: measurement)
+        fixture.say(.servicesChanged(peripheral.identifier, HandleRange(start: 0x0030, end: 0x003F)))
+        receive(1)
+        fixture.say(.servicesChanged(peripheral.identifier, CentralFixture.range))
+        #expect(await all(of: values) == [[1]])
+    }
+
+    @Test func thoseOfAnEarlierConnectionEndAtOnce() async {
+        fixture.say(.disconnected(peripheral.identifier, Disconnection(error: nil, time: 0)))
+        fixture.connect(peripheral)
+        _ = fixture.discover(peripheral)
+        let values = peripheral.linux.values(of: measurement)
+        receive(1)
+        #expect(await all(of: values).isEmpty)
+    }
+}
+
+@Suite("Awaited calls whose tasks are cancelled")
+struct CancelledAwaitTests {
+    private let fixture = CentralFixture()
+    private let peripheral: CBPeripheral
+    private let service: CBService
+    private let measurement: CBCharacteristic
+    private let location: CBCharacteristic
+
+    init() {
+        peripheral = fixture.connectedPeripheral()
+        let discovered = fixture.discover(peripheral)
+        service = discovered.service
+        measurement = discovered.measurement
+        location = discovered.location
+    }
+
+    /// Cancels a call that the host has not answered, then lets the host answer it.
+    private func expectCancellable<Output: Sendable, Value>(
+        _ call: ScriptedCentralEngine.Call,
+        answer: Value,
+        _ body: @escaping @Sendable () async throws -> Output
+    ) async {
+        let task = Task { try await body() }
+        var calls: [ScriptedCentralEngine.Call] = []
+        while calls.isEmpty {
+            calls = fixture.engine.takeCalls()
+            await Task.yield()
+        }
+        #expect(calls == [call])
+        task.cancel()
+        fixture.answer(call, Result<Value, EngineError>.success(answer))
+        let result = await task.result
+        #expect(throws: CancellationError.self) { _ = try result.get() }
+    }
+
+    @Test func readIsCancellable() async {
+        let (peripheral, location) = (peripheral, location)
+        await expectCancellable(.read(0x0015), answer: [7] as [UInt8]) { try await peripheral.linux.read(location) }
+        // The host has carried it out nevertheless.
+        #expect(location.value == Data([7]))
+    }
+
+    @Test func writeIsCancellable() async {
+        let (peripheral, location) = (peripheral, location)
+        await expectCancellable(.write([1], 0x0015), answer: ()) {
+            try await peripheral.linux.write(Data([1]), to: location)
+        }
+    }
+
+    @Test func subscribingIsCancellable() async {
+        let (peripheral, measurement) = (peripheral, measurement)
+        await expectCancellable(.configure(.notification, 0x0012), answer: ()) {
+            try await peripheral.linux.setNotifying(true, for: measurement)
+        }
+        #expect(measurement.isNotifying)
+    }
+
+    @Test func discoveryIsCancellable() async {
+        let (peripheral, service) = (peripheral, service)
+        await expectCancellable(.discoverServices(nil), answer: [] as [DiscoveredService]) {
+            try await peripheral.linux.discoverServices()
+        }
+        await expectCancellable(
+            .discoverCharacteristics(CentralFixture.range),
+            answer: [] as [DiscoveredCharacteristic]
+        ) {
+            try await peripheral.linux.discoverCharacteristics(for: service)
+        }
+    }
+
+    @Test func changeOfPHYsIsCancellable() async {
+        let peripheral = peripheral
+        await expectCancellable(.setPHYs, answer: ()) {
+            try await peripheral.linux.setPHYs(transmit: .le2M, receive: .le2M)
+        }
+    }
+
+    @Test func callOfACancelledTaskAsksNothing() async {
+        let (peripheral, location) = (peripheral, location)
+        let hasEnded = Guarded(false)
+        let task = Task {
+            defer { hasEnded.withLock { $0 = true } }
+            withUnsafeCurrentTask { $0?.cancel() }
+            return try await peripheral.linux.read(location)
+        }
+        var calls: [ScriptedCentralEngine.Call] = []
+        while calls.isEmpty, !hasEnded.withLock({ $0 }) {
+            calls = fixture.engine.takeCalls()
+            await Task.yield()
+        }
+        #expect((calls + fixture.takeCalls()).isEmpty)
+        if !calls.isEmpty { fixture.answer(calls[0], Result<[UInt8], EngineError>.success([7])) }
+        let result = await task.result
+        #expect(throws: CancellationError.self) { _ = try result.get() }
+    }
+}
