@@ -1,4 +1,5 @@
 import ATT
+import BluetoothHost
 import Foundation
 import Testing
 
@@ -48,6 +49,18 @@ struct ErrorTests {
     @Test("The controller's reasons for a link's end become error codes", arguments: reasons)
     func reason(controllerError: UInt8, expected: CBError.Code?) {
         #expect(CBError.Code(controllerError: controllerError) == expected)
+    }
+
+    static let securityErrors: [(SecurityError, EngineError)] = [
+        (.keyMissing, .core(.peerRemovedPairingInformation)),
+        (.encryptionFailed(.connectionTerminatedDueToMICFailure), .core(.connectionFailed)),
+        (.encryptionFailed(.unsupportedRemoteFeature), .attribute(.insufficientAuthentication)),
+        (.timedOut, .core(.encryptionTimedOut)),
+    ]
+
+    @Test("A MIC failure is not reported as removed pairing information", arguments: securityErrors)
+    func security(error: SecurityError, expected: EngineError) {
+        #expect(EngineError(error) == expected)
     }
 
     @Test("Errors without a description of their own still have one")

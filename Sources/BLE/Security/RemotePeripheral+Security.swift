@@ -22,7 +22,8 @@ extension RemotePeripheral {
     ///   - again: whether to pair though the devices are bonded. The bond is replaced by one that is worth as much at least.
     ///   - policy: for this link, in place of the adapter's.
     /// - Returns: what the key is worth.
-    /// - Throws: ``BLEError/security(_:)``; with ``SecurityError/keyMissing`` where the peer has lost the bond's key.
+    /// - Throws: ``BLEError/security(_:)``; with ``SecurityError/keyMissing`` where the peer does not have the bond's
+    ///   key.
     @discardableResult
     public func pair(
         _ required: RequiredSecurity = .encryption,

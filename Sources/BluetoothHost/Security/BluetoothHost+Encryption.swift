@@ -200,16 +200,9 @@ extension BluetoothHost {
     }
 
     /// The peer of a bond does not have its key: the bond stays, for this may be somebody else.
-    ///
-    /// - Parameter isMICFailure: whether the link ended because a packet could not be decrypted. That does not show that the
-    ///   peer lost its bond: the keys may differ, or one of the controllers may have mixed up the order of its packets.
-    private func keyIsMissing(on link: Link, isMICFailure: Bool = false) {
+    private func keyIsMissing(on link: Link) {
         link.protection.loss = .keyMissing
-        if isMICFailure {
-            logger.warning("encryption with \(link.identity) failed: a packet could not be decrypted (MIC failure)")
-        } else {
-            logger.warning("\(link.identity) has lost the key of its bond, or is another device")
-        }
+        logger.warning("\(link.identity) has lost the key of its bond, or is another device")
         emit(.keyMissing(link.identifier, identity: link.identity))
     }
 
@@ -225,12 +218,16 @@ extension BluetoothHost {
     func endSecurity(of link: Link, _ reason: DisconnectionReason) {
         if link.att.isTrusted { bonds.flush() }
         let wasStarting = link.protection.isStarting && !link.protection.channel.isPairing
-        // Who has another key than its peer cannot read the first encrypted packet (Vol 6, Part B, 5.1.3.1).
-        let isMICFailure = reason == .controller(.connectionTerminatedDueToMICFailure)
-        if wasStarting, isMICFailure || reason == .controller(.pinOrKeyMissing) {
-            keyIsMissing(on: link, isMICFailure: isMICFailure)
+        switch reason {
+        case .controller(.pinOrKeyMissing) where wasStarting:
+            keyIsMissing(on: link)
             failSecurityWaiters(of: link, .security(.keyMissing))
-        } else {
+        case .controller(.connectionTerminatedDueToMICFailure) where wasStarting:
+            // The first encrypted packet could not be decrypted (Vol 6, Part B, 5.1.3.1). That does not show that the peer
+            // lost its bond: the keys may differ, or one of the controllers may have changed the order of its packets.
+            logger.warning("encryption with \(link.identity) failed: a packet could not be decrypted (MIC failure)")
+            failSecurityWaiters(of: link, .security(.encryptionFailed(.connectionTerminatedDueToMICFailure)))
+        default:
             failSecurityWaiters(of: link, .disconnected(reason))
         }
         run(link.protection.channel.linkEnded(), on: link)

@@ -6,9 +6,14 @@ import SMP
 public enum SecurityError: Error, Hashable, Sendable {
     /// The devices could not be paired.
     case pairing(PairingFailure)
-    /// The bonded peer has lost the key, or has another. It may be somebody else: the bond stays until it is removed.
+    /// The bonded peer reported that it does not have the bond's key. It has lost the bond, or it is another device that uses
+    /// the address: the bond stays until it is removed.
     case keyMissing
-    /// The controller refused to encrypt the link, or the peer's did, for this reason.
+    /// One of the controllers refused to encrypt the link, or encryption failed, for this reason.
+    ///
+    /// With `connectionTerminatedDueToMICFailure` (0x3D), a packet could not be decrypted, and the link has ended (Vol 6,
+    /// Part B, 5.1.3.1). There are two causes: the devices have different keys, or one of the controllers corrupted packets
+    /// or changed their order. The second is over with the next connection.
     case encryptionFailed(HCI.ErrorCode)
     /// The peer did not do what it was asked to.
     case timedOut
@@ -30,6 +35,9 @@ extension SecurityError: CustomStringConvertible {
         case .pairing(let failure): "pairing failed: \(failure.text)"
         case .keyMissing:
             "the peer has lost the bond's key, or is another device; if it was reset, remove the bond and pair again"
+        case .encryptionFailed(.connectionTerminatedDueToMICFailure):
+            "a packet could not be decrypted (MIC failure): the devices have different keys, or a controller corrupted or "
+                + "reordered packets; connect again, and if it fails each time, remove the bond and pair again"
         case .encryptionFailed(let error): "the link could not be encrypted: \(error)"
         case .timedOut: "the peer did not encrypt the link in time"
         case .repeatedAttempts(let time): "pairing with this peer has just failed; try again in \(time)"

@@ -13,7 +13,8 @@ public enum SecurityEvent: Sendable, Hashable {
     case encryptionChanged(LinkIdentifier, KeyStrength?)
     /// Nothing that proves the peer has the key has come for ``SecurityPolicy/authenticatedPayloadTimeout``; the link ends.
     case authenticatedPayloadTimedOut(LinkIdentifier, peer: DeviceAddress)
-    /// A bonded peer has lost its key, or is another device.
+    /// A bonded peer reported that it does not have the bond's key: it has lost the bond, or is another device. A MIC failure
+    /// shows neither and is not reported here; see ``SecurityError/encryptionFailed(_:)``.
     case keyMissing(LinkIdentifier, identity: DeviceAddress)
     case bondAdded(BondInformation)
     /// A bond was removed, or evicted for a new one.

@@ -17,7 +17,7 @@ public struct SecurityPolicy: Hashable, Sendable {
         case always
     }
 
-    /// What is done when a bonded peer has lost the key, or has another.
+    /// The response to a bonded peer that reports that it does not have the bond's key.
     public enum KeyLoss: Hashable, Sendable {
         /// The link is not encrypted and ``SecurityError/keyMissing`` is thrown: the app may remove the bond and pair anew.
         ///

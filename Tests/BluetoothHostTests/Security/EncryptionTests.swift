@@ -241,22 +241,6 @@ struct EncryptionTests {
         }
     }
 
-    @Test("A link that ends by a wrong MIC while encryption starts was with who has another key")
-    func wrongKey() throws {
-        let fixture = try fixture()
-        let host = fixture.host
-        let events = Recorder<SecurityEvent>()
-        _ = try fixture.run { await host.observeSecurity { events.append($0) } }
-        let link = try link(fixture, role: .central)
-        let secured = fixture.start { try await host.secure(link) }
-        emit(fixture) {
-            DisconnectionComplete(connectionHandle: Self.handle, reason: .connectionTerminatedDueToMICFailure)
-                .encodePacket(into: &$0)
-        }
-        #expect(throws: HostError.security(.keyMissing)) { try secured.all.first?.get() }
-        #expect(events.all == [.keyMissing(link, identity: Self.peer)])
-    }
-
     @Test("A peripheral that asks for security is given it with the bond's key, however often it asks")
     func securityRequests() throws {
         let fixture = try fixture { $0.security.encryptsBondedLinks = false }

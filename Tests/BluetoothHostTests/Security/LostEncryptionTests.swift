@@ -81,6 +81,44 @@ struct LostEncryptionTests {
         #expect(try fixture.run { $0.links[link]?.protection.channel.isClosed } == false)
     }
 
+    // MARK: A link that ends while encryption starts
+
+    /// Ends a link to a bonded server while it is being encrypted. Returns what becomes of two calls that wait for that, and
+    /// the events.
+    private func endOfLink(
+        _ reason: HCI.ErrorCode
+    ) throws -> (secured: Result<Void, any Error>, read: Result<Void, any Error>, events: [SecurityEvent]) {
+        let fixture = try SecurityFixture()
+        let events = Recorder<SecurityEvent>()
+        _ = try fixture.run { $0.observeSecurity { events.append($0) } }
+        let link = try fixture.connect(.central)
+        let secured = fixture.start { _ = try await $0.secure(link) }
+        let read = fixture.start { _ = try await $0.perform(ReadValue(handle: 9), on: link) }
+        fixture.disconnected(reason)
+        return (try #require(secured.all.first), try #require(read.all.first), events.all)
+    }
+
+    @Test("A link that ends with a MIC failure while encryption starts does not count as a lost bond")
+    func micFailureIsNoMissingKey() throws {
+        let (secured, read, events) = try endOfLink(.connectionTerminatedDueToMICFailure)
+        let error = SecurityError.encryptionFailed(.connectionTerminatedDueToMICFailure)
+        #expect(throws: HostError.security(error)) { try secured.get() }
+        #expect(throws: HostError.security(error)) { try read.get() }
+        #expect(events.isEmpty, "\(events)")
+        #expect("\(error)".contains("different keys") && "\(error)".contains("reordered packets"))
+    }
+
+    @Test("A peer that ends the link because it has no key has lost the bond")
+    func linkThatEndsForWantOfAKey() throws {
+        let (secured, read, events) = try endOfLink(.pinOrKeyMissing)
+        #expect(throws: HostError.security(.keyMissing)) { try secured.get() }
+        #expect(throws: HostError.security(.keyMissing)) { try read.get() }
+        guard case .keyMissing(_, identity: SecurityFixture.peer)? = events.first, events.count == 1 else {
+            Issue.record("\(events)")
+            return
+        }
+    }
+
     // MARK: Encryption that ends on a bonded link
 
     /// A central's link to its bonded server, encrypted, with two reads of which the first is in flight.

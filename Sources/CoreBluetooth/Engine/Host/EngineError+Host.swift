@@ -44,6 +44,8 @@ extension EngineError {
             case .keyMissing: .core(.peerRemovedPairingInformation)
             case .timedOut, .pairing(.timedOut): .core(.encryptionTimedOut)
             case .tooManyBonds: .core(.tooManyLEPairedDevices)
+            // The same as of the disconnection that comes with it.
+            case .encryptionFailed(.connectionTerminatedDueToMICFailure): .core(.connectionFailed)
             case .pairing, .encryptionFailed, .repeatedAttempts, .refused, .weakerThanBond, .insufficient:
                 .attribute(.insufficientAuthentication)
             }
