@@ -64,6 +64,7 @@ extension BLEError {
             switch error {
             case .transport(let error): .adapter(error)
             case .command(let failure): .controllerFailed("\(failure)")
+            case .controllerFailed: .controllerFailed("\(error)")
             case .notReady: .notReady
             case .closed: .closed
             case .timedOut: .timedOut(what())

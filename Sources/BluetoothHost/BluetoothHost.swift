@@ -75,6 +75,16 @@ package actor BluetoothHost {
         case closed
     }
 
+    /// How far a bring-up has come.
+    enum BringUpPhase: Equatable {
+        /// The controller has not confirmed Reset. An error that it reports now is from before.
+        case resetting
+        /// The controller is being prepared. An error may erase its settings, such as the event masks.
+        case preparing
+        /// The controller has failed since its reset; the text says how.
+        case failed(String)
+    }
+
     package nonisolated let loop: any EventLoop
     package nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
@@ -96,6 +106,7 @@ package actor BluetoothHost {
     var power = Power.off
     /// Whether ``close()`` has finished. No observer is called from then on, and the host holds nothing for its users.
     private nonisolated let end = Atomic(false)
+    var bringUpPhase = BringUpPhase.resetting
     var information: ControllerInformation?
     var commands = CommandQueue()
     var commandTimer: TimerQueue.Token?

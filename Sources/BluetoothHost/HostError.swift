@@ -10,6 +10,8 @@ public enum HostError: Error, Equatable, Sendable {
     case transport(TransportError)
     /// The controller refused a command or left it unanswered.
     case command(CommandFailure)
+    /// The controller reported an error while it was brought up; the text says which.
+    case controllerFailed(String)
     /// The controller is being brought up again and cannot be used now.
     case notReady
     /// The adapter was closed.
@@ -39,6 +41,7 @@ extension HostError: CustomStringConvertible {
         switch self {
         case .transport(let error): "\(error)"
         case .command(let failure): "\(failure)"
+        case .controllerFailed(let what): "the controller failed while it was brought up: \(what)"
         case .notReady: "the controller is being brought up; try again in a moment"
         case .closed: "the adapter is closed"
         case .timedOut: "timed out"

@@ -5,17 +5,47 @@ extension BluetoothHost {
     /// Resets the controller, learns what it can do and prepares it (Vol 6, Part D, 2).
     ///
     /// Only commands that the controller lists are sent, but for those that every LE controller must know.
+    ///
+    /// - Throws: ``HostError/controllerFailed(_:)`` if the controller reported an error after its reset. Its settings, such as
+    ///   the event masks, may be lost, so it has to be reset again.
     func bringUp() async throws(HostError) {
+        bringUpPhase = .resetting
+        let information: ControllerInformation
         do throws(CommandFailure) {
             information = try await readInformation()
         } catch {
             if let obstacle = stateObstacle { throw .stateUnavailable(obstacle) }
+            if case .failed(let reason) = bringUpPhase { throw .controllerFailed(reason) }
             throw .command(error)
         }
+        if case .failed(let reason) = bringUpPhase { throw .controllerFailed(reason) }
+        self.information = information
+    }
+
+    /// Takes note that the controller failed while it is brought up: the bring-up fails with the command under way, or at its
+    /// end.
+    func bringUpFailed(_ reason: String, isTransportLost: Bool) {
+        guard bringUpPhase == .preparing || isTransportLost else { return }
+        logger.warning("controller failed while it was brought up: \(reason)")
+        bringUpPhase = .failed(reason)
+        abortCommands()
+    }
+
+    /// Resets the controller. Errors that it reports from its answer on are errors of this bring-up.
+    private func reset() async throws(CommandFailure) {
+        typealias Outcome = Result<Reset.ReturnParameters, CommandFailure>
+        endInput()
+        _ = try await withCheckedContinuation { (continuation: CheckedContinuation<Outcome, Never>) in
+            send(Reset()) { [weak self] result in
+                // Not after the call: the next packet can come before the task resumes.
+                if case .success = result { self?.assumeIsolated { $0.bringUpPhase = .preparing } }
+                continuation.resume(returning: result)
+            }
+        }.get()
     }
 
     private func readInformation() async throws(CommandFailure) -> ControllerInformation {
-        try await perform(Reset())
+        try await reset()
         let version = try await perform(ReadLocalVersionInformation())
         let commands = try await perform(ReadLocalSupportedCommands()).supportedCommands
         let lmpFeatures = try await perform(ReadLocalSupportedFeatures()).lmpFeatures

@@ -11,7 +11,7 @@ extension BluetoothHost {
         power = .starting
         do throws(HostError) {
             try await connectTransport()
-            try await bringUp()
+            try await bringUpFirst()
         } catch {
             closeTransport()
             if power != .closed { power = .off }
@@ -19,6 +19,19 @@ extension BluetoothHost {
         }
         guard power == .starting else { throw .closed }
         becomePoweredOn()
+    }
+
+    /// Brings up a controller whose transport has just been opened. A controller that reports an error during this is reset
+    /// again, at most twice. In a recovery, ``recover()`` tries again.
+    private func bringUpFirst() async throws(HostError) {
+        for _ in 0..<2 {
+            do throws(HostError) {
+                return try await bringUp()
+            } catch .controllerFailed where power == .starting && transport != nil {
+                continue
+            }
+        }
+        try await bringUp()
     }
 
     /// Ends every link, scan and advertisement, resets the controller and lets the transport go.
@@ -66,12 +79,18 @@ extension BluetoothHost {
         }
     }
 
-    /// Takes note that the controller cannot be trusted any more and starts to bring it up again.
+    /// Takes note that the controller cannot be trusted any more and starts to bring it up again. A bring-up under way fails
+    /// and is tried again.
     func controllerFailed(_ reason: String, isTransportLost: Bool) {
-        guard power == .on else { return }
+        switch power {
+        case .on: break
+        case .starting, .recovering: return bringUpFailed(reason, isTransportLost: isTransportLost)
+        case .off, .closed: return
+        }
         logger.warning("controller failed: \(reason); bringing it up again")
         metrics.recoveries.increment()
         power = .recovering
+        bringUpPhase = .resetting
         generation += 1
         abortCommands()
         endAllLinks(.controllerReset(reason))

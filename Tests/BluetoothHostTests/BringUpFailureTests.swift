@@ -1,0 +1,133 @@
+import BluetoothHost
+import BluetoothTypes
+import HCI
+import Synchronization
+import Testing
+
+/// Events after which a controller may have lost its settings.
+@Suite("Errors that a controller reports while it is brought up")
+struct BringUpFailureTests {
+    private static let hardwareError: [UInt8] = [0x04, 0x10, 0x01, 0x07]
+    private static let dataBufferOverflow: [UInt8] = [0x04, 0x1A, 0x01, 0x01]
+
+    /// Lets the controller report an error with each of the next `count` commands of this kind: before its answer, or after it
+    /// and before the host does anything else.
+    private func fail(
+        _ fixture: HostFixture,
+        with packet: [UInt8] = BringUpFailureTests.hardwareError,
+        at opcode: HCI.Opcode,
+        count: Int = 1,
+        isAfterAnswer: Bool = false
+    ) {
+        let controller = fixture.controller
+        let failuresLeft = Atomic(count)
+        controller.override = { command in
+            guard command.opcode == opcode, failuresLeft.load(ordering: .relaxed) > 0 else { return nil }
+            failuresLeft.subtract(1, ordering: .relaxed)
+            if isAfterAnswer {
+                controller.loop.execute { controller.emit(packet) }
+            } else {
+                controller.emit(packet)
+            }
+            return nil
+        }
+    }
+
+    private func resets(_ fixture: HostFixture) -> Int {
+        fixture.controller.opcodes.count { $0 == Reset.opcode }
+    }
+
+    /// Whether the controller has been told its event masks since its last reset.
+    private func areEventMasksSet(_ fixture: HostFixture) -> Bool {
+        let opcodes = fixture.controller.opcodes
+        guard let last = opcodes.lastIndex(of: Reset.opcode) else { return false }
+        return opcodes[last...].contains(SetEventMask.opcode) && opcodes[last...].contains(LESetEventMask.opcode)
+    }
+
+    @Test(
+        "In a recovery, the controller is reset once more",
+        arguments: [
+            ReadLocalVersionInformation.opcode, SetEventMask.opcode, LESetEventMask.opcode,
+            LEReadFilterAcceptListSize.opcode,
+        ],
+        [false, true]
+    )
+    func recoveryIsRepeated(opcode: HCI.Opcode, isAfterAnswer: Bool) throws {
+        let fixture = HostFixture()
+        try fixture.bringUp()
+        fail(fixture, at: opcode, isAfterAnswer: isAfterAnswer)
+        fixture.controller.emit([0x04, 0x10, 0x01, 0x42])
+        fixture.loop.run(for: .seconds(10))
+        #expect(resets(fixture) == 2)
+        #expect(areEventMasksSet(fixture))
+        #expect(fixture.events.all == ["poweredOn", "resetting: hardware error 66", "poweredOn"])
+    }
+
+    @Test("The first bring-up begins again as well", arguments: [hardwareError, dataBufferOverflow], [false, true])
+    func startIsRepeated(packet: [UInt8], isAfterAnswer: Bool) throws {
+        let fixture = HostFixture()
+        fail(fixture, with: packet, at: LESetEventMask.opcode, count: 2, isAfterAnswer: isAfterAnswer)
+        let host = fixture.host
+        try fixture.run { try await host.start() }
+        #expect(resets(fixture) == 3)
+        #expect(areEventMasksSet(fixture))
+        let inspection = try fixture.run { await host.inspect() }
+        #expect(inspection.isOn && inspection.commands == 0)
+    }
+
+    @Test("A controller that fails each time is an error that says how it fails")
+    func startFails() throws {
+        let fixture = HostFixture()
+        fail(fixture, at: LESetEventMask.opcode, count: .max)
+        let host = fixture.host
+        let error = HostError.controllerFailed("hardware error 7")
+        #expect(throws: error) { try fixture.run { try await host.start() } }
+        #expect(resets(fixture) == 3)
+        #expect("\(error)" == "the controller failed while it was brought up: hardware error 7")
+        // The host is as it was, and can be started once the controller works.
+        fixture.controller.override = { _ in nil }
+        try fixture.run { try await host.start() }
+        #expect(resets(fixture) == 4)
+    }
+
+    @Test("A recovery is repeated for as long as the controller fails, after longer and longer pauses")
+    func recoveryThatFails() throws {
+        let fixture = HostFixture()
+        try fixture.bringUp()
+        fail(fixture, at: LESetEventMask.opcode, count: 5)
+        let start = fixture.loop.now
+        fixture.controller.emit([0x04, 0x10, 0x01, 0x42])
+        let isUp = { fixture.events.all.last == "poweredOn" && fixture.events.all.count == 3 }
+        #expect(fixture.loop.run(limit: .seconds(60), until: isUp))
+        #expect(resets(fixture) == 6)
+        // At least 0.1 + 0.2 + 0.4 + 0.8 + 1.6 seconds.
+        #expect(fixture.loop.now - start >= .milliseconds(3100))
+    }
+
+    @Test("An error that the controller reports before it confirms Reset is from before the reset")
+    func errorBeforeReset() throws {
+        let fixture = HostFixture()
+        fail(fixture, at: Reset.opcode)
+        let host = fixture.host
+        try fixture.run { try await host.start() }
+        #expect(resets(fixture) == 1)
+        #expect(areEventMasksSet(fixture))
+    }
+
+    @Test("A transport that is lost right after the last answer leaves no host that is on without one")
+    func transportLostAtTheEnd() throws {
+        let fixture = HostFixture()
+        let controller = fixture.controller
+        let isFirst = Atomic(true)
+        controller.override = { command in
+            guard command.opcode == LEReadFilterAcceptListSize.opcode, isFirst.exchange(false, ordering: .relaxed)
+            else { return nil }
+            controller.loop.execute { controller.vanish() }
+            return nil
+        }
+        let host = fixture.host
+        #expect(throws: HostError.self) { try fixture.run { try await host.start() } }
+        let inspection = try fixture.run { await host.inspect() }
+        #expect(!inspection.isOn && !inspection.isTransportOpen)
+    }
+}
