@@ -14,6 +14,9 @@ public struct Central: Sendable {
     ///
     /// ``maintain(_:backoff:attemptTimeout:parameters:whileConnected:)`` keeps a connection over lost links.
     ///
+    /// Several calls can wait at the same time. If they wait for more peers than fit on the controller's filter accept list
+    /// (``ControllerInformation/filterAcceptListSize``), the peers take turns of 4 s.
+    ///
     /// - Parameter timeout: how long to wait for its advertisement; nil for as long as it takes.
     /// - Throws: ``BLEError/timedOut(_:)``, ``BLEError/cancelled`` if the task is cancelled.
     public func connect(

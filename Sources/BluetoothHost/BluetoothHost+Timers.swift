@@ -63,6 +63,7 @@ extension BluetoothHost {
             if let link = links[identifier] { end(call, waitingFor: procedure, of: link, .timedOut) }
         case .security(let identifier, let call): if let link = links[identifier] { securityTimedOut(call, of: link) }
         case .connectionAttempt(let attempt): giveUp(attempt, .timedOut)
+        case .connectionTurn: connectionTurnEnded()
         case .endOfInitiating(let generation): endOfInitiatingTimedOut(generation)
         case .meeting(let identity): meetingTimedOut(identity)
         case .scanSilence: checkForSilence()

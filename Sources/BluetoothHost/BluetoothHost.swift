@@ -206,8 +206,7 @@ package actor BluetoothHost {
     func failPendingOperations(_ error: HostError) {
         endScans(error)
         endSleeps(error)
-        let attempts = connector.attempts
-        connector.attempts = []
+        let attempts = connector.takeAllAttempts()
         forgetMeetings()
         for attempt in attempts { end(attempt, .failure(error)) }
         let entries = advertiser.entries

@@ -57,7 +57,7 @@ extension BluetoothHost {
         )
         guard !Task.isCancelled else { return end(attempt, .failure(.cancelled)) }
         attempt.timer = timeout.map { schedule(.connectionAttempt(identifier), after: $0) }
-        connector.attempts.append(attempt)
+        connector.add(attempt)
         reconcileAddresses()
         reconcileConnections()
         if !soughtPeers.isEmpty { reconcileScan() }
@@ -89,6 +89,7 @@ extension BluetoothHost {
         defer { resumeRestWaiters() }
         while connector.reconciliation.next() {
             guard power == .on, let information else { continue }
+            superviseConnectionTurns(information)
             let wanted = wantedInitiation(information)
             switch connector.state {
             case .cancelling:
@@ -125,6 +126,8 @@ extension BluetoothHost {
             }
         }
     }
+
+    // MARK: Outcomes
 
     /// Two devices have one link at the most (Vol 6, Part B, 4.5): that one serves, or has to end first.
     private func resolveExistingConnection(to addresses: Set<DeviceAddress>) {

@@ -20,7 +20,8 @@ struct ConnectionAttempt {
 
 /// The connections that apps wait for, and what the controller initiates for them.
 ///
-/// A controller initiates one connection at a time; for several peers it is given its filter accept list.
+/// A controller initiates one connection at a time; for several peers it is given its filter accept list. Peers that do not all
+/// fit on the list take turns: see ``Window``.
 struct Connector {
     /// What the controller initiates.
     struct Initiation: Equatable {
@@ -35,6 +36,16 @@ struct Connector {
         case cancelling
     }
 
+    /// The peers to which the controller is to initiate connections now, as far as its filter accept list reaches.
+    struct Window: Equatable {
+        /// Their addresses as attempts name them.
+        var peers: Set<DeviceAddress> = []
+        /// Their addresses on the air.
+        var addresses: Set<DeviceAddress> = []
+        /// Whether other peers wait until it is their turn.
+        var isPartial = false
+    }
+
     /// Where a peer was met that uses private addresses the controller does not know.
     struct Meeting {
         let address: DeviceAddress
@@ -42,7 +53,13 @@ struct Connector {
         let timer: TimerQueue.Token
     }
 
-    var attempts: [ConnectionAttempt] = []
+    /// The oldest first.
+    private(set) var attempts: [ConnectionAttempt] = []
+    /// The addresses of all attempts: those whose turn is next come first. New ones wait behind those that are there, so that
+    /// many short attempts do not keep older ones from their turn.
+    private var queue: OrderedSet<DeviceAddress> = []
+    /// Runs while peers take turns.
+    var turnTimer: TimerQueue.Token?
     /// Where peers were met, by their identity addresses.
     var meetings: OrderedDictionary<DeviceAddress, Meeting> = [:]
     var state = State.idle
@@ -55,37 +72,71 @@ struct Connector {
     /// Whether the controller initiates nothing, and is not being told to.
     var isResting: Bool { state == .idle && !reconciliation.isRunning }
 
-    /// What the controller is to initiate for all attempts together, as far as its accept list reaches.
+    // MARK: Turns
+
+    /// The peers whose turn it is: the first of the queue.
     ///
-    /// - Parameter mustBeSought: whether a peer can only be connected to where it was met.
-    func wanted(acceptListSize: Int, mustBeSought: (DeviceAddress) -> Bool) -> Initiation? {
-        var addresses: Set<DeviceAddress> = []
-        var parameters: ConnectionParameters?
-        for attempt in attempts {
-            for address in attempt.addresses.inOrder where addresses.count < max(1, acceptListSize) {
-                guard let used = mustBeSought(address) ? meetings[address]?.address : address else { continue }
-                addresses.insert(used)
-                parameters = parameters ?? attempt.parameters
+    /// - Parameters:
+    ///   - acceptListSize: how many addresses the controller's filter accept list holds; without a list, one address is
+    ///     initiated at a time.
+    ///   - mustBeSought: whether a peer can only be connected to where it was met.
+    func window(acceptListSize: Int, mustBeSought: (DeviceAddress) -> Bool) -> Window {
+        var window = Window()
+        for peer in queue {
+            guard let address = mustBeSought(peer) ? meetings[peer]?.address : peer else { continue }
+            guard window.addresses.count < max(1, acceptListSize) else {
+                window.isPartial = true
+                break
             }
+            window.peers.insert(peer)
+            window.addresses.insert(address)
         }
-        return parameters.map { Initiation(addresses: addresses, parameters: $0) }
+        return window
+    }
+
+    /// What the controller is to initiate for the peers of a window: with the parameters of the oldest attempt for any of them.
+    func initiation(for window: Window) -> Initiation? {
+        attempts.first { !$0.addresses.isDisjoint(with: window.peers) }
+            .map { Initiation(addresses: window.addresses, parameters: $0.parameters) }
+    }
+
+    /// Ends the turn of a window's peers: they wait behind the others.
+    mutating func endTurn(of window: Window) {
+        queue = queue.subtracting(window.peers).union(queue.intersection(window.peers))
+    }
+
+    // MARK: Attempts
+
+    mutating func add(_ attempt: ConnectionAttempt) {
+        attempts.append(attempt)
+        queue.append(contentsOf: attempt.addresses.inOrder)
     }
 
     /// Takes the attempts that a connection to a device with any of `addresses` fulfils.
     mutating func takeAttempts(forAnyOf addresses: Set<DeviceAddress>) -> [ConnectionAttempt] {
-        let fulfilled = attempts.filter { !$0.addresses.isDisjoint(with: addresses) }
-        attempts.removeAll { !$0.addresses.isDisjoint(with: addresses) }
-        return fulfilled
+        takeAttempts { !$0.addresses.isDisjoint(with: addresses) }
+    }
+
+    mutating func takeAttempt(_ identifier: UInt64) -> ConnectionAttempt? {
+        takeAttempts { $0.identifier == identifier }.first
+    }
+
+    mutating func takeAllAttempts() -> [ConnectionAttempt] {
+        takeAttempts { _ in true }
+    }
+
+    private mutating func takeAttempts(where isTaken: (ConnectionAttempt) -> Bool) -> [ConnectionAttempt] {
+        let taken = attempts.filter(isTaken)
+        guard !taken.isEmpty else { return [] }
+        attempts.removeAll(where: isTaken)
+        let wanted = attempts.reduce(into: Set()) { $0.formUnion($1.addresses) }
+        queue.removeAll { !wanted.contains($0) }
+        return taken
     }
 
     /// Whom what is initiated is for: the addresses themselves, and the peers that were met there.
     func peers(at addresses: Set<DeviceAddress>) -> Set<DeviceAddress> {
         addresses.union(meetings.filter { addresses.contains($0.value.address) }.keys)
-    }
-
-    mutating func takeAttempt(_ identifier: UInt64) -> ConnectionAttempt? {
-        guard let index = attempts.firstIndex(where: { $0.identifier == identifier }) else { return nil }
-        return attempts.remove(at: index)
     }
 
     mutating func forgetController() {

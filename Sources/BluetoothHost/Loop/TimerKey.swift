@@ -38,6 +38,8 @@ enum TimerKey {
 
     /// An attempt to connect has reached its timeout.
     case connectionAttempt(UInt64)
+    /// The turn of the peers on the filter accept list ends.
+    case connectionTurn
     /// The controller of a generation has not reported the end of a cancelled initiation.
     case endOfInitiating(generation: UInt64)
     /// A peer that was found at a private address may have another address now.

@@ -55,7 +55,12 @@ extension BluetoothHost {
     /// What the controller is to initiate now.
     func wantedInitiation(_ information: ControllerInformation) -> Connector.Initiation? {
         guard privacy.hold == .nothing else { return nil }
-        return connector.wanted(acceptListSize: information.filterAcceptListSize) { mustBeSought($0) }
+        return connector.initiation(for: connectorWindow(information))
+    }
+
+    /// The peers whose turn it is.
+    func connectorWindow(_ information: ControllerInformation) -> Connector.Window {
+        connector.window(acceptListSize: information.filterAcceptListSize) { mustBeSought($0) }
     }
 
     /// A connectable advertisement was heard; where its sender is sought, the controller connects to the address that it

@@ -77,6 +77,7 @@ struct TimerKeyTests {
             await host.fire([
                 .command(Reset.opcode), .commandCredit, .recoveryPause, .connectionAttempt(1), .sleep(1),
                 .endOfInitiating(generation: 0), .strayHandle(0x0050), .strayLinkEnd(0x0050), .stallCheck,
+                .connectionTurn,
                 .security(link, call: 1), .procedure(.connectionUpdate, link, call: 1),
                 .procedure(.phyUpdate, link, call: 1),
             ])
