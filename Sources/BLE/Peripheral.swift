@@ -162,7 +162,7 @@ public struct Peripheral: Sendable {
         try await translating { () throws(HostError) in try await host.indicate(value, of: handle, to: clients) }
     }
 
-    private nonisolated func requireProperty(
+    nonisolated func requireProperty(
         _ property: CharacteristicProperties,
         of handle: AttributeHandle
     ) throws(BLEError) {

@@ -11,6 +11,9 @@ struct Serve: AsyncParsableCommand {
             What happens is told in lines of JSON. Commands are read from standard input, a line each: set UUID HEX, \
             notify UUID HEX, indicate UUID HEX, disconnect, quit; for UUID there may be SERVICE/UUID or #HANDLE, and - \
             for an empty value. The end of standard input does not stop the server.
+            An indication is sent to each client once it has confirmed those before. The next command is read meanwhile; \
+            \(UnconfirmedIndications.limit) indications of a characteristic can wait, and further ones are errors. \
+            notify waits until the fastest client takes the value.
             Docs/Profiles.md describes the profile: its keys, permissions and defaults.
             Clients may pair where the profile has something that needs it, or a pairing option is given. Questions are \
             told in events, one at a time, each with its number N; passkey N DIGITS, yes N and no N answer. --passkey \
@@ -45,7 +48,10 @@ struct Serve: AsyncParsableCommand {
             try await pairing.prepare(adapter, policy, console)
             let server = try await ProfileServer(profile, on: adapter, console: console)
             do {
-                try await server.run(adapter: "\(specification)", readsCommands: readsCommands)
+                try await server.run(
+                    adapter: "\(specification)",
+                    commands: readsCommands ? StandardInput.lines() : nil
+                )
             } catch  where Task.isCancelled && !(error is OutputError) {
                 // Being stopped is how serving ends.
             }

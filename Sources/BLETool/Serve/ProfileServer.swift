@@ -4,6 +4,10 @@ import GATT
 import Profiles
 
 /// A profile on the air: tells what clients do, and does what commands say.
+///
+/// # Commands
+/// Commands are carried out in their order, and none waits for a client to answer: indications are submitted and links begin
+/// to end. So the answers to questions and `quit` are read at any time. Only `notify` waits, until the fastest client takes the value.
 actor ProfileServer {
     private let peripheral: Peripheral
     private let address: DeviceAddress
@@ -11,11 +15,21 @@ actor ProfileServer {
     private let advertising: AdvertisingSet
     private let events: Events<PeripheralEvent>
     private let console: PairingConsole
+    private let output: @Sendable (String) throws -> Void
+    private let unconfirmed = UnconfirmedIndications()
     private var clients: [ClientID: DeviceAddress] = [:]
 
     /// Publishes the services and begins to advertise.
-    init(_ profile: Profile, on adapter: Adapter, console: PairingConsole) async throws {
+    ///
+    /// - Parameter output: prints a line.
+    init(
+        _ profile: Profile,
+        on adapter: Adapter,
+        console: PairingConsole,
+        output: @escaping @Sendable (String) throws -> Void = { try Output.standard.line($0) }
+    ) async throws {
         self.console = console
+        self.output = output
         peripheral = adapter.peripheral
         events = await adapter.peripheral.events()
         let identity = try await adapter.information.identityAddress
@@ -35,8 +49,10 @@ actor ProfileServer {
     }
 
     /// Runs until a command ends it or the task is cancelled.
-    func run(adapter: String, readsCommands: Bool) async throws {
-        try Output.standard.json(ServeEvent.ready(adapter: adapter, address: address).json)
+    ///
+    /// - Parameter commands: the lines of commands, whose end does not stop the server; nil for none.
+    func run(adapter: String, commands: AsyncStream<String>?) async throws {
+        try tell(.ready(adapter: adapter, address: address))
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask {
                 for await event in self.events { try await self.tell(event) }
@@ -44,8 +60,8 @@ actor ProfileServer {
                 throw BLEError.closed
             }
             group.addTask {
-                if readsCommands {
-                    for await line in StandardInput.lines() where try await !self.obey(line) { return }
+                if let commands {
+                    for await line in commands where try await !self.obey(line) { return }
                 }
                 self.console.end()
                 // Nobody says anything more; clients are served on.
@@ -59,14 +75,19 @@ actor ProfileServer {
     /// Takes the profile off the air: nobody can connect any more, and who is connected is let go.
     func stop() async {
         await advertising.stop()
-        for client in clients.keys { await peripheral.disconnect(client) }
+        await withDiscardingTaskGroup { group in
+            for client in clients.keys { group.addTask { [peripheral] in await peripheral.disconnect(client) } }
+        }
     }
 
     // MARK: Events
 
     private func tell(_ event: PeripheralEvent) throws {
-        guard let told = translate(event) else { return }
-        try Output.standard.json(told.json)
+        if let told = translate(event) { try tell(told) }
+    }
+
+    private func tell(_ event: ServeEvent) throws {
+        try output(event.json.description)
     }
 
     private func translate(_ event: PeripheralEvent) -> ServeEvent? {
@@ -114,14 +135,14 @@ actor ProfileServer {
             case .notify(let selector, let value):
                 try await notify(value, of: served.handle(selector))
             case .indicate(let selector, let value):
-                try await peripheral.indicate(value, of: served.handle(selector))
+                try await indicate(value, of: served.handle(selector))
             case .disconnect:
-                for client in clients.keys { await peripheral.disconnect(client) }
+                for client in clients.keys { await peripheral.beginDisconnecting(client) }
             case .answer(let reply): try console.take(reply)
             case .quit: return false
             }
         } catch  where !Task.isCancelled && !(error is OutputError) {
-            try Output.standard.json(ServeEvent.error("\(error)").json)
+            try tell(.error("\(error)"))
         }
         return true
     }
@@ -131,6 +152,17 @@ actor ProfileServer {
     private func notify(_ value: [UInt8], of handle: AttributeHandle) async throws {
         try await peripheral.notify(value, of: handle)
         _ = await peripheral.value(of: handle)
+    }
+
+    /// Indicates to the clients that are subscribed now, without waiting until they confirm.
+    private func indicate(_ value: [UInt8], of handle: AttributeHandle) async throws {
+        try unconfirmed.begin(handle)
+        do {
+            try await peripheral.submitIndication(value, of: handle) { [unconfirmed] in unconfirmed.end(handle) }
+        } catch {
+            unconfirmed.end(handle)
+            throw error
+        }
     }
 }
 

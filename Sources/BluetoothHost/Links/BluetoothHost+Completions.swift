@@ -55,6 +55,13 @@ extension BluetoothHost {
         endInput()
     }
 
+    /// Begins to end a link; nothing happens if it is ending already.
+    package func beginDisconnecting(_ identifier: LinkIdentifier) {
+        guard let link = links[identifier] else { return }
+        giveUp(link, .controller(.connectionTerminatedByLocalHost))
+        endInput()
+    }
+
     /// Calls `observer` once when a link ends, or immediately if the link has already ended.
     ///
     /// - Returns: the observer's identifier, for ``removeEndObserver(_:of:)``.

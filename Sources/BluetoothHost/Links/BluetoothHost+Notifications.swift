@@ -157,13 +157,31 @@ extension BluetoothHost {
         to clients: [LinkIdentifier]?
     ) async throws(HostError) {
         try await wait { host, call in
-            let receivers = host.subscribers(of: handle, .indication).filter { clients?.contains($0) ?? true }
-            guard !receivers.isEmpty else { return call.end(.success(())) }
-            let broadcast = Broadcast(receivers.count, .task(call))
-            for receiver in receivers {
-                host.beginIndicating(value, of: handle, to: receiver, for: .broadcast(broadcast))
-            }
+            host.beginIndicating(value, of: handle, toAnyOf: clients, for: .task(call))
         }
+    }
+
+    /// Indicates to the clients that have subscribed, likewise, without waiting for them. `completion` is called on the loop when
+    /// each has confirmed or disconnected.
+    package func beginIndicating(
+        _ value: [UInt8],
+        of handle: AttributeHandle,
+        completion: @escaping @Sendable (Result<Void, HostError>) -> Void
+    ) {
+        beginIndicating(value, of: handle, toAnyOf: nil, for: .callback(completion))
+    }
+
+    private func beginIndicating(
+        _ value: [UInt8],
+        of handle: AttributeHandle,
+        toAnyOf clients: [LinkIdentifier]?,
+        for caller: Caller
+    ) {
+        defer { endInput() }
+        let receivers = subscribers(of: handle, .indication).filter { clients?.contains($0) ?? true }
+        guard !receivers.isEmpty else { return end(caller, .success(())) }
+        let broadcast = Broadcast(receivers.count, caller)
+        for receiver in receivers { beginIndicating(value, of: handle, to: receiver, for: .broadcast(broadcast)) }
     }
 
     /// Indicates to one client, likewise. `completion` is called on the loop with the client's confirmation.

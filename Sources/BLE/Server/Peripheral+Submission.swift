@@ -1,0 +1,25 @@
+import BluetoothHost
+
+// Calls that do not wait for clients, for callers with other things to do.
+extension Peripheral {
+    /// Submits an indication to the clients that have subscribed. A client is sent it behind the values of earlier calls, so a
+    /// client that does not confirm delays no other.
+    ///
+    /// - Parameters:
+    ///   - handle: the value handle of a published characteristic.
+    ///   - completion: called once, on the adapter's loop, when each of the clients has confirmed or disconnected.
+    /// - Throws: what ``indicate(_:of:to:)`` throws; `completion` is not called then.
+    package func submitIndication(
+        _ value: [UInt8],
+        of handle: AttributeHandle,
+        completion: @escaping @Sendable () -> Void
+    ) async throws(BLEError) {
+        try requireProperty(.indicate, of: handle)
+        await host.beginIndicating(value, of: handle) { _ in completion() }
+    }
+
+    /// Begins to end a client's link. ``PeripheralEvent/disconnected(_:_:)`` reports when it has ended.
+    package func beginDisconnecting(_ client: ClientID) async {
+        await host.beginDisconnecting(client)
+    }
+}

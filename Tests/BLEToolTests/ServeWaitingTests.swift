@@ -1,0 +1,141 @@
+import BLE
+import BluetoothTesting
+import Profiles
+import Synchronization
+import Testing
+
+@testable import BLETool
+
+/// What `ble serve` does with its commands while clients owe it answers.
+@Suite("ble serve and clients that do not answer")
+struct ServeWaitingTests {
+    private static let profile = """
+        {"services": [{"uuid": "180F", "characteristics": [
+          {"uuid": "2A19", "properties": ["read", "indicate"], "value": "64"}]}]}
+        """
+
+    /// Lines that the server prints.
+    private final class Lines: Sendable {
+        private let lines = Mutex<[String]>([])
+
+        func append(_ line: String) { lines.withLock { $0.append(line) } }
+
+        func count(of event: String) -> Int {
+            lines.withLock { $0.count { $0.contains("\"event\":\"\(event)\"") } }
+        }
+    }
+
+    /// A server that takes commands, and what it prints.
+    private struct Serving: Sendable {
+        let adapter: Adapter
+        let server: ProfileServer
+        let output = Lines()
+        private let commands: AsyncStream<String>
+        private let input: AsyncStream<String>.Continuation
+
+        init(in world: World) async throws {
+            adapter = try await world.device("ble").openAdapter()
+            let console = PairingConsole(asJSON: true, passkey: nil, readsInput: false) { _ in false }
+            let profile = try Profile(decoding: JSON(parsing: Array(ServeWaitingTests.profile.utf8)))
+            server = try await ProfileServer(profile, on: adapter, console: console) { [output] in output.append($0) }
+            (commands, input) = AsyncStream.makeStream()
+        }
+
+        func run() async throws {
+            try await server.run(adapter: "virtual", commands: commands)
+        }
+
+        func tell(_ line: String) { input.yield(line) }
+    }
+
+    /// A client that has subscribed to indications. Its link outlives its absence for as long as a link can.
+    private static func client(
+        _ device: Device,
+        of serving: Serving
+    ) async throws -> (peer: RemotePeripheral, indications: Subscription) {
+        let central = try await device.openAdapter().central
+        let peer = try await central.connect(
+            to: try await serving.adapter.information.identityAddress,
+            parameters: ConnectionParameters(supervisionTimeout: .seconds(32))
+        )
+        let characteristics = try await peer.discoverAll().flatMap(\.characteristics)
+        let level = try #require(characteristics.first { $0.uuid == "2A19" })
+        return (peer, try await peer.subscribe(to: level))
+    }
+
+    /// Runs a server with a client that vanishes after it has subscribed, gives the server commands, and returns how long it
+    /// then took to quit.
+    private static func timeToQuit(
+        _ commands: [String]
+    ) throws -> (time: Duration, errors: Int, disconnections: Int) {
+        try World.run { world in
+            let serving = try await Serving(in: world)
+            async let run: Void = serving.run()
+            let device = world.device("client")
+            let client = try await ServeWaitingTests.client(device, of: serving)
+            device.vanish()
+            let start = world.elapsed
+            for command in commands + ["quit"] { serving.tell(command) }
+            try await run
+            let time = world.elapsed - start
+            withExtendedLifetime(client) {}
+            return (time, serving.output.count(of: "error"), serving.output.count(of: "disconnected"))
+        }
+    }
+
+    @Test("quit is carried out though a client does not confirm an indication")
+    func indicationDoesNotDelayQuit() throws {
+        let result = try Self.timeToQuit(["indicate 2A19 01", "indicate 2A19 02"])
+        #expect(result.time < .seconds(1))
+        #expect(result.errors == 0)
+    }
+
+    @Test("quit is carried out though the links of clients have not ended yet")
+    func disconnectionDoesNotDelayQuit() throws {
+        let result = try Self.timeToQuit(["disconnect", "disconnect"])
+        #expect(result.time < .seconds(1))
+        #expect(result.errors == 0 && result.disconnections == 0)
+    }
+
+    @Test("Indications that wait are bounded; each beyond the bound is an error")
+    func waitingIndicationsAreBounded() throws {
+        let limit = UnconfirmedIndications.limit
+        let result = try Self.timeToQuit(Array(repeating: "indicate 2A19 01", count: limit + 3))
+        #expect(result.time < .seconds(1))
+        #expect(result.errors == 3)
+    }
+
+    @Test("A client that does not confirm delays only its own indications, and another is sent all in their order")
+    func otherClientIsNotDelayed() throws {
+        try World.run { world in
+            let serving = try await Serving(in: world)
+            async let run: Void = serving.run()
+            let absent = world.device("absent")
+            let first = try await ServeWaitingTests.client(absent, of: serving)
+            let second = try await ServeWaitingTests.client(world.device("present"), of: serving)
+            absent.vanish()
+            let start = world.elapsed
+            let limit = UnconfirmedIndications.limit
+            var iterator = second.indications.makeAsyncIterator()
+            var values: [[UInt8]?] = []
+            for number in 0..<10 { serving.tell("indicate 2A19 0\(number)") }
+            for _ in 0..<10 { values.append(try await iterator.next()?.value) }
+            #expect(values == (0..<10).map { [$0] })
+            #expect(world.elapsed - start < .seconds(3))
+
+            // Those that the absent client has not confirmed count until its link has ended.
+            for _ in 0..<limit { serving.tell("indicate 2A19 FF") }
+            for _ in 0..<(limit - 10) { values.append(try await iterator.next()?.value) }
+            #expect(values.dropFirst(10).allSatisfy { $0 == [0xFF] })
+            #expect(serving.output.count(of: "error") == 10)
+            while serving.output.count(of: "disconnected") == 0 { try await world.sleep(for: .seconds(1)) }
+            serving.tell("indicate 2A19 AA")
+            let last = try await iterator.next()?.value
+            #expect(last == [0xAA])
+            #expect(serving.output.count(of: "error") == 10)
+            serving.tell("quit")
+            try await run
+            withExtendedLifetime(first) {}
+        }
+    }
+}
