@@ -12,6 +12,8 @@ final class ScriptedController: Transport, @unchecked Sendable {
         var usesExtendedCommands = false
         var leBuffers: (length: UInt16, count: UInt8) = (27, 4)
         var acceptListSize: UInt8 = 8
+        /// LE_States: which states and combinations of states it supports.
+        var states: UInt64 = 0x0000_03FF_FFFF_FFFF
         /// Whether it knows Write Authenticated Payload Timeout.
         var watchesAuthenticatedPayload = false
         var advertisingSets: UInt8 = 4
@@ -173,7 +175,7 @@ final class ScriptedController: Transport, @unchecked Sendable {
                 )
             )
         case LEReadSupportedStates.opcode:
-            return Self.complete(LEReadSupportedStates.self, .success(.init(leStates: 0x0000_03FF_FFFF_FFFF)))
+            return Self.complete(LEReadSupportedStates.self, .success(.init(leStates: profile.states)))
         case LEReadFilterAcceptListSize.opcode:
             return Self.complete(
                 LEReadFilterAcceptListSize.self,

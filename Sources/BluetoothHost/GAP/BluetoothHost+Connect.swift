@@ -106,8 +106,7 @@ extension BluetoothHost {
                 }
                 expectEndOfInitiating()
             case .idle:
-                reconcileScan()
-                guard let wanted else { continue }
+                guard isReadyToInitiate(wanted, information), let wanted else { continue }
                 connector.isInitiationDoubtful = false
                 connector.state = .initiating(wanted)
                 do throws(CommandFailure) {

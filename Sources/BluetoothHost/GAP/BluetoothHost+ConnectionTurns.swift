@@ -1,14 +1,28 @@
 import BluetoothTypes
 
-// Peers that do not all fit on the controller's filter accept list take turns.
+/// Turns of what a controller cannot do at the same time.
+///
+/// Peers that do not all fit on the filter accept list take turns. Some controllers cannot scan while they initiate connections
+/// (Vol 4, Part E, 7.8.27). There, scans have a turn after each turn of connection attempts.
 extension BluetoothHost {
-    /// How long the controller initiates connections to the same peers while others wait for their turn. A peer that
-    /// advertises about once a second is found within this time.
+    /// How long a turn is. A peer that advertises about once a second is found within this time.
     private static let turnDuration = Duration.seconds(4)
 
-    /// Runs a timer while there are more peers than fit on the controller's filter accept list.
+    /// Whether scans have to wait while the controller initiates connections.
+    private func scansMustWait(_ information: ControllerInformation) -> Bool {
+        (!scanner.sessions.isEmpty || !soughtPeers.isEmpty)
+            && !information.canScanWhileInitiating(actively: scanner.wanted?.isActive ?? false)
+    }
+
+    /// Runs a timer while there is something that waits for its turn.
     func superviseConnectionTurns(_ information: ControllerInformation) {
-        if !connectorWindow(information).isPartial {
+        let window = connectorWindow(information)
+        let isShared = !window.addresses.isEmpty && scansMustWait(information)
+        if !isShared, connector.yieldsToScan {
+            connector.yieldsToScan = false
+            reconcileConnections()
+        }
+        if !window.isPartial && !isShared {
             timers.cancel(connector.turnTimer)
             connector.turnTimer = nil
         } else if connector.turnTimer == nil {
@@ -16,12 +30,42 @@ extension BluetoothHost {
         }
     }
 
-    /// Gives the peers that wait their turn.
+    /// Gives those that wait their turn.
     func connectionTurnEnded() {
         connector.turnTimer = nil
         if power == .on, privacy.hold == .nothing, let information {
-            connector.endTurn(of: connectorWindow(information))
+            if !connector.yieldsToScan, scansMustWait(information) {
+                connector.yieldsToScan = true
+            } else {
+                connector.yieldsToScan = false
+                connector.endTurn(of: connectorWindow(information))
+            }
         }
+        reconcileConnections()
+    }
+
+    // MARK: Scanning
+
+    /// Brings scanning to what it has to be while the controller initiates, and returns whether initiating can begin now. If it
+    /// cannot, it begins when scanning has stopped.
+    func isReadyToInitiate(_ wanted: Connector.Initiation?, _ information: ControllerInformation) -> Bool {
+        let isScanning = !scanner.isResting
+        reconcileScan()
+        let isActive = scanner.applied?.isActive ?? true
+        if wanted != nil, isScanning, connector.scanWait != .over,
+            !information.canScanWhileInitiating(actively: isActive)
+        {
+            connector.scanWait = .waiting
+            return false
+        }
+        connector.scanWait = .none
+        return true
+    }
+
+    /// The controller scans as it was wanted: initiating may begin.
+    func scanPassEnded() {
+        guard connector.scanWait == .waiting else { return }
+        connector.scanWait = .over
         reconcileConnections()
     }
 }

@@ -35,10 +35,14 @@ extension BluetoothHost {
     }
 
     private func runScanReconciliation() async {
-        defer { resumeRestWaiters() }
+        defer {
+            resumeRestWaiters()
+            scanPassEnded()
+        }
         while scanner.reconciliation.next() {
             guard power == .on, let information else { continue }
             scanner.isSeeking = !soughtPeers.isEmpty
+            superviseConnectionTurns(information)
             var wanted = privacy.hold == .nothing ? scanner.wanted : nil
             if let parameters = wanted, connector.state != .idle || wantedInitiation(information) != nil,
                 !information.canScanWhileInitiating(actively: parameters.isActive)

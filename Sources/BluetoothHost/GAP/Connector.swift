@@ -46,6 +46,14 @@ struct Connector {
         var isPartial = false
     }
 
+    /// Whether initiating waits until scanning has stopped, because the controller cannot do both at the same time.
+    enum ScanWait {
+        case none
+        case waiting
+        /// The host has stopped scanning, or has tried to.
+        case over
+    }
+
     /// Where a peer was met that uses private addresses the controller does not know.
     struct Meeting {
         let address: DeviceAddress
@@ -60,6 +68,9 @@ struct Connector {
     private var queue: OrderedSet<DeviceAddress> = []
     /// Runs while peers take turns.
     var turnTimer: TimerQueue.Token?
+    /// Whether it is the turn of scans, on a controller that cannot scan while it initiates.
+    var yieldsToScan = false
+    var scanWait = ScanWait.none
     /// Where peers were met, by their identity addresses.
     var meetings: OrderedDictionary<DeviceAddress, Meeting> = [:]
     var state = State.idle
@@ -142,6 +153,7 @@ struct Connector {
     mutating func forgetController() {
         state = .idle
         isInitiationDoubtful = false
+        scanWait = .none
     }
 }
 

@@ -54,7 +54,7 @@ extension BluetoothHost {
 
     /// What the controller is to initiate now.
     func wantedInitiation(_ information: ControllerInformation) -> Connector.Initiation? {
-        guard privacy.hold == .nothing else { return nil }
+        guard privacy.hold == .nothing, !connector.yieldsToScan else { return nil }
         return connector.initiation(for: connectorWindow(information))
     }
 
@@ -71,6 +71,7 @@ extension BluetoothHost {
         else { return }
         let timer = schedule(.meeting(identity), after: .seconds(5))
         connector.meetings[identity] = Connector.Meeting(address: address, timer: timer)
+        connector.yieldsToScan = false
         reconcileConnections()
         reconcileScan()
     }
