@@ -26,6 +26,8 @@ package struct HostInspection: Hashable, Sendable {
     package var frames = 0
     /// Requests and indications that wait for the peer.
     package var transactions = 0
+    /// Signed writes of clients that wait until their counters are stored, and PDUs behind them.
+    package var heldPDUs = 0
     /// Calls that wait for something of a link.
     package var waiters = 0
     /// Submitted writes and notifications that are not sent yet, and links that have a fast path for them.
@@ -67,6 +69,7 @@ extension BluetoothHost {
             inspection.frames += sender.frameCount(link.slot)
             inspection.transactions +=
                 (link.att.bearer.awaitedRequest == nil ? 0 : 1) + (link.att.indicationInFlight == nil ? 0 : 1)
+            inspection.heldPDUs += link.att.signedWrites.count
             inspection.endObservers += link.endObservers.count
             inspection.subscribers += link.att.subscribers.count
             inspection.channels += link.channels.count
@@ -91,6 +94,7 @@ extension BluetoothHost {
             if let contradiction = contradictionInSecurity(of: link) { return contradiction }
             if link.deadline != nil, link.timer == nil { return "a link's deadline has no timer" }
             if link.att.hasSendableCall(conditions(on: link)) { return "a call waits that can be sent" }
+            if turn.phase == .idle, link.att.signedWrites.isStuck { return "a PDU waits behind no signed write" }
             if link.att.drains.contains(where: { $0.call.isWaiting }), sender.isDrained(link.slot),
                 link.att.lanes.isEmpty
             {
@@ -154,6 +158,9 @@ extension BluetoothHost {
             if link.att.indicationInFlight != nil { lines.append("\(link.peer)'s confirmation of an indication") }
             if !link.att.lanes.isEmpty { lines.append("\(link.att.lanes.count) call(s) for \(link.peer) to be sent") }
             if !link.att.drains.isEmpty { lines.append("packets to \(link.peer) to be sent") }
+            if !link.att.signedWrites.isEmpty {
+                lines.append("the counter of a signed write of \(link.peer) to be stored")
+            }
             if link.channels.deadline != nil { lines.append("\(link.peer)'s answer to a request for channels") }
             if !link.protection.waiters.isEmpty { lines.append("the link to \(link.peer) to be secure") }
             if link.protection.question != nil { lines.append("the answer to a question about \(link.peer)") }

@@ -54,6 +54,12 @@ extension BluetoothHost {
             metrics.malformed.increment()
             logger.debug("ATT PDU from \(link.peer) dropped: \(violation)")
             if violation.isFlooding { countFlooding(by: link) }
+        case .commandDropped:
+            sender.recycle(buffer)
+            metrics.droppedWriteCommands.increment()
+            logger.debug(
+                "command of \(link.peer) dropped: too many wait for the counter of a signed write to be stored"
+            )
         case .done:
             sender.recycle(buffer)
         }

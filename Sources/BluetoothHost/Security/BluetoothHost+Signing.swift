@@ -10,8 +10,9 @@ extension BluetoothHost {
 
     // MARK: As the server
 
-    /// Carries a signed write out where its signature is right and its counter has not been used (Vol 3, Part H, 2.4.5), once
-    /// it is kept that the counter is used. What is not right is ignored (Vol 3, Part F, 3.4.5.4).
+    /// Carries out a signed write if its signature is right and its counter was not used before (Vol 3, Part H, 2.4.5), once
+    /// the counter is stored. Until then, requests and commands of the client wait. Other signed writes are ignored
+    /// (Vol 3, Part F, 3.4.5.4).
     func verify(_ write: SignedWrite, on link: Link) {
         // Secure Connections Only mode has no LE security mode 2.
         guard !link.protection.policy.isSecureConnectionsOnly,
@@ -23,19 +24,30 @@ extension BluetoothHost {
             return logger.debug("signed write of \(link.peer) dropped: its signature or its counter is not right")
         }
         let identifier = link.identifier
-        updateRecord(of: link.identity) { isKept in
-            guard isKept else { return }
-            self.spawn { $0.signatureVerified(write, key.isAuthenticated, on: identifier) }
+        let number = link.att.signedWrites.append(write, key.isAuthenticated ? .authenticated : .unauthenticated)
+        let isBeingStored = updateRecord(of: link.identity) { isStored in
+            self.spawn { $0.counterWasStored(isStored, of: number, on: identifier) }
         } _: {
             $0.bond.peerSigningKey?.nextCounter = counter + 1
         }
+        if !isBeingStored { counterWasStored(false, of: number, on: identifier) }
     }
 
-    private func signatureVerified(_ write: SignedWrite, _ isAuthenticated: Bool, on identifier: LinkIdentifier) {
+    /// Carries out the signed writes whose counters are stored, and handles what the client has sent after them.
+    private func counterWasStored(_ isStored: Bool, of number: UInt64, on identifier: LinkIdentifier) {
         guard let link = links[identifier] else { return }
-        let action = link.session.receiveVerified(write, isAuthenticated ? .authenticated : .unauthenticated)
-        performServerEffects(of: link)
-        perform(action, sender.takeBuffer(), on: link)
+        link.att.signedWrites.counterWasStored(isStored, of: number)
+        let phase = turn.beginReceiving()
+        while links[identifier] != nil {
+            var buffer = sender.takeBuffer()
+            guard let action = link.att.handleNextHeld(into: &buffer) else {
+                sender.recycle(buffer)
+                break
+            }
+            performServerEffects(of: link)
+            perform(action, consume buffer, on: link)
+        }
+        turn.phase = phase
         endInput()
     }
 

@@ -191,7 +191,7 @@ final class ATTRouterFixture {
             router.confirm(handle, into: &buffer)
             takeClientEffects()
             sent.append([UInt8](copying: buffer.bytes))
-        case .notification, .notifications, .malformed, .dropped, .done: break
+        case .notification, .notifications, .malformed, .dropped, .commandDropped, .done: break
         }
     }
 

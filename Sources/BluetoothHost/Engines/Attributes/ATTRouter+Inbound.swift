@@ -33,6 +33,8 @@ extension ATTRouter {
         case malformed(ATT.Opcode, PacketDecodingError)
         /// Counts a PDU that breaks the rules of the bearer.
         case dropped(BearerViolation)
+        /// Counts a command that was dropped because too many wait behind a signed write.
+        case commandDropped
     }
 
     /// Takes a received PDU.
@@ -53,7 +55,8 @@ extension ATTRouter {
             return .client(client.receive(pdu, mtu: bearer.mtu, into: &buffer))
         case .request(.exchangeMTURequest):
             return answerMTURequest(pdu, into: &buffer)
-        case .request, .command:
+        case .request(let opcode), .command(let opcode):
+            guard signedWrites.isEmpty else { return receive(pdu, opcode, behindSignedWriteInto: &buffer) }
             return .server(note(session.receive(pdu, into: &buffer)))
         case .unsupportedRequest(let opcode):
             ErrorResponse(requestOpcode: opcode, handle: .invalid, error: .requestNotSupported).encode(into: &buffer)
@@ -107,6 +110,31 @@ extension ATTRouter {
     private mutating func note(_ action: ServerAction) -> ServerAction {
         if case .respond = action { bearer.responseWillBeSent() }
         return action
+    }
+
+    /// Holds a PDU until the signed writes before it are carried out. The client may rely on the order.
+    private mutating func receive(
+        _ pdu: RawSpan,
+        _ opcode: ATT.Opcode,
+        behindSignedWriteInto buffer: inout PacketBuffer
+    ) -> Inbound {
+        if signedWrites.canVerifyAtOnce(opcode) {
+            guard signedWrites.hasRoomForWrite else { return .commandDropped }
+            return .server(note(session.receive(pdu, into: &buffer)))
+        }
+        let isHeld = signedWrites.append([UInt8](copying: pdu), isRequest: opcode.kind == .request)
+        return isHeld ? .done : .commandDropped
+    }
+
+    /// Handles the next signed write whose counter is stored, or the next PDU behind the signed writes.
+    ///
+    /// - Returns: nil if none can be handled now.
+    mutating func handleNextHeld(into buffer: inout PacketBuffer) -> ServerAction? {
+        switch signedWrites.popFirst() {
+        case .write(let write, let strength): session.receiveVerified(write, strength)
+        case .pdu(let pdu): note(session.receive(pdu.rawSpan, into: &buffer))
+        case nil: nil
+        }
     }
 
     /// Gives the client an app's answer.

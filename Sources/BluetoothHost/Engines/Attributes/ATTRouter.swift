@@ -49,6 +49,8 @@ struct ATTRouter: ~Copyable {
     /// The indication whose confirmation is awaited.
     var indicationInFlight: ValueCall?
     var drains: [Drain] = []
+    /// The peer's signed writes that are not carried out yet, and what came after them.
+    var signedWrites = SignedWriteQueue()
     var lastSequence: UInt64 = 0
     var isPumping = false
     /// Whether the peer's identity is being verified for calls in the client lane.

@@ -1,0 +1,146 @@
+import ATT
+import BluetoothTypes
+import ByteCoding
+import Cryptography
+import GATT
+import HCI
+import SMP
+import Synchronization
+import Testing
+
+@testable import BluetoothHost
+
+let bondedPeer = DeviceAddress(0xC0FF_EE00_0001, isRandom: true)
+private let connection: ConnectionHandle = 0x0040
+
+/// Keeps what it is told to, and says so at once or when it is let.
+final class WatchedStore: BondStore {
+    private struct State {
+        var kept = KeptSecurity()
+        var isWithheld = false
+        var waiting: [@Sendable (Bool) -> Void] = []
+    }
+
+    private let state: Mutex<State>
+
+    init(_ bond: Bond) {
+        state = Mutex(State(kept: KeptSecurity(bonds: [BondRecord(bond: bond)])))
+    }
+
+    var record: BondRecord? { state.withLock { $0.kept.bonds.first } }
+
+    nonisolated(nonsending) func load(for publicAddress: DeviceAddress?) async -> KeptSecurity {
+        state.withLock { $0.kept }
+    }
+
+    func keep(_ security: KeptSecurity, whenKept: (@Sendable (Bool) -> Void)?) {
+        let isKept = state.withLock { state in
+            state.kept = security
+            if state.isWithheld, let whenKept { state.waiting.append(whenKept) }
+            return !state.isWithheld
+        }
+        if isKept { whenKept?(true) }
+    }
+
+    func withhold() {
+        state.withLock { $0.isWithheld = true }
+    }
+
+    /// Says of all that waits whether it is kept.
+    func settle(_ isKept: Bool) {
+        let waiting = state.withLock { state in
+            defer { state.waiting = [] }
+            return state.waiting
+        }
+        for whenKept in waiting { whenKept(isKept) }
+    }
+}
+
+extension BluetoothHost {
+    /// Makes the link what it is with the bond's key.
+    func makeTrusted(_ security: LinkSecurity = LinkSecurity(isEncrypted: true, keySize: 16)) {
+        guard let link = links[connection], let record = record(for: link) else { return }
+        link.session.security = security
+        linkBecameTrusted(link, record)
+        endInput()
+    }
+
+    func setEncrypted(_ isEncrypted: Bool) {
+        links[connection]?.session.security.isEncrypted = isEncrypted
+        links[connection]?.session.security.keySize = 16
+    }
+}
+
+/// A host that is bonded to one peer.
+struct BondedHost {
+    let fixture: HostFixture
+    let store: WatchedStore
+    var host: BluetoothHost { fixture.host }
+
+    init(_ change: (inout Bond) -> Void = { _ in }) throws {
+        var bond = Bond(identity: bondedPeer)
+        change(&bond)
+        let store = WatchedStore(bond)
+        self.store = store
+        // Nobody gives buffers back here.
+        fixture = HostFixture(profile: .init(leBuffers: (251, 255))) { $0.bondStore = store }
+        try fixture.bringUp()
+    }
+
+    /// Runs `body` on the host.
+    @discardableResult
+    func run<Value: Sendable>(
+        _ body: @escaping @Sendable (isolated BluetoothHost) async throws -> Value
+    ) throws -> Value {
+        let host = host
+        return try fixture.run { try await body(host) }
+    }
+
+    func makeTrusted() throws -> [[UInt8]] {
+        fixture.controller.forgetData()
+        try run { $0.makeTrusted() }
+        return sent
+    }
+
+    /// The ATT PDUs that were sent since data were last forgotten.
+    var sent: [[UInt8]] { fixture.controller.data.map { Array($0.dropFirst(9)) } }
+
+    func disconnect() {
+        fixture.controller.emit {
+            DisconnectionComplete(connectionHandle: connection, reason: .remoteUserTerminatedConnection)
+                .encodePacket(into: &$0)
+        }
+        fixture.loop.run(for: .milliseconds(1))
+    }
+
+    func link() throws -> LinkIdentifier {
+        try #require(try run { $0.linkIdentifiers() }.first)
+    }
+
+    func publish(_ permissions: AttributePermissions) throws -> PublishedCharacteristic {
+        let services = try run { host in
+            try host.publish([
+                ServiceDefinition(
+                    uuid: "180D",
+                    characteristics: [
+                        CharacteristicDefinition(
+                            uuid: "2A37",
+                            properties: [.read, .write, .notify, .authenticatedSignedWrites],
+                            permissions: permissions,
+                            value: .stored([60])
+                        )
+                    ]
+                )
+            ])
+        }
+        return try #require(services.first?.characteristics.first)
+    }
+
+    func notify(_ value: [UInt8], of handle: AttributeHandle) throws -> [[UInt8]] {
+        fixture.controller.forgetData()
+        let link = try link()
+        try run { try await $0.notify(value, of: handle, to: [link]) }
+        fixture.loop.run(for: .milliseconds(1))
+        return sent
+    }
+}

@@ -1,0 +1,214 @@
+import ATT
+import BluetoothTypes
+import ByteCoding
+import Cryptography
+import GATT
+import HCI
+import SMP
+import Testing
+
+@testable import BluetoothHost
+
+private let peer = bondedPeer
+
+private func octets(_ handle: AttributeHandle) -> [UInt8] {
+    [UInt8(truncatingIfNeeded: handle.rawValue), UInt8(truncatingIfNeeded: handle.rawValue >> 8)]
+}
+
+@Suite("Signed writes")
+struct SignedWriteTests {
+    private static let key: UInt128 = 0x0102_0304_0506_0708_090A_0B0C_0D0E_0F10
+
+    private func signed(_ message: [UInt8], _ counter: UInt32, key: UInt128 = key) -> [UInt8] {
+        message + Toolbox(SwiftCryptography()).signature(of: message, counter: counter, key: key)
+    }
+
+    @Test("A signed write is carried out once, and only with the peer's key")
+    func verification() throws {
+        let bonded = try BondedHost {
+            $0.peerSigningKey = SigningKey(value: Self.key, isAuthenticated: false, nextCounter: 5)
+        }
+        let value = try bonded.publish([.read, .writeSigned]).valueHandle
+        bonded.fixture.connect(peer: peer)
+        func stored() throws -> [UInt8]? { try bonded.run { $0.value(of: value) } }
+        let message = [0xD2] + octets(value)
+        #expect(bonded.fixture.exchange([0x52] + octets(value) + [1]) == [])
+        #expect(bonded.fixture.exchange(signed(message + [1], 4)) == [])
+        #expect(bonded.fixture.exchange(signed(message + [1], 5, key: 7)) == [])
+        #expect(bonded.fixture.exchange(signed(message + [1], .max)) == [])
+        #expect(try stored() == [60], "unsigned, an old counter, another key, a counter after which there is none")
+        #expect(bonded.fixture.exchange(signed(message + [1], 5)) == [])
+        #expect(try stored() == [1])
+        #expect(bonded.store.record?.bond.peerSigningKey?.nextCounter == 6)
+        #expect(bonded.fixture.exchange(signed(message + [2], 9)) == [])
+        #expect(try stored() == [2])
+        try bonded.run { _ = $0.setValue([60], of: value) }
+        #expect(bonded.fixture.exchange(signed(message + [1], 5)) == [])
+        #expect(bonded.fixture.exchange(signed(message + [2], 9)) == [])
+        #expect(try stored() == [60], "a replay")
+    }
+
+    @Test(
+        "Nothing is written before it is kept that the counter is used, nor where it cannot be",
+        arguments: [true, false]
+    )
+    func keptBeforeUse(isKept: Bool) throws {
+        let bonded = try BondedHost { $0.peerSigningKey = SigningKey(value: Self.key, isAuthenticated: false) }
+        let value = try bonded.publish([.read, .writeSigned]).valueHandle
+        bonded.fixture.connect(peer: peer)
+        bonded.store.withhold()
+        _ = bonded.fixture.exchange(signed([0xD2] + octets(value) + [1], 0))
+        #expect(try bonded.run { $0.value(of: value) } == [60])
+        bonded.store.settle(isKept)
+        bonded.fixture.loop.run(for: .milliseconds(1))
+        #expect(try bonded.run { $0.value(of: value) } == (isKept ? [1] : [60]))
+    }
+
+    @Test("What a client sends after a signed write is handled after it", arguments: [true, false])
+    func laterPDUsWaitForASignedWrite(isStored: Bool) throws {
+        let bonded = try BondedHost { $0.peerSigningKey = SigningKey(value: Self.key, isAuthenticated: false) }
+        let value = try bonded.publish([.read, .write, .writeSigned]).valueHandle
+        bonded.fixture.connect(peer: peer)
+        func stored() throws -> [UInt8]? { try bonded.run { $0.value(of: value) } }
+        bonded.store.withhold()
+        #expect(bonded.fixture.exchange(signed([0xD2] + octets(value) + [1], 0)) == [])
+        #expect(bonded.fixture.exchange([0x0A] + octets(value)) == [])
+        #expect(bonded.fixture.exchange([0x52] + octets(value) + [2]) == [])
+        #expect(try stored() == [60], "the command has not overtaken the signed write")
+        #expect(try bonded.run { $0.inspect().heldPDUs } == 3)
+        bonded.fixture.controller.forgetData()
+        bonded.store.settle(isStored)
+        bonded.fixture.loop.run(for: .milliseconds(1))
+        #expect(bonded.sent == [[0x0B, isStored ? 1 : 60]])
+        #expect(try stored() == [2])
+        #expect(try bonded.run { $0.inspect().heldPDUs } == 0)
+        #expect(bonded.fixture.exchange([0x12] + octets(value) + [3]) == [[0x13]])
+    }
+
+    @Test("Signed writes that follow each other are stored together, those after another PDU in their turn")
+    func severalSignedWritesKeepTheirOrder() throws {
+        let bonded = try BondedHost { $0.peerSigningKey = SigningKey(value: Self.key, isAuthenticated: false) }
+        let value = try bonded.publish([.read, .write, .writeSigned]).valueHandle
+        bonded.fixture.connect(peer: peer)
+        func stored() throws -> [UInt8]? { try bonded.run { $0.value(of: value) } }
+        func nextCounter() -> UInt32? { bonded.store.record?.bond.peerSigningKey?.nextCounter }
+        bonded.store.withhold()
+        let message = [0xD2] + octets(value)
+        #expect(bonded.fixture.exchange(signed(message + [1], 0)) == [])
+        #expect(bonded.fixture.exchange(signed(message + [2], 1)) == [])
+        #expect(bonded.fixture.exchange([0x52] + octets(value) + [3]) == [])
+        #expect(bonded.fixture.exchange(signed(message + [4], 2)) == [])
+        #expect(bonded.fixture.exchange([0x0A] + octets(value)) == [])
+        #expect(nextCounter() == 2)
+        bonded.store.settle(true)
+        bonded.fixture.loop.run(for: .milliseconds(1))
+        #expect(try stored() == [3])
+        #expect(nextCounter() == 3)
+        bonded.fixture.controller.forgetData()
+        bonded.store.settle(true)
+        bonded.fixture.loop.run(for: .milliseconds(1))
+        #expect(try stored() == [4])
+        #expect(bonded.sent == [[0x0B, 4]])
+    }
+
+    @Test("A bounded number of PDUs waits for a signed write; further commands are dropped, the request is not")
+    func heldPDUsAreBounded() throws {
+        let bonded = try BondedHost { $0.peerSigningKey = SigningKey(value: Self.key, isAuthenticated: false) }
+        let value = try bonded.publish([.read, .write, .writeSigned]).valueHandle
+        bonded.fixture.connect(peer: peer)
+        bonded.store.withhold()
+        for counter in 0..<UInt32(70) {
+            #expect(bonded.fixture.exchange(signed([0xD2] + octets(value) + [200], counter)) == [])
+        }
+        #expect(try bonded.run { $0.inspect().heldPDUs } == 64)
+        for number in 0..<UInt8(100) {
+            #expect(bonded.fixture.exchange([0x52] + octets(value) + [number]) == [])
+        }
+        #expect(bonded.fixture.exchange([0x0A] + octets(value)) == [])
+        // One request at a time.
+        #expect(bonded.fixture.exchange([0x0A] + octets(value)) == [])
+        #expect(try bonded.run { $0.inspect().heldPDUs } == 129)
+        bonded.fixture.controller.forgetData()
+        bonded.store.settle(true)
+        bonded.fixture.loop.run(for: .milliseconds(1))
+        #expect(bonded.sent == [[0x0B, 63]])
+        #expect(try bonded.run { $0.inspect().heldPDUs } == 0)
+    }
+
+    @Test("What waits for a signed write ends with its link")
+    func heldPDUsEndWithTheLink() throws {
+        let bonded = try BondedHost { $0.peerSigningKey = SigningKey(value: Self.key, isAuthenticated: false) }
+        let value = try bonded.publish([.read, .write, .writeSigned]).valueHandle
+        bonded.fixture.connect(peer: peer)
+        bonded.store.withhold()
+        _ = bonded.fixture.exchange(signed([0xD2] + octets(value) + [1], 0))
+        _ = bonded.fixture.exchange([0x52] + octets(value) + [2])
+        bonded.disconnect()
+        bonded.fixture.connect(peer: peer)
+        #expect(bonded.fixture.exchange([0x0A] + octets(value)) == [[0x0B, 60]])
+        bonded.store.settle(true)
+        bonded.fixture.loop.run(for: .milliseconds(1))
+        #expect(bonded.fixture.exchange([0x0A] + octets(value)) == [[0x0B, 60]])
+    }
+
+    @Test("A client signs with counters that are kept before they are used, and never twice with the same one")
+    func signing() throws {
+        let bonded = try BondedHost {
+            $0.ownSigningKey = SigningKey(value: Self.key, isAuthenticated: true, nextCounter: 3)
+        }
+        bonded.fixture.connect(role: .central, peer: peer)
+        _ = bonded.fixture.exchange([0x03, 0x17, 0x00])
+        let link = try bonded.link()
+        bonded.fixture.controller.forgetData()
+        bonded.store.withhold()
+        let write = bonded.fixture.start { [host = bonded.host] in
+            try await host.writeSigned([7], to: 0x0021, on: link)
+        }
+        #expect(bonded.sent == [] && write.all.isEmpty)
+        #expect(bonded.store.record?.bond.ownSigningKey?.nextCounter == 19)
+        bonded.store.settle(true)
+        bonded.fixture.loop.run(for: .milliseconds(1))
+        let message: [UInt8] = [0xD2, 0x21, 0x00, 7]
+        #expect(bonded.sent == [signed(message, 3)])
+        bonded.fixture.controller.forgetData()
+        try bonded.run { host in
+            for _ in 0..<2 { try await host.writeSigned([7], to: 0x0021, on: link) }
+        }
+        #expect(bonded.sent == [signed(message, 4), signed(message, 5)])
+    }
+
+    @Test("Counters that cannot be kept are not signed with")
+    func counterNotKept() throws {
+        let bonded = try BondedHost { $0.ownSigningKey = SigningKey(value: Self.key, isAuthenticated: true) }
+        bonded.fixture.connect(role: .central, peer: peer)
+        let link = try bonded.link()
+        bonded.fixture.controller.forgetData()
+        bonded.store.withhold()
+        let write = bonded.fixture.start { [host = bonded.host] in
+            try await host.writeSigned([7], to: 0x0021, on: link)
+        }
+        bonded.store.settle(false)
+        bonded.fixture.loop.run(for: .milliseconds(1))
+        #expect(throws: HostError.self) { try write.all.first?.get() }
+        #expect(bonded.sent == [])
+    }
+
+    @Test("On an encrypted link nothing is signed, and without a key nothing can be")
+    func otherLinks() throws {
+        let bonded = try BondedHost()
+        bonded.fixture.connect(role: .central, peer: peer)
+        let link = try bonded.link()
+        bonded.fixture.controller.forgetData()
+        #expect(throws: HostError.self) {
+            try bonded.run { host in
+                try await host.writeSigned([7], to: 0x0021, on: link)
+            }
+        }
+        #expect(bonded.sent == [])
+        try bonded.run { host in
+            host.setEncrypted(true)
+            try await host.writeSigned([7], to: 0x0021, on: link)
+        }
+        #expect(bonded.sent == [[0x52, 0x21, 0x00, 7]])
+    }
+}
