@@ -18,8 +18,12 @@ struct HostMetrics: Sendable {
     let unknownKeyRequests = Counter(label: "swift_ble_unknown_key_requests_total")
     /// Values that bonded servers sent before they had proven who they are.
     let unprovenValues = Counter(label: "swift_ble_unproven_values_total")
-    /// Write Commands that were dropped because the app's handler did not keep up.
+    /// Commands that were dropped because the app's handler, or the store of a signed write's counter, did not keep up.
     let droppedWriteCommands = Counter(label: "swift_ble_dropped_write_commands_total")
+    /// Notifications and indications of servers that were dropped because the app's queue did not keep up.
+    let droppedReceivedValues = Counter(label: "swift_ble_dropped_received_values_total")
+    /// Reports of advertisements that were dropped because the app's queue did not keep up.
+    let droppedAdvertisements = Counter(label: "swift_ble_dropped_advertisements_total")
     /// PDUs of peers that do not take the answers to those before.
     let floodingPDUs = Counter(label: "swift_ble_flooding_pdus_total")
     /// Notifications to all clients that a slow client was not sent.

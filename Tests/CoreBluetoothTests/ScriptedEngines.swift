@@ -40,7 +40,7 @@ final class ScriptedCentralEngine: CentralEngine {
     }
 
     private struct State {
-        var deliver: (@Sendable (CentralEvent) -> Void)?
+        var deliver: (@Sendable (CentralEvent) -> Bool)?
         var calls: [Call] = []
         var known: [KnownPeripheral] = []
         /// Answers that the test gives, by the call they are for, oldest first.
@@ -57,8 +57,10 @@ final class ScriptedCentralEngine: CentralEngine {
         }
     }
 
-    func say(_ event: CentralEvent) {
-        state.withLock { $0.deliver }?(event)
+    /// - Returns: whether the manager takes the event.
+    @discardableResult
+    func say(_ event: CentralEvent) -> Bool {
+        state.withLock { $0.deliver }?(event) ?? true
     }
 
     /// Answers the oldest unanswered call that is `call`.
@@ -86,7 +88,7 @@ final class ScriptedCentralEngine: CentralEngine {
         }
     }
 
-    func start(_ deliver: @escaping @Sendable (CentralEvent) -> Void) { state.withLock { $0.deliver = deliver } }
+    func start(_ deliver: @escaping @Sendable (CentralEvent) -> Bool) { state.withLock { $0.deliver = deliver } }
     func stop() { note(.stop) }
     func scan(_ request: ScanRequest) { note(.scan(request)) }
     func stopScan() { note(.stopScan) }
@@ -216,7 +218,7 @@ final class ScriptedPeripheralEngine: PeripheralEngine {
     }
 
     private struct State {
-        var deliver: (@Sendable (PeripheralEvent) -> Void)?
+        var deliver: (@Sendable (PeripheralEvent) -> Bool)?
         var calls: [Call] = []
         var answers: [(Call, Any)] = []
     }
@@ -230,8 +232,10 @@ final class ScriptedPeripheralEngine: PeripheralEngine {
         }
     }
 
-    func say(_ event: PeripheralEvent) {
-        state.withLock { $0.deliver }?(event)
+    /// - Returns: whether the manager takes the event.
+    @discardableResult
+    func say(_ event: PeripheralEvent) -> Bool {
+        state.withLock { $0.deliver }?(event) ?? true
     }
 
     func answer<Value>(_ call: Call, _ result: Result<Value, EngineError>) {
@@ -253,7 +257,7 @@ final class ScriptedPeripheralEngine: PeripheralEngine {
         }
     }
 
-    func start(_ deliver: @escaping @Sendable (PeripheralEvent) -> Void) { state.withLock { $0.deliver = deliver } }
+    func start(_ deliver: @escaping @Sendable (PeripheralEvent) -> Bool) { state.withLock { $0.deliver = deliver } }
     func stop() { note(.stop) }
 
     func startAdvertising(_ payload: AdvertisementPayload, _ completion: @escaping Completion<Void>) {

@@ -101,16 +101,6 @@ extension BluetoothHost {
         call(.answer, AccessAnswer(request: request, link: identifier, result: result))
     }
 
-    /// Counts a command that was dropped because the app's handler did not keep up.
-    ///
-    /// - Parameter droppedBefore: the number of this client's commands that were dropped before this one.
-    package nonisolated func commandWasDropped(from client: LinkIdentifier, droppedBefore: Int) {
-        metrics.droppedWriteCommands.increment()
-        if droppedBefore == 0 {
-            logger.warning("a client's Write Commands are dropped: the app's handler does not keep up with them")
-        }
-    }
-
     /// Sends an app's answer behind the values that the app sent before it.
     private func submit(_ answer: AnswerCall, on identifier: LinkIdentifier) {
         guard let link = links[identifier] else { return }

@@ -6,14 +6,23 @@ extension CBCentralManager {
     func start() {
         guard let engine else {
             ProgrammerError.note("this process has no Bluetooth host: \(self) stays unsupported")
-            return receive(.stateChanged(.unsupported))
+            _ = receive(.stateChanged(.unsupported))
+            return
         }
-        engine.start { [weak self] event in self?.receive(event) }
+        engine.start { [weak self] event in self?.receive(event) ?? true }
     }
 
     /// Takes an event on any thread.
-    private func receive(_ event: CentralEvent) {
-        deliveryQueue.async { [weak self] in self?.handle(event) }
+    ///
+    /// - Returns: false if too many events of the same kind and peer wait.
+    private func receive(_ event: CentralEvent) -> Bool {
+        if let load = event.load, !backlog.add(load) { return false }
+        deliveryQueue.async { [weak self] in
+            guard let self else { return }
+            if let load = event.load { backlog.remove(load) }
+            handle(event)
+        }
+        return true
     }
 
     private func handle(_ event: CentralEvent) {

@@ -24,6 +24,7 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
     let engine: (any CentralEngine)?
     let content: Guarded<Content>
     let discoveries = Broadcast<CBDiscovery>()
+    let backlog = DeliveryBacklog<CentralEvent.Source>()
     let connectionChanges = Broadcast<CBConnectionChange>()
 
     /// Makes a manager without a delegate that uses the main queue.

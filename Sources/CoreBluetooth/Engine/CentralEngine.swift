@@ -16,7 +16,10 @@ typealias Completion<Value> = @Sendable (Result<Value, EngineError>) -> Void
 protocol CentralEngine: AnyObject, Sendable {
     /// Begins, once. Everything that happens is handed to `deliver`; the first are ``CentralEvent/restored(_:)``, where there
     /// is something to restore, and then always ``CentralEvent/stateChanged(_:)``.
-    func start(_ deliver: @escaping @Sendable (CentralEvent) -> Void)
+    ///
+    /// `deliver` returns false for an event that is not delivered, because too much of what the same peer causes waits for the
+    /// app; see ``DeliveryBacklog``.
+    func start(_ deliver: @escaping @Sendable (CentralEvent) -> Bool)
 
     /// The manager is gone: its scan and its connections, pending or not, end; nothing more is delivered.
     func stop()

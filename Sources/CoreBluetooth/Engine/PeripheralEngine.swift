@@ -8,7 +8,10 @@ import GATT
 protocol PeripheralEngine: AnyObject, Sendable {
     /// Begins, once. Everything that happens is handed to `deliver`; the first are ``PeripheralEvent/restored(_:)``, where
     /// there is something to restore, and then always ``PeripheralEvent/stateChanged(_:)``.
-    func start(_ deliver: @escaping @Sendable (PeripheralEvent) -> Void)
+    ///
+    /// `deliver` returns false for an event that is not delivered, because too much of what the same peer causes waits for the
+    /// app; see ``DeliveryBacklog``.
+    func start(_ deliver: @escaping @Sendable (PeripheralEvent) -> Bool)
 
     /// The manager is gone: its advertisement and its services go; nothing more is delivered.
     func stop()

@@ -9,7 +9,8 @@ import HCI
 public struct CBCharacteristicValue: Sendable {
     public let characteristic: CBCharacteristic
     public let value: Data
-    /// The number of values that were dropped before this one because the reader was too slow.
+    /// The number of values that were dropped before this one because the reader was too slow. Values that were dropped
+    /// because the manager's queue was blocked are not counted here.
     public internal(set) var droppedBefore = 0
 }
 

@@ -11,7 +11,19 @@ extension CBPeripheralManager {
             ProgrammerError.note("this process has no Bluetooth host: \(self) stays unsupported")
             return onQueue { $0.handle(.stateChanged(.unsupported)) }
         }
-        engine.start { [weak self] event in self?.onQueue { $0.handle(event) } }
+        engine.start { [weak self] event in self?.receive(event) ?? true }
+    }
+
+    /// Takes an event on any thread.
+    ///
+    /// - Returns: false if too many events of the same kind and peer wait.
+    private func receive(_ event: PeripheralEvent) -> Bool {
+        if let load = event.load, !backlog.add(load) { return false }
+        onQueue { manager in
+            if let load = event.load { manager.backlog.remove(load) }
+            manager.handle(event)
+        }
+        return true
     }
 
     private func handle(_ event: PeripheralEvent) {
@@ -141,8 +153,15 @@ extension CBPeripheralManager {
 
     /// Answers an access that no delegate or characteristic is there for.
     private func refuse(_ request: AccessRequest, on link: LinkIdentifier) {
-        if request.kind.access == .command { return }
+        if request.commandLength != nil { return }
         engine?.answer(request.identifier, on: link, .failure(.unlikelyError))
+    }
+}
+
+extension AccessRequest {
+    /// The length of the value in bytes, if the access is a command, which has no response.
+    var commandLength: Int? {
+        if case .write(let write, isCommand: true) = kind { write.value.count } else { nil }
     }
 }
 

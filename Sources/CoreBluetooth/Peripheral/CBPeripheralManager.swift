@@ -35,6 +35,7 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
 
     let engine: (any PeripheralEngine)?
     let content: Guarded<Content>
+    let backlog = DeliveryBacklog<PeripheralEvent.Source>()
     let centralChanges = Broadcast<CBCentralChange>()
 
     /// Makes a manager without a delegate that uses the main queue.

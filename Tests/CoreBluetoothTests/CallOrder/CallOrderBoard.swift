@@ -111,6 +111,7 @@ struct BoardAndPhone {
         server.start { event in
             if case .stateChanged(.poweredOn) = event { isOn.post(()) }
             listen(event, board)
+            return true
         }
         await isOn.next { $0 }
         service = try await outcome { server.publish(Board.definition, $0) }.get()

@@ -127,12 +127,20 @@ struct TestCentral {
     let engine: HostCentral
     let events = Mailroom<CentralEvent>()
 
-    /// - Parameter listen: takes each event, before those that wait for it.
-    init(_ engine: HostCentral, listen: @escaping @Sendable (CentralEvent) -> Void = { _ in }) {
+    /// - Parameters:
+    ///   - listen: takes each event, before those that wait for it.
+    ///   - accept: whether an event is taken, as by a manager whose app keeps up.
+    init(
+        _ engine: HostCentral,
+        listen: @escaping @Sendable (CentralEvent) -> Void = { _ in },
+        accept: @escaping @Sendable (CentralEvent) -> Bool = { _ in true }
+    ) {
         self.engine = engine
         engine.start { [events] event in
+            guard accept(event) else { return false }
             listen(event)
             events.post(event)
+            return true
         }
     }
 
@@ -208,9 +216,17 @@ struct TestPeripheral {
     let engine: HostPeripheral
     let events = Mailroom<CoreBluetooth.PeripheralEvent>()
 
-    init(_ engine: HostPeripheral) {
+    /// - Parameter accept: whether an event is taken, as by a manager whose app keeps up.
+    init(
+        _ engine: HostPeripheral,
+        accept: @escaping @Sendable (CoreBluetooth.PeripheralEvent) -> Bool = { _ in true }
+    ) {
         self.engine = engine
-        engine.start { [events] in events.post($0) }
+        engine.start { [events] event in
+            guard accept(event) else { return false }
+            events.post(event)
+            return true
+        }
     }
 
     func publish(_ service: ServiceDefinition) async throws -> PublishedService {

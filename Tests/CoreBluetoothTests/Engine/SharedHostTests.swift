@@ -251,7 +251,10 @@ struct RestorationTests {
             // As a process finds it that begins where this one was killed.
             let second = HostCentral(pair.phoneDevice.shared, restoreIdentifier: "app")
             let events = Mailroom<CentralEvent>()
-            second.start { events.post($0) }
+            second.start { event in
+                events.post(event)
+                return true
+            }
             try await world.sleep(for: .seconds(1))
             guard case .restored(let restored)? = events.waiting.first else {
                 Issue.record("\(events.waiting)")

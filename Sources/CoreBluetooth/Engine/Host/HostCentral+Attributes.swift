@@ -117,9 +117,7 @@ extension HostCentral {
             let subscriber = try? host.addSubscriber(
                 of: handle,
                 on: link,
-                deliver: { [weak self] in
-                    self?.say(.valueReceived(peripheral, handle, $0.value))
-                }
+                deliver: { [weak self] in self?.valueReceived($0, from: peripheral) }
             )
         {
             connections[peripheral]?.subscriptions[handle] = Subscription(subscriber: subscriber)
@@ -133,6 +131,14 @@ extension HostCentral {
             }
             self.answer(result, completion)
         }
+    }
+
+    /// Hands a value to the manager. Called on the loop.
+    private func valueReceived(_ value: HandleValue, from peripheral: UUID) {
+        guard !say(.valueReceived(peripheral, value.handle, value.value)), let open else { return }
+        let droppedBefore = connections[peripheral]?.droppedValues ?? 0
+        connections[peripheral]?.droppedValues += 1
+        open.host.valueWasDropped(droppedBefore: droppedBefore)
     }
 
     private func unsubscribe(

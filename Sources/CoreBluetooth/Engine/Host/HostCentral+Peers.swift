@@ -24,6 +24,23 @@ extension HostCentral {
             || open.peers.has(peripheral, anyOf: filter.services)
         if isWanted { say(.connectionEvent(known, event)) }
     }
+
+    // MARK: Changes
+
+    func mtuChanged(_ link: LinkIdentifier, _ mtu: Int) {
+        for peripheral in peripheralsInOrder {
+            if case .connected(link)? = connections[peripheral]?.phase {
+                sayChange(.mtuChanged(peripheral, mtu), on: link)
+            }
+        }
+    }
+
+    /// Tells the manager of a change that the peer on a link has caused. A peer that causes more than the app takes is
+    /// disconnected. Called on the loop.
+    func sayChange(_ event: CentralEvent, on link: LinkIdentifier) {
+        guard !say(event), let open else { return }
+        open.host.assumeIsolated { $0.disconnectFlooding(link) }
+    }
 }
 
 extension DisconnectionReason {

@@ -31,6 +31,8 @@ final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
         var failures = 0
         /// By the value's handle.
         var subscriptions: [AttributeHandle: Subscription] = [:]
+        /// The number of values that the manager did not take.
+        var droppedValues = 0
     }
 
     /// The subscription to a value, from the first call that asks for it.
@@ -50,7 +52,7 @@ final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
     private let restoreIdentifier: String?
     /// Takes what happens. A bare function under the lock would be wrapped once more each time that it is taken out.
     private struct Listener {
-        let deliver: @Sendable (CentralEvent) -> Void
+        let deliver: @Sendable (CentralEvent) -> Bool
     }
 
     private let listener = Guarded<Listener?>(nil)
@@ -60,6 +62,8 @@ final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
     private var observers: [UInt64] = []
     private var scanIdentifier: ScanIdentifier?
     private var scanRequest: ScanRequest?
+    /// The number of advertisements of the scan that the manager did not take.
+    private var droppedAdvertisements = 0
     private var lastNumber: UInt64 = 0
     var eventFilter: ConnectionEventFilter?
     /// Those whose connections have failed, until the app tries again: what it cancels of them is still to be answered.
@@ -71,13 +75,13 @@ final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
     }
 
     /// The peripherals that the app wants to be connected, in the order in which it said so.
-    private var peripheralsInOrder: [UUID] {
+    var peripheralsInOrder: [UUID] {
         connections.sorted { $0.value.number < $1.value.number }.map(\.key)
     }
 
     // MARK: Life
 
-    func start(_ deliver: @escaping @Sendable (CentralEvent) -> Void) {
+    func start(_ deliver: @escaping @Sendable (CentralEvent) -> Bool) {
         listener.withLock { $0 = Listener(deliver: deliver) }
         shared.join(self)
     }
@@ -124,8 +128,12 @@ final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
         say(.stateChanged(failure.state))
     }
 
-    func say(_ event: CentralEvent) {
-        listener.withLock { $0 }?.deliver(event)
+    /// Hands an event to the manager.
+    ///
+    /// - Returns: false if the manager does not take the event, because the app does not keep up with this peer.
+    @discardableResult
+    func say(_ event: CentralEvent) -> Bool {
+        listener.withLock { $0 }?.deliver(event) ?? true
     }
 
     private func hostEvent(_ event: HostEvent) {
@@ -164,6 +172,7 @@ final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
         post { host, open in
             self.endScan(on: host)
             self.scanRequest = request
+            self.droppedAdvertisements = 0
             var options = ScanOptions(reportsDuplicates: request.allowsDuplicates)
             options.filtersInController = false
             let filter = ScanFilter(request)
@@ -191,18 +200,17 @@ final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
         let data = advertisement.data
         guard filter.matches(data) else { return }
         let known = open.peers.heard(advertisement.address, name: data.localName, services: data.serviceUUIDs)
-        say(
-            .discovered(
-                Discovery(
-                    identifier: known.identifier,
-                    name: known.name,
-                    advertisingData: data,
-                    isConnectable: advertisement.isConnectable,
-                    rssi: advertisement.rssi,
-                    time: open.wallClock()
-                )
-            )
+        let discovery = Discovery(
+            identifier: known.identifier,
+            name: known.name,
+            advertisingData: data,
+            isConnectable: advertisement.isConnectable,
+            rssi: advertisement.rssi,
+            time: open.wallClock()
         )
+        guard !say(.discovered(discovery)) else { return }
+        open.host.advertisementWasDropped(droppedBefore: droppedAdvertisements)
+        droppedAdvertisements += 1
     }
 
     // MARK: Connections
@@ -382,11 +390,5 @@ final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
 
     private func sayCancelled(_ peripheral: UUID, _ open: OpenHost) {
         say(.disconnected(peripheral, Disconnection(error: nil, time: open.wallClock())))
-    }
-
-    private func mtuChanged(_ link: LinkIdentifier, _ mtu: Int) {
-        for peripheral in peripheralsInOrder {
-            if case .connected(link)? = connections[peripheral]?.phase { say(.mtuChanged(peripheral, mtu)) }
-        }
     }
 }

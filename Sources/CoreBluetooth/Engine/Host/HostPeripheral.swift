@@ -13,13 +13,15 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
         var central: UUID
         /// Whether the manager knows the link.
         var isAnnounced = false
+        /// The number of commands that the manager did not take.
+        var droppedCommands = 0
     }
 
     let shared: SharedHost
     private let restoreIdentifier: String?
     /// Takes what happens. A bare function under the lock would be wrapped once more each time that it is taken out.
     private struct Listener {
-        let deliver: @Sendable (PeripheralEvent) -> Void
+        let deliver: @Sendable (PeripheralEvent) -> Bool
     }
 
     private let listener = Guarded<Listener?>(nil)
@@ -43,7 +45,7 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
 
     // MARK: Life
 
-    func start(_ deliver: @escaping @Sendable (PeripheralEvent) -> Void) {
+    func start(_ deliver: @escaping @Sendable (PeripheralEvent) -> Bool) {
         listener.withLock { $0 = Listener(deliver: deliver) }
         shared.join(self)
     }
@@ -91,8 +93,12 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
         say(.stateChanged(failure.state))
     }
 
-    func say(_ event: PeripheralEvent) {
-        listener.withLock { $0 }?.deliver(event)
+    /// Hands an event to the manager.
+    ///
+    /// - Returns: false if the manager does not take the event, because the app does not keep up with this peer.
+    @discardableResult
+    func say(_ event: PeripheralEvent) -> Bool {
+        listener.withLock { $0 }?.deliver(event) ?? true
     }
 
     private func hostEvent(_ event: HostEvent) {
@@ -114,10 +120,10 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
             case .connected(let link, _): meet(link, host)
             case .mtuChanged(let link, _):
                 guard clients[link]?.isAnnounced == true, let central = remote(on: link, host) else { return }
-                say(.mtuChanged(central))
+                if !say(.mtuChanged(central)) { host.disconnectFlooding(link) }
             case .access(let link, .configured(let handle, _, let configuration)):
                 guard values.contains(handle), let central = remote(on: link, host) else { return }
-                say(.configured(central, handle, configuration))
+                if !say(.configured(central, handle, configuration)) { host.disconnectFlooding(link) }
             case .access, .disconnected: break
             }
         }
@@ -149,13 +155,16 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
         return announced(link, host)
     }
 
-    /// Tells the manager of a link, once.
+    /// Tells the manager of a link, once. A link that the manager does not take, because too many wait for the app, is ended.
     private func announced(_ link: LinkIdentifier, _ host: isolated BluetoothHost) -> RemoteCentral? {
         guard let client = clients[link], let mtu = try? host.information(on: link).mtu else { return nil }
         let remote = RemoteCentral(link: link, identifier: client.central, mtu: mtu)
         if !client.isAnnounced {
+            guard say(.connected(remote)) else {
+                host.disconnectFlooding(link)
+                return nil
+            }
             clients[link]?.isAnnounced = true
-            say(.connected(remote))
         }
         return remote
     }
@@ -165,7 +174,7 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
         guard let client = clients[link], let central = open?.centrals.identifier(on: link, host) else { return }
         clients[link]?.central = central
         if client.isAnnounced, central != client.central, let remote = announced(link, host) {
-            say(.identified(remote, before: client.central))
+            if !say(.identified(remote, before: client.central)) { host.disconnectFlooding(link) }
         }
         if host.identityVerification(on: link) != .unverified { _ = announced(link, host) }
     }
@@ -231,7 +240,11 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
 
     private func accessed(on link: LinkIdentifier, _ request: AccessRequest) {
         open?.host.assumeIsolated { host in
-            if let central = remote(on: link, host) { say(.access(central, request)) }
+            guard let central = remote(on: link, host), !say(.access(central, request)) else { return }
+            // Only commands are not taken.
+            let droppedBefore = clients[link]?.droppedCommands ?? 0
+            clients[link]?.droppedCommands += 1
+            host.commandWasDropped(from: link, droppedBefore: droppedBefore)
         }
     }
 

@@ -116,7 +116,7 @@ final class SharedLinks: @unchecked Sendable {
     /// of them at most.
     private func prepare(_ link: LinkIdentifier, _ peripheral: UUID, on host: isolated BluetoothHost) async {
         if let name = await readDeviceName(link, on: host), peers.read(deviceName: name, of: peripheral) {
-            for user in links[link]?.users ?? [] { user.say(.nameChanged(peripheral, name)) }
+            for user in links[link]?.users ?? [] { user.sayChange(.nameChanged(peripheral, name), on: link) }
         }
         guard
             let service = try? await host.perform(DiscoverServicesByUUID(uuid: .genericAttributeService), on: link)
@@ -151,6 +151,6 @@ final class SharedLinks: @unchecked Sendable {
             end: AttributeHandle(UInt16(value[2]) | UInt16(value[3]) << 8)
         )
         guard range.isValid else { return }
-        for user in links[link]?.users ?? [] { user.say(.servicesChanged(peripheral, range)) }
+        for user in links[link]?.users ?? [] { user.sayChange(.servicesChanged(peripheral, range), on: link) }
     }
 }
