@@ -132,7 +132,7 @@ struct BondTakeoverTests {
         let ended = encounter.fixture.controller.commands.compactMap { $0.decode(Disconnect.self)?.connectionHandle }
         #expect(ended == [connection])
         let isSilenced = try encounter.run { host in
-            host.links[ConnectionHandle(0x0041)]?.protection.isIdentityUnverified
+            host.links[ConnectionHandle(0x0041)]?.protection.awaitsProof
         }
         #expect(isSilenced == false)
     }
@@ -225,7 +225,7 @@ struct PairingLimitTests {
         #expect(encounter.outcome != nil, "the peer has done its part")
         #expect(try encounter.run { $0.bondRecords().count } == 0)
         let isSilenced = try encounter.run { host in
-            host.links[ConnectionHandle(0x0041)]?.protection.isIdentityUnverified
+            host.links[ConnectionHandle(0x0041)]?.protection.awaitsProof
         }
         #expect(isSilenced == false)
     }

@@ -212,7 +212,7 @@ final class Link {
 
     /// Whether the link is a connection to its peer for a caller that asked for one. A link that a peer has made counts
     /// only if it does not merely claim a bonded device's address.
-    var countsAsConnection: Bool { role == .central || !protection.isIdentityUnverified }
+    var countsAsConnection: Bool { role == .central || !protection.awaitsProof }
 
     /// Whether an app has chosen the peer that it wants to pair with. A Security Request goes to whichever central has
     /// connected, which may be an attacker that connects again and again.

@@ -122,6 +122,6 @@ extension BluetoothHost {
     /// Whether a Pairing Request answers a Security Request that needs no window. The app has asked for that pairing, or the
     /// peer does not claim a bonded identity.
     func isPairingAskedFor(on link: Link) -> Bool {
-        link.protection.isCentralAsked && (link.protection.initiative == .app || link.protection.bondKey == nil)
+        link.protection.isCentralAsked && (link.protection.initiative == .app || !link.protection.hasBond)
     }
 }

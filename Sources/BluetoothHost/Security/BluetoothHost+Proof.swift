@@ -28,6 +28,7 @@ extension BluetoothHost {
     private func verificationFailed(_ error: HostError, on identifier: LinkIdentifier) {
         logger.debug("a bonded link is not encrypted: \(error)")
         guard let link = links[identifier], link.protection.awaitsProof else { return }
+        link.protection.verificationFailure = error
         link.att.refuseProcedures(error)
         performClientEffects(of: link)
         link.att.elevationFailureWasTaken()
@@ -59,12 +60,20 @@ extension BluetoothHost {
         require(.encryption, of: link, for: .demand) { result in action(result.map { _ in () }) }
     }
 
-    /// A link for a new channel: where its peer has yet to prove who it is, that is begun, and the channel waits for it.
+    /// Returns the link for a new channel. If the peer's identity is not verified, the verification begins and the channel waits
+    /// for it.
+    ///
+    /// - Throws: the reason why the peer's identity cannot be verified, if that is known already.
     func provableLink(_ identifier: LinkIdentifier) throws(HostError) -> Link {
         let link = try link(identifier)
         if link.protection.awaitsProof {
             if let loss = link.protection.loss { throw .security(loss) }
-            if link.protection.waiters.isEmpty { verifyIdentity(of: link) }
+            if link.protection.waiters.isEmpty {
+                verifyIdentity(of: link)
+                if link.protection.awaitsProof, link.protection.waiters.isEmpty {
+                    throw link.protection.verificationFailure ?? .security(.timedOut)
+                }
+            }
         }
         return link
     }

@@ -183,9 +183,18 @@ extension BluetoothHost {
             }
         } else if let loss = link.protection.loss, !waiter.pairsAgain {
             refuse(waiter, loss, on: link)
+        } else if lacksKey(for: waiter, on: link) {
+            refuse(waiter, .keyMissing, on: link)
         } else {
             pair(link, for: waiter)
         }
+    }
+
+    /// Whether, as the central, the bond has no key that could verify the peer, and the policy fails for a key that is missing.
+    /// The app can still pair. A peripheral sends a Security Request instead, because the central may begin a pairing.
+    private func lacksKey(for waiter: SecurityWaiter, on link: Link) -> Bool {
+        link.role == .central && link.protection.awaitsProof && link.protection.bondKey == nil
+            && link.protection.policy.keyLoss == .fail && waiter.initiative == .demand && !waiter.pairsAgain
     }
 
     private func pair(_ link: Link, for waiter: SecurityWaiter) {

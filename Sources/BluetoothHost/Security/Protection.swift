@@ -53,6 +53,8 @@ struct Protection {
     var isBondProven = false
     /// Why the bond's key is of no use on this link.
     var loss: SecurityError?
+    /// Why the peer's identity could not be verified when this was last tried.
+    var verificationFailure: HostError?
 
     /// On whose behalf the pairing is that goes on.
     var initiative = Initiative.peer
@@ -123,16 +125,14 @@ struct Protection {
         if case .replacement = question?.purpose { true } else { false }
     }
 
-    /// Whether the peer is bonded and has not proven yet that it is the one (BLESA).
-    var awaitsProof: Bool {
-        policy.encryptsBondedLinks && bondKey != nil && strength == nil
-    }
-
-    /// Whether the peer claims a bonded device's address, and there may be no key for this role to verify it by.
-    var isIdentityUnverified: Bool { policy.encryptsBondedLinks && hasBond && strength == nil }
+    /// Whether the peer has the address of a bonded device, and its identity is not verified (BLESA).
+    ///
+    /// The bond may have no key for this role, since LE legacy pairing gives each role a key of its own. The peer's identity is
+    /// then verified by another pairing only.
+    var awaitsProof: Bool { policy.encryptsBondedLinks && hasBond && strength == nil }
 
     /// Whether the peer is refused apps' values and channels for that.
-    var isRefusedByServer: Bool { isIdentityUnverified && !policy.servesUnverifiedClients }
+    var isRefusedByServer: Bool { awaitsProof && !policy.servesUnverifiedClients }
 }
 
 /// A call that waits for a link to be secure.

@@ -17,7 +17,8 @@ public struct SecurityPolicy: Hashable, Sendable {
         case always
     }
 
-    /// The response to a bonded peer that reports that it does not have the bond's key.
+    /// The reaction to a bonded peer that reports that it does not have the bond's key, and to a bond without a key for this
+    /// device's role as the central.
     public enum KeyLoss: Hashable, Sendable {
         /// The link is not encrypted and ``SecurityError/keyMissing`` is thrown: the app may remove the bond and pair anew.
         ///

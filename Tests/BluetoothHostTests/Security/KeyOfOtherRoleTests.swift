@@ -1,0 +1,127 @@
+import ATT
+import BluetoothTypes
+import GATT
+import HCI
+import L2CAP
+import SMP
+import Testing
+
+@testable import BluetoothHost
+
+/// A bond whose keys are for the other role alone: LE legacy pairing gives each role a key of its own
+/// (Vol 3, Part H, 2.4.2.3). Another device may have the peer's address (BLESA).
+@Suite("A bond without a key for this role")
+struct KeyOfOtherRoleTests {
+    private static func bond(for role: HCI.Role) -> Bond {
+        var bond = SecurityFixture.bond()
+        let strength = KeyStrength(isAuthenticated: false, isSecureConnections: false, keySize: 16)
+        let key = LongTermKey(value: 0x4711, encryptedDiversifier: 7, randomNumber: 9, strength: strength)
+        bond.centralKey = role == .central ? key : nil
+        bond.peripheralKey = role == .central ? nil : key
+        return bond
+    }
+
+    @Test("ends what the central asks of the peer, and nothing that the peer sends is believed")
+    func centralDoesNotTrustThePeer() throws {
+        let fixture = try SecurityFixture(bond: Self.bond(for: .peripheral))
+        let link = try fixture.connect(.central)
+        let values = Recorder<[UInt8]>()
+        _ = try fixture.run { try $0.addSubscriber(of: 0x0009, on: link) { values.append($0.value) } }
+        let read = fixture.start { try await $0.perform(ReadValue(handle: 0x0009), on: link) }
+        let write = fixture.start { try await $0.writeWithoutResponse([1], to: 0x0009, on: link) }
+        fixture.advance(.milliseconds(1))
+        #expect(throws: HostError.security(.keyMissing)) { try read.all.first?.get() }
+        #expect(throws: HostError.security(.keyMissing)) { try write.all.first?.get() }
+        #expect(read.all.count == 1 && write.all.count == 1)
+        #expect(throws: HostError.security(.keyMissing)) {
+            try fixture.run { try $0.beginOpeningChannel(to: SPSM(rawValue: 0x80), on: link) { _ in nil } }
+        }
+        #expect(fixture.exchange([0x1B, 0x09, 0x00, 0x55]).isEmpty)
+        #expect(values.all.isEmpty)
+        #expect(fixture.sent(on: 4).isEmpty && fixture.sent(on: 5).isEmpty)
+        #expect(fixture.sent(on: 6).isEmpty, "no pairing begins by itself")
+        #expect(fixture.count(LEEnableEncryption.self) == 0)
+    }
+
+    @Test("holds what the peripheral's own client asks of the central")
+    func peripheralDoesNotTrustThePeer() throws {
+        let fixture = try SecurityFixture(bond: Self.bond(for: .central))
+        let link = try fixture.connect(.peripheral)
+        let values = Recorder<[UInt8]>()
+        _ = try fixture.run { try $0.addSubscriber(of: 0x0009, on: link) { values.append($0.value) } }
+        let read = fixture.start { try await $0.perform(ReadValue(handle: 0x0009), on: link) }
+        fixture.advance(.milliseconds(1))
+        #expect(throws: HostError.self) { try read.all.first?.get() }
+        #expect(read.all.count == 1)
+        #expect(fixture.exchange([0x1B, 0x09, 0x00, 0x55]).isEmpty)
+        #expect(values.all.isEmpty)
+        #expect(fixture.sent(on: 4).isEmpty)
+    }
+
+    @Test("is replaced where the app pairs")
+    func appPairs() throws {
+        let encounter = try Encounter(.central, bond: Self.bond(for: .peripheral))
+        encounter.settle()
+        #expect(encounter.heard.isEmpty, "no pairing begins by itself")
+        let call = try encounter.require()
+        encounter.settle()
+        #expect(try call.all.first?.get() != nil)
+        let bonds = try encounter.run { $0.bondRecords().map(\.bond) }
+        #expect(bonds.count == 1 && bonds.first?.centralKey != nil)
+    }
+
+    @Test("is replaced with the delegate's consent where the policy is to pair again", arguments: [true, false])
+    func policyPairsAgain(hasDelegate: Bool) throws {
+        let encounter = try Encounter(.central, bond: Self.bond(for: .peripheral), meets: false) {
+            $0.security.keyLoss = .askToPairAgain
+        }
+        let inquiries = Recorder<PairingInquiry>()
+        if hasDelegate {
+            try encounter.run {
+                $0.setPairingHandler { inquiry, answer in
+                    inquiries.append(inquiry)
+                    answer(.accept)
+                    return {}
+                }
+            }
+        }
+        encounter.meet()
+        encounter.settle()
+        #expect(encounter.heard.isEmpty == !hasDelegate)
+        #expect(inquiries.all.contains { $0.replaces != nil } == hasDelegate)
+        #expect(inquiries.all.allSatisfy { !$0.isProven })
+    }
+
+    @Test("lets no central pair outside the pairing window that claims to be bonded")
+    func windowHoldsForClaimedIdentities() throws {
+        let encounter = try Encounter(.peripheral, bond: Self.bond(for: .central)) {
+            $0.security.pairable = .duringWindow
+            $0.security.justWorks = .always
+        }
+        try encounter.run {
+            $0.setPairingHandler { _, answer in
+                answer(.accept)
+                return {}
+            }
+        }
+        // After 5 s the central is asked to encrypt the link.
+        encounter.fixture.loop.run(for: .seconds(6))
+        encounter.settle()
+        #expect(encounter.heard.count == 1 && encounter.heard.first?.first == 0x0B)
+        encounter.pair()
+        #expect(encounter.heard.last == [0x05, 0x05])
+        #expect(encounter.outcome == nil)
+        #expect(try encounter.run { $0.bondRecords().map(\.bond) } == [Self.bond(for: .central)])
+    }
+
+    @Test("is like a bond whose key the policy refuses: no channel is asked for")
+    func channelsWaitForVerification() throws {
+        let fixture = try SecurityFixture { $0.security.requiresAuthentication = true }
+        let link = try fixture.connect(.central)
+        #expect(throws: HostError.self) {
+            try fixture.run { try $0.beginOpeningChannel(to: SPSM(rawValue: 0x80), on: link) { _ in nil } }
+        }
+        fixture.advance(.milliseconds(1))
+        #expect(fixture.sent(on: 5).isEmpty)
+    }
+}
