@@ -163,6 +163,18 @@ struct BondsTests {
         #expect(try kept().identity?.resolvingKey == 3)
     }
 
+    @Test("A host that has kept nothing gets an identity with bonds that are imported without one")
+    func importGivesAnIdentity() async throws {
+        let path = directory + "/export"
+        try Data(BondExport(host: host, security: security).octets).write(to: URL(fileURLWithPath: path))
+        try await run("import", path, "--bonds-only")
+        let first = try kept()
+        #expect(first.bonds == security.bonds)
+        #expect(first.identity != nil && first.identity != security.identity)
+        try await run("remove", "F0:12:34:56:78:9A")
+        #expect(try kept().identity == first.identity)
+    }
+
     @Test("Bonds that a host uses can be listed and exported, not changed")
     func runningHost() async throws {
         try await fill("56:42:4C:45:00:01")

@@ -86,7 +86,8 @@ package final class KeptBonds: BondStore {
     package static func read(_ store: KeyStore) -> (security: KeptSecurity, damage: [String]) {
         var damage: [String] = []
         var security = KeptSecurity()
-        if let identity = store.section(Section.identity, as: Attempt<IdentityEntry>.self) {
+        let identity = store.section(Section.identity, as: Attempt<IdentityEntry>.self)
+        if let identity {
             switch identity.result {
             case .success(let entry): security.identity = entry.identity
             case .failure(let error): damage.append("\(Section.identity)\(describe(error))")
@@ -102,6 +103,10 @@ package final class KeptBonds: BondStore {
                 damage.append("\(Section.bonds)[\(index)]: there is another bond with \(entry.record.bond.identity)")
             case .failure(let error): damage.append("\(Section.bonds)\(describe(error))")
             }
+        }
+        // A host keeps its identity before its first bond, and the bonds' peers know the host by that identity.
+        if identity == nil, !entries.isEmpty {
+            damage.append("\(Section.identity): this is missing, and there are bonds")
         }
         return (security, damage)
     }

@@ -38,6 +38,8 @@ package struct KeptHost: Sendable {
     }
 
     /// Changes what is kept, which takes that no host uses it.
+    ///
+    /// A host that has kept nothing yet is given an identity with its first bond: bonds without one would count as damaged.
     package func change(
         warn: @escaping @Sendable (String) -> Void,
         _ body: (inout KeptSecurity) throws -> Void
@@ -45,8 +47,13 @@ package struct KeptHost: Sendable {
         let store = try KeyStore.edit(file, warn: warn)
         do {
             let bonds = KeptBonds(store, warn: warn)
-            var security = await bonds.load(for: nil)
+            let before = await bonds.load(for: nil)
+            var security = before
             try body(&security)
+            if before == KeptSecurity(), security.identity == nil, !security.bonds.isEmpty {
+                var random = SystemRandomNumberGenerator()
+                security.identity = KeptIdentity(random: &random)
+            }
             let changed = security
             let isKept = await withCheckedContinuation { continuation in
                 bonds.keep(changed) { continuation.resume(returning: $0) }

@@ -177,7 +177,8 @@ struct BondTable {
 }
 
 extension KeptIdentity {
-    init(random: inout some RandomNumberGenerator) {
+    /// Makes a new identity.
+    package init(random: inout some RandomNumberGenerator) {
         let address = DeviceAddress.randomStatic(from: random.next())
         var key: UInt128 = 0
         // A key of zero stands for none.

@@ -15,6 +15,10 @@ struct KeptBondsTests {
 
     private var file: StateFile { StateFile(directory: directory, name: "00-1A-7D-DA-71-13.json") }
 
+    /// An identity section.
+    private let identity =
+        #""identity":{"staticAddress":"C0:00:00:00:00:01","resolvingKey":"00000000000000000000000000000001"}"#
+
     private let recordIssue: @Sendable (String) -> Void = { Issue.record("\($0)") }
 
     private func bonds(_ warnings: Warnings = Warnings()) -> KeptBonds {
@@ -113,7 +117,7 @@ struct KeptBondsTests {
     )
     func damagedRecord(record: String, problem: String) async throws {
         let good = (1...3).map { #"{"address":"F0:00:00:00:00:0\#($0)","addressType":"random"}"# }
-        let text = #"{"format":1,"later":[1],"bonds":[\#(good[0]),\#(record),\#(good[2])]}"#
+        let text = #"{"format":1,"later":[1],\#(identity),"bonds":[\#(good[0]),\#(record),\#(good[2])]}"#
         try file.replace(with: Data(text.utf8))
         let warnings = Warnings()
         let security = await load(warnings)
@@ -144,7 +148,7 @@ struct KeptBondsTests {
     @Test("Fields that a later version has added do no harm")
     func unknownFields() async throws {
         let bond = #"{"address":"F0:00:00:00:00:01","addressType":"random","colour":"red","server":{"mood":1}}"#
-        try file.replace(with: Data(#"{"format":1,"bonds":[\#(bond)]}"#.utf8))
+        try file.replace(with: Data(#"{"format":1,\#(identity),"bonds":[\#(bond)]}"#.utf8))
         let warnings = Warnings()
         let security = await load(warnings)
         #expect(security.bonds.map { "\($0.bond.identity)" } == ["F0:00:00:00:00:01"])

@@ -134,8 +134,10 @@ struct StateLimitTests {
 
     @Test("The database that an older version kept with the bond is used, and moves")
     func databaseOfOlderVersionsMoves() async throws {
+        let key = String(repeating: "1", count: 32)
         let text = """
-            {"format":1,"bonds":[{"address":"F0:00:00:00:00:02","addressType":"random","client":{"services":[{"uuid":
+            {"format":1,"identity":{"staticAddress":"C0:00:00:00:00:01","resolvingKey":"\(key)"},
+            "bonds":[{"address":"F0:00:00:00:00:02","addressType":"random","client":{"services":[{"uuid":
             "180F","isPrimary":true,"handle":1,"endHandle":3,"includedServices":[],"characteristics":[]}]}}]}
             """
         try file.replace(with: Data(text.utf8))
@@ -148,6 +150,35 @@ struct StateLimitTests {
         let again = KeptBonds(await openStore()) { Issue.record("\($0)") }
         #expect(await again.load(for: controller) == security)
         await again.close()
+    }
+
+    @Test(
+        "Bonds without the host's identity are damage, which is told: the bonds live, and the host gets another identity"
+    )
+    func missingIdentity() async throws {
+        let bond = #"{"address":"F0:00:00:00:00:01","addressType":"random"}"#
+        let text = #"{"format":1,"bonds":[\#(bond)]}"#
+        try file.replace(with: Data(text.utf8))
+        let warnings = Warnings()
+        let bonds = KeptBonds(await openStore(warnings)) { warnings.add($0) }
+        let security = await bonds.load(for: controller)
+        #expect(security.identity == nil)
+        #expect(security.bonds.map { "\($0.bond.identity)" } == ["F0:00:00:00:00:01"])
+        #expect(bonds.problem?.contains("identity: this is missing, and there are bonds") == true)
+        #expect(warnings.all.count == 1)
+        let copy = file.path + ".damaged-1"
+        #expect(try Data(contentsOf: URL(fileURLWithPath: copy)) == Data(text.utf8))
+        await bonds.close()
+    }
+
+    @Test("A file without bonds needs no identity", arguments: [#"{"format":1}"#, #"{"format":1,"bonds":[]}"#])
+    func nothingKept(text: String) async throws {
+        try file.replace(with: Data(text.utf8))
+        let warnings = Warnings()
+        let bonds = KeptBonds(await openStore(warnings)) { warnings.add($0) }
+        #expect(await bonds.load(for: controller) == KeptSecurity())
+        await bonds.close()
+        #expect(warnings.all == [])
     }
 
     // MARK: Writing
@@ -214,6 +245,10 @@ struct StateLimitTests {
             ("{", "is damaged"), (#"{"format":2}"#, "is of a later version"),
             (#"{"format":1,"identity":{"staticAddress":"40:00:00:00:00:01"}}"#, "what is damaged is left out"),
             (#"{"format":1,"bonds":7}"#, "is not understood"),
+            (
+                #"{"format":1,"bonds":[{"address":"F0:00:00:00:00:01","addressType":"random"}]}"#,
+                "identity: this is missing, and there are bonds"
+            ),
         ]
     )
     func unusableStateIsReported(contents: String, problem: String) async throws {
