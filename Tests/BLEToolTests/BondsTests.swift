@@ -165,6 +165,7 @@ struct BondsTests {
 
     @Test("A host that has kept nothing gets an identity with bonds that are imported without one")
     func importGivesAnIdentity() async throws {
+        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
         let path = directory + "/export"
         try Data(BondExport(host: host, security: security).octets).write(to: URL(fileURLWithPath: path))
         try await run("import", path, "--bonds-only")

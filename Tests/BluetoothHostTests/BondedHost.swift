@@ -77,13 +77,19 @@ struct BondedHost {
     let store: WatchedStore
     var host: BluetoothHost { fixture.host }
 
-    init(_ change: (inout Bond) -> Void = { _ in }) throws {
+    init(
+        servesUnverifiedClients: Bool = false,
+        _ change: (inout Bond) -> Void = { _ in }
+    ) throws {
         var bond = Bond(identity: bondedPeer)
         change(&bond)
         let store = WatchedStore(bond)
         self.store = store
         // Nobody gives buffers back here.
-        fixture = HostFixture(profile: .init(leBuffers: (251, 255))) { $0.bondStore = store }
+        fixture = HostFixture(profile: .init(leBuffers: (251, 255))) {
+            $0.bondStore = store
+            $0.security.servesUnverifiedClients = servesUnverifiedClients
+        }
         try fixture.bringUp()
     }
 

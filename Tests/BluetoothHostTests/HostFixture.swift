@@ -112,7 +112,8 @@ final class HostFixture {
     func connect(
         _ handle: ConnectionHandle = 0x0040,
         role: HCI.Role = .peripheral,
-        peer: DeviceAddress = DeviceAddress(0xC0FF_EE00_0001, isRandom: true)
+        peer: DeviceAddress = DeviceAddress(0xC0FF_EE00_0001, isRandom: true),
+        forgetsData: Bool = true
     ) {
         controller.emit {
             LEConnectionComplete(
@@ -125,7 +126,7 @@ final class HostFixture {
             ).encodePacket(into: &$0)
         }
         loop.run(for: .milliseconds(1))
-        controller.forgetData()
+        if forgetsData { controller.forgetData() }
     }
 
     /// Lets the peer send an ATT PDU, and gives the ATT PDUs that the host sent since the last call.

@@ -66,14 +66,17 @@ struct SignedWriteTests {
 
     @Test("What a client sends after a signed write is handled after it", arguments: [true, false])
     func laterPDUsWaitForASignedWrite(isStored: Bool) throws {
-        let bonded = try BondedHost { $0.peerSigningKey = SigningKey(value: Self.key, isAuthenticated: false) }
-        let value = try bonded.publish([.read, .write, .writeSigned]).valueHandle
+        let bonded = try BondedHost(servesUnverifiedClients: true) {
+            $0.peerSigningKey = SigningKey(value: Self.key, isAuthenticated: false)
+        }
+        let value = try bonded.publish([.read, .writeSigned]).valueHandle
+        let unsigned = try bonded.publish([.read, .write]).valueHandle
         bonded.fixture.connect(peer: peer)
-        func stored() throws -> [UInt8]? { try bonded.run { $0.value(of: value) } }
+        func stored() throws -> [UInt8]? { try bonded.run { $0.value(of: unsigned) } }
         bonded.store.withhold()
         #expect(bonded.fixture.exchange(signed([0xD2] + octets(value) + [1], 0)) == [])
         #expect(bonded.fixture.exchange([0x0A] + octets(value)) == [])
-        #expect(bonded.fixture.exchange([0x52] + octets(value) + [2]) == [])
+        #expect(bonded.fixture.exchange([0x52] + octets(unsigned) + [2]) == [])
         #expect(try stored() == [60], "the command has not overtaken the signed write")
         #expect(try bonded.run { $0.inspect().heldPDUs } == 3)
         bonded.fixture.controller.forgetData()
@@ -82,39 +85,45 @@ struct SignedWriteTests {
         #expect(bonded.sent == [[0x0B, isStored ? 1 : 60]])
         #expect(try stored() == [2])
         #expect(try bonded.run { $0.inspect().heldPDUs } == 0)
-        #expect(bonded.fixture.exchange([0x12] + octets(value) + [3]) == [[0x13]])
+        #expect(bonded.fixture.exchange([0x12] + octets(unsigned) + [3]) == [[0x13]])
     }
 
     @Test("Signed writes that follow each other are stored together, those after another PDU in their turn")
     func severalSignedWritesKeepTheirOrder() throws {
-        let bonded = try BondedHost { $0.peerSigningKey = SigningKey(value: Self.key, isAuthenticated: false) }
-        let value = try bonded.publish([.read, .write, .writeSigned]).valueHandle
+        let bonded = try BondedHost(servesUnverifiedClients: true) {
+            $0.peerSigningKey = SigningKey(value: Self.key, isAuthenticated: false)
+        }
+        let value = try bonded.publish([.read, .writeSigned]).valueHandle
+        let unsigned = try bonded.publish([.read, .write]).valueHandle
         bonded.fixture.connect(peer: peer)
-        func stored() throws -> [UInt8]? { try bonded.run { $0.value(of: value) } }
+        func stored() throws -> [[UInt8]?] { try bonded.run { [$0.value(of: value), $0.value(of: unsigned)] } }
         func nextCounter() -> UInt32? { bonded.store.record?.bond.peerSigningKey?.nextCounter }
         bonded.store.withhold()
         let message = [0xD2] + octets(value)
         #expect(bonded.fixture.exchange(signed(message + [1], 0)) == [])
         #expect(bonded.fixture.exchange(signed(message + [2], 1)) == [])
-        #expect(bonded.fixture.exchange([0x52] + octets(value) + [3]) == [])
+        #expect(bonded.fixture.exchange([0x52] + octets(unsigned) + [3]) == [])
         #expect(bonded.fixture.exchange(signed(message + [4], 2)) == [])
         #expect(bonded.fixture.exchange([0x0A] + octets(value)) == [])
         #expect(nextCounter() == 2)
         bonded.store.settle(true)
         bonded.fixture.loop.run(for: .milliseconds(1))
-        #expect(try stored() == [3])
+        #expect(try stored() == [[2], [3]])
         #expect(nextCounter() == 3)
         bonded.fixture.controller.forgetData()
         bonded.store.settle(true)
         bonded.fixture.loop.run(for: .milliseconds(1))
-        #expect(try stored() == [4])
+        #expect(try stored() == [[4], [3]])
         #expect(bonded.sent == [[0x0B, 4]])
     }
 
     @Test("A bounded number of PDUs waits for a signed write; further commands are dropped, the request is not")
     func heldPDUsAreBounded() throws {
-        let bonded = try BondedHost { $0.peerSigningKey = SigningKey(value: Self.key, isAuthenticated: false) }
-        let value = try bonded.publish([.read, .write, .writeSigned]).valueHandle
+        let bonded = try BondedHost(servesUnverifiedClients: true) {
+            $0.peerSigningKey = SigningKey(value: Self.key, isAuthenticated: false)
+        }
+        let value = try bonded.publish([.read, .writeSigned]).valueHandle
+        let unsigned = try bonded.publish([.read, .write]).valueHandle
         bonded.fixture.connect(peer: peer)
         bonded.store.withhold()
         for counter in 0..<UInt32(70) {
@@ -122,11 +131,11 @@ struct SignedWriteTests {
         }
         #expect(try bonded.run { $0.inspect().heldPDUs } == 64)
         for number in 0..<UInt8(100) {
-            #expect(bonded.fixture.exchange([0x52] + octets(value) + [number]) == [])
+            #expect(bonded.fixture.exchange([0x52] + octets(unsigned) + [number]) == [])
         }
-        #expect(bonded.fixture.exchange([0x0A] + octets(value)) == [])
+        #expect(bonded.fixture.exchange([0x0A] + octets(unsigned)) == [])
         // One request at a time.
-        #expect(bonded.fixture.exchange([0x0A] + octets(value)) == [])
+        #expect(bonded.fixture.exchange([0x0A] + octets(unsigned)) == [])
         #expect(try bonded.run { $0.inspect().heldPDUs } == 129)
         bonded.fixture.controller.forgetData()
         bonded.store.settle(true)
@@ -137,12 +146,15 @@ struct SignedWriteTests {
 
     @Test("What waits for a signed write ends with its link")
     func heldPDUsEndWithTheLink() throws {
-        let bonded = try BondedHost { $0.peerSigningKey = SigningKey(value: Self.key, isAuthenticated: false) }
-        let value = try bonded.publish([.read, .write, .writeSigned]).valueHandle
+        let bonded = try BondedHost(servesUnverifiedClients: true) {
+            $0.peerSigningKey = SigningKey(value: Self.key, isAuthenticated: false)
+        }
+        let value = try bonded.publish([.read, .writeSigned]).valueHandle
+        let unsigned = try bonded.publish([.read, .write]).valueHandle
         bonded.fixture.connect(peer: peer)
         bonded.store.withhold()
         _ = bonded.fixture.exchange(signed([0xD2] + octets(value) + [1], 0))
-        _ = bonded.fixture.exchange([0x52] + octets(value) + [2])
+        _ = bonded.fixture.exchange([0x52] + octets(unsigned) + [2])
         bonded.disconnect()
         bonded.fixture.connect(peer: peer)
         #expect(bonded.fixture.exchange([0x0A] + octets(value)) == [[0x0B, 60]])

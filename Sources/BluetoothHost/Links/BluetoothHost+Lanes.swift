@@ -197,8 +197,7 @@ extension BluetoothHost {
     // MARK: Ending
 
     /// Ends all calls that wait on a link that has ended.
-    func endLanes(of link: Link, _ reason: DisconnectionReason) {
-        let error = HostError.disconnected(reason)
+    func endLanes(of link: Link, _ error: HostError) {
         let calls = link.att.removeCalls()
         for item in calls.unsent { end(item.work, error) }
         if let indication = calls.unconfirmed { end(indication.caller, .failure(error)) }

@@ -214,25 +214,30 @@ extension BluetoothHost {
         linkMayFulfilAttempts(link)
     }
 
-    /// A link has ended, and with it what was under way; why its waiters wait in vain.
-    func endSecurity(of link: Link, _ reason: DisconnectionReason) {
+    /// Ends what was under way to protect a link that has ended.
+    ///
+    /// - Returns: why calls fail that waited for the link to be secure, or to be sent.
+    func endSecurity(of link: Link, _ reason: DisconnectionReason) -> HostError {
         if link.att.isTrusted { bonds.flush() }
+        let error: HostError
         let wasStarting = link.protection.isStarting && !link.protection.channel.isPairing
         switch reason {
         case .controller(.pinOrKeyMissing) where wasStarting:
             keyIsMissing(on: link)
-            failSecurityWaiters(of: link, .security(.keyMissing))
+            error = .security(.keyMissing)
         case .controller(.connectionTerminatedDueToMICFailure) where wasStarting:
             // The first encrypted packet could not be decrypted (Vol 6, Part B, 5.1.3.1). That does not show that the peer
             // lost its bond: the keys may differ, or one of the controllers may have changed the order of its packets.
             logger.warning("encryption with \(link.identity) failed: a packet could not be decrypted (MIC failure)")
-            failSecurityWaiters(of: link, .security(.encryptionFailed(.connectionTerminatedDueToMICFailure)))
+            error = .security(.encryptionFailed(.connectionTerminatedDueToMICFailure))
         default:
-            failSecurityWaiters(of: link, .disconnected(reason))
+            error = .disconnected(reason)
         }
+        failSecurityWaiters(of: link, error)
         run(link.protection.channel.linkEnded(), on: link)
         takeBackQuestion(on: link)
         link.protection.encryptionDeadline = nil
         link.protection.verification = nil
+        return error
     }
 }

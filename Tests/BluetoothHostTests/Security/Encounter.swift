@@ -101,8 +101,8 @@ final class Encounter {
         meet()
     }
 
-    func meet() {
-        fixture.connect(connection, role: role, peer: address)
+    func meet(forgetsData: Bool = true) {
+        fixture.connect(connection, role: role, peer: address, forgetsData: forgetsData)
     }
 
     @discardableResult

@@ -85,7 +85,7 @@ struct KeyOfOtherRoleTests {
                 }
             }
         }
-        encounter.meet()
+        encounter.meet(forgetsData: false)
         encounter.settle()
         #expect(encounter.heard.isEmpty == !hasDelegate)
         #expect(inquiries.all.contains { $0.replaces != nil } == hasDelegate)
