@@ -176,6 +176,17 @@ struct BondsTests {
         #expect(try kept().identity == first.identity)
     }
 
+    @Test("Bonds without an identity get one when they are changed")
+    func changeGivesAnIdentity() async throws {
+        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+        let bond = #"{"address":"F0:12:34:56:78:9A","addressType":"random"}"#
+        let other = #"{"address":"F0:12:34:56:78:9B","addressType":"random"}"#
+        let file = KeptHost(host, in: directory).file
+        try file.replace(with: Data(#"{"format":1,"bonds":[\#(bond),\#(other)]}"#.utf8))
+        try await run("remove", "F0:12:34:56:78:9A")
+        #expect(try kept().bonds.count == 1 && kept().identity != nil)
+    }
+
     @Test("Bonds that a host uses can be listed and exported, not changed")
     func runningHost() async throws {
         try await fill("56:42:4C:45:00:01")

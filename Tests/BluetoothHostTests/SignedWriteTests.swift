@@ -144,6 +144,27 @@ struct SignedWriteTests {
         #expect(try bonded.run { $0.inspect().heldPDUs } == 0)
     }
 
+    @Test("What waits for a signed write is judged by the security of the link when it arrived")
+    func heldPDUsAreNotCoveredByLaterEncryption() throws {
+        let bonded = try BondedHost { $0.peerSigningKey = SigningKey(value: Self.key, isAuthenticated: false) }
+        let value = try bonded.publish([.read, .writeSigned]).valueHandle
+        let encrypted = try bonded.publish([.read, .writeEncrypted]).valueHandle
+        bonded.fixture.connect(peer: peer)
+        bonded.store.withhold()
+        #expect(bonded.fixture.exchange(signed([0xD2] + octets(value) + [1], 0)) == [])
+        #expect(bonded.fixture.exchange([0x52] + octets(encrypted) + [2]) == [])
+        #expect(bonded.fixture.exchange([0x12] + octets(encrypted) + [3]) == [])
+        try bonded.run { $0.setEncrypted(true) }
+        // These arrive on the encrypted link.
+        #expect(bonded.fixture.exchange([0x52] + octets(encrypted) + [4]) == [])
+        bonded.fixture.controller.forgetData()
+        bonded.store.settle(true)
+        bonded.fixture.loop.run(for: .milliseconds(1))
+        #expect(bonded.sent.map { Array($0.prefix(4)) } == [[0x01, 0x12] + octets(encrypted)])
+        #expect(try bonded.run { [$0.value(of: value), $0.value(of: encrypted)] } == [[1], [4]])
+        #expect(bonded.fixture.exchange([0x12] + octets(encrypted) + [5]) == [[0x13]])
+    }
+
     @Test("What waits for a signed write ends with its link")
     func heldPDUsEndWithTheLink() throws {
         let bonded = try BondedHost(servesUnverifiedClients: true) {

@@ -39,7 +39,7 @@ package struct KeptHost: Sendable {
 
     /// Changes what is kept, which takes that no host uses it.
     ///
-    /// A host that has kept nothing yet is given an identity with its first bond: bonds without one would count as damaged.
+    /// A host without an identity is given one with its first bond: bonds without an identity count as damaged.
     package func change(
         warn: @escaping @Sendable (String) -> Void,
         _ body: (inout KeptSecurity) throws -> Void
@@ -47,10 +47,9 @@ package struct KeptHost: Sendable {
         let store = try KeyStore.edit(file, warn: warn)
         do {
             let bonds = KeptBonds(store, warn: warn)
-            let before = await bonds.load(for: nil)
-            var security = before
+            var security = await bonds.load(for: nil)
             try body(&security)
-            if before == KeptSecurity(), security.identity == nil, !security.bonds.isEmpty {
+            if security.identity == nil, !security.bonds.isEmpty {
                 var random = SystemRandomNumberGenerator()
                 security.identity = KeptIdentity(random: &random)
             }

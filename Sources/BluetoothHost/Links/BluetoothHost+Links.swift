@@ -68,14 +68,25 @@ extension BluetoothHost {
         let identifier = link.identifier
         let run = TypedProcedureRun(ExchangeMTU(offered: configuration.mtu))
         let caller = ProcedureCall.Caller.host { [weak self] _ in
-            guard let mtu = try? run.output() else { return }
+            let mtu = try? run.output()
             self?.assumeIsolated { host in
                 guard let link = host.links[identifier] else { return }
-                link.att.exchangeMTU(peer: mtu)
-                host.mtuChanged(of: link)
+                if let mtu {
+                    link.att.exchangeMTU(peer: mtu)
+                    host.mtuChanged(of: link)
+                } else {
+                    link.att.owesMTUExchange = link.protection.awaitsProof
+                }
             }
         }
         start(ProcedureCall(run: run, link: identifier, caller: caller), on: link)
+    }
+
+    /// Asks for a longer ATT_MTU if that was refused because the identity of the peer was not verified.
+    func requestOwedMTU(on link: Link) {
+        guard link.att.owesMTUExchange else { return }
+        link.att.owesMTUExchange = false
+        requestMTU(on: link)
     }
 
     func mtuChanged(of link: Link) {

@@ -24,7 +24,12 @@ extension BluetoothHost {
             return true
         }
         if !isPairingAskedFor(on: link), let obstacle = obstacleToPeersPairing(on: link) {
-            refusePairingRequest(of: link, obstacle)
+            // Without a key for this role, the central can do nothing else that it was asked for.
+            if link.protection.isCentralAsked, link.protection.bondKey == nil {
+                refuseInPlaceOfEncryption(of: link, obstacle)
+            } else {
+                refusePairingRequest(of: link, obstacle)
+            }
             return true
         }
         let isReplacementAskedFor = link.protection.isCentralAsked && link.protection.replacesBond

@@ -89,6 +89,7 @@ extension BluetoothHost {
     func encryptionSettled(on link: Link) {
         guard links[link.identifier] != nil else { return }
         if !link.protection.awaitsProof {
+            requestOwedMTU(on: link)
             pumpClient(of: link)
             pumpLanes(of: link)
         }

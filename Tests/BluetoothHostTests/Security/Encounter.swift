@@ -19,6 +19,8 @@ final class Encounter {
     var peer: SecurityChannel<SwiftCryptography>
     /// The PDUs of the Security Manager that the host has sent.
     var heard: [[UInt8]] = []
+    /// The PDUs of the Attribute Protocol that the host has sent.
+    var heardAttributePDUs: [[UInt8]] = []
     var outcome: PairingOutcome?
     /// The PDUs of the Security Manager that the peer does not send.
     var withheld: Set<CommandCode> = []
@@ -138,11 +140,15 @@ final class Encounter {
         settle()
     }
 
+    private func sent(on channel: UInt8) -> [[UInt8]] {
+        fixture.controller.data.filter { $0.count > 9 && $0[7] == channel && $0[8] == 0 }.map { Array($0.dropFirst(9)) }
+    }
+
     func settle() {
         while true {
             fixture.loop.run(for: .milliseconds(1))
-            let pdus = fixture.controller.data.filter { $0.count > 9 && $0[7] == 6 && $0[8] == 0 }
-                .map { Array($0.dropFirst(9)) }
+            let pdus = sent(on: 6)
+            heardAttributePDUs += sent(on: 4)
             fixture.controller.forgetData()
             let encryption = fixture.controller.commands.compactMap { $0.decode(LEEnableEncryption.self) }
             if !encryption.isEmpty { fixture.controller.forgetCommands() }

@@ -63,11 +63,16 @@ struct KeyOfOtherRoleTests {
         let encounter = try Encounter(.central, bond: Self.bond(for: .peripheral))
         encounter.settle()
         #expect(encounter.heard.isEmpty, "no pairing begins by itself")
+        #expect(encounter.heardAttributePDUs.isEmpty)
         let call = try encounter.require()
         encounter.settle()
         #expect(try call.all.first?.get() != nil)
         let bonds = try encounter.run { $0.bondRecords().map(\.bond) }
         #expect(bonds.count == 1 && bonds.first?.centralKey != nil)
+        #expect(
+            encounter.heardAttributePDUs == [[0x02, 0x05, 0x02]],
+            "ATT_MTU is exchanged once the link is encrypted"
+        )
     }
 
     @Test("is replaced with the delegate's consent where the policy is to pair again", arguments: [true, false])
@@ -104,6 +109,11 @@ struct KeyOfOtherRoleTests {
                 return {}
             }
         }
+        let host = encounter.host
+        let read = encounter.fixture.start {
+            let link = try #require(await host.linkIdentifiers().first)
+            _ = try await host.perform(ReadValue(handle: 0x0009), on: link)
+        }
         // After 5 s the central is asked to encrypt the link.
         encounter.fixture.loop.run(for: .seconds(6))
         encounter.settle()
@@ -111,6 +121,9 @@ struct KeyOfOtherRoleTests {
         encounter.pair()
         #expect(encounter.heard.last == [0x05, 0x05])
         #expect(encounter.outcome == nil)
+        #expect(throws: HostError.self, "the call ends when the pairing is refused") { try read.all.first?.get() }
+        #expect(read.all.count == 1)
+        #expect(try encounter.run { $0.links.values.first?.protection.channel.isClosed } == false)
         #expect(try encounter.run { $0.bondRecords().map(\.bond) } == [Self.bond(for: .central)])
     }
 

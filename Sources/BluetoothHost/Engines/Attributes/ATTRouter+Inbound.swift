@@ -122,7 +122,8 @@ extension ATTRouter {
             guard signedWrites.hasRoomForWrite else { return .commandDropped }
             return .server(note(session.receive(pdu, into: &buffer)))
         }
-        let isHeld = signedWrites.append([UInt8](copying: pdu), isRequest: opcode.kind == .request)
+        let held = SignedWriteQueue.HeldPDU(bytes: [UInt8](copying: pdu), security: session.security)
+        let isHeld = signedWrites.append(held, isRequest: opcode.kind == .request)
         return isHeld ? .done : .commandDropped
     }
 
@@ -132,9 +133,18 @@ extension ATTRouter {
     mutating func handleNextHeld(into buffer: inout PacketBuffer) -> ServerAction? {
         switch signedWrites.popFirst() {
         case .write(let write, let strength): session.receiveVerified(write, strength)
-        case .pdu(let pdu): note(session.receive(pdu.rawSpan, into: &buffer))
+        case .pdu(let pdu): receive(pdu, into: &buffer)
         case nil: nil
         }
+    }
+
+    /// Has the server handle a PDU that was held. Encryption that has started since does not cover a PDU that arrived without
+    /// it: anybody may have sent that PDU.
+    private mutating func receive(_ held: SignedWriteQueue.HeldPDU, into buffer: inout PacketBuffer) -> ServerAction {
+        let current = session.security
+        if current.isEncrypted { session.security = held.security }
+        defer { session.security = current }
+        return note(session.receive(held.bytes.rawSpan, into: &buffer))
     }
 
     /// Gives the client an app's answer.

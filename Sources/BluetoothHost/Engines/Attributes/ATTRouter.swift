@@ -51,6 +51,8 @@ struct ATTRouter: ~Copyable {
     var drains: [Drain] = []
     /// The peer's signed writes that are not carried out yet, and what came after them.
     var signedWrites = SignedWriteQueue()
+    /// Whether the exchange of ATT_MTU was refused because the peer's identity was not verified.
+    var owesMTUExchange = false
     var lastSequence: UInt64 = 0
     var isPumping = false
     /// Whether the peer's identity is being verified for calls in the client lane.

@@ -1,4 +1,5 @@
 import ATT
+import BluetoothTypes
 import DequeModule
 import GATT
 
@@ -28,17 +29,24 @@ struct SignedWriteQueue {
         var isStored: Bool?
     }
 
+    /// A request or a command behind the signed writes.
+    struct HeldPDU {
+        let bytes: [UInt8]
+        /// The security of the link when the PDU arrived.
+        let security: LinkSecurity
+    }
+
     /// What the server handles next.
     enum Element {
         case write(SignedWrite, SignatureStrength)
-        case pdu([UInt8])
+        case pdu(HeldPDU)
     }
 
     /// Maximum number of verified writes that wait, and of commands behind them.
     static let limit = 64
 
     private var writes = Deque<VerifiedWrite>()
-    private var pdus = Deque<[UInt8]>()
+    private var pdus = Deque<HeldPDU>()
     private var lastNumber: UInt64 = 0
 
     var isEmpty: Bool { writes.isEmpty && pdus.isEmpty }
@@ -69,7 +77,7 @@ struct SignedWriteQueue {
     /// Adds a request or a command behind the signed writes.
     ///
     /// - Returns: false if there is no room for another command.
-    mutating func append(_ pdu: [UInt8], isRequest: Bool) -> Bool {
+    mutating func append(_ pdu: HeldPDU, isRequest: Bool) -> Bool {
         guard isRequest || pdus.count < SignedWriteQueue.limit else { return false }
         pdus.append(pdu)
         return true
