@@ -11,6 +11,8 @@ package struct HostInspection: Hashable, Sendable {
     package var scans = 0
     package var advertisements = 0
     package var connectionAttempts = 0
+    /// Tasks of the host that have started and not ended.
+    package var tasks = 0
     /// Calls that wait for time to pass.
     package var sleeps = 0
     package var hostObservers = 0
@@ -43,8 +45,12 @@ package struct HostInspection: Hashable, Sendable {
     /// L2CAP channels, those that are being made or ended included.
     package var channels = 0
 
-    /// Whether nothing is held that a closed host may not hold.
-    package var isEmpty: Bool { self == HostInspection() }
+    /// Whether nothing is held that a closed host may not hold. Tasks may be ending.
+    package var isEmpty: Bool {
+        var inspection = self
+        inspection.tasks = 0
+        return inspection == HostInspection()
+    }
 }
 
 extension BluetoothHost {
@@ -57,6 +63,7 @@ extension BluetoothHost {
         inspection.scans = scanner.sessions.count
         inspection.advertisements = advertiser.entries.count
         inspection.sleeps = sleeps.count
+        inspection.tasks = taskCount
         inspection.connectionAttempts = connector.attempts.count
         inspection.hostObservers = hostObservers.count
         inspection.securityObservers = securityObservers.count

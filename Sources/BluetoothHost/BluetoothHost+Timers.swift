@@ -15,7 +15,13 @@ extension BluetoothHost {
 
     /// Starts a task on the loop. What `body` does before it suspends or returns is an input: see ``endInput()``.
     package nonisolated func spawn(_ body: @escaping @Sendable (isolated BluetoothHost) async -> Void) {
-        Task(executorPreference: loop.taskExecutor) { await body(self) }
+        Task(executorPreference: loop.taskExecutor) { await self.runTask(body) }
+    }
+
+    private func runTask(_ body: (isolated BluetoothHost) async -> Void) async {
+        taskCount += 1
+        await body(self)
+        taskCount -= 1
     }
 
     /// Starts a task on the loop for an object that is released. Does nothing if the host has ended, because it holds

@@ -128,9 +128,18 @@ extension BluetoothHost {
     /// To be called when no engine is in the middle of a call.
     func deliverWhileReceiving(_ delivery: consuming Delivery) {
         guard turn.canDeliverWhileReceiving else { return turn.append(delivery) }
-        turn.phase = .performing
+        let phase = beginDelivery()
         perform(delivery)
-        turn.phase = .receiving
+        turn.phase = phase
+    }
+
+    /// Starts a delivery at once: what the closure causes joins the turn.
+    ///
+    /// - Returns: the phase to return to after the delivery.
+    func beginDelivery() -> Turn.Phase {
+        let before = turn.phase
+        turn.phase = .performing
+        return before
     }
 
     private func perform(_ delivery: consuming Delivery) {

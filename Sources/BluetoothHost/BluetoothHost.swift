@@ -126,6 +126,8 @@ package actor BluetoothHost {
     var alarm: (any Alarm)?
     var armedFor: Instant?
 
+    /// The number of the host's tasks that have started and not ended.
+    var taskCount = 0
     /// Calls that wait for time to pass.
     var sleeps: OrderedDictionary<UInt64, PendingSleep> = [:]
 
@@ -290,9 +292,9 @@ extension BluetoothHost {
     func emit(_ event: ServerRoleEvent) {
         for identifier in serverObservers.keys {
             if turn.canDeliverWhileReceiving, let observer = serverObservers[identifier] {
-                turn.phase = .performing
+                let phase = beginDelivery()
                 observer(event)
-                turn.phase = .receiving
+                turn.phase = phase
             } else {
                 deliver(.serverEvent(identifier, event))
             }

@@ -13,7 +13,7 @@ import Testing
 let bondedPeer = DeviceAddress(0xC0FF_EE00_0001, isRandom: true)
 private let connection: ConnectionHandle = 0x0040
 
-/// Keeps what it is told to, and says so at once or when it is let.
+/// A store in memory whose answers a test can withhold.
 final class WatchedStore: BondStore {
     private struct State {
         var kept = KeptSecurity()

@@ -12,6 +12,9 @@ final class ConnectionEnd: Sendable {
 
     private let state = Mutex(State())
 
+    /// The number of calls and observers that wait for the end.
+    var count: Int { state.withLock { $0.waiters.count + $0.observers.count } }
+
     /// Ends the connection; the first reason counts.
     func end(_ reason: DisconnectionReason) {
         let (waiters, observers) = state.withLock { state in

@@ -139,24 +139,31 @@ struct AdvertiserTable {
         return wasKnown
     }
 
-    /// Merges one report into what is known of its advertiser, and lends that to `body`.
-    mutating func receive(
-        _ receipt: borrowing AdvertisingReceipt,
-        at now: Instant,
-        _ body: (inout Advertiser) -> Void
-    ) {
+    /// A place in the table. Valid until the table is changed.
+    typealias Index = GenerationalTable<DeviceAddress, Advertiser>.Index
+
+    /// Merges one report into the entry of its advertiser.
+    ///
+    /// - Returns: the place of the advertiser, which the table always has room for.
+    mutating func receive(_ receipt: borrowing AdvertisingReceipt, at now: Instant) -> Index? {
         if let index = advertisers.index(of: receipt.address) {
             if advertisers[index].advertisement.merge(receipt, at: now) {
                 changes += 1
                 advertisers[index].revision = changes
             }
-            body(&advertisers[index])
-        } else {
-            changes += 1
-            var advertiser = Advertiser(advertisement: Advertisement(receipt, at: now), revision: changes)
-            advertisers[receipt.address] = advertiser
-            body(&advertiser)
+            return index
         }
+        changes += 1
+        let advertisement = Advertisement(receipt, at: now)
+        advertisers[receipt.address] = Advertiser(advertisement: advertisement, revision: changes)
+        return advertisers.index(of: receipt.address)
+    }
+
+    subscript(index: Index) -> Advertiser { advertisers[index] }
+
+    /// Lends an advertiser to `body`, without a copy.
+    mutating func withAdvertiser(at index: Index, _ body: (inout Advertiser) -> Void) {
+        body(&advertisers[index])
     }
 }
 

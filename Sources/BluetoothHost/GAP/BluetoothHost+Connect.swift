@@ -356,7 +356,7 @@ extension BluetoothHost {
         if !link.isDisconnecting {
             link.isDisconnecting = true
             expectDisconnection(of: link)
-            // What was called for before is sent first.
+            // Earlier calls are sent first.
             endInput()
             send(Disconnect(connectionHandle: link.handle, reason: reason)) { [weak self] result in
                 guard case .failure(let failure) = result else { return }

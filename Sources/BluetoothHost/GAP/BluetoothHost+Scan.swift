@@ -219,11 +219,13 @@ extension BluetoothHost {
         if receipt.isConnectable { met(receipt.address, at: receipt.privateAddress ?? receipt.address) }
         guard let matches = scanner.receive(receipt, at: loop.now) else { return }
         if turn.isIdle, let deliver = scanner.deliver(of: matches) {
-            turn.phase = .performing
-            deliver(matches.event)
-            turn.phase = .idle
+            let event = scanner.event(of: matches)
+            let phase = beginDelivery()
+            deliver(event)
+            turn.phase = phase
         } else {
-            for scan in scanner.scans(of: matches) { deliver(.scanEvent(scan, matches.event)) }
+            let event = scanner.event(of: matches)
+            for scan in scanner.scans(of: matches) { deliver(.scanEvent(scan, event)) }
         }
     }
 }

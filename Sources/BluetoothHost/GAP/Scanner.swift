@@ -23,6 +23,8 @@ struct Scanner {
     /// Whether peers are to be met, too, that the controller would not know.
     var isSeeking = false
     var advertisers = AdvertiserTable()
+    /// The positions of the scans to which the last report was new, without the first. Kept for its storage.
+    private var laterMatches: [Int] = []
     /// The number of times that known advertisers were forgotten.
     private var forgetCount: UInt64 = 0
     var assembler = ExtendedReportAssembler()
@@ -60,43 +62,49 @@ struct Scanner {
     /// Whether the controller does not scan, and is not being told to.
     var isResting: Bool { applied == nil && !reconciliation.isRunning }
 
-    /// An advertiser's state and the scans that are to be told of it.
+    /// The scans to which a report is new. Valid until the scanner is changed.
     struct Matches {
-        let event: ScanEvent
-        /// The position of the first of these scans among the sessions.
+        fileprivate let advertiser: AdvertiserTable.Index
+        /// The number of these scans.
+        fileprivate(set) var count = 1
+        /// The position of the first of these scans among the sessions. The others are in ``Scanner/laterMatches``.
         fileprivate let first: Int
-        /// The positions of the others.
-        fileprivate var others: [Int] = []
     }
 
     /// Takes a report.
     ///
-    /// - Returns: the scans that look for its advertiser and do not know it yet; nil if there is none.
+    /// - Returns: nil if the report is new to no scan.
     mutating func receive(_ receipt: borrowing AdvertisingReceipt, at now: Instant) -> Matches? {
         lastActivity = now
         hasRestartedInSilence = false
-        guard !sessions.isEmpty else { return nil }
-        var matches: Matches?
-        advertisers.receive(receipt, at: now) { advertiser in
-            for index in sessions.values.indices where sessions.values[index].receive(advertiser) {
-                if matches == nil {
-                    matches = Matches(event: .advertisement(advertiser.advertisement), first: index)
+        guard !sessions.isEmpty, let index = advertisers.receive(receipt, at: now) else { return nil }
+        var first = -1
+        var count = 0
+        advertisers.withAdvertiser(at: index) { advertiser in
+            for position in sessions.values.indices where sessions.values[position].receive(advertiser) {
+                count += 1
+                if count == 1 {
+                    first = position
                 } else {
-                    matches?.others.append(index)
+                    if count == 2 { laterMatches.removeAll(keepingCapacity: true) }
+                    laterMatches.append(position)
                 }
             }
         }
-        return matches
+        return count == 0 ? nil : Matches(advertiser: index, count: count, first: first)
     }
 
+    /// The event for these scans.
+    func event(of matches: Matches) -> ScanEvent { .advertisement(advertisers[matches.advertiser].advertisement) }
+
     /// The closure of the scan that is to be told, if there is only one.
-    func deliver(of matches: borrowing Matches) -> (@Sendable (ScanEvent) -> Void)? {
-        matches.others.isEmpty ? sessions.values[matches.first].deliver : nil
+    func deliver(of matches: Matches) -> (@Sendable (ScanEvent) -> Void)? {
+        matches.count == 1 ? sessions.values[matches.first].deliver : nil
     }
 
     /// The scans that are to be told, the oldest first.
-    func scans(of matches: borrowing Matches) -> [ScanIdentifier] {
-        [sessions.keys[matches.first]] + matches.others.map { sessions.keys[$0] }
+    func scans(of matches: Matches) -> [ScanIdentifier] {
+        [sessions.keys[matches.first]] + (matches.count == 1 ? [] : laterMatches.map { sessions.keys[$0] })
     }
 
     /// Forgets advertisers, so that all scans report them again when they are received.

@@ -207,9 +207,9 @@ extension BluetoothHost {
         on link: Link
     ) {
         if subscribers.count == 1, turn.canDeliverWhileReceiving {
-            turn.phase = .performing
+            let phase = beginDelivery()
             subscribers.values[0](value)
-            turn.phase = .receiving
+            turn.phase = phase
         } else {
             for subscriber in subscribers.keys {
                 deliverWhileReceiving(.value(link.identifier, value.handle, subscriber: subscriber, value))

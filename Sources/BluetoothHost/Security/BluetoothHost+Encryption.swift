@@ -214,7 +214,7 @@ extension BluetoothHost {
         linkMayFulfilAttempts(link)
     }
 
-    /// Ends what was under way to protect a link that has ended.
+    /// Ends the pairing, encryption and questions of a link that has ended.
     ///
     /// - Returns: why calls fail that waited for the link to be secure, or to be sent.
     func endSecurity(of link: Link, _ reason: DisconnectionReason) -> HostError {

@@ -1,7 +1,8 @@
-import BLE
 import BluetoothHost
 import BluetoothTesting
 import Testing
+
+@testable import BLE
 
 /// Where a test's adapters run.
 enum Place: String, CaseIterable, Sendable, CustomTestStringConvertible {
@@ -107,10 +108,12 @@ final class SequenceFixture: Sendable {
     }
 
     /// What the central holds for sequences.
-    func held() async -> HeldForSequences { HeldForSequences(await central.host.inspect()) }
+    func held() async -> HeldForSequences {
+        HeldForSequences(await central.host.inspect(), endOfConnection: peer.ending)
+    }
 }
 
-/// The observers, subscribers and waiting calls of a host.
+/// The observers, subscribers, waiting calls and tasks of a host.
 struct HeldForSequences: Hashable, Sendable {
     let observers: Int
     let endObservers: Int
@@ -119,7 +122,23 @@ struct HeldForSequences: Hashable, Sendable {
     let advertisements: Int
     let waiters: Int
 
-    init(_ inspection: HostInspection) {
+    /// Calls and observers that wait for the end of the peer's connection.
+    private(set) var connectionWaiters: Int
+    /// Tasks of the host.
+    private(set) var tasks: Int
+
+    /// The same without what may last a little longer than a call: tasks that it has started, and the observers of objects
+    /// that the test still has.
+    var ofCalls: HeldForSequences {
+        var held = self
+        held.tasks = 0
+        held.connectionWaiters = 0
+        return held
+    }
+
+    init(_ inspection: HostInspection, endOfConnection: ConnectionEnd) {
+        connectionWaiters = endOfConnection.count
+        tasks = inspection.tasks
         observers = inspection.hostObservers + inspection.serverObservers + inspection.securityObservers
         endObservers = inspection.endObservers
         subscribers = inspection.subscribers
