@@ -255,7 +255,9 @@ let package = Package(
             name: "CoreBluetoothTests",
             dependencies: [
                 "CoreBluetooth", "BluetoothTesting", "BLE", "BluetoothHost", "KeyStore", "HCITransport", "HCI", "GATT",
-                "ATT", "BluetoothTypes", "ByteCoding", "Capture", "L2CAP", "VirtualController",
+                "ATT", "BluetoothTypes", "ByteCoding", "Capture", "L2CAP", "SMP", "VirtualController",
+                .product(name: "Metrics", package: "swift-metrics"),
+                .product(name: "MetricsTestKit", package: "swift-metrics"),
             ],
             swiftSettings: engine
         ),

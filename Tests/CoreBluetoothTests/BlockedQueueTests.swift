@@ -1,11 +1,8 @@
 import ATT
-import BluetoothTesting
 import BluetoothTypes
 import Foundation
-import HCI
 import Testing
 
-@testable import BluetoothHost
 @testable import CoreBluetooth
 @testable import GATT
 
@@ -25,7 +22,12 @@ struct BlockedQueueTests {
 
     // MARK: The peripheral role
 
-    @Test("gets the first commands of each link, and every request")
+    /// A central on a link of its own.
+    private func central(_ number: Int, _ identifier: UUID = UUID()) -> RemoteCentral {
+        RemoteCentral(link: .placeholder(UInt64(number)), identifier: identifier, mtu: 23)
+    }
+
+    @Test("gets the first commands of each central, and every request")
     func commandsAreBounded() throws {
         let fixture = PeripheralFixture()
         try fixture.publish()
@@ -34,7 +36,9 @@ struct BlockedQueueTests {
         let taken = (0..<1100).filter { fixture.engine.say(command($0, from: fixture.remote)) }
         // 256 KiB, at 257 bytes each.
         #expect(taken == Array(0..<1021))
-        #expect(fixture.engine.say(command(7, from: other)), "each link has its own limit")
+        #expect(fixture.engine.say(command(7, from: other)), "each central has its own limit")
+        let again = RemoteCentral(link: .placeholder(3), identifier: fixture.remote.identifier, mtu: 23)
+        #expect(!fixture.engine.say(command(7, from: again)), "a central that reconnects gets no more")
         #expect(fixture.engine.say(request(100, from: fixture.remote)))
         fixture.manager.deliveryQueue.resume()
         #expect(fixture.takeTold() == taken.map { "write 0:[\($0 & 0xFF)]" } + ["write 0:[7]", "read 7"])
@@ -43,30 +47,71 @@ struct BlockedQueueTests {
         #expect(fixture.takeTold() == ["write 0:[8]"])
     }
 
-    @Test("gets a limited number of changes, channels and connections")
+    @Test("gets a limited number of changes, channels and connections of each central")
     func otherEventsAreBounded() throws {
         let fixture = PeripheralFixture()
         try fixture.publish()
         let remote = fixture.remote
         fixture.manager.deliveryQueue.suspend()
-        let changes = (0..<300).count { number in
+        let subscriptions = (0..<40).count { number in
             let configuration: ClientConfiguration = number.isMultiple(of: 2) ? .notification : []
             return fixture.engine.say(.configured(remote, PeripheralFixture.valueHandle, configuration))
         }
-        #expect(changes == 256)
-        #expect(!fixture.engine.say(.mtuChanged(remote)))
-        let channels = (0..<70).count { _ in
-            fixture.engine.say(.channelOpened(remote, 0x80, .failure(.core(.unknown))))
+        #expect(subscriptions == 32)
+        #expect((0..<300).count { _ in fixture.engine.say(.mtuChanged(remote)) } == 256)
+        #expect(!fixture.engine.say(.identified(remote, before: UUID())))
+        let channels = (0..<70).count { number in
+            fixture.engine.say(.channelOpened(central(number, remote.identifier), 0x80, .failure(.core(.unknown))))
         }
         #expect(channels == 64)
-        let connections = (0..<1100).count { number in
-            let remote = RemoteCentral(link: .placeholder(UInt64(number)), identifier: UUID(), mtu: 23)
-            return fixture.engine.say(.connected(remote))
-        }
-        #expect(connections == 1024)
+        #expect((0..<70).count { fixture.engine.say(.connected(central($0, remote.identifier))) } == 64)
         fixture.manager.deliveryQueue.resume()
         fixture.settle()
         #expect(fixture.manager.backlog.isEmpty)
+    }
+
+    @Test("gets all subscriptions that a bond restores")
+    func restoredSubscriptionsAreTaken() {
+        let fixture = PeripheralFixture()
+        fixture.manager.deliveryQueue.suspend()
+        for connection in 0..<3 {
+            let remote = central(connection, fixture.remote.identifier)
+            let taken = (1...600).count { number in
+                fixture.engine.say(.configured(remote, AttributeHandle(number), .notification))
+            }
+            #expect(taken == 600)
+        }
+        fixture.manager.deliveryQueue.resume()
+        fixture.settle()
+        #expect(fixture.manager.backlog.isEmpty)
+    }
+
+    @Test("gets a limited number of commands, channels, changes and connections of all centrals together")
+    func totalsAreBounded() throws {
+        let fixture = PeripheralFixture()
+        try fixture.publish()
+        let centrals = (0..<100).map { central($0) }
+        fixture.manager.deliveryQueue.suspend()
+        let commands = centrals.map { central in
+            (0..<1100).count { fixture.engine.say(command($0, from: central)) }
+        }
+        // 4 MiB, at 257 bytes each.
+        #expect(commands[..<15].allSatisfy { $0 == 1021 })
+        #expect(commands.reduce(0, +) == 16_321)
+        let channels = centrals.map { central in
+            (0..<70).count { _ in fixture.engine.say(.channelOpened(central, 0x80, .failure(.core(.unknown)))) }
+        }
+        #expect(channels[..<4].allSatisfy { $0 == 64 } && channels.reduce(0, +) == 256)
+        let changes = centrals.map { central in
+            (0..<300).count { _ in fixture.engine.say(.mtuChanged(central)) }
+        }
+        #expect(changes.reduce(0, +) == 16_384)
+        #expect(!fixture.engine.say(.configured(centrals[99], PeripheralFixture.valueHandle, .notification)))
+        #expect((0..<1100).count { fixture.engine.say(.connected(central($0))) } == 1024)
+        fixture.manager.deliveryQueue.resume()
+        fixture.settle()
+        #expect(fixture.manager.backlog.isEmpty)
+        #expect(fixture.engine.say(command(8, from: centrals[99])))
     }
 
     // MARK: The central role
@@ -91,6 +136,30 @@ struct BlockedQueueTests {
         #expect(fixture.takeTold() == ["value [2]"])
     }
 
+    @Test("gets a limited number of reconnections, and their end")
+    func reconnectionsAreBounded() {
+        let fixture = CentralFixture()
+        let peripheral = fixture.connectedPeripheral()
+        fixture.manager.deliveryQueue.suspend()
+        let failure = EngineError.core(.connectionTimeout)
+        var taken = 0
+        while taken < 1000 {
+            fixture.engine.say(
+                .disconnected(peripheral.identifier, Disconnection(error: failure, isReconnecting: true, time: 0))
+            )
+            guard fixture.engine.say(.connected(peripheral.identifier, mtu: 23)) else { break }
+            taken += 1
+        }
+        #expect(taken == 64)
+        #expect(fixture.engine.say(.connected(UUID(), mtu: 23)), "each peripheral has its own limit")
+        #expect(fixture.engine.say(.disconnected(peripheral.identifier, Disconnection(error: failure, time: 0))))
+        fixture.manager.deliveryQueue.resume()
+        let told = fixture.takeTold()
+        #expect(told.count { $0 == "connected" } == 64)
+        #expect(told.suffix(2) == ["disconnected connecting true", "disconnected disconnected false"])
+        #expect(fixture.manager.backlog.isEmpty)
+    }
+
     @Test("gets the first of the advertisements that are heard, and of changes")
     func advertisementsAreBounded() {
         let fixture = CentralFixture()
@@ -104,6 +173,12 @@ struct BlockedQueueTests {
             rssi: -40,
             time: 0
         )
+        _ = fixture.takeCalls()
+        fixture.manager.deliveryQueue.suspend()
+        #expect((0..<4096).count { _ in fixture.engine.say(.discovered(discovery)) } == 4096)
+        fixture.manager.deliveryQueue.resume()
+        #expect(fixture.takeTold().count == 4096)
+        #expect(fixture.takeCalls().isEmpty, "nothing was dropped")
         fixture.manager.deliveryQueue.suspend()
         #expect((0..<5000).count { _ in fixture.engine.say(.discovered(discovery)) } == 4096)
         let range = HandleRange(start: 1, end: 2)
@@ -115,80 +190,7 @@ struct BlockedQueueTests {
         #expect((0..<1100).count { _ in fixture.engine.say(.connectionEvent(known, .peerConnected)) } == 1024)
         fixture.manager.deliveryQueue.resume()
         #expect(fixture.takeTold().count { $0.hasPrefix("discovered") } == 4096)
+        #expect(fixture.takeCalls() == [.reportDroppedDiscoveries], "once, however many were dropped")
         #expect(fixture.manager.backlog.isEmpty)
-    }
-
-    // MARK: On a host
-
-    /// A service beside that of the lamp.
-    private static var otherService: ServiceDefinition {
-        var definition = Lamp.definition
-        definition.uuid = "FFD0"
-        return definition
-    }
-
-    @Test("drops commands, and the link stays")
-    func droppedCommandsDoNotEndTheLink() throws {
-        try World.run(seed: 91) { world in
-            let pair = try await LampAndPhone(world)
-            let blocked = TestPeripheral(
-                HostPeripheral(pair.lampDevice.shared),
-                accept: { if case .access = $0 { false } else { true } }
-            )
-            await blocked.events.next { if case .stateChanged(.poweredOn) = $0 { true } else { nil } }
-            _ = try await blocked.publish(Self.otherService)
-            let peripheral = await pair.connect()
-            let value = try await pair.phone.characteristics(of: "FFD0", on: peripheral)[0]
-            for number in UInt8(0)..<3 {
-                let result = await outcome {
-                    pair.phone.engine.writeWithoutResponse([number], to: value.valueHandle, of: peripheral, $0)
-                }
-                #expect(result.failure == nil)
-            }
-            // The version is the host's to serve.
-            let version = try await pair.phone.characteristics(of: Lamp.service, on: peripheral)[2]
-            #expect(try await pair.phone.read(version.valueHandle, of: peripheral).get() == Array("1.0".utf8))
-        }
-    }
-
-    @Test("drops values, and the link stays")
-    func droppedValuesDoNotEndTheLink() throws {
-        try World.run(seed: 92) { world in
-            let pair = try await LampAndPhone(world)
-            let blocked = TestCentral(
-                HostCentral(pair.phoneDevice.shared),
-                accept: { if case .valueReceived = $0 { false } else { true } }
-            )
-            await blocked.events.next { if case .stateChanged(.poweredOn) = $0 { true } else { nil } }
-            let peripheral = await blocked.find([Lamp.service]).identifier
-            await blocked.connect(peripheral)
-            let characteristics = try await blocked.characteristics(of: Lamp.service, on: peripheral)
-            _ = await blocked.configure(.notification, of: characteristics[0], on: peripheral)
-            let (central, handle, _) = await pair.lamp.configured()
-            for number in UInt8(0)..<3 {
-                let result = await outcome { pair.lamp.engine.update([number], of: handle, to: [central.link], $0) }
-                #expect(result.failure == nil)
-            }
-            #expect(
-                try await blocked.read(characteristics[2].valueHandle, of: peripheral).get() == Array("1.0".utf8)
-            )
-        }
-    }
-
-    @Test("has a client disconnected that changes its subscriptions again and again")
-    func floodOfChangesEndsTheLink() throws {
-        try World.run(seed: 93) { world in
-            let pair = try await LampAndPhone(world)
-            let blocked = TestPeripheral(
-                HostPeripheral(pair.lampDevice.shared),
-                accept: { if case .configured = $0 { false } else { true } }
-            )
-            await blocked.events.next { if case .stateChanged(.poweredOn) = $0 { true } else { nil } }
-            _ = try await blocked.publish(Self.otherService)
-            let peripheral = await pair.connect()
-            let value = try await pair.phone.characteristics(of: "FFD0", on: peripheral)[0]
-            _ = await pair.phone.configure(.notification, of: value, on: peripheral)
-            #expect(await pair.phone.disconnected(peripheral).error != nil)
-        }
     }
 }

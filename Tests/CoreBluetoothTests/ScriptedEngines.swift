@@ -20,6 +20,7 @@ final class ScriptedCentralEngine: CentralEngine {
         case stop
         case scan(ScanRequest)
         case stopScan
+        case reportDroppedDiscoveries
         case connect(UUID, ConnectionRequest)
         case cancel(UUID)
         case release(UUID)
@@ -92,6 +93,7 @@ final class ScriptedCentralEngine: CentralEngine {
     func stop() { note(.stop) }
     func scan(_ request: ScanRequest) { note(.scan(request)) }
     func stopScan() { note(.stopScan) }
+    func reportDroppedDiscoveries() { note(.reportDroppedDiscoveries) }
     func connect(_ peripheral: UUID, _ request: ConnectionRequest) { note(.connect(peripheral, request)) }
     func cancelConnection(_ peripheral: UUID) { note(.cancel(peripheral)) }
     func release(_ peripheral: UUID) { note(.release(peripheral)) }

@@ -118,6 +118,13 @@ extension BluetoothHost {
         if scanner.forget(addresses) { reconcileScan() }
     }
 
+    /// Makes one scan report peers again that are received after this, because its app could not take the reports before.
+    ///
+    /// - Parameter addresses: the addresses of the peers; nil for all peers.
+    package func reportAgain(_ addresses: Set<DeviceAddress>?, in scan: ScanIdentifier) {
+        if scanner.forget(addresses, in: scan) { reconcileScan() }
+    }
+
     func scanEndedByController() {
         scanner.applied = nil
         reconcileScan()

@@ -42,4 +42,10 @@ struct ScanSession {
         }
         return isMatch
     }
+
+    /// Removes the record that some advertisers were reported, or that any were if `addresses` is nil.
+    mutating func forget(_ addresses: Set<DeviceAddress>?) {
+        guard let addresses else { return reported.removeAll() }
+        for address in addresses { reported[address] = nil }
+    }
 }

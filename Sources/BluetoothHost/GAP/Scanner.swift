@@ -116,6 +116,17 @@ struct Scanner {
         return true
     }
 
+    /// Makes one scan report some advertisers again when they are received, or all if `addresses` is nil.
+    ///
+    /// - Returns: whether the controller may filter them.
+    mutating func forget(_ addresses: Set<DeviceAddress>?, in scan: ScanIdentifier) -> Bool {
+        guard let index = sessions.index(forKey: scan) else { return false }
+        sessions.values[index].forget(addresses)
+        guard sessions.values[index].options.filtersInController else { return false }
+        forgetCount += 1
+        return true
+    }
+
     /// The controller was reset and scans no more. All advertisers are reported again.
     mutating func forgetController() {
         applied = nil

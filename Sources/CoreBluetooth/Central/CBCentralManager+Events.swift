@@ -19,7 +19,9 @@ extension CBCentralManager {
         if let load = event.load, !backlog.add(load) { return false }
         deliveryQueue.async { [weak self] in
             guard let self else { return }
-            if let load = event.load { backlog.remove(load) }
+            if let load = event.load, backlog.remove(load), case .discovered = event {
+                engine?.reportDroppedDiscoveries()
+            }
             handle(event)
         }
         return true

@@ -28,6 +28,10 @@ protocol CentralEngine: AnyObject, Sendable {
     func scan(_ request: ScanRequest)
     func stopScan()
 
+    /// Discovers the peripherals of the scan again whose discoveries were not delivered, once they are heard. The manager has
+    /// room for discoveries again.
+    func reportDroppedDiscoveries()
+
     /// Connects, however long it takes; with a link that exists already where there is one. Answered by
     /// ``CentralEvent/connected(_:mtu:)`` or ``CentralEvent/connectionFailed(_:_:)``.
     func connect(_ peripheral: UUID, _ request: ConnectionRequest)

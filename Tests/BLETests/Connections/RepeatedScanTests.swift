@@ -98,6 +98,32 @@ struct RepeatedScanTests {
         }
     }
 
+    @Test("Peers are reported again to the scan that asks for it, also if the controller filters duplicates")
+    func scanReportsPeersAgainThatItsAppDropped() throws {
+        try World.run { world in
+            let lamps = [
+                try await world.peripheral("lamp", services: [scripted]),
+                try await world.peripheral("other lamp", services: [scripted]),
+            ]
+            let host = try await world.device("gateway").openAdapter().host
+            let (log, other) = (Log<DeviceAddress>(), Log<DeviceAddress>())
+            let options = ScanOptions(isActive: false)
+            _ = await host.startScan(options) { if case .advertisement(let heard) = $0 { other.append(heard.address) } }
+            let scan = await host.startScan(options) {
+                if case .advertisement(let heard) = $0 { log.append(heard.address) }
+            }
+            try await world.sleep(for: .seconds(10))
+            #expect(log.all.count == 2)
+            await host.reportAgain([lamps[1].address], in: scan)
+            try await world.sleep(for: .seconds(10))
+            #expect(log.all.dropFirst(2) == [lamps[1].address])
+            await host.reportAgain(nil, in: scan)
+            try await world.sleep(for: .seconds(10))
+            #expect(Set(log.all.dropFirst(3)) == Set(lamps.map(\.address)) && log.all.count == 5)
+            #expect(other.all.count == 2)
+        }
+    }
+
     @Test("A gateway that connects to each reported peer keeps its 12 links")
     func gatewayThatScansKeepsItsLinks() throws {
         try World.run(limit: .seconds(7200)) { world in

@@ -25,6 +25,8 @@ final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
         var phase: Phase
         /// Tells a connection from an earlier one to the same peripheral.
         let number: UInt64
+        /// Whether the manager did not take that the link was made. The link ends, and is not made again.
+        var isRefused = false
         /// Whether there has been a link, after which the wait for it has no limit any more.
         var hasConnected = false
         /// How often the link could not be established.
@@ -60,10 +62,7 @@ final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
     var connections: [UUID: Connection] = [:]
     private(set) var open: OpenHost?
     private var observers: [UInt64] = []
-    private var scanIdentifier: ScanIdentifier?
-    private var scanRequest: ScanRequest?
-    /// The number of advertisements of the scan that the manager did not take.
-    private var droppedAdvertisements = 0
+    var currentScan: Scan?
     private var lastNumber: UInt64 = 0
     var eventFilter: ConnectionEventFilter?
     /// Those whose connections have failed, until the app tries again: what it cancels of them is still to be answered.
@@ -155,62 +154,15 @@ final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
     }
 
     /// Keeps what the manager does for the process after this one.
-    private func keepRestoration() {
+    func keepRestoration() {
         guard let restoreIdentifier, let open else { return }
         open.restoration.set(
             Restoration.Central(
                 peripherals: connections.keys.sorted { $0.uuidString < $1.uuidString },
-                scan: scanRequest.map(Restoration.Scan.init)
+                scan: (currentScan?.request).map(Restoration.Scan.init)
             ),
             for: restoreIdentifier
         )
-    }
-
-    // MARK: Scanning
-
-    func scan(_ request: ScanRequest) {
-        post { host, open in
-            self.endScan(on: host)
-            self.scanRequest = request
-            self.droppedAdvertisements = 0
-            var options = ScanOptions(reportsDuplicates: request.allowsDuplicates)
-            options.filtersInController = false
-            let filter = ScanFilter(request)
-            self.scanIdentifier = host.startScan(options) { [weak self] event in
-                if case .advertisement(let advertisement) = event { self?.heard(advertisement, filter, open) }
-            }
-            self.keepRestoration()
-        }
-    }
-
-    func stopScan() {
-        post { host, _ in
-            self.endScan(on: host)
-            self.keepRestoration()
-        }
-    }
-
-    private func endScan(on host: isolated BluetoothHost) {
-        if let scanIdentifier { host.stopScan(scanIdentifier) }
-        scanIdentifier = nil
-        scanRequest = nil
-    }
-
-    private func heard(_ advertisement: Advertisement, _ filter: ScanFilter, _ open: OpenHost) {
-        let data = advertisement.data
-        guard filter.matches(data) else { return }
-        let known = open.peers.heard(advertisement.address, name: data.localName, services: data.serviceUUIDs)
-        let discovery = Discovery(
-            identifier: known.identifier,
-            name: known.name,
-            advertisingData: data,
-            isConnectable: advertisement.isConnectable,
-            rssi: advertisement.rssi,
-            time: open.wallClock()
-        )
-        guard !say(.discovered(discovery)) else { return }
-        open.host.advertisementWasDropped(droppedBefore: droppedAdvertisements)
-        droppedAdvertisements += 1
     }
 
     // MARK: Connections
@@ -228,7 +180,11 @@ final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
         failed.remove(peripheral)
         if connections[peripheral] != nil {
             connections[peripheral]?.request = request
-            if case .connected(let link)? = connections[peripheral]?.phase { sayConnected(peripheral, link, on: host) }
+            // If the manager does not take it, an earlier one for the same link waits for the app.
+            if case .connected(let link)? = connections[peripheral]?.phase, connections[peripheral]?.isRefused == false
+            {
+                _ = sayConnected(peripheral, link, on: host)
+            }
             return
         }
         guard open.peers.use(peripheral) else {
@@ -314,13 +270,23 @@ final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
         connections[peripheral]?.failures = 0
         // Before whatever follows from the link's being shared: it ends for all in the order in which they came.
         host.observeEnd(of: link) { [weak self] reason in self?.linkEnded(peripheral, number, link, reason) }
-        sayConnected(peripheral, link, on: host)
+        guard sayConnected(peripheral, link, on: host) else {
+            connections[peripheral]?.isRefused = true
+            return host.disconnectFlooding(link)
+        }
         open.links.join(link, to: peripheral, self, on: host)
     }
 
-    private func sayConnected(_ peripheral: UUID, _ link: LinkIdentifier, on host: isolated BluetoothHost) {
-        guard let mtu = try? host.information(on: link).mtu else { return }
-        say(.connected(peripheral, mtu: mtu))
+    /// Tells the manager of a link.
+    ///
+    /// - Returns: false if the manager does not take it, because too many connections to the peripheral wait for the app.
+    private func sayConnected(
+        _ peripheral: UUID,
+        _ link: LinkIdentifier,
+        on host: isolated BluetoothHost
+    ) -> Bool {
+        guard let mtu = try? host.information(on: link).mtu else { return true }
+        return say(.connected(peripheral, mtu: mtu))
     }
 
     private func linkEnded(_ peripheral: UUID, _ number: UInt64, _ link: LinkIdentifier, _ reason: DisconnectionReason)
@@ -328,7 +294,8 @@ final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
         guard let open, let connection = connections[peripheral], connection.number == number else { return }
         let time = open.wallClock()
         switch connection.phase {
-        case .connected(link) where connection.request.reconnects && !reason.isEndOfController:
+        case .connected(link)
+        where connection.request.reconnects && !connection.isRefused && !reason.isEndOfController:
             connections[peripheral]?.subscriptions = [:]
             say(.disconnected(peripheral, Disconnection(error: EngineError(reason), isReconnecting: true, time: time)))
             proceed(peripheral, number)

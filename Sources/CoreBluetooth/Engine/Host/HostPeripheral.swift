@@ -13,6 +13,9 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
         var central: UUID
         /// Whether the manager knows the link.
         var isAnnounced = false
+        /// Whether the link ends, because the manager did not take an event of it that may not be dropped. Only its end is
+        /// delivered from then on.
+        var isEnding = false
         /// The number of commands that the manager did not take.
         var droppedCommands = 0
     }
@@ -120,10 +123,10 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
             case .connected(let link, _): meet(link, host)
             case .mtuChanged(let link, _):
                 guard clients[link]?.isAnnounced == true, let central = remote(on: link, host) else { return }
-                if !say(.mtuChanged(central)) { host.disconnectFlooding(link) }
+                if !say(.mtuChanged(central)) { end(link, host) }
             case .access(let link, .configured(let handle, _, let configuration)):
                 guard values.contains(handle), let central = remote(on: link, host) else { return }
-                if !say(.configured(central, handle, configuration)) { host.disconnectFlooding(link) }
+                if !say(.configured(central, handle, configuration)) { end(link, host) }
             case .access, .disconnected: break
             }
         }
@@ -148,7 +151,7 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
         if host.identityVerification(on: link) != .unverified { _ = announced(link, host) }
     }
 
-    /// Returns the central on a link, which the manager knows from then on.
+    /// Returns the central on a link, which the manager knows from then on; nil if the link ends or has ended.
     func remote(on link: LinkIdentifier, _ host: isolated BluetoothHost) -> RemoteCentral? {
         meet(link, host)
         identify(link, host)
@@ -157,11 +160,13 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
 
     /// Tells the manager of a link, once. A link that the manager does not take, because too many wait for the app, is ended.
     private func announced(_ link: LinkIdentifier, _ host: isolated BluetoothHost) -> RemoteCentral? {
-        guard let client = clients[link], let mtu = try? host.information(on: link).mtu else { return nil }
+        guard let client = clients[link], !client.isEnding, let mtu = try? host.information(on: link).mtu else {
+            return nil
+        }
         let remote = RemoteCentral(link: link, identifier: client.central, mtu: mtu)
         if !client.isAnnounced {
             guard say(.connected(remote)) else {
-                host.disconnectFlooding(link)
+                end(link, host)
                 return nil
             }
             clients[link]?.isAnnounced = true
@@ -171,12 +176,25 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
 
     /// Updates the identifier of the central on a link.
     private func identify(_ link: LinkIdentifier, _ host: isolated BluetoothHost) {
-        guard let client = clients[link], let central = open?.centrals.identifier(on: link, host) else { return }
-        clients[link]?.central = central
-        if client.isAnnounced, central != client.central, let remote = announced(link, host) {
-            if !say(.identified(remote, before: client.central)) { host.disconnectFlooding(link) }
+        guard let client = clients[link], !client.isEnding, let central = open?.centrals.identifier(on: link, host)
+        else { return }
+        if central != client.central {
+            clients[link]?.central = central
+            if client.isAnnounced, let remote = announced(link, host),
+                !say(.identified(remote, before: client.central))
+            {
+                // The manager does not know the new identifier.
+                clients[link]?.central = client.central
+                return end(link, host)
+            }
         }
         if host.identityVerification(on: link) != .unverified { _ = announced(link, host) }
+    }
+
+    /// Ends the link of a client that causes more events than the manager takes.
+    private func end(_ link: LinkIdentifier, _ host: isolated BluetoothHost) {
+        clients[link]?.isEnding = true
+        host.disconnectFlooding(link)
     }
 
     private func linkEnded(_ link: LinkIdentifier) {

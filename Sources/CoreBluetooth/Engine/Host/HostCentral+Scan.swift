@@ -1,0 +1,91 @@
+import BluetoothHost
+import BluetoothTypes
+
+extension HostCentral {
+    /// What the app scans for.
+    struct Scan {
+        /// Maximum number of advertisers in ``droppedAdvertisers``: as many as the host remembers.
+        static let droppedAdvertiserLimit = 4096
+
+        let request: ScanRequest
+        let identifier: ScanIdentifier
+        /// The number of advertisements that the manager did not take.
+        private(set) var dropCount = 0
+        /// The advertisers that are to be reported again when the manager has room, because it did not take them.
+        private(set) var droppedAdvertisers: Set<DeviceAddress> = []
+
+        init(request: ScanRequest, identifier: ScanIdentifier) {
+            self.request = request
+            self.identifier = identifier
+        }
+
+        /// Notes an advertisement that the manager did not take. A scan with duplicates reports its advertiser again
+        /// anyway.
+        mutating func noteDrop(of advertiser: DeviceAddress) {
+            dropCount += 1
+            guard !request.allowsDuplicates, droppedAdvertisers.count < Scan.droppedAdvertiserLimit else { return }
+            droppedAdvertisers.insert(advertiser)
+        }
+
+        /// Returns the advertisers that are to be reported again, and forgets them; nil for all advertisers, if some
+        /// may not have been noted.
+        mutating func takeDroppedAdvertisers() -> Set<DeviceAddress>? {
+            defer { droppedAdvertisers = [] }
+            return droppedAdvertisers.count < Scan.droppedAdvertiserLimit ? droppedAdvertisers : nil
+        }
+    }
+
+    func scan(_ request: ScanRequest) {
+        post { host, open in
+            self.endScan(on: host)
+            var options = ScanOptions(reportsDuplicates: request.allowsDuplicates)
+            options.filtersInController = false
+            let filter = ScanFilter(request)
+            let identifier = host.startScan(options) { [weak self] event in
+                if case .advertisement(let advertisement) = event { self?.heard(advertisement, filter, open) }
+            }
+            self.currentScan = Scan(request: request, identifier: identifier)
+            self.keepRestoration()
+        }
+    }
+
+    func stopScan() {
+        post { host, _ in
+            self.endScan(on: host)
+            self.keepRestoration()
+        }
+    }
+
+    func reportDroppedDiscoveries() {
+        // The manager calls this, not the app.
+        post(call: nil) { host, _ in
+            guard let identifier = self.currentScan?.identifier else { return }
+            host.reportAgain(self.currentScan?.takeDroppedAdvertisers(), in: identifier)
+        }
+    }
+
+    func endScan(on host: isolated BluetoothHost) {
+        if let currentScan { host.stopScan(currentScan.identifier) }
+        currentScan = nil
+    }
+
+    private func heard(_ advertisement: Advertisement, _ filter: ScanFilter, _ open: OpenHost) {
+        let data = advertisement.data
+        guard filter.matches(data) else { return }
+        let known = open.peers.heard(advertisement.address, name: data.localName, services: data.serviceUUIDs)
+        let discovery = Discovery(
+            identifier: known.identifier,
+            name: known.name,
+            advertisingData: data,
+            isConnectable: advertisement.isConnectable,
+            rssi: advertisement.rssi,
+            time: open.wallClock()
+        )
+        if !say(.discovered(discovery)) { dropped(advertisement, open) }
+    }
+
+    private func dropped(_ advertisement: Advertisement, _ open: OpenHost) {
+        open.host.advertisementWasDropped(droppedBefore: currentScan?.dropCount ?? 0)
+        currentScan?.noteDrop(of: advertisement.address)
+    }
+}
