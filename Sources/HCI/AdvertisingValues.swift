@@ -44,7 +44,7 @@ public struct AdvertisingEventProperties: OptionSet, Hashable, Sendable {
     public static let highDutyCycleDirectedConnectable = AdvertisingEventProperties(rawValue: 1 << 3)
     public static let useLegacyPDUs = AdvertisingEventProperties(rawValue: 1 << 4)
     public static let omitAdvertiserAddress = AdvertisingEventProperties(rawValue: 1 << 5)
-    public static let includeTxPower = AdvertisingEventProperties(rawValue: 1 << 6)
+    public static let includeTXPower = AdvertisingEventProperties(rawValue: 1 << 6)
 }
 
 /// Whether a scanner asks for scan responses (Vol 4, Part E, 7.8.10).

@@ -3,7 +3,7 @@ public struct PeriodicAdvertisingProperties: OptionSet, Hashable, Sendable {
     public let rawValue: UInt16
     public init(rawValue: UInt16) { self.rawValue = rawValue }
 
-    public static let includeTxPower = PeriodicAdvertisingProperties(rawValue: 1 << 6)
+    public static let includeTXPower = PeriodicAdvertisingProperties(rawValue: 1 << 6)
 }
 
 /// Whether periodic advertising runs, and whether its PDUs carry the ADI field.

@@ -192,7 +192,7 @@ final class ScriptedController: Transport, @unchecked Sendable {
                 .success(.init(maxAdvertisingDataLength: 1650))
             )
         case LESetExtendedAdvertisingParameters.opcode:
-            return Self.complete(LESetExtendedAdvertisingParameters.self, .success(.init(selectedTxPower: 0)))
+            return Self.complete(LESetExtendedAdvertisingParameters.self, .success(.init(selectedTXPower: 0)))
         case LECreateConnection.opcode, LEExtendedCreateConnection.opcode, Disconnect.opcode, LEConnectionUpdate.opcode:
             return Self.status(command.opcode)
         default:

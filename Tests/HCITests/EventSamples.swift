@@ -93,10 +93,10 @@ let eventSamples: [EventSample] = [
     EventSample(
         LEDataLengthChange(
             connectionHandle: 0x0040,
-            maxTxOctets: 251,
-            maxTxTime: 2120,
-            maxRxOctets: 27,
-            maxRxTime: 328
+            maxTXOctets: 251,
+            maxTXTime: 2120,
+            maxRXOctets: 27,
+            maxRXTime: 328
         ),
         "3e0b074000fb0048081b004801"
     ),

@@ -49,13 +49,13 @@ let leAdvertisingCommandSamples: [CommandSample] = [
     CommandSample(
         LESetExtendedAdvertisingParameters(
             advertisingHandle: 3,
-            advertisingEventProperties: [.connectable, .includeTxPower],
+            advertisingEventProperties: [.connectable, .includeTXPower],
             primaryAdvertisingIntervalMin: 0x012345,
             primaryAdvertisingIntervalMax: 0x012346,
             ownAddressType: .random,
             peerAddress: DeviceAddress(0xF012_3456_789A, isRandom: true),
             advertisingFilterPolicy: .filterAcceptListOnly,
-            advertisingTxPower: -12,
+            advertisingTXPower: -12,
             primaryAdvertisingPHY: .leCoded,
             secondaryAdvertisingMaxSkip: 4,
             secondaryAdvertisingPHY: .le2M,
@@ -119,7 +119,7 @@ let leAdvertisingCommandSamples: [CommandSample] = [
             advertisingHandle: 3,
             periodicAdvertisingIntervalMin: 0x0050,
             periodicAdvertisingIntervalMax: 0x0060,
-            periodicAdvertisingProperties: .includeTxPower
+            periodicAdvertisingProperties: .includeTXPower
         ),
         "3e200703500060004000"
     ),

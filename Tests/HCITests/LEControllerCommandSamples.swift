@@ -117,7 +117,7 @@ let leControllerCommandSamples: [CommandSample] = [
         "232000"
     ),
     CommandSample(
-        LEWriteSuggestedDefaultDataLength(suggestedMaxTxOctets: 251, suggestedMaxTxTime: 17040),
+        LEWriteSuggestedDefaultDataLength(suggestedMaxTXOctets: 251, suggestedMaxTXTime: 17040),
         "242004fb009042"
     ),
     CommandSample(

@@ -86,7 +86,7 @@ let returnSamples: [ReturnParametersSample] = [
     ),
     ReturnParametersSample(
         LEReadAdvertisingPhysicalChannelTxPower.self,
-        returning: .init(transmitPowerLevel: -5),
+        returning: .init(txPowerLevel: -5),
         "0e0501072000fb"
     ),
     ReturnParametersSample(
@@ -141,7 +141,7 @@ let returnSamples: [ReturnParametersSample] = [
     ),
     ReturnParametersSample(
         LEReadSuggestedDefaultDataLength.self,
-        returning: .init(suggestedMaxTxOctets: 27, suggestedMaxTxTime: 328),
+        returning: .init(suggestedMaxTXOctets: 27, suggestedMaxTXTime: 328),
         "0e08012320001b004801"
     ),
     ReturnParametersSample(
@@ -162,10 +162,10 @@ let returnSamples: [ReturnParametersSample] = [
     ReturnParametersSample(
         LEReadMaximumDataLength.self,
         returning: .init(
-            supportedMaxTxOctets: 251,
-            supportedMaxTxTime: 2120,
-            supportedMaxRxOctets: 250,
-            supportedMaxRxTime: 17040
+            supportedMaxTXOctets: 251,
+            supportedMaxTXTime: 2120,
+            supportedMaxRXOctets: 250,
+            supportedMaxRXTime: 17040
         ),
         "0e0c012f2000fb004808fa009042"
     ),
@@ -176,7 +176,7 @@ let returnSamples: [ReturnParametersSample] = [
     ),
     ReturnParametersSample(
         LESetExtendedAdvertisingParameters.self,
-        returning: .init(selectedTxPower: -12),
+        returning: .init(selectedTXPower: -12),
         "0e0501362000f4"
     ),
     ReturnParametersSample(
@@ -191,7 +191,7 @@ let returnSamples: [ReturnParametersSample] = [
     ),
     ReturnParametersSample(
         LEReadTransmitPower.self,
-        returning: .init(minTxPower: -40, maxTxPower: 8),
+        returning: .init(minTXPower: -40, maxTXPower: 8),
         "0e06014b2000d808"
     ),
 ]

@@ -53,8 +53,8 @@ enum TypedCodes {
         0x2022,  // LE Set Data Length
         0x2023,  // LE Read Suggested Default Data Length
         0x2024,  // LE Write Suggested Default Data Length
-        0x2025,  // LE Read Local P256 Public Key
-        0x2026,  // LE Generate DH Key
+        0x2025,  // LE Read Local P-256 Public Key
+        0x2026,  // LE Generate DHKey
         0x2027,  // LE Add Device To Resolving List
         0x2028,  // LE Remove Device From Resolving List
         0x2029,  // LE Clear Resolving List

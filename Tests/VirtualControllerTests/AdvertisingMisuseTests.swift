@@ -195,7 +195,7 @@ struct AdvertisingMisuseTests {
         ),
         Misuse("no secondary PHY", [parameters { $0.secondaryAdvertisingPHY = .none }], .invalidHCICommandParameters),
         Misuse("SID too large", [parameters { $0.advertisingSID = 0x10 }], .invalidHCICommandParameters),
-        Misuse("power too large", [parameters { $0.advertisingTxPower = 21 }], .invalidHCICommandParameters),
+        Misuse("power too large", [parameters { $0.advertisingTXPower = 21 }], .invalidHCICommandParameters),
         Misuse("parameters while advertising", [parameters(), set0, parameters()], .commandDisallowed),
         Misuse(
             "data that legacy PDUs have no room for",

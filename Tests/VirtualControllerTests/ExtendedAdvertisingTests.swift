@@ -158,7 +158,7 @@ struct ExtendedAdvertisingTests {
     func anonymous() {
         let world = Self.world()
         world.succeed(
-            Self.parameters([.omitAdvertiserAddress, .includeTxPower]) { $0.advertisingTxPower = -10 },
+            Self.parameters([.omitAdvertiserAddress, .includeTXPower]) { $0.advertisingTXPower = -10 },
             Self.enable,
             at: 0
         )
@@ -283,7 +283,7 @@ struct ExtendedAdvertisingTests {
     )
     func power(_ requested: Int8, _ selected: UInt8) {
         let world = World(count: 1)
-        let answer = world.send(Self.parameters { $0.advertisingTxPower = requested }, to: 0)
+        let answer = world.send(Self.parameters { $0.advertisingTXPower = requested }, to: 0)
         #expect(answer == [[0x04, 0x0E, 0x05, 0x01, 0x36, 0x20, 0x00, selected]])
     }
 

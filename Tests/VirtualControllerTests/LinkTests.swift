@@ -45,7 +45,7 @@ struct LinkTests {
             prepare: { world in
                 for index in 0...1 {
                     world.send(
-                        LEWriteSuggestedDefaultDataLength(suggestedMaxTxOctets: 251, suggestedMaxTxTime: 2120),
+                        LEWriteSuggestedDefaultDataLength(suggestedMaxTXOctets: 251, suggestedMaxTXTime: 2120),
                         to: index
                     )
                 }

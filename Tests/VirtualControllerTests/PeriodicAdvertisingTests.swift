@@ -15,7 +15,7 @@ struct PeriodicAdvertisingTests {
                 advertisingHandle: 3,
                 periodicAdvertisingIntervalMin: 80,
                 periodicAdvertisingIntervalMax: 80,
-                periodicAdvertisingProperties: .includeTxPower
+                periodicAdvertisingProperties: .includeTXPower
             ),
             at: 0
         )

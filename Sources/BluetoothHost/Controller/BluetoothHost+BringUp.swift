@@ -192,12 +192,12 @@ extension BluetoothHost {
         }
         if information.features.contains(.dataPacketLengthExtension) {
             if let lengths = try await optional(LEReadMaximumDataLength(), in: commands) {
-                information.maximumTransmitOctets = lengths.supportedMaxTxOctets
-                information.maximumTransmitTime = lengths.supportedMaxTxTime
+                information.maximumTransmitOctets = lengths.supportedMaxTXOctets
+                information.maximumTransmitTime = lengths.supportedMaxTXTime
                 _ = try await optional(
                     LEWriteSuggestedDefaultDataLength(
-                        suggestedMaxTxOctets: lengths.supportedMaxTxOctets,
-                        suggestedMaxTxTime: lengths.supportedMaxTxTime
+                        suggestedMaxTXOctets: lengths.supportedMaxTXOctets,
+                        suggestedMaxTXTime: lengths.supportedMaxTXTime
                     ),
                     in: commands
                 )

@@ -301,8 +301,8 @@ extension BluetoothHost {
 
     func dataLengthChanged(_ event: LEDataLengthChange) {
         guard let link = links[event.connectionHandle] else { return }
-        link.maximumTransmitOctets = event.maxTxOctets
-        link.maximumReceiveOctets = event.maxRxOctets
+        link.maximumTransmitOctets = event.maxTXOctets
+        link.maximumReceiveOctets = event.maxRXOctets
     }
 
     func phyUpdated(_ event: LEPHYUpdateComplete) {

@@ -75,18 +75,18 @@ public struct LEReadAdvertisingPhysicalChannelTxPower: Command, Equatable {
 
     public struct ReturnParameters: HCI.ReturnParameters, Equatable {
         /// In dBm.
-        public var transmitPowerLevel: Int8
+        public var txPowerLevel: Int8
 
-        public init(transmitPowerLevel: Int8) {
-            self.transmitPowerLevel = transmitPowerLevel
+        public init(txPowerLevel: Int8) {
+            self.txPowerLevel = txPowerLevel
         }
 
         public init(decodingAfterStatus reader: inout ByteReader) throws(PacketDecodingError) {
-            transmitPowerLevel = try reader.readInt8()
+            txPowerLevel = try reader.readInt8()
         }
 
         public func encodeAfterStatus(into buffer: inout PacketBuffer) {
-            buffer.append(transmitPowerLevel)
+            buffer.append(txPowerLevel)
         }
     }
 }

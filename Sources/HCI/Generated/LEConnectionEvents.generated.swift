@@ -193,44 +193,44 @@ public struct LEDataLengthChange: LEEventParameters, Sendable, Equatable {
 
     public var connectionHandle: ConnectionHandle
     /// 0x001B to 0x00FB.
-    public var maxTxOctets: UInt16
+    public var maxTXOctets: UInt16
     /// In microseconds.
-    public var maxTxTime: UInt16
+    public var maxTXTime: UInt16
     /// 0x001B to 0x00FB.
-    public var maxRxOctets: UInt16
+    public var maxRXOctets: UInt16
     /// In microseconds.
-    public var maxRxTime: UInt16
+    public var maxRXTime: UInt16
 
     public init(
         connectionHandle: ConnectionHandle,
-        maxTxOctets: UInt16,
-        maxTxTime: UInt16,
-        maxRxOctets: UInt16,
-        maxRxTime: UInt16
+        maxTXOctets: UInt16,
+        maxTXTime: UInt16,
+        maxRXOctets: UInt16,
+        maxRXTime: UInt16
     ) {
         self.connectionHandle = connectionHandle
-        self.maxTxOctets = maxTxOctets
-        self.maxTxTime = maxTxTime
-        self.maxRxOctets = maxRxOctets
-        self.maxRxTime = maxRxTime
+        self.maxTXOctets = maxTXOctets
+        self.maxTXTime = maxTXTime
+        self.maxRXOctets = maxRXOctets
+        self.maxRXTime = maxRXTime
     }
 
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
         connectionHandle = try reader.readConnectionHandle()
-        maxTxOctets = try reader.readUInt16()
-        maxTxTime = try reader.readUInt16()
-        maxRxOctets = try reader.readUInt16()
-        maxRxTime = try reader.readUInt16()
+        maxTXOctets = try reader.readUInt16()
+        maxTXTime = try reader.readUInt16()
+        maxRXOctets = try reader.readUInt16()
+        maxRXTime = try reader.readUInt16()
         try reader.requireEnd()
     }
 
     public func encode(into buffer: inout PacketBuffer) {
         buffer.append(connectionHandle.rawValue)
-        buffer.append(maxTxOctets)
-        buffer.append(maxTxTime)
-        buffer.append(maxRxOctets)
-        buffer.append(maxRxTime)
+        buffer.append(maxTXOctets)
+        buffer.append(maxTXTime)
+        buffer.append(maxRXOctets)
+        buffer.append(maxRXTime)
     }
 }
 

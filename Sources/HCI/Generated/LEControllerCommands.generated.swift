@@ -186,23 +186,23 @@ public struct LEReadTransmitPower: Command, Equatable {
 
     public struct ReturnParameters: HCI.ReturnParameters, Equatable {
         /// In dBm.
-        public var minTxPower: Int8
+        public var minTXPower: Int8
         /// In dBm.
-        public var maxTxPower: Int8
+        public var maxTXPower: Int8
 
-        public init(minTxPower: Int8, maxTxPower: Int8) {
-            self.minTxPower = minTxPower
-            self.maxTxPower = maxTxPower
+        public init(minTXPower: Int8, maxTXPower: Int8) {
+            self.minTXPower = minTXPower
+            self.maxTXPower = maxTXPower
         }
 
         public init(decodingAfterStatus reader: inout ByteReader) throws(PacketDecodingError) {
-            minTxPower = try reader.readInt8()
-            maxTxPower = try reader.readInt8()
+            minTXPower = try reader.readInt8()
+            maxTXPower = try reader.readInt8()
         }
 
         public func encodeAfterStatus(into buffer: inout PacketBuffer) {
-            buffer.append(minTxPower)
-            buffer.append(maxTxPower)
+            buffer.append(minTXPower)
+            buffer.append(maxTXPower)
         }
     }
 }

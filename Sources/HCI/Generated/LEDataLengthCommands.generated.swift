@@ -64,23 +64,23 @@ public struct LEReadSuggestedDefaultDataLength: Command, Equatable {
 
     public struct ReturnParameters: HCI.ReturnParameters, Equatable {
         /// 0x001B to 0x00FB.
-        public var suggestedMaxTxOctets: UInt16
+        public var suggestedMaxTXOctets: UInt16
         /// In microseconds, 0x0148 to 0x4290.
-        public var suggestedMaxTxTime: UInt16
+        public var suggestedMaxTXTime: UInt16
 
-        public init(suggestedMaxTxOctets: UInt16, suggestedMaxTxTime: UInt16) {
-            self.suggestedMaxTxOctets = suggestedMaxTxOctets
-            self.suggestedMaxTxTime = suggestedMaxTxTime
+        public init(suggestedMaxTXOctets: UInt16, suggestedMaxTXTime: UInt16) {
+            self.suggestedMaxTXOctets = suggestedMaxTXOctets
+            self.suggestedMaxTXTime = suggestedMaxTXTime
         }
 
         public init(decodingAfterStatus reader: inout ByteReader) throws(PacketDecodingError) {
-            suggestedMaxTxOctets = try reader.readUInt16()
-            suggestedMaxTxTime = try reader.readUInt16()
+            suggestedMaxTXOctets = try reader.readUInt16()
+            suggestedMaxTXTime = try reader.readUInt16()
         }
 
         public func encodeAfterStatus(into buffer: inout PacketBuffer) {
-            buffer.append(suggestedMaxTxOctets)
-            buffer.append(suggestedMaxTxTime)
+            buffer.append(suggestedMaxTXOctets)
+            buffer.append(suggestedMaxTXTime)
         }
     }
 }
@@ -92,25 +92,25 @@ public struct LEWriteSuggestedDefaultDataLength: Command, Equatable {
     public static let opcode = Opcode(group: 0x08, command: 0x0024)
 
     /// 0x001B to 0x00FB.
-    public var suggestedMaxTxOctets: UInt16
+    public var suggestedMaxTXOctets: UInt16
     /// In microseconds, 0x0148 to 0x4290.
-    public var suggestedMaxTxTime: UInt16
+    public var suggestedMaxTXTime: UInt16
 
-    public init(suggestedMaxTxOctets: UInt16, suggestedMaxTxTime: UInt16) {
-        self.suggestedMaxTxOctets = suggestedMaxTxOctets
-        self.suggestedMaxTxTime = suggestedMaxTxTime
+    public init(suggestedMaxTXOctets: UInt16, suggestedMaxTXTime: UInt16) {
+        self.suggestedMaxTXOctets = suggestedMaxTXOctets
+        self.suggestedMaxTXTime = suggestedMaxTXTime
     }
 
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
-        suggestedMaxTxOctets = try reader.readUInt16()
-        suggestedMaxTxTime = try reader.readUInt16()
+        suggestedMaxTXOctets = try reader.readUInt16()
+        suggestedMaxTXTime = try reader.readUInt16()
         try reader.requireEnd()
     }
 
     public func encode(into buffer: inout PacketBuffer) {
-        buffer.append(suggestedMaxTxOctets)
-        buffer.append(suggestedMaxTxTime)
+        buffer.append(suggestedMaxTXOctets)
+        buffer.append(suggestedMaxTXTime)
     }
 }
 
@@ -128,38 +128,38 @@ public struct LEReadMaximumDataLength: Command, Equatable {
 
     public struct ReturnParameters: HCI.ReturnParameters, Equatable {
         /// 0x001B to 0x00FB.
-        public var supportedMaxTxOctets: UInt16
+        public var supportedMaxTXOctets: UInt16
         /// In microseconds, 0x0148 to 0x4290.
-        public var supportedMaxTxTime: UInt16
+        public var supportedMaxTXTime: UInt16
         /// 0x001B to 0x00FB.
-        public var supportedMaxRxOctets: UInt16
+        public var supportedMaxRXOctets: UInt16
         /// In microseconds, 0x0148 to 0x4290.
-        public var supportedMaxRxTime: UInt16
+        public var supportedMaxRXTime: UInt16
 
         public init(
-            supportedMaxTxOctets: UInt16,
-            supportedMaxTxTime: UInt16,
-            supportedMaxRxOctets: UInt16,
-            supportedMaxRxTime: UInt16
+            supportedMaxTXOctets: UInt16,
+            supportedMaxTXTime: UInt16,
+            supportedMaxRXOctets: UInt16,
+            supportedMaxRXTime: UInt16
         ) {
-            self.supportedMaxTxOctets = supportedMaxTxOctets
-            self.supportedMaxTxTime = supportedMaxTxTime
-            self.supportedMaxRxOctets = supportedMaxRxOctets
-            self.supportedMaxRxTime = supportedMaxRxTime
+            self.supportedMaxTXOctets = supportedMaxTXOctets
+            self.supportedMaxTXTime = supportedMaxTXTime
+            self.supportedMaxRXOctets = supportedMaxRXOctets
+            self.supportedMaxRXTime = supportedMaxRXTime
         }
 
         public init(decodingAfterStatus reader: inout ByteReader) throws(PacketDecodingError) {
-            supportedMaxTxOctets = try reader.readUInt16()
-            supportedMaxTxTime = try reader.readUInt16()
-            supportedMaxRxOctets = try reader.readUInt16()
-            supportedMaxRxTime = try reader.readUInt16()
+            supportedMaxTXOctets = try reader.readUInt16()
+            supportedMaxTXTime = try reader.readUInt16()
+            supportedMaxRXOctets = try reader.readUInt16()
+            supportedMaxRXTime = try reader.readUInt16()
         }
 
         public func encodeAfterStatus(into buffer: inout PacketBuffer) {
-            buffer.append(supportedMaxTxOctets)
-            buffer.append(supportedMaxTxTime)
-            buffer.append(supportedMaxRxOctets)
-            buffer.append(supportedMaxRxTime)
+            buffer.append(supportedMaxTXOctets)
+            buffer.append(supportedMaxTXTime)
+            buffer.append(supportedMaxRXOctets)
+            buffer.append(supportedMaxRXTime)
         }
     }
 }

@@ -49,7 +49,7 @@ public struct LESetExtendedAdvertisingParameters: Command, Equatable {
     public var peerAddress: DeviceAddress
     public var advertisingFilterPolicy: AdvertisingFilterPolicy
     /// In dBm, -127 to 20; 127 leaves it to the controller.
-    public var advertisingTxPower: Int8
+    public var advertisingTXPower: Int8
     public var primaryAdvertisingPHY: PHY
     /// In advertising events.
     public var secondaryAdvertisingMaxSkip: UInt8
@@ -67,7 +67,7 @@ public struct LESetExtendedAdvertisingParameters: Command, Equatable {
         ownAddressType: OwnAddressType = .public,
         peerAddress: DeviceAddress = DeviceAddress(0, isRandom: false),
         advertisingFilterPolicy: AdvertisingFilterPolicy = .all,
-        advertisingTxPower: Int8 = 0x7F,
+        advertisingTXPower: Int8 = 0x7F,
         primaryAdvertisingPHY: PHY = .le1M,
         secondaryAdvertisingMaxSkip: UInt8 = 0,
         secondaryAdvertisingPHY: PHY = .le1M,
@@ -82,7 +82,7 @@ public struct LESetExtendedAdvertisingParameters: Command, Equatable {
         self.ownAddressType = ownAddressType
         self.peerAddress = peerAddress
         self.advertisingFilterPolicy = advertisingFilterPolicy
-        self.advertisingTxPower = advertisingTxPower
+        self.advertisingTXPower = advertisingTXPower
         self.primaryAdvertisingPHY = primaryAdvertisingPHY
         self.secondaryAdvertisingMaxSkip = secondaryAdvertisingMaxSkip
         self.secondaryAdvertisingPHY = secondaryAdvertisingPHY
@@ -100,7 +100,7 @@ public struct LESetExtendedAdvertisingParameters: Command, Equatable {
         ownAddressType = try reader.readValue("Own_Address_Type")
         peerAddress = try reader.readDeviceAddress("Peer_Address")
         advertisingFilterPolicy = try reader.readValue("Advertising_Filter_Policy")
-        advertisingTxPower = try reader.readInt8()
+        advertisingTXPower = try reader.readInt8()
         primaryAdvertisingPHY = PHY(rawValue: try reader.readUInt8())
         secondaryAdvertisingMaxSkip = try reader.readUInt8()
         secondaryAdvertisingPHY = PHY(rawValue: try reader.readUInt8())
@@ -118,7 +118,7 @@ public struct LESetExtendedAdvertisingParameters: Command, Equatable {
         buffer.append(ownAddressType.rawValue)
         buffer.append(peerAddress)
         buffer.append(advertisingFilterPolicy.rawValue)
-        buffer.append(advertisingTxPower)
+        buffer.append(advertisingTXPower)
         buffer.append(primaryAdvertisingPHY.rawValue)
         buffer.append(secondaryAdvertisingMaxSkip)
         buffer.append(secondaryAdvertisingPHY.rawValue)
@@ -128,18 +128,18 @@ public struct LESetExtendedAdvertisingParameters: Command, Equatable {
 
     public struct ReturnParameters: HCI.ReturnParameters, Equatable {
         /// In dBm.
-        public var selectedTxPower: Int8
+        public var selectedTXPower: Int8
 
-        public init(selectedTxPower: Int8) {
-            self.selectedTxPower = selectedTxPower
+        public init(selectedTXPower: Int8) {
+            self.selectedTXPower = selectedTXPower
         }
 
         public init(decodingAfterStatus reader: inout ByteReader) throws(PacketDecodingError) {
-            selectedTxPower = try reader.readInt8()
+            selectedTXPower = try reader.readInt8()
         }
 
         public func encodeAfterStatus(into buffer: inout PacketBuffer) {
-            buffer.append(selectedTxPower)
+            buffer.append(selectedTXPower)
         }
     }
 }

@@ -14,7 +14,7 @@ extension CommandTable {
         }
         carryOut(LESetAdvertisingParameters.self, of: .legacy) { $0.setAdvertisingParameters($1) }
         answer(LEReadAdvertisingPhysicalChannelTxPower.self, of: .legacy) { controller, _ in
-            .success(.init(transmitPowerLevel: controller.configuration.transmitPower))
+            .success(.init(txPowerLevel: controller.configuration.transmitPower))
         }
         carryOut(LESetAdvertisingData.self, of: .legacy) { controller, command in
             controller.withLegacySet { $0.data.take(command.advertisingData.bytes, .complete, limit: 31) }

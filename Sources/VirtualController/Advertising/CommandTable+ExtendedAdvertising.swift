@@ -58,7 +58,7 @@ extension VirtualController {
         _ command: LESetExtendedAdvertisingParameters
     ) -> Result<LESetExtendedAdvertisingParameters.ReturnParameters, ErrorCode> {
         if let error = error(in: command) { return .failure(error) }
-        let requested = command.advertisingTxPower
+        let requested = command.advertisingTXPower
         let power = requested == 0x7F ? configuration.transmitPower : min(requested, configuration.transmitPower)
         let parameters = AdvertisingSet.Parameters(command, transmitPower: power)
         let index = advertiser.index(of: command.advertisingHandle)
@@ -84,7 +84,7 @@ extension VirtualController {
             set.dataIdentifier = advertiser.nextDataIdentifier()
             advertiser.sets.append(set)
         }
-        return .success(.init(selectedTxPower: power))
+        return .success(.init(selectedTXPower: power))
     }
 
     /// What is wrong with parameters by themselves (Vol 4, Part E, 7.8.53).
@@ -93,7 +93,7 @@ extension VirtualController {
         let isLegacy = properties.contains(.useLegacyPDUs)
         guard command.advertisingHandle <= 0xEF, isLegacy ? properties.isLegacyKind : properties.isExtendedKind,
             command.primaryAdvertisingChannelMap.isValid,
-            (-127...20).contains(command.advertisingTxPower) || command.advertisingTxPower == 0x7F
+            (-127...20).contains(command.advertisingTXPower) || command.advertisingTXPower == 0x7F
         else { return .invalidHCICommandParameters }
         if !properties.contains(.highDutyCycleDirectedConnectable) {
             guard command.primaryAdvertisingIntervalMin >= 0x20,
@@ -265,7 +265,7 @@ extension AdvertisingEventProperties {
     /// Whether extended PDUs allow it: not to be connectable and scannable at once, no high duty cycle, and an address where
     /// requests are taken.
     fileprivate var isExtendedKind: Bool {
-        let known: Self = [.connectable, .scannable, .directed, .omitAdvertiserAddress, .includeTxPower]
+        let known: Self = [.connectable, .scannable, .directed, .omitAdvertiserAddress, .includeTXPower]
         let requests = intersection([.connectable, .scannable])
         return known.isSuperset(of: self) && requests != [.connectable, .scannable]
             && (requests.isEmpty || !contains(.omitAdvertiserAddress))

@@ -38,7 +38,7 @@ extension VirtualController {
         withSet(command.advertisingHandle) { set in
             let interval = command.periodicAdvertisingIntervalMin
             guard interval >= 0x0006, interval <= command.periodicAdvertisingIntervalMax,
-                PeriodicAdvertisingProperties.includeTxPower.isSuperset(of: command.periodicAdvertisingProperties),
+                PeriodicAdvertisingProperties.includeTXPower.isSuperset(of: command.periodicAdvertisingProperties),
                 set.parameters.supportsPeriodicAdvertising
             else { return .invalidHCICommandParameters }
             guard let train = set.train else {

@@ -84,7 +84,7 @@ extension CommandTable {
         }
         answer(LEReadTransmitPower.self) { controller, _ in
             let power = controller.configuration.transmitPower
-            return .success(.init(minTxPower: power, maxTxPower: power))
+            return .success(.init(minTXPower: power, maxTXPower: power))
         }
         answer(LERand.self) { controller, _ in .success(.init(randomNumber: controller.nextRandom())) }
         answer(LEEncrypt.self, needs: .encryption) { _, command in

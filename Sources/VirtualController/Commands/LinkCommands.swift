@@ -129,36 +129,36 @@ extension CommandTable {
                 return .failure(.invalidHCICommandParameters)
             }
             let maximum = controller.configuration.maximumDataLength
-            end.transmitLength.maxTxOctets = min(command.txOctets, maximum.maxTxOctets)
-            end.transmitLength.maxTxTime = min(command.txTime, maximum.maxTxTime)
+            end.transmitLength.maxTXOctets = min(command.txOctets, maximum.maxTXOctets)
+            end.transmitLength.maxTXTime = min(command.txTime, maximum.maxTXTime)
             end.begin(.dataLength)
             return .success(.init(connectionHandle: command.connectionHandle))
         }
         answer(LEReadSuggestedDefaultDataLength.self, needs: .dataPacketLengthExtension) { controller, _ in
             .success(
                 .init(
-                    suggestedMaxTxOctets: controller.linkDefaults.suggestedTxOctets,
-                    suggestedMaxTxTime: controller.linkDefaults.suggestedTxTime
+                    suggestedMaxTXOctets: controller.linkDefaults.suggestedTXOctets,
+                    suggestedMaxTXTime: controller.linkDefaults.suggestedTXTime
                 )
             )
         }
         carryOut(LEWriteSuggestedDefaultDataLength.self, needs: .dataPacketLengthExtension) { controller, command in
-            guard CommandTable.isDataLength(octets: command.suggestedMaxTxOctets, time: command.suggestedMaxTxTime)
+            guard CommandTable.isDataLength(octets: command.suggestedMaxTXOctets, time: command.suggestedMaxTXTime)
             else {
                 return .invalidHCICommandParameters
             }
-            controller.linkDefaults.suggestedTxOctets = command.suggestedMaxTxOctets
-            controller.linkDefaults.suggestedTxTime = command.suggestedMaxTxTime
+            controller.linkDefaults.suggestedTXOctets = command.suggestedMaxTXOctets
+            controller.linkDefaults.suggestedTXTime = command.suggestedMaxTXTime
             return .success
         }
         answer(LEReadMaximumDataLength.self, needs: .dataPacketLengthExtension) { controller, _ in
             let maximum = controller.configuration.maximumDataLength
             return .success(
                 .init(
-                    supportedMaxTxOctets: maximum.maxTxOctets,
-                    supportedMaxTxTime: maximum.maxTxTime,
-                    supportedMaxRxOctets: maximum.maxRxOctets,
-                    supportedMaxRxTime: maximum.maxRxTime
+                    supportedMaxTXOctets: maximum.maxTXOctets,
+                    supportedMaxTXTime: maximum.maxTXTime,
+                    supportedMaxRXOctets: maximum.maxRXOctets,
+                    supportedMaxRXTime: maximum.maxRXTime
                 )
             )
         }

@@ -74,10 +74,10 @@ struct ConnectionParameters: Hashable {
 
 /// What the Data Length Update Procedure tells: the octets and microseconds that a side can receive and wants to send.
 struct DataLength: Hashable {
-    var maxRxOctets: UInt16
-    var maxRxTime: UInt16
-    var maxTxOctets: UInt16
-    var maxTxTime: UInt16
+    var maxRXOctets: UInt16
+    var maxRXTime: UInt16
+    var maxTXOctets: UInt16
+    var maxTXTime: UInt16
 }
 
 /// Which PHYs a side would send and receive on.

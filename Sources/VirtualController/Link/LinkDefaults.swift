@@ -3,18 +3,18 @@ import HCI
 
 /// What the host wants of links that are made from now on.
 struct LinkDefaults {
-    var suggestedTxOctets: UInt16 = 27
-    var suggestedTxTime: UInt16 = 328
+    var suggestedTXOctets: UInt16 = 27
+    var suggestedTXTime: UInt16 = 328
     var phys: PHYChoice?
     var channelMap = ChannelMap.all
 
     func dataLength(of configuration: VirtualController.Configuration) -> DataLength {
         let maximum = configuration.maximumDataLength
         return DataLength(
-            maxRxOctets: maximum.maxRxOctets,
-            maxRxTime: maximum.maxRxTime,
-            maxTxOctets: min(suggestedTxOctets, maximum.maxTxOctets),
-            maxTxTime: min(suggestedTxTime, maximum.maxTxTime)
+            maxRXOctets: maximum.maxRXOctets,
+            maxRXTime: maximum.maxRXTime,
+            maxTXOctets: min(suggestedTXOctets, maximum.maxTXOctets),
+            maxTXTime: min(suggestedTXTime, maximum.maxTXTime)
         )
     }
 
@@ -28,10 +28,10 @@ extension VirtualController.Configuration {
     /// What its Link Layer can send and receive: octets, and microseconds on its slowest PHY.
     var maximumDataLength: DataLength {
         guard features.contains(.dataPacketLengthExtension) else {
-            return DataLength(maxRxOctets: 27, maxRxTime: 328, maxTxOctets: 27, maxTxTime: 328)
+            return DataLength(maxRXOctets: 27, maxRXTime: 328, maxTXOctets: 27, maxTXTime: 328)
         }
         let time: UInt16 = features.contains(.leCodedPHY) ? 17040 : 2120
-        return DataLength(maxRxOctets: 251, maxRxTime: time, maxTxOctets: 251, maxTxTime: time)
+        return DataLength(maxRXOctets: 251, maxRXTime: time, maxTXOctets: 251, maxTXTime: time)
     }
 
     var phys: PHYSet {

@@ -19,7 +19,7 @@ extension LinkEnd {
 
     /// What the Link Layer does by itself once there is a link.
     func beginDefaultProcedures() {
-        if transmitLength.maxTxOctets > 27 { begin(.dataLength) }
+        if transmitLength.maxTXOctets > 27 { begin(.dataLength) }
         if let wanted = controller.linkDefaults.phys,
             !wanted.transmit.contains(.le1M) || !wanted.receive.contains(.le1M)
         {
@@ -265,20 +265,20 @@ extension LinkEnd {
     /// What both can: the smaller of what one sends and the other receives, each way (Vol 6, Part B, 4.5.10).
     private func agree(on peer: DataLength) {
         let effective = DataLength(
-            maxRxOctets: max(27, min(transmitLength.maxRxOctets, peer.maxTxOctets)),
-            maxRxTime: max(328, min(transmitLength.maxRxTime, peer.maxTxTime)),
-            maxTxOctets: max(27, min(transmitLength.maxTxOctets, peer.maxRxOctets)),
-            maxTxTime: max(328, min(transmitLength.maxTxTime, peer.maxRxTime))
+            maxRXOctets: max(27, min(transmitLength.maxRXOctets, peer.maxTXOctets)),
+            maxRXTime: max(328, min(transmitLength.maxRXTime, peer.maxTXTime)),
+            maxTXOctets: max(27, min(transmitLength.maxTXOctets, peer.maxRXOctets)),
+            maxTXTime: max(328, min(transmitLength.maxTXTime, peer.maxRXTime))
         )
         guard effective != effectiveLength else { return }
         effectiveLength = effective
         controller.tellLE(
             LEDataLengthChange(
                 connectionHandle: handle,
-                maxTxOctets: effective.maxTxOctets,
-                maxTxTime: effective.maxTxTime,
-                maxRxOctets: effective.maxRxOctets,
-                maxRxTime: effective.maxRxTime
+                maxTXOctets: effective.maxTXOctets,
+                maxTXTime: effective.maxTXTime,
+                maxRXOctets: effective.maxRXOctets,
+                maxRXTime: effective.maxRXTime
             )
         )
     }

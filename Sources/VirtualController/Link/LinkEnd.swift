@@ -61,7 +61,7 @@ final class LinkEnd {
         lastHeard = controller.air.now
         lastDelivery = controller.air.now
         transmitLength = controller.linkDefaults.dataLength(of: controller.configuration)
-        effectiveLength = DataLength(maxRxOctets: 27, maxRxTime: 328, maxTxOctets: 27, maxTxTime: 328)
+        effectiveLength = DataLength(maxRXOctets: 27, maxRXTime: 328, maxTXOctets: 27, maxTXTime: 328)
     }
 
     var handle: ConnectionHandle { ConnectionHandle(VirtualController.firstHandle + UInt16(place)) }
@@ -71,8 +71,8 @@ final class LinkEnd {
     /// How many octets of data one packet carries.
     var transmitOctets: Int {
         min(
-            Int(effectiveLength.maxTxOctets),
-            AirTime.octets(fitting: Int(effectiveLength.maxTxTime), phy: link.phy(from: self))
+            Int(effectiveLength.maxTXOctets),
+            AirTime.octets(fitting: Int(effectiveLength.maxTXTime), phy: link.phy(from: self))
         )
     }
 

@@ -38,7 +38,7 @@ struct AdvertisingReport {
         sid = set.parameters.sid
         // Legacy PDUs have no identifier of their data.
         dataIdentifier = advertisement.isLegacy ? 0 : set.dataIdentifier
-        transmitPower = set.parameters.properties.contains(.includeTxPower) ? set.parameters.transmitPower : 127
+        transmitPower = set.parameters.properties.contains(.includeTXPower) ? set.parameters.transmitPower : 127
         self.rssi = rssi
         periodicInterval = set.train.map { $0.isRunning ? $0.interval : 0 } ?? 0
         self.data = data

@@ -63,7 +63,7 @@ final class PeriodicSync {
         lastHeard = receiver.air.now
         let rssi = receiver.rssi(from: sender, parameters)
         let (payload, interval) = (train.payload, train.interval)
-        let power = train.properties.contains(.includeTxPower) ? parameters.transmitPower : 127
+        let power = train.properties.contains(.includeTXPower) ? parameters.transmitPower : 127
         receiver.perform(after: receiver.air.delay(from: sender, to: receiver)) { receiver in
             receiver.takeTrain(
                 self,
