@@ -73,6 +73,7 @@ public struct CoreVersion: RawRepresentable, Hashable, Comparable, Sendable {
     public static let v53 = CoreVersion(rawValue: 0x0C)
     public static let v54 = CoreVersion(rawValue: 0x0D)
     public static let v60 = CoreVersion(rawValue: 0x0E)
+    public static let v61 = CoreVersion(rawValue: 0x0F)
 
     public static func < (left: CoreVersion, right: CoreVersion) -> Bool { left.rawValue < right.rawValue }
 }
@@ -89,7 +90,7 @@ extension CoreVersion: CustomStringConvertible {
         case 0x05: "3.0"
         case 0x06...0x08: "4.\(rawValue - 0x06)"
         case 0x09...0x0D: "5.\(rawValue - 0x09)"
-        case 0x0E: "6.0"
+        case 0x0E...0x0F: "6.\(rawValue - 0x0E)"
         default: "(\(rawValue))"
         }
     }

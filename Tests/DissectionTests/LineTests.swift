@@ -113,6 +113,8 @@ struct LineTests {
                 "3E15 02 01 00 01 0504030201F0 09 020106 0509416C6D61 D0",
                 "Event LE Advertising Report: [ADV_IND, F0:01:02:03:04:05 (random), [\"Alma\"], RSSI -48 dBm]"
             ),
+            Sample(.event, .controllerToHost, "1A0100", "Event Data Buffer Overflow: synchronous"),
+            Sample(.event, .controllerToHost, "1A0102", "Event Data Buffer Overflow: ISO"),
             Sample(.event, .controllerToHost, "FF020102", "Event Vendor Specific: 0102"),
             Sample(.event, .controllerToHost, "3E02FE00", "Event LE subevent 0xFE: 00"),
         ]

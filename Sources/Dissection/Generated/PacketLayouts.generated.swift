@@ -395,7 +395,7 @@ extension EventLayouts {
         16 BD_ADDR:address!
         17 BD_ADDR:address!
         18 BD_ADDR:address! Link_Key:u128 Key_Type:@linkKeyType!
-        1A Link_Type:@linkType!
+        1A Link_Type:@bufferType!
         1B Connection_Handle:handle! LMP_Max_Slots:u8!
         1C Status:@error! Connection_Handle:handle! Clock_Offset:x16!
         1D Status:@error! Connection_Handle:handle! Packet_Type:x16!

@@ -63,6 +63,7 @@ final class NamedValues: Sendable {
         "powerType": NamedValues("0=current 1=maximum"),
         "flowControl": NamedValues("0=off 1=ACL 2=synchronous 3=ACL_and_synchronous"),
         "linkType": NamedValues("0=SCO 1=ACL 2=eSCO"),
+        "bufferType": NamedValues("0=synchronous 1=ACL 2=ISO"),
         "scanEnable": NamedValues("0=none 1=inquiry 2=page 3=inquiry_and_page"),
         "pageScanRepetition": NamedValues("0=R0 1=R1 2=R2"),
         "mode": NamedValues("0=active 1=hold 2=sniff 3=park"),
