@@ -89,7 +89,7 @@ extension BluetoothHost {
         case .readRemoteVersionInformationComplete, .leReadLocalP256PublicKeyComplete,
             .leGenerateDHKeyComplete, .leDirectedAdvertisingReport, .lePeriodicAdvertisingSyncEstablished,
             .lePeriodicAdvertisingReport, .lePeriodicAdvertisingSyncLost, .leScanRequestReceived,
-            .leChannelSelectionAlgorithm:
+            .leChannelSelectionAlgorithm, .leSubrateChange:
             break
         case .unknown(let code, let subeventCode, _):
             logger.debug("unknown event \(code), subevent \(subeventCode.map(String.init) ?? "none")")

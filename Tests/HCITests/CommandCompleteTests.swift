@@ -150,6 +150,8 @@ struct CommandCompleteTests {
         (LEReadPHY.opcode, 35 * 8 + 4),
         (LESetDefaultPHY.opcode, 35 * 8 + 5),
         (LESetPHY.opcode, 35 * 8 + 6),
+        (LESetDefaultSubrate.opcode, 46 * 8 + 0),
+        (LESubrateRequest.opcode, 46 * 8 + 1),
         (LESetAdvertisingParameters.opcode, 25 * 8 + 5),
         (LEReadAdvertisingPhysicalChannelTxPower.opcode, 25 * 8 + 6),
         (LESetAdvertisingData.opcode, 25 * 8 + 7),

@@ -56,6 +56,8 @@ struct CommandTests {
         #expect(Disconnect.isAnsweredByStatus)
         #expect(LECreateConnection.isAnsweredByStatus)
         #expect(LEGenerateDHKey.isAnsweredByStatus)
+        #expect(LESubrateRequest.isAnsweredByStatus)
+        #expect(!LESetDefaultSubrate.isAnsweredByStatus)
         #expect(!Reset.isAnsweredByStatus)
         #expect(!LESetScanEnable.isAnsweredByStatus)
         #expect(!HostNumberOfCompletedPackets.isAnsweredByStatus)

@@ -171,4 +171,14 @@ let eventSamples: [EventSample] = [
         LEChannelSelectionAlgorithm(connectionHandle: 0x0040, channelSelectionAlgorithm: 1),
         "3e0414400001"
     ),
+    EventSample(
+        LESubrateChange(
+            connectionHandle: 0x0040,
+            subrateFactor: 0x0102,
+            peripheralLatency: 1,
+            continuationNumber: 3,
+            supervisionTimeout: 500
+        ),
+        "3e0c23004000020101000300f401"
+    ),
 ]

@@ -136,4 +136,25 @@ let leConnectionCommandSamples: [CommandSample] = [
         LERemoteConnectionParameterRequestNegativeReply(connectionHandle: 0x0040),
         "21200340003b"
     ),
+    CommandSample(
+        LESetDefaultSubrate(
+            subrateMin: 2,
+            subrateMax: 0x0104,
+            maxLatency: 1,
+            continuationNumber: 3,
+            supervisionTimeout: 3200
+        ),
+        "7d200a0200040101000300800c"
+    ),
+    CommandSample(
+        LESubrateRequest(
+            connectionHandle: 0x0040,
+            subrateMin: 2,
+            subrateMax: 6,
+            maxLatency: 0x0105,
+            continuationNumber: 3,
+            supervisionTimeout: 500
+        ),
+        "7e200c40000200060005010300f401"
+    ),
 ]

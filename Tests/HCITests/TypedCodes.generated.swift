@@ -88,6 +88,8 @@ enum TypedCodes {
         0x204B,  // LE Read Transmit Power
         0x204E,  // LE Set Privacy Mode
         0x2060,  // LE Read Buffer Size [v2]
+        0x207D,  // LE Set Default Subrate
+        0x207E,  // LE Subrate Request
     ]
 
     /// Commands with return parameters of their own.
@@ -162,6 +164,7 @@ enum TypedCodes {
         0x12,  // LE Advertising Set Terminated
         0x13,  // LE Scan Request Received
         0x14,  // LE Channel Selection Algorithm
+        0x23,  // LE Subrate Change
         0x29,  // LE Enhanced Connection Complete [v2]
     ]
 }

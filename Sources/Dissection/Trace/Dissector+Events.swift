@@ -132,6 +132,7 @@ extension Event {
         case .leDataLengthChange(let event): event.connectionHandle
         case .lePHYUpdateComplete(let event): event.connectionHandle
         case .leChannelSelectionAlgorithm(let event): event.connectionHandle
+        case .leSubrateChange(let event): event.connectionHandle
         default: nil
         }
     }

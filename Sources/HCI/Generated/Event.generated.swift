@@ -36,6 +36,7 @@ public enum Event: ~Escapable {
     case leAdvertisingSetTerminated(LEAdvertisingSetTerminated)
     case leScanRequestReceived(LEScanRequestReceived)
     case leChannelSelectionAlgorithm(LEChannelSelectionAlgorithm)
+    case leSubrateChange(LESubrateChange)
     case leEnhancedConnectionCompleteV2(LEEnhancedConnectionCompleteV2)
 
     /// An event that has no case: its code, the subevent code of an LE Meta event, and the bytes after it.
@@ -116,6 +117,8 @@ extension Event {
             .leScanRequestReceived(try LEScanRequestReceived(decoding: parameters))
         case LEChannelSelectionAlgorithm.subeventCode:
             .leChannelSelectionAlgorithm(try LEChannelSelectionAlgorithm(decoding: parameters))
+        case LESubrateChange.subeventCode:
+            .leSubrateChange(try LESubrateChange(decoding: parameters))
         case LEEnhancedConnectionCompleteV2.subeventCode:
             .leEnhancedConnectionCompleteV2(try LEEnhancedConnectionCompleteV2(decoding: parameters))
         default:
@@ -157,6 +160,7 @@ extension Event {
         case .leAdvertisingSetTerminated(let event): event.encodePacket(into: &buffer)
         case .leScanRequestReceived(let event): event.encodePacket(into: &buffer)
         case .leChannelSelectionAlgorithm(let event): event.encodePacket(into: &buffer)
+        case .leSubrateChange(let event): event.encodePacket(into: &buffer)
         case .leEnhancedConnectionCompleteV2(let event): event.encodePacket(into: &buffer)
         case .unknown(let code, let subeventCode, let parameters):
             let start = buffer.beginEvent(code: code)

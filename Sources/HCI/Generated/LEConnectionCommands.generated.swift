@@ -365,3 +365,109 @@ public struct LERemoteConnectionParameterRequestNegativeReply: Command, Equatabl
         }
     }
 }
+
+/// Sets the subrate parameters that the controller accepts as central on later connections (Vol 4, Part E, 7.8.123).
+public struct LESetDefaultSubrate: Command, Equatable {
+    public typealias ReturnParameters = StatusReturnParameters
+
+    public static let opcode = Opcode(group: 0x08, command: 0x007D)
+
+    /// In connection intervals, 0x0001 to 0x01F4.
+    public var subrateMin: UInt16
+    /// In connection intervals, `subrateMin` to 0x01F4.
+    public var subrateMax: UInt16
+    /// In subrated connection intervals, 0x0000 to 0x01F3. `subrateMax * (maxLatency + 1)` is at most 500.
+    public var maxLatency: UInt16
+    /// In connection events, 0x0000 to 0x01F3, less than `subrateMax`.
+    public var continuationNumber: UInt16
+    /// In units of 10 ms, 0x000A to 0x0C80.
+    public var supervisionTimeout: UInt16
+
+    public init(
+        subrateMin: UInt16,
+        subrateMax: UInt16,
+        maxLatency: UInt16 = 0,
+        continuationNumber: UInt16 = 0,
+        supervisionTimeout: UInt16
+    ) {
+        self.subrateMin = subrateMin
+        self.subrateMax = subrateMax
+        self.maxLatency = maxLatency
+        self.continuationNumber = continuationNumber
+        self.supervisionTimeout = supervisionTimeout
+    }
+
+    public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
+        var reader = ByteReader(parameters)
+        subrateMin = try reader.readUInt16()
+        subrateMax = try reader.readUInt16()
+        maxLatency = try reader.readUInt16()
+        continuationNumber = try reader.readUInt16()
+        supervisionTimeout = try reader.readUInt16()
+        try reader.requireEnd()
+    }
+
+    public func encode(into buffer: inout PacketBuffer) {
+        buffer.append(subrateMin)
+        buffer.append(subrateMax)
+        buffer.append(maxLatency)
+        buffer.append(continuationNumber)
+        buffer.append(supervisionTimeout)
+    }
+}
+
+/// Requests other subrate parameters for a connection. The result is ``LESubrateChange`` (Vol 4, Part E, 7.8.124).
+public struct LESubrateRequest: Command, Equatable {
+    public typealias ReturnParameters = NoReturnParameters
+
+    public static let opcode = Opcode(group: 0x08, command: 0x007E)
+
+    public var connectionHandle: ConnectionHandle
+    /// In connection intervals, 0x0001 to 0x01F4.
+    public var subrateMin: UInt16
+    /// In connection intervals, `subrateMin` to 0x01F4.
+    public var subrateMax: UInt16
+    /// In subrated connection intervals, 0x0000 to 0x01F3. `subrateMax * (maxLatency + 1)` is at most 500.
+    public var maxLatency: UInt16
+    /// In connection events, 0x0000 to 0x01F3, less than `subrateMax`.
+    public var continuationNumber: UInt16
+    /// In units of 10 ms, 0x000A to 0x0C80, and more than twice the longest interval between connection events that the
+    /// other parameters allow.
+    public var supervisionTimeout: UInt16
+
+    public init(
+        connectionHandle: ConnectionHandle,
+        subrateMin: UInt16,
+        subrateMax: UInt16,
+        maxLatency: UInt16 = 0,
+        continuationNumber: UInt16 = 0,
+        supervisionTimeout: UInt16
+    ) {
+        self.connectionHandle = connectionHandle
+        self.subrateMin = subrateMin
+        self.subrateMax = subrateMax
+        self.maxLatency = maxLatency
+        self.continuationNumber = continuationNumber
+        self.supervisionTimeout = supervisionTimeout
+    }
+
+    public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
+        var reader = ByteReader(parameters)
+        connectionHandle = try reader.readConnectionHandle()
+        subrateMin = try reader.readUInt16()
+        subrateMax = try reader.readUInt16()
+        maxLatency = try reader.readUInt16()
+        continuationNumber = try reader.readUInt16()
+        supervisionTimeout = try reader.readUInt16()
+        try reader.requireEnd()
+    }
+
+    public func encode(into buffer: inout PacketBuffer) {
+        buffer.append(connectionHandle.rawValue)
+        buffer.append(subrateMin)
+        buffer.append(subrateMax)
+        buffer.append(maxLatency)
+        buffer.append(continuationNumber)
+        buffer.append(supervisionTimeout)
+    }
+}

@@ -292,3 +292,56 @@ public struct LEChannelSelectionAlgorithm: LEEventParameters, Sendable, Equatabl
         buffer.append(channelSelectionAlgorithm)
     }
 }
+
+/// The subrate parameters of a connection have changed, or a request for other ones failed (Vol 4, Part E, 7.7.65.35).
+public struct LESubrateChange: LEEventParameters, Sendable, Equatable {
+    public static let subeventCode: UInt8 = 0x23
+
+    /// Unless it is success, the parameters are unchanged.
+    public var status: ErrorCode
+    public var connectionHandle: ConnectionHandle
+    /// In connection intervals, 0x0001 to 0x01F4.
+    public var subrateFactor: UInt16
+    /// In subrated connection intervals, 0x0000 to 0x01F3.
+    public var peripheralLatency: UInt16
+    /// In connection events, 0x0000 to 0x01F3.
+    public var continuationNumber: UInt16
+    /// In units of 10 ms, 0x000A to 0x0C80.
+    public var supervisionTimeout: UInt16
+
+    public init(
+        status: ErrorCode = .success,
+        connectionHandle: ConnectionHandle,
+        subrateFactor: UInt16,
+        peripheralLatency: UInt16,
+        continuationNumber: UInt16,
+        supervisionTimeout: UInt16
+    ) {
+        self.status = status
+        self.connectionHandle = connectionHandle
+        self.subrateFactor = subrateFactor
+        self.peripheralLatency = peripheralLatency
+        self.continuationNumber = continuationNumber
+        self.supervisionTimeout = supervisionTimeout
+    }
+
+    public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
+        var reader = ByteReader(parameters)
+        status = ErrorCode(rawValue: try reader.readUInt8())
+        connectionHandle = try reader.readConnectionHandle()
+        subrateFactor = try reader.readUInt16()
+        peripheralLatency = try reader.readUInt16()
+        continuationNumber = try reader.readUInt16()
+        supervisionTimeout = try reader.readUInt16()
+        try reader.requireEnd()
+    }
+
+    public func encode(into buffer: inout PacketBuffer) {
+        buffer.append(status.rawValue)
+        buffer.append(connectionHandle.rawValue)
+        buffer.append(subrateFactor)
+        buffer.append(peripheralLatency)
+        buffer.append(continuationNumber)
+        buffer.append(supervisionTimeout)
+    }
+}
