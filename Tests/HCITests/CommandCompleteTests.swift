@@ -189,6 +189,11 @@ struct CommandCompleteTests {
         (LEReadRemoteFeatures.opcode, 27 * 8 + 5),
         (LERemoteConnectionParameterRequestReply.opcode, 33 * 8 + 4),
         (LERemoteConnectionParameterRequestNegativeReply.opcode, 33 * 8 + 5),
+        (Opcode(rawValue: 0x0401), 0 * 8 + 0),  // Inquiry
+        (Opcode(rawValue: 0x0C84), 45 * 8 + 7),  // Set Min Encryption Key Size
+        (Opcode(rawValue: 0x208D), 24 * 8 + 7),  // LE CS Set Default Settings
+        (Opcode(rawValue: 0x209C), 28 * 8 + 7),  // LE Enable Monitoring Advertisers
+        (Opcode(rawValue: 0x209D), 48 * 8 + 1),  // LE Frame Space Update
     ]
 
     @Test("has a bit for each command where the specification puts it", arguments: positions)

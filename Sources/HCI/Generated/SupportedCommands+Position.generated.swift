@@ -4,23 +4,182 @@ extension SupportedCommands {
     /// The number of the command's bit, counted from bit 0 of byte 0 (Vol 4, Part E, 6.27), or nil.
     static func position(of opcode: Opcode) -> Int? {
         switch opcode.rawValue {
+        case 0x0401: 0 * 8 + 0
+        case 0x0402: 0 * 8 + 1
+        case 0x0403: 0 * 8 + 2
+        case 0x0404: 0 * 8 + 3
+        case 0x0405: 0 * 8 + 4
         case 0x0406: 0 * 8 + 5
+        case 0x0408: 0 * 8 + 7
+        case 0x0409: 1 * 8 + 0
+        case 0x040A: 1 * 8 + 1
+        case 0x040B: 1 * 8 + 2
+        case 0x040C: 1 * 8 + 3
+        case 0x040D: 1 * 8 + 4
+        case 0x040E: 1 * 8 + 5
+        case 0x040F: 1 * 8 + 6
+        case 0x0411: 1 * 8 + 7
+        case 0x0413: 2 * 8 + 0
+        case 0x0415: 2 * 8 + 1
+        case 0x0417: 2 * 8 + 2
+        case 0x0419: 2 * 8 + 3
+        case 0x041A: 2 * 8 + 4
+        case 0x041B: 2 * 8 + 5
+        case 0x041C: 2 * 8 + 6
         case 0x041D: 2 * 8 + 7
+        case 0x041F: 3 * 8 + 0
+        case 0x0420: 3 * 8 + 1
+        case 0x0428: 16 * 8 + 3
+        case 0x0429: 16 * 8 + 4
+        case 0x042A: 16 * 8 + 5
+        case 0x042B: 18 * 8 + 7
+        case 0x042C: 19 * 8 + 0
+        case 0x042D: 19 * 8 + 1
+        case 0x042E: 19 * 8 + 2
+        case 0x042F: 19 * 8 + 3
+        case 0x0430: 19 * 8 + 4
+        case 0x0433: 19 * 8 + 7
+        case 0x0434: 20 * 8 + 3
+        case 0x043D: 29 * 8 + 3
+        case 0x043E: 29 * 8 + 4
+        case 0x043F: 30 * 8 + 6
+        case 0x0440: 30 * 8 + 7
+        case 0x0441: 31 * 8 + 0
+        case 0x0442: 31 * 8 + 1
+        case 0x0443: 31 * 8 + 2
+        case 0x0444: 31 * 8 + 3
+        case 0x0445: 32 * 8 + 1
+        case 0x0801: 4 * 8 + 1
+        case 0x0803: 4 * 8 + 2
+        case 0x0804: 4 * 8 + 3
+        case 0x0807: 4 * 8 + 6
+        case 0x0809: 4 * 8 + 7
+        case 0x080B: 5 * 8 + 0
+        case 0x080C: 5 * 8 + 1
+        case 0x080D: 5 * 8 + 2
+        case 0x080E: 5 * 8 + 3
+        case 0x080F: 5 * 8 + 4
+        case 0x0810: 5 * 8 + 5
+        case 0x0811: 17 * 8 + 4
         case 0x0C01: 5 * 8 + 6
         case 0x0C03: 5 * 8 + 7
+        case 0x0C05: 6 * 8 + 0
+        case 0x0C08: 6 * 8 + 1
+        case 0x0C09: 6 * 8 + 2
+        case 0x0C0A: 6 * 8 + 3
+        case 0x0C0D: 6 * 8 + 5
+        case 0x0C11: 6 * 8 + 6
+        case 0x0C12: 6 * 8 + 7
+        case 0x0C13: 7 * 8 + 0
+        case 0x0C14: 7 * 8 + 1
+        case 0x0C15: 7 * 8 + 2
+        case 0x0C16: 7 * 8 + 3
+        case 0x0C17: 7 * 8 + 4
+        case 0x0C18: 7 * 8 + 5
+        case 0x0C19: 7 * 8 + 6
+        case 0x0C1A: 7 * 8 + 7
+        case 0x0C1B: 8 * 8 + 0
+        case 0x0C1C: 8 * 8 + 1
+        case 0x0C1D: 8 * 8 + 2
+        case 0x0C1E: 8 * 8 + 3
+        case 0x0C1F: 8 * 8 + 4
+        case 0x0C20: 8 * 8 + 5
+        case 0x0C23: 9 * 8 + 0
+        case 0x0C24: 9 * 8 + 1
+        case 0x0C25: 9 * 8 + 2
+        case 0x0C26: 9 * 8 + 3
+        case 0x0C27: 9 * 8 + 4
+        case 0x0C28: 9 * 8 + 5
+        case 0x0C29: 9 * 8 + 6
+        case 0x0C2A: 9 * 8 + 7
+        case 0x0C2B: 10 * 8 + 0
+        case 0x0C2C: 10 * 8 + 1
         case 0x0C2D: 10 * 8 + 2
+        case 0x0C2E: 10 * 8 + 3
+        case 0x0C2F: 10 * 8 + 4
         case 0x0C31: 10 * 8 + 5
         case 0x0C33: 10 * 8 + 6
         case 0x0C35: 10 * 8 + 7
+        case 0x0C36: 11 * 8 + 0
+        case 0x0C37: 11 * 8 + 1
+        case 0x0C38: 11 * 8 + 2
+        case 0x0C39: 11 * 8 + 3
+        case 0x0C3A: 11 * 8 + 4
+        case 0x0C3F: 12 * 8 + 1
+        case 0x0C42: 12 * 8 + 4
+        case 0x0C43: 12 * 8 + 5
+        case 0x0C44: 12 * 8 + 6
+        case 0x0C45: 12 * 8 + 7
+        case 0x0C46: 13 * 8 + 0
+        case 0x0C47: 13 * 8 + 1
+        case 0x0C48: 13 * 8 + 2
+        case 0x0C49: 13 * 8 + 3
+        case 0x0C51: 17 * 8 + 0
+        case 0x0C52: 17 * 8 + 1
+        case 0x0C53: 17 * 8 + 2
+        case 0x0C55: 17 * 8 + 5
+        case 0x0C56: 17 * 8 + 6
+        case 0x0C57: 17 * 8 + 7
+        case 0x0C58: 18 * 8 + 0
+        case 0x0C59: 18 * 8 + 1
+        case 0x0C5A: 18 * 8 + 2
+        case 0x0C5B: 18 * 8 + 3
+        case 0x0C5F: 19 * 8 + 6
+        case 0x0C60: 20 * 8 + 2
         case 0x0C63: 22 * 8 + 2
+        case 0x0C66: 23 * 8 + 0
+        case 0x0C67: 23 * 8 + 1
+        case 0x0C68: 24 * 8 + 0
+        case 0x0C6C: 24 * 8 + 5
         case 0x0C6D: 24 * 8 + 6
+        case 0x0C6E: 29 * 8 + 6
+        case 0x0C6F: 29 * 8 + 7
+        case 0x0C70: 30 * 8 + 0
+        case 0x0C71: 30 * 8 + 1
+        case 0x0C72: 30 * 8 + 2
+        case 0x0C73: 30 * 8 + 4
+        case 0x0C74: 31 * 8 + 4
+        case 0x0C75: 31 * 8 + 5
+        case 0x0C76: 31 * 8 + 6
+        case 0x0C77: 31 * 8 + 7
+        case 0x0C78: 32 * 8 + 0
+        case 0x0C79: 32 * 8 + 2
+        case 0x0C7A: 32 * 8 + 3
         case 0x0C7B: 32 * 8 + 4
         case 0x0C7C: 32 * 8 + 5
+        case 0x0C7D: 32 * 8 + 6
+        case 0x0C7E: 33 * 8 + 0
+        case 0x0C7F: 33 * 8 + 1
+        case 0x0C80: 33 * 8 + 2
+        case 0x0C81: 33 * 8 + 3
+        case 0x0C82: 45 * 8 + 1
+        case 0x0C83: 45 * 8 + 5
+        case 0x0C84: 45 * 8 + 7
         case 0x1001: 14 * 8 + 3
         case 0x1003: 14 * 8 + 5
+        case 0x1004: 14 * 8 + 6
         case 0x1005: 14 * 8 + 7
         case 0x1009: 15 * 8 + 1
+        case 0x100A: 23 * 8 + 2
+        case 0x100B: 29 * 8 + 5
+        case 0x100C: 41 * 8 + 3
+        case 0x100D: 45 * 8 + 2
+        case 0x100E: 45 * 8 + 3
+        case 0x100F: 45 * 8 + 4
+        case 0x1401: 15 * 8 + 2
+        case 0x1402: 15 * 8 + 3
+        case 0x1403: 15 * 8 + 4
         case 0x1405: 15 * 8 + 5
+        case 0x1406: 15 * 8 + 6
+        case 0x1407: 15 * 8 + 7
+        case 0x1408: 20 * 8 + 4
+        case 0x140C: 30 * 8 + 3
+        case 0x140D: 30 * 8 + 5
+        case 0x1801: 16 * 8 + 0
+        case 0x1802: 16 * 8 + 1
+        case 0x1803: 16 * 8 + 2
+        case 0x1804: 19 * 8 + 5
+        case 0x180A: 32 * 8 + 7
         case 0x2001: 25 * 8 + 0
         case 0x2002: 25 * 8 + 1
         case 0x2003: 25 * 8 + 2
@@ -154,6 +313,29 @@ extension SupportedCommands {
         case 0x2084: 46 * 8 + 7
         case 0x2085: 47 * 8 + 0
         case 0x2086: 47 * 8 + 1
+        case 0x2087: 47 * 8 + 2
+        case 0x2088: 47 * 8 + 3
+        case 0x2089: 20 * 8 + 5
+        case 0x208A: 20 * 8 + 6
+        case 0x208B: 20 * 8 + 7
+        case 0x208C: 24 * 8 + 1
+        case 0x208D: 24 * 8 + 7
+        case 0x208E: 12 * 8 + 2
+        case 0x208F: 12 * 8 + 3
+        case 0x2090: 16 * 8 + 6
+        case 0x2091: 16 * 8 + 7
+        case 0x2092: 29 * 8 + 0
+        case 0x2093: 29 * 8 + 1
+        case 0x2094: 29 * 8 + 2
+        case 0x2095: 23 * 8 + 3
+        case 0x2096: 23 * 8 + 4
+        case 0x2097: 47 * 8 + 4
+        case 0x2098: 47 * 8 + 5
+        case 0x2099: 47 * 8 + 6
+        case 0x209A: 47 * 8 + 7
+        case 0x209B: 48 * 8 + 0
+        case 0x209C: 28 * 8 + 7
+        case 0x209D: 48 * 8 + 1
         default: nil
         }
     }

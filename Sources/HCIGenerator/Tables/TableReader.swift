@@ -6,7 +6,8 @@
 ///
 ///     command|event|subevent CODE Name (section, bit BYTE.BIT, answered by status, by hand)
 ///
-/// The code is hexadecimal. All in the parentheses is optional; so are they. The lines of the entry follow, indented:
+/// The code is hexadecimal. All in the parentheses is optional; so are they. The section is one of Vol 4, Part E of
+/// Core 6.0; entries that it no longer has, have no section and no bit. The lines of the entry follow, indented:
 /// - `/// Sentence.` documents the Swift type. Such an entry needs a section, and gets a type.
 /// - `Name(swiftName):type/layout! = default /// documentation` is a field of the type. `(swiftName)` is needed only
 ///   where ``SwiftName/property(_:)`` gives another name, `/layout` where dissection shows another type. `!` puts the
