@@ -3,15 +3,16 @@
 import BluetoothTypes
 import ByteCoding
 
-/// A command has been begun or refused, or command credits are returned (Vol 4, Part E, 7.7.15).
+/// An event that reports whether the controller accepted a command, or that only returns command credits (Vol 4, Part
+/// E, 7.7.15).
 public struct CommandStatus: EventParameters, Sendable, Equatable {
     public static let code: UInt8 = 0x0F
 
-    /// Success when the command has been begun.
+    /// Success if the controller started the command.
     public var status: ErrorCode
-    /// How many commands the host may now send before the next such event.
+    /// How many commands the host may send now, 0 to 255.
     public var numHCICommandPackets: UInt8
-    /// The command; ``Opcode/none`` when the event only returns credits.
+    /// The command, or ``Opcode/none`` if the event only returns command credits.
     public var commandOpcode: Opcode
 
     public init(status: ErrorCode = .success, numHCICommandPackets: UInt8 = 1, commandOpcode: Opcode) {

@@ -3,7 +3,7 @@
 import BluetoothTypes
 import ByteCoding
 
-/// Chooses which events the controller sends (Vol 4, Part E, 7.3.1).
+/// A command to set which events the controller sends (Vol 4, Part E, 7.3.1).
 public struct SetEventMask: Command, Equatable {
     public typealias ReturnParameters = StatusReturnParameters
 
@@ -26,7 +26,7 @@ public struct SetEventMask: Command, Equatable {
     }
 }
 
-/// Puts the controller back as after power on (Vol 4, Part E, 7.3.2).
+/// A command to return the controller to its state after power on (Vol 4, Part E, 7.3.2).
 public struct Reset: Command, Equatable {
     public typealias ReturnParameters = StatusReturnParameters
 
@@ -41,7 +41,7 @@ public struct Reset: Command, Equatable {
     public func encode(into buffer: inout PacketBuffer) {}
 }
 
-/// Reads the power at which a connection's packets are sent (Vol 4, Part E, 7.3.35).
+/// A command to read the transmit power of a connection (Vol 4, Part E, 7.3.35).
 public struct ReadTransmitPowerLevel: Command, Equatable {
     public static let opcode = Opcode(group: 0x03, command: 0x002D)
 
@@ -67,7 +67,7 @@ public struct ReadTransmitPowerLevel: Command, Equatable {
 
     public struct ReturnParameters: HCI.ReturnParameters, Equatable {
         public var connectionHandle: ConnectionHandle
-        /// In dBm.
+        /// In dBm, -30 to 20.
         public var transmitPowerLevel: Int8
 
         public init(connectionHandle: ConnectionHandle, transmitPowerLevel: Int8) {
@@ -87,7 +87,7 @@ public struct ReadTransmitPowerLevel: Command, Equatable {
     }
 }
 
-/// Makes the controller count the host's buffers before it sends data (Vol 4, Part E, 7.3.38).
+/// A command to turn flow control of data from the controller to the host on or off (Vol 4, Part E, 7.3.38).
 public struct SetControllerToHostFlowControl: Command, Equatable {
     public typealias ReturnParameters = StatusReturnParameters
 
@@ -110,17 +110,19 @@ public struct SetControllerToHostFlowControl: Command, Equatable {
     }
 }
 
-/// Says how much data the host can take (Vol 4, Part E, 7.3.39).
+/// A command to tell the controller the number and size of the host's receive buffers (Vol 4, Part E, 7.3.39).
 public struct HostBufferSize: Command, Equatable {
     public typealias ReturnParameters = StatusReturnParameters
 
     public static let opcode = Opcode(group: 0x03, command: 0x0033)
 
-    /// Octets in one ACL data packet, without its header.
+    /// In bytes, without the packet's header.
     public var hostACLDataPacketLength: UInt16
-    /// Octets in one synchronous data packet, without its header.
+    /// In bytes, without the packet's header.
     public var hostSynchronousDataPacketLength: UInt8
+    /// In packets.
     public var hostTotalNumACLDataPackets: UInt16
+    /// In packets.
     public var hostTotalNumSynchronousDataPackets: UInt16
 
     public init(
@@ -152,7 +154,7 @@ public struct HostBufferSize: Command, Equatable {
     }
 }
 
-/// Chooses which events of the second page the controller sends (Vol 4, Part E, 7.3.69).
+/// A command to set which events of the second page the controller sends (Vol 4, Part E, 7.3.69).
 public struct SetEventMaskPage2: Command, Equatable {
     public typealias ReturnParameters = StatusReturnParameters
 
@@ -175,14 +177,15 @@ public struct SetEventMaskPage2: Command, Equatable {
     }
 }
 
-/// Tells a dual-mode controller that its host speaks LE (Vol 4, Part E, 7.3.79).
+/// A command to tell a dual-mode controller whether its host supports LE (Vol 4, Part E, 7.3.79).
 public struct WriteLEHostSupport: Command, Equatable {
     public typealias ReturnParameters = StatusReturnParameters
 
     public static let opcode = Opcode(group: 0x03, command: 0x006D)
 
+    /// Whether the host supports LE.
     public var leSupportedHost: Bool
-    /// Unused; to be zero.
+    /// Not used; always 0.
     public var simultaneousLEHost: UInt8
 
     public init(leSupportedHost: Bool = true, simultaneousLEHost: UInt8 = 0) {
@@ -203,8 +206,7 @@ public struct WriteLEHostSupport: Command, Equatable {
     }
 }
 
-/// Reads how long an encrypted connection may be without a packet that proves the peer has the key (Vol 4, Part E,
-/// 7.3.93).
+/// A command to read how long an encrypted connection may receive no packet with a valid MIC (Vol 4, Part E, 7.3.93).
 public struct ReadAuthenticatedPayloadTimeout: Command, Equatable {
     public static let opcode = Opcode(group: 0x03, command: 0x007B)
 
@@ -226,7 +228,7 @@ public struct ReadAuthenticatedPayloadTimeout: Command, Equatable {
 
     public struct ReturnParameters: HCI.ReturnParameters, Equatable {
         public var connectionHandle: ConnectionHandle
-        /// In units of 10 ms: 1 to 65,535.
+        /// In units of 10 ms, 0x0001 to 0xFFFF.
         public var authenticatedPayloadTimeout: UInt16
 
         public init(connectionHandle: ConnectionHandle, authenticatedPayloadTimeout: UInt16) {
@@ -246,14 +248,13 @@ public struct ReadAuthenticatedPayloadTimeout: Command, Equatable {
     }
 }
 
-/// Sets how long an encrypted connection may be without a packet that proves the peer has the key (Vol 4, Part E,
-/// 7.3.94).
+/// A command to set how long an encrypted connection may receive no packet with a valid MIC (Vol 4, Part E, 7.3.94).
 public struct WriteAuthenticatedPayloadTimeout: Command, Equatable {
     public static let opcode = Opcode(group: 0x03, command: 0x007C)
 
     public var connectionHandle: ConnectionHandle
-    /// In units of 10 ms: 1 to 65,535, and at least the connection interval times one more than the peripheral latency.
-    /// A controller begins with 30 s.
+    /// In units of 10 ms, 0x0001 to 0xFFFF, and at least the time `connectionInterval * (peripheralLatency + 1)`. The
+    /// controller's default is 30 s.
     public var authenticatedPayloadTimeout: UInt16
 
     public init(connectionHandle: ConnectionHandle, authenticatedPayloadTimeout: UInt16 = 3000) {

@@ -3,11 +3,11 @@
 import BluetoothTypes
 import ByteCoding
 
-/// The controller has failed (Vol 4, Part E, 7.7.16).
+/// An event that reports a hardware failure of the controller (Vol 4, Part E, 7.7.16).
 public struct HardwareError: EventParameters, Sendable, Equatable {
     public static let code: UInt8 = 0x10
 
-    /// The maker's own.
+    /// Defined by the manufacturer.
     public var hardwareCode: UInt8
 
     public init(hardwareCode: UInt8) {
@@ -25,7 +25,8 @@ public struct HardwareError: EventParameters, Sendable, Equatable {
     }
 }
 
-/// The host has sent more data than the controller has buffers (Vol 4, Part E, 7.7.26).
+/// An event that reports that the host sent more data packets than the controller has buffers for (Vol 4, Part E,
+/// 7.7.26).
 public struct DataBufferOverflow: EventParameters, Sendable, Equatable {
     public static let code: UInt8 = 0x1A
 

@@ -3,7 +3,7 @@
 import BluetoothTypes
 import ByteCoding
 
-/// Reads the controller's version and maker (Vol 4, Part E, 7.4.1).
+/// A command to read the controller's versions and manufacturer (Vol 4, Part E, 7.4.1).
 public struct ReadLocalVersionInformation: Command, Equatable {
     public static let opcode = Opcode(group: 0x04, command: 0x0001)
 
@@ -17,12 +17,12 @@ public struct ReadLocalVersionInformation: Command, Equatable {
 
     public struct ReturnParameters: HCI.ReturnParameters, Equatable {
         public var hciVersion: CoreVersion
-        /// The maker's own.
+        /// Defined by the manufacturer.
         public var hciSubversion: UInt16
         public var lmpVersion: CoreVersion
-        /// The maker, by the company identifiers of Assigned Numbers.
+        /// The manufacturer's company identifier in Assigned Numbers.
         public var companyIdentifier: UInt16
-        /// The maker's own.
+        /// Defined by the manufacturer.
         public var lmpSubversion: UInt16
 
         public init(
@@ -57,7 +57,7 @@ public struct ReadLocalVersionInformation: Command, Equatable {
     }
 }
 
-/// Reads which commands the controller knows (Vol 4, Part E, 7.4.2).
+/// A command to read which commands the controller supports (Vol 4, Part E, 7.4.2).
 public struct ReadLocalSupportedCommands: Command, Equatable {
     public static let opcode = Opcode(group: 0x04, command: 0x0002)
 
@@ -86,7 +86,7 @@ public struct ReadLocalSupportedCommands: Command, Equatable {
     }
 }
 
-/// Reads the controller's LMP features, those of page 0 (Vol 4, Part E, 7.4.3).
+/// A command to read page 0 of the controller's LMP features (Vol 4, Part E, 7.4.3).
 public struct ReadLocalSupportedFeatures: Command, Equatable {
     public static let opcode = Opcode(group: 0x04, command: 0x0003)
 
@@ -115,7 +115,8 @@ public struct ReadLocalSupportedFeatures: Command, Equatable {
     }
 }
 
-/// Reads the size of the buffers that BR/EDR has, and LE too where it has none of its own (Vol 4, Part E, 7.4.5).
+/// A command to read the number and size of the controller's BR/EDR buffers, which LE shares if it has none of its own
+/// (Vol 4, Part E, 7.4.5).
 public struct ReadBufferSize: Command, Equatable {
     public static let opcode = Opcode(group: 0x04, command: 0x0005)
 
@@ -128,11 +129,13 @@ public struct ReadBufferSize: Command, Equatable {
     public func encode(into buffer: inout PacketBuffer) {}
 
     public struct ReturnParameters: HCI.ReturnParameters, Equatable {
-        /// Octets in one ACL data packet, without its header.
+        /// In bytes, without the packet's header.
         public var aclDataPacketLength: UInt16
-        /// Octets in one synchronous data packet, without its header.
+        /// In bytes, without the packet's header.
         public var synchronousDataPacketLength: UInt8
+        /// In packets.
         public var totalNumACLDataPackets: UInt16
+        /// In packets.
         public var totalNumSynchronousDataPackets: UInt16
 
         public init(
@@ -163,7 +166,7 @@ public struct ReadBufferSize: Command, Equatable {
     }
 }
 
-/// Reads the controller's public address (Vol 4, Part E, 7.4.6).
+/// A command to read the controller's public address (Vol 4, Part E, 7.4.6).
 public struct ReadBDADDR: Command, Equatable {
     public static let opcode = Opcode(group: 0x04, command: 0x0009)
 
@@ -176,7 +179,7 @@ public struct ReadBDADDR: Command, Equatable {
     public func encode(into buffer: inout PacketBuffer) {}
 
     public struct ReturnParameters: HCI.ReturnParameters, Equatable {
-        /// All zero when the controller has none.
+        /// All zero if the controller has none.
         public var bdADDR: DeviceAddress
 
         public init(bdADDR: DeviceAddress) {

@@ -3,7 +3,7 @@
 import BluetoothTypes
 import ByteCoding
 
-/// Sets how legacy advertising is done (Vol 4, Part E, 7.8.5).
+/// A command to set the parameters of legacy advertising (Vol 4, Part E, 7.8.5).
 public struct LESetAdvertisingParameters: Command, Equatable {
     public typealias ReturnParameters = StatusReturnParameters
 
@@ -11,11 +11,12 @@ public struct LESetAdvertisingParameters: Command, Equatable {
 
     /// In units of 0.625 ms, 0x0020 to 0x4000.
     public var advertisingIntervalMin: UInt16
-    /// In units of 0.625 ms, 0x0020 to 0x4000.
+    /// In units of 0.625 ms, `advertisingIntervalMin` to 0x4000.
     public var advertisingIntervalMax: UInt16
     public var advertisingType: AdvertisingType
     public var ownAddressType: OwnAddressType
-    /// Whom directed advertising, or a local resolvable private address, is for.
+    /// The peer of directed advertising. If the own address is resolvable, the peer whose resolving list entry has its
+    /// local IRK.
     public var peerAddress: DeviceAddress
     public var advertisingChannelMap: AdvertisingChannelMap
     public var advertisingFilterPolicy: AdvertisingFilterPolicy
@@ -61,7 +62,7 @@ public struct LESetAdvertisingParameters: Command, Equatable {
     }
 }
 
-/// Reads the power of legacy advertising (Vol 4, Part E, 7.8.6).
+/// A command to read the transmit power of legacy advertising (Vol 4, Part E, 7.8.6).
 public struct LEReadAdvertisingPhysicalChannelTxPower: Command, Equatable {
     public static let opcode = Opcode(group: 0x08, command: 0x0007)
 
@@ -74,7 +75,7 @@ public struct LEReadAdvertisingPhysicalChannelTxPower: Command, Equatable {
     public func encode(into buffer: inout PacketBuffer) {}
 
     public struct ReturnParameters: HCI.ReturnParameters, Equatable {
-        /// In dBm.
+        /// In dBm, -127 to 20.
         public var txPowerLevel: Int8
 
         public init(txPowerLevel: Int8) {
@@ -91,13 +92,13 @@ public struct LEReadAdvertisingPhysicalChannelTxPower: Command, Equatable {
     }
 }
 
-/// Sets the data of legacy advertising (Vol 4, Part E, 7.8.7).
+/// A command to set the data of legacy advertising (Vol 4, Part E, 7.8.7).
 public struct LESetAdvertisingData: Command, Equatable {
     public typealias ReturnParameters = StatusReturnParameters
 
     public static let opcode = Opcode(group: 0x08, command: 0x0008)
 
-    /// At most 31 octets.
+    /// At most 31 bytes.
     public var advertisingData: LegacyAdvertisingData
 
     public init(advertisingData: LegacyAdvertisingData = LegacyAdvertisingData()) {
@@ -115,13 +116,13 @@ public struct LESetAdvertisingData: Command, Equatable {
     }
 }
 
-/// Sets the data that legacy advertising gives to active scanners (Vol 4, Part E, 7.8.8).
+/// A command to set the scan response data of legacy advertising (Vol 4, Part E, 7.8.8).
 public struct LESetScanResponseData: Command, Equatable {
     public typealias ReturnParameters = StatusReturnParameters
 
     public static let opcode = Opcode(group: 0x08, command: 0x0009)
 
-    /// At most 31 octets.
+    /// At most 31 bytes.
     public var scanResponseData: LegacyAdvertisingData
 
     public init(scanResponseData: LegacyAdvertisingData = LegacyAdvertisingData()) {
@@ -139,7 +140,7 @@ public struct LESetScanResponseData: Command, Equatable {
     }
 }
 
-/// Starts or stops legacy advertising (Vol 4, Part E, 7.8.9).
+/// A command to start or stop legacy advertising (Vol 4, Part E, 7.8.9).
 public struct LESetAdvertisingEnable: Command, Equatable {
     public typealias ReturnParameters = StatusReturnParameters
 

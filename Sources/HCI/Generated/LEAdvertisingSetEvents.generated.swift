@@ -3,15 +3,15 @@
 import BluetoothTypes
 import ByteCoding
 
-/// An advertising set has stopped (Vol 4, Part E, 7.7.65.18).
+/// An event that reports that an advertising set stopped advertising (Vol 4, Part E, 7.7.65.18).
 public struct LEAdvertisingSetTerminated: LEEventParameters, Sendable, Equatable {
     public static let subeventCode: UInt8 = 0x12
 
-    /// Success when a connection was made.
+    /// Success if the set stopped because of a new connection.
     public var status: ErrorCode
     /// 0x00 to 0xEF.
     public var advertisingHandle: UInt8
-    /// Of use only when the status is success.
+    /// Valid only if the status is success.
     public var connectionHandle: ConnectionHandle
     public var numCompletedExtendedAdvertisingEvents: UInt8
 
@@ -44,7 +44,7 @@ public struct LEAdvertisingSetTerminated: LEEventParameters, Sendable, Equatable
     }
 }
 
-/// A scanner has asked an advertising set for its scan response (Vol 4, Part E, 7.7.65.19).
+/// An event that reports a scan request to an advertising set (Vol 4, Part E, 7.7.65.19).
 public struct LEScanRequestReceived: LEEventParameters, Sendable, Equatable {
     public static let subeventCode: UInt8 = 0x13
 

@@ -3,7 +3,7 @@
 import BluetoothTypes
 import ByteCoding
 
-/// Connects to an advertiser (Vol 4, Part E, 7.8.12).
+/// A command to create a connection to an advertiser (Vol 4, Part E, 7.8.12).
 public struct LECreateConnection: Command, Equatable {
     public typealias ReturnParameters = NoReturnParameters
 
@@ -11,23 +11,23 @@ public struct LECreateConnection: Command, Equatable {
 
     /// In units of 0.625 ms, 0x0004 to 0x4000.
     public var leScanInterval: UInt16
-    /// In units of 0.625 ms, at most the interval.
+    /// In units of 0.625 ms, 0x0004 to the scan interval.
     public var leScanWindow: UInt16
     public var initiatorFilterPolicy: InitiatorFilterPolicy
-    /// Ignored when the filter accept list is used.
+    /// Ignored if the filter accept list is used.
     public var peerAddress: PeerAddress
     public var ownAddressType: OwnAddressType
     /// In units of 1.25 ms, 0x0006 to 0x0C80.
     public var connectionIntervalMin: UInt16
-    /// In units of 1.25 ms, 0x0006 to 0x0C80.
+    /// In units of 1.25 ms, `connectionIntervalMin` to 0x0C80.
     public var connectionIntervalMax: UInt16
-    /// In connection events, at most 0x01F3.
+    /// In connection events, 0x0000 to 0x01F3.
     public var maxLatency: UInt16
     /// In units of 10 ms, 0x000A to 0x0C80.
     public var supervisionTimeout: UInt16
     /// In units of 0.625 ms.
     public var minCELength: UInt16
-    /// In units of 0.625 ms.
+    /// In units of 0.625 ms, at least `minCELength`.
     public var maxCELength: UInt16
 
     public init(
@@ -87,7 +87,7 @@ public struct LECreateConnection: Command, Equatable {
     }
 }
 
-/// Gives up connecting (Vol 4, Part E, 7.8.13).
+/// A command to cancel ``LECreateConnection`` or ``LEExtendedCreateConnection`` (Vol 4, Part E, 7.8.13).
 public struct LECreateConnectionCancel: Command, Equatable {
     public typealias ReturnParameters = StatusReturnParameters
 
@@ -102,7 +102,7 @@ public struct LECreateConnectionCancel: Command, Equatable {
     public func encode(into buffer: inout PacketBuffer) {}
 }
 
-/// Changes a connection's parameters (Vol 4, Part E, 7.8.18).
+/// A command to change the parameters of a connection (Vol 4, Part E, 7.8.18).
 public struct LEConnectionUpdate: Command, Equatable {
     public typealias ReturnParameters = NoReturnParameters
 
@@ -111,15 +111,15 @@ public struct LEConnectionUpdate: Command, Equatable {
     public var connectionHandle: ConnectionHandle
     /// In units of 1.25 ms, 0x0006 to 0x0C80.
     public var connectionIntervalMin: UInt16
-    /// In units of 1.25 ms, 0x0006 to 0x0C80.
+    /// In units of 1.25 ms, `connectionIntervalMin` to 0x0C80.
     public var connectionIntervalMax: UInt16
-    /// In connection events, at most 0x01F3.
+    /// In connection events, 0x0000 to 0x01F3.
     public var maxLatency: UInt16
     /// In units of 10 ms, 0x000A to 0x0C80.
     public var supervisionTimeout: UInt16
     /// In units of 0.625 ms.
     public var minCELength: UInt16
-    /// In units of 0.625 ms.
+    /// In units of 0.625 ms, at least `minCELength`.
     public var maxCELength: UInt16
 
     public init(
@@ -163,12 +163,13 @@ public struct LEConnectionUpdate: Command, Equatable {
     }
 }
 
-/// Says which data channels the host knows to be bad (Vol 4, Part E, 7.8.19).
+/// A command to tell the controller which data channels are bad (Vol 4, Part E, 7.8.19).
 public struct LESetHostChannelClassification: Command, Equatable {
     public typealias ReturnParameters = StatusReturnParameters
 
     public static let opcode = Opcode(group: 0x08, command: 0x0014)
 
+    /// 0 for a bad channel, 1 for an unknown one.
     public var channelMap: ChannelMap
 
     public init(channelMap: ChannelMap) {
@@ -186,7 +187,7 @@ public struct LESetHostChannelClassification: Command, Equatable {
     }
 }
 
-/// Reads which data channels a connection uses (Vol 4, Part E, 7.8.20).
+/// A command to read which data channels a connection uses (Vol 4, Part E, 7.8.20).
 public struct LEReadChannelMap: Command, Equatable {
     public static let opcode = Opcode(group: 0x08, command: 0x0015)
 
@@ -208,6 +209,7 @@ public struct LEReadChannelMap: Command, Equatable {
 
     public struct ReturnParameters: HCI.ReturnParameters, Equatable {
         public var connectionHandle: ConnectionHandle
+        /// 1 for a channel in use.
         public var channelMap: ChannelMap
 
         public init(connectionHandle: ConnectionHandle, channelMap: ChannelMap) {
@@ -227,7 +229,7 @@ public struct LEReadChannelMap: Command, Equatable {
     }
 }
 
-/// Asks the peer's link layer for its features (Vol 4, Part E, 7.8.21).
+/// A command to read page 0 of the LE features of the peer (Vol 4, Part E, 7.8.21).
 public struct LEReadRemoteFeatures: Command, Equatable {
     public typealias ReturnParameters = NoReturnParameters
 
@@ -250,22 +252,22 @@ public struct LEReadRemoteFeatures: Command, Equatable {
     }
 }
 
-/// Accepts the connection parameters that the peer asked for (Vol 4, Part E, 7.8.31).
+/// A command to accept the connection parameters that the peer requested (Vol 4, Part E, 7.8.31).
 public struct LERemoteConnectionParameterRequestReply: Command, Equatable {
     public static let opcode = Opcode(group: 0x08, command: 0x0020)
 
     public var connectionHandle: ConnectionHandle
     /// In units of 1.25 ms, 0x0006 to 0x0C80.
     public var intervalMin: UInt16
-    /// In units of 1.25 ms, 0x0006 to 0x0C80.
+    /// In units of 1.25 ms, `intervalMin` to 0x0C80.
     public var intervalMax: UInt16
-    /// In connection events, at most 0x01F3.
+    /// In connection events, 0x0000 to 0x01F3.
     public var maxLatency: UInt16
     /// In units of 10 ms, 0x000A to 0x0C80.
     public var timeout: UInt16
     /// In units of 0.625 ms.
     public var minCELength: UInt16
-    /// In units of 0.625 ms.
+    /// In units of 0.625 ms, at least `minCELength`.
     public var maxCELength: UInt16
 
     public init(
@@ -325,7 +327,7 @@ public struct LERemoteConnectionParameterRequestReply: Command, Equatable {
     }
 }
 
-/// Refuses the connection parameters that the peer asked for (Vol 4, Part E, 7.8.32).
+/// A command to reject the connection parameters that the peer requested (Vol 4, Part E, 7.8.32).
 public struct LERemoteConnectionParameterRequestNegativeReply: Command, Equatable {
     public static let opcode = Opcode(group: 0x08, command: 0x0021)
 
@@ -366,7 +368,8 @@ public struct LERemoteConnectionParameterRequestNegativeReply: Command, Equatabl
     }
 }
 
-/// Sets the subrate parameters that the controller accepts as central on later connections (Vol 4, Part E, 7.8.123).
+/// A command to set the subrate parameters that the controller accepts as central on later connections (Vol 4, Part E,
+/// 7.8.123).
 public struct LESetDefaultSubrate: Command, Equatable {
     public typealias ReturnParameters = StatusReturnParameters
 
@@ -416,7 +419,7 @@ public struct LESetDefaultSubrate: Command, Equatable {
     }
 }
 
-/// Requests other subrate parameters for a connection. The result is ``LESubrateChange`` (Vol 4, Part E, 7.8.124).
+/// A command to request other subrate parameters for a connection (Vol 4, Part E, 7.8.124).
 public struct LESubrateRequest: Command, Equatable {
     public typealias ReturnParameters = NoReturnParameters
 

@@ -3,7 +3,7 @@
 import BluetoothTypes
 import ByteCoding
 
-/// A connection is made, or could not be (Vol 4, Part E, 7.7.65.1).
+/// An event that reports a new connection, or why there is none (Vol 4, Part E, 7.7.65.1).
 public struct LEConnectionComplete: LEEventParameters, Sendable, Equatable {
     public static let subeventCode: UInt8 = 0x01
 
@@ -11,13 +11,13 @@ public struct LEConnectionComplete: LEEventParameters, Sendable, Equatable {
     public var connectionHandle: ConnectionHandle
     public var role: Role
     public var peerAddress: PeerAddress
-    /// In units of 1.25 ms.
+    /// In units of 1.25 ms, 0x0006 to 0x0C80.
     public var connectionInterval: UInt16
-    /// In connection events.
+    /// In connection events, 0x0000 to 0x01F3.
     public var peripheralLatency: UInt16
-    /// In units of 10 ms.
+    /// In units of 10 ms, 0x000A to 0x0C80.
     public var supervisionTimeout: UInt16
-    /// 0 is 500 ppm, 7 is 20 ppm; of use to the peripheral only.
+    /// From 0, 500 ppm, to 7, 20 ppm. Valid only for the peripheral.
     public var centralClockAccuracy: UInt8
 
     public init(
@@ -65,17 +65,17 @@ public struct LEConnectionComplete: LEEventParameters, Sendable, Equatable {
     }
 }
 
-/// A connection's parameters have changed, or could not (Vol 4, Part E, 7.7.65.3).
+/// An event that reports new parameters of a connection, or why they did not change (Vol 4, Part E, 7.7.65.3).
 public struct LEConnectionUpdateComplete: LEEventParameters, Sendable, Equatable {
     public static let subeventCode: UInt8 = 0x03
 
     public var status: ErrorCode
     public var connectionHandle: ConnectionHandle
-    /// In units of 1.25 ms.
+    /// In units of 1.25 ms, 0x0006 to 0x0C80.
     public var connectionInterval: UInt16
-    /// In connection events.
+    /// In connection events, 0x0000 to 0x01F3.
     public var peripheralLatency: UInt16
-    /// In units of 10 ms.
+    /// In units of 10 ms, 0x000A to 0x0C80.
     public var supervisionTimeout: UInt16
 
     public init(
@@ -111,7 +111,7 @@ public struct LEConnectionUpdateComplete: LEEventParameters, Sendable, Equatable
     }
 }
 
-/// The features of the peer's link layer (Vol 4, Part E, 7.7.65.4).
+/// An event that reports page 0 of the LE features of the peer (Vol 4, Part E, 7.7.65.4).
 public struct LEReadRemoteFeaturesComplete: LEEventParameters, Sendable, Equatable {
     public static let subeventCode: UInt8 = 0x04
 
@@ -140,18 +140,18 @@ public struct LEReadRemoteFeaturesComplete: LEEventParameters, Sendable, Equatab
     }
 }
 
-/// The peer asks for other connection parameters (Vol 4, Part E, 7.7.65.6).
+/// An event that reports that the peer requests other connection parameters (Vol 4, Part E, 7.7.65.6).
 public struct LERemoteConnectionParameterRequest: LEEventParameters, Sendable, Equatable {
     public static let subeventCode: UInt8 = 0x06
 
     public var connectionHandle: ConnectionHandle
-    /// In units of 1.25 ms.
+    /// In units of 1.25 ms, 0x0006 to 0x0C80.
     public var intervalMin: UInt16
-    /// In units of 1.25 ms.
+    /// In units of 1.25 ms, `intervalMin` to 0x0C80.
     public var intervalMax: UInt16
-    /// In connection events.
+    /// In connection events, 0x0000 to 0x01F3.
     public var maxLatency: UInt16
-    /// In units of 10 ms.
+    /// In units of 10 ms, 0x000A to 0x0C80.
     public var timeout: UInt16
 
     public init(
@@ -187,18 +187,18 @@ public struct LERemoteConnectionParameterRequest: LEEventParameters, Sendable, E
     }
 }
 
-/// A connection's packets may now be longer or shorter (Vol 4, Part E, 7.7.65.7).
+/// An event that reports new maximum lengths and times of the packets of a connection (Vol 4, Part E, 7.7.65.7).
 public struct LEDataLengthChange: LEEventParameters, Sendable, Equatable {
     public static let subeventCode: UInt8 = 0x07
 
     public var connectionHandle: ConnectionHandle
-    /// 0x001B to 0x00FB.
+    /// In bytes, 0x001B to 0x00FB.
     public var maxTXOctets: UInt16
-    /// In microseconds.
+    /// In microseconds, 0x0148 to 0x4290.
     public var maxTXTime: UInt16
-    /// 0x001B to 0x00FB.
+    /// In bytes, 0x001B to 0x00FB.
     public var maxRXOctets: UInt16
-    /// In microseconds.
+    /// In microseconds, 0x0148 to 0x4290.
     public var maxRXTime: UInt16
 
     public init(
@@ -234,7 +234,7 @@ public struct LEDataLengthChange: LEEventParameters, Sendable, Equatable {
     }
 }
 
-/// A connection has other PHYs, or asked for them in vain (Vol 4, Part E, 7.7.65.12).
+/// An event that reports the PHYs of a connection after a PHY update, or why it failed (Vol 4, Part E, 7.7.65.12).
 public struct LEPHYUpdateComplete: LEEventParameters, Sendable, Equatable {
     public static let subeventCode: UInt8 = 0x0C
 
@@ -267,12 +267,12 @@ public struct LEPHYUpdateComplete: LEEventParameters, Sendable, Equatable {
     }
 }
 
-/// Which channel selection algorithm a new connection uses (Vol 4, Part E, 7.7.65.20).
+/// An event that reports which channel selection algorithm a new connection uses (Vol 4, Part E, 7.7.65.20).
 public struct LEChannelSelectionAlgorithm: LEEventParameters, Sendable, Equatable {
     public static let subeventCode: UInt8 = 0x14
 
     public var connectionHandle: ConnectionHandle
-    /// 0 for #1, 1 for #2.
+    /// 0 for algorithm #1, 1 for algorithm #2.
     public var channelSelectionAlgorithm: UInt8
 
     public init(connectionHandle: ConnectionHandle, channelSelectionAlgorithm: UInt8) {
@@ -293,11 +293,11 @@ public struct LEChannelSelectionAlgorithm: LEEventParameters, Sendable, Equatabl
     }
 }
 
-/// The subrate parameters of a connection have changed, or a request for other ones failed (Vol 4, Part E, 7.7.65.35).
+/// An event that reports new subrate parameters of a connection, or why a request failed (Vol 4, Part E, 7.7.65.35).
 public struct LESubrateChange: LEEventParameters, Sendable, Equatable {
     public static let subeventCode: UInt8 = 0x23
 
-    /// Unless it is success, the parameters are unchanged.
+    /// If it is not success, the parameters did not change.
     public var status: ErrorCode
     public var connectionHandle: ConnectionHandle
     /// In connection intervals, 0x0001 to 0x01F4.

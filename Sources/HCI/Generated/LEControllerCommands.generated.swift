@@ -3,7 +3,7 @@
 import BluetoothTypes
 import ByteCoding
 
-/// Chooses which LE Meta events the controller sends (Vol 4, Part E, 7.8.1).
+/// A command to set which LE Meta events the controller sends (Vol 4, Part E, 7.8.1).
 public struct LESetEventMask: Command, Equatable {
     public typealias ReturnParameters = StatusReturnParameters
 
@@ -26,7 +26,7 @@ public struct LESetEventMask: Command, Equatable {
     }
 }
 
-/// Reads the size of the controller's LE ACL buffers, version 1 (Vol 4, Part E, 7.8.2).
+/// A command to read the number and size of the controller's LE ACL buffers, version 1 (Vol 4, Part E, 7.8.2).
 public struct LEReadBufferSize: Command, Equatable {
     public static let opcode = Opcode(group: 0x08, command: 0x0002)
 
@@ -39,8 +39,9 @@ public struct LEReadBufferSize: Command, Equatable {
     public func encode(into buffer: inout PacketBuffer) {}
 
     public struct ReturnParameters: HCI.ReturnParameters, Equatable {
-        /// Octets in one ACL data packet, without its header; 0 when LE shares the BR/EDR buffers.
+        /// In bytes, without the packet's header; 0 if LE shares the BR/EDR buffers.
         public var leACLDataPacketLength: UInt16
+        /// In packets.
         public var totalNumLEACLDataPackets: UInt8
 
         public init(leACLDataPacketLength: UInt16, totalNumLEACLDataPackets: UInt8) {
@@ -60,7 +61,7 @@ public struct LEReadBufferSize: Command, Equatable {
     }
 }
 
-/// Reads the controller's LE features (Vol 4, Part E, 7.8.3).
+/// A command to read page 0 of the controller's LE features (Vol 4, Part E, 7.8.3).
 public struct LEReadLocalSupportedFeatures: Command, Equatable {
     public static let opcode = Opcode(group: 0x08, command: 0x0003)
 
@@ -89,13 +90,13 @@ public struct LEReadLocalSupportedFeatures: Command, Equatable {
     }
 }
 
-/// Sets the random address for legacy advertising, scanning and initiating (Vol 4, Part E, 7.8.4).
+/// A command to set the random address for legacy advertising, scanning and initiating (Vol 4, Part E, 7.8.4).
 public struct LESetRandomAddress: Command, Equatable {
     public typealias ReturnParameters = StatusReturnParameters
 
     public static let opcode = Opcode(group: 0x08, command: 0x0005)
 
-    /// Sent without its type.
+    /// Encoded without its type.
     public var randomAddress: DeviceAddress
 
     public init(randomAddress: DeviceAddress) {
@@ -113,7 +114,7 @@ public struct LESetRandomAddress: Command, Equatable {
     }
 }
 
-/// Draws a random number (Vol 4, Part E, 7.8.23).
+/// A command to generate a random number (Vol 4, Part E, 7.8.23).
 public struct LERand: Command, Equatable {
     public static let opcode = Opcode(group: 0x08, command: 0x0018)
 
@@ -142,7 +143,7 @@ public struct LERand: Command, Equatable {
     }
 }
 
-/// Reads which roles and states the controller can combine (Vol 4, Part E, 7.8.27).
+/// A command to read which combinations of roles and states the controller supports (Vol 4, Part E, 7.8.27).
 public struct LEReadSupportedStates: Command, Equatable {
     public static let opcode = Opcode(group: 0x08, command: 0x001C)
 
@@ -155,7 +156,7 @@ public struct LEReadSupportedStates: Command, Equatable {
     public func encode(into buffer: inout PacketBuffer) {}
 
     public struct ReturnParameters: HCI.ReturnParameters, Equatable {
-        /// One bit for each combination in the table of 7.8.27.
+        /// One bit for each combination, as listed in 7.8.27.
         public var leStates: UInt64
 
         public init(leStates: UInt64) {
@@ -172,7 +173,7 @@ public struct LEReadSupportedStates: Command, Equatable {
     }
 }
 
-/// Reads the range of transmit power (Vol 4, Part E, 7.8.74).
+/// A command to read the minimum and maximum transmit power that the controller supports (Vol 4, Part E, 7.8.74).
 public struct LEReadTransmitPower: Command, Equatable {
     public static let opcode = Opcode(group: 0x08, command: 0x004B)
 
@@ -185,9 +186,9 @@ public struct LEReadTransmitPower: Command, Equatable {
     public func encode(into buffer: inout PacketBuffer) {}
 
     public struct ReturnParameters: HCI.ReturnParameters, Equatable {
-        /// In dBm.
+        /// In dBm, -127 to 20.
         public var minTXPower: Int8
-        /// In dBm.
+        /// In dBm, -127 to 20.
         public var maxTXPower: Int8
 
         public init(minTXPower: Int8, maxTXPower: Int8) {
@@ -207,7 +208,7 @@ public struct LEReadTransmitPower: Command, Equatable {
     }
 }
 
-/// Reads the size of the controller's LE ACL and ISO buffers, version 2 (Vol 4, Part E, 7.8.2).
+/// A command to read the number and size of the controller's LE ACL and ISO buffers, version 2 (Vol 4, Part E, 7.8.2).
 public struct LEReadBufferSizeV2: Command, Equatable {
     public static let opcode = Opcode(group: 0x08, command: 0x0060)
 
@@ -220,11 +221,13 @@ public struct LEReadBufferSizeV2: Command, Equatable {
     public func encode(into buffer: inout PacketBuffer) {}
 
     public struct ReturnParameters: HCI.ReturnParameters, Equatable {
-        /// Octets in one ACL data packet, without its header; 0 when LE shares the BR/EDR buffers.
+        /// In bytes, without the packet's header; 0 if LE shares the BR/EDR buffers.
         public var leACLDataPacketLength: UInt16
+        /// In packets.
         public var totalNumLEACLDataPackets: UInt8
-        /// Octets in one ISO data packet, without its header; 0 when there are none.
+        /// In bytes, without the packet's header; 0 if the controller has no ISO buffers.
         public var isoDataPacketLength: UInt16
+        /// In packets.
         public var totalNumISODataPackets: UInt8
 
         public init(

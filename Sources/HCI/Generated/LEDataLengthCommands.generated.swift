@@ -3,12 +3,12 @@
 import BluetoothTypes
 import ByteCoding
 
-/// Suggests how long the packets sent on a connection may be (Vol 4, Part E, 7.8.33).
+/// A command to suggest the maximum length and time of packets sent on a connection (Vol 4, Part E, 7.8.33).
 public struct LESetDataLength: Command, Equatable {
     public static let opcode = Opcode(group: 0x08, command: 0x0022)
 
     public var connectionHandle: ConnectionHandle
-    /// 0x001B to 0x00FB.
+    /// In bytes, 0x001B to 0x00FB.
     public var txOctets: UInt16
     /// In microseconds, 0x0148 to 0x4290.
     public var txTime: UInt16
@@ -50,7 +50,8 @@ public struct LESetDataLength: Command, Equatable {
     }
 }
 
-/// Reads the packet length suggested for new connections (Vol 4, Part E, 7.8.34).
+/// A command to read the maximum length and time of sent packets that the host suggested for new connections (Vol 4,
+/// Part E, 7.8.34).
 public struct LEReadSuggestedDefaultDataLength: Command, Equatable {
     public static let opcode = Opcode(group: 0x08, command: 0x0023)
 
@@ -63,7 +64,7 @@ public struct LEReadSuggestedDefaultDataLength: Command, Equatable {
     public func encode(into buffer: inout PacketBuffer) {}
 
     public struct ReturnParameters: HCI.ReturnParameters, Equatable {
-        /// 0x001B to 0x00FB.
+        /// In bytes, 0x001B to 0x00FB.
         public var suggestedMaxTXOctets: UInt16
         /// In microseconds, 0x0148 to 0x4290.
         public var suggestedMaxTXTime: UInt16
@@ -85,13 +86,13 @@ public struct LEReadSuggestedDefaultDataLength: Command, Equatable {
     }
 }
 
-/// Suggests the packet length for new connections (Vol 4, Part E, 7.8.35).
+/// A command to suggest the maximum length and time of sent packets for new connections (Vol 4, Part E, 7.8.35).
 public struct LEWriteSuggestedDefaultDataLength: Command, Equatable {
     public typealias ReturnParameters = StatusReturnParameters
 
     public static let opcode = Opcode(group: 0x08, command: 0x0024)
 
-    /// 0x001B to 0x00FB.
+    /// In bytes, 0x001B to 0x00FB.
     public var suggestedMaxTXOctets: UInt16
     /// In microseconds, 0x0148 to 0x4290.
     public var suggestedMaxTXTime: UInt16
@@ -114,7 +115,8 @@ public struct LEWriteSuggestedDefaultDataLength: Command, Equatable {
     }
 }
 
-/// Reads the longest packets that the controller can send and receive (Vol 4, Part E, 7.8.46).
+/// A command to read the maximum length and time of the packets that the controller can send and receive (Vol 4, Part
+/// E, 7.8.46).
 public struct LEReadMaximumDataLength: Command, Equatable {
     public static let opcode = Opcode(group: 0x08, command: 0x002F)
 
@@ -127,11 +129,11 @@ public struct LEReadMaximumDataLength: Command, Equatable {
     public func encode(into buffer: inout PacketBuffer) {}
 
     public struct ReturnParameters: HCI.ReturnParameters, Equatable {
-        /// 0x001B to 0x00FB.
+        /// In bytes, 0x001B to 0x00FB.
         public var supportedMaxTXOctets: UInt16
         /// In microseconds, 0x0148 to 0x4290.
         public var supportedMaxTXTime: UInt16
-        /// 0x001B to 0x00FB.
+        /// In bytes, 0x001B to 0x00FB.
         public var supportedMaxRXOctets: UInt16
         /// In microseconds, 0x0148 to 0x4290.
         public var supportedMaxRXTime: UInt16

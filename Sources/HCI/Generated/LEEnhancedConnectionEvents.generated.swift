@@ -3,26 +3,26 @@
 import BluetoothTypes
 import ByteCoding
 
-/// A connection is made, or could not be, version 1 (Vol 4, Part E, 7.7.65.10).
+/// An event that reports a new connection, or why there is none, version 1 (Vol 4, Part E, 7.7.65.10).
 public struct LEEnhancedConnectionComplete: LEEventParameters, Sendable, Equatable {
     public static let subeventCode: UInt8 = 0x0A
 
     public var status: ErrorCode
     public var connectionHandle: ConnectionHandle
     public var role: Role
-    /// An identity address when the peer's resolvable private address was resolved.
+    /// The identity address if the controller resolved the peer's resolvable private address.
     public var peerAddress: PeerAddress
-    /// All zero unless the controller made one for this connection.
+    /// All zero unless the controller generated an address for this connection.
     public var localResolvablePrivateAddress: DeviceAddress
-    /// All zero unless the peer used one that was resolved.
+    /// All zero unless the controller resolved the peer's address.
     public var peerResolvablePrivateAddress: DeviceAddress
-    /// In units of 1.25 ms.
+    /// In units of 1.25 ms, 0x0006 to 0x0C80.
     public var connectionInterval: UInt16
-    /// In connection events.
+    /// In connection events, 0x0000 to 0x01F3.
     public var peripheralLatency: UInt16
-    /// In units of 10 ms.
+    /// In units of 10 ms, 0x000A to 0x0C80.
     public var supervisionTimeout: UInt16
-    /// 0 is 500 ppm, 7 is 20 ppm; of use to the peripheral only.
+    /// From 0, 500 ppm, to 7, 20 ppm. Valid only for the peripheral.
     public var centralClockAccuracy: UInt8
 
     public init(
@@ -78,30 +78,30 @@ public struct LEEnhancedConnectionComplete: LEEventParameters, Sendable, Equatab
     }
 }
 
-/// A connection is made, or could not be, version 2 (Vol 4, Part E, 7.7.65.10).
+/// An event that reports a new connection, or why there is none, version 2 (Vol 4, Part E, 7.7.65.10).
 public struct LEEnhancedConnectionCompleteV2: LEEventParameters, Sendable, Equatable {
     public static let subeventCode: UInt8 = 0x29
 
     public var status: ErrorCode
     public var connectionHandle: ConnectionHandle
     public var role: Role
-    /// An identity address when the peer's resolvable private address was resolved.
+    /// The identity address if the controller resolved the peer's resolvable private address.
     public var peerAddress: PeerAddress
-    /// All zero unless the controller made one for this connection.
+    /// All zero unless the controller generated an address for this connection.
     public var localResolvablePrivateAddress: DeviceAddress
-    /// All zero unless the peer used one that was resolved.
+    /// All zero unless the controller resolved the peer's address.
     public var peerResolvablePrivateAddress: DeviceAddress
-    /// In units of 1.25 ms.
+    /// In units of 1.25 ms, 0x0006 to 0x0C80.
     public var connectionInterval: UInt16
-    /// In connection events.
+    /// In connection events, 0x0000 to 0x01F3.
     public var peripheralLatency: UInt16
-    /// In units of 10 ms.
+    /// In units of 10 ms, 0x000A to 0x0C80.
     public var supervisionTimeout: UInt16
-    /// 0 is 500 ppm, 7 is 20 ppm; of use to the peripheral only.
+    /// From 0, 500 ppm, to 7, 20 ppm. Valid only for the peripheral.
     public var centralClockAccuracy: UInt8
-    /// The advertising set that led to the connection; 0xFF where none did.
+    /// The advertising set from which the connection was created; 0xFF if there is none.
     public var advertisingHandle: UInt8
-    /// The periodic advertising train that led to the connection; 0xFFFF where none did.
+    /// The periodic advertising train from which the connection was created; 0xFFFF if there is none.
     public var syncHandle: UInt16
 
     public init(

@@ -3,7 +3,7 @@
 import BluetoothTypes
 import ByteCoding
 
-/// Sets the random address of one advertising set (Vol 4, Part E, 7.8.52).
+/// A command to set the random address of one advertising set (Vol 4, Part E, 7.8.52).
 public struct LESetAdvertisingSetRandomAddress: Command, Equatable {
     public typealias ReturnParameters = StatusReturnParameters
 
@@ -11,7 +11,7 @@ public struct LESetAdvertisingSetRandomAddress: Command, Equatable {
 
     /// 0x00 to 0xEF.
     public var advertisingHandle: UInt8
-    /// Sent without its type.
+    /// Encoded without its type.
     public var randomAddress: DeviceAddress
 
     public init(advertisingHandle: UInt8, randomAddress: DeviceAddress) {
@@ -32,7 +32,7 @@ public struct LESetAdvertisingSetRandomAddress: Command, Equatable {
     }
 }
 
-/// Sets how one advertising set is advertised, version 1 (Vol 4, Part E, 7.8.53).
+/// A command to set the parameters of one advertising set, version 1 (Vol 4, Part E, 7.8.53).
 public struct LESetExtendedAdvertisingParameters: Command, Equatable {
     public static let opcode = Opcode(group: 0x08, command: 0x0036)
 
@@ -41,21 +41,23 @@ public struct LESetExtendedAdvertisingParameters: Command, Equatable {
     public var advertisingEventProperties: AdvertisingEventProperties
     /// In units of 0.625 ms, 0x000020 to 0xFFFFFF.
     public var primaryAdvertisingIntervalMin: UInt32
-    /// In units of 0.625 ms, 0x000020 to 0xFFFFFF.
+    /// In units of 0.625 ms, `primaryAdvertisingIntervalMin` to 0xFFFFFF.
     public var primaryAdvertisingIntervalMax: UInt32
     public var primaryAdvertisingChannelMap: AdvertisingChannelMap
     public var ownAddressType: OwnAddressType
-    /// Whom directed advertising, or a local resolvable private address, is for.
+    /// The peer of directed advertising. If the own address is resolvable, the peer whose resolving list entry has its
+    /// local IRK.
     public var peerAddress: DeviceAddress
     public var advertisingFilterPolicy: AdvertisingFilterPolicy
-    /// In dBm, -127 to 20; 127 leaves it to the controller.
+    /// In dBm, -127 to 20; 127 if the host has no preference.
     public var advertisingTXPower: Int8
     public var primaryAdvertisingPHY: PHY
-    /// In advertising events.
+    /// In advertising events, 0x00 to 0xFF.
     public var secondaryAdvertisingMaxSkip: UInt8
     public var secondaryAdvertisingPHY: PHY
     /// 0x00 to 0x0F.
     public var advertisingSID: UInt8
+    /// Whether ``LEScanRequestReceived`` reports scan requests.
     public var scanRequestNotificationEnable: Bool
 
     public init(
@@ -127,7 +129,7 @@ public struct LESetExtendedAdvertisingParameters: Command, Equatable {
     }
 
     public struct ReturnParameters: HCI.ReturnParameters, Equatable {
-        /// In dBm.
+        /// In dBm, -127 to 20.
         public var selectedTXPower: Int8
 
         public init(selectedTXPower: Int8) {
@@ -144,7 +146,7 @@ public struct LESetExtendedAdvertisingParameters: Command, Equatable {
     }
 }
 
-/// Sets the data of one advertising set, whole or a fragment (Vol 4, Part E, 7.8.54).
+/// A command to set the advertising data of one advertising set, complete or as a fragment (Vol 4, Part E, 7.8.54).
 public struct LESetExtendedAdvertisingData: Command, Equatable {
     public typealias ReturnParameters = StatusReturnParameters
 
@@ -154,7 +156,7 @@ public struct LESetExtendedAdvertisingData: Command, Equatable {
     public var advertisingHandle: UInt8
     public var operation: AdvertisingDataOperation
     public var fragmentPreference: FragmentPreference
-    /// At most 251 octets.
+    /// At most 251 bytes.
     public var advertisingData: AdvertisingDataFragment
 
     public init(
@@ -186,7 +188,7 @@ public struct LESetExtendedAdvertisingData: Command, Equatable {
     }
 }
 
-/// Sets the scan response data of one advertising set, whole or a fragment (Vol 4, Part E, 7.8.55).
+/// A command to set the scan response data of one advertising set, complete or as a fragment (Vol 4, Part E, 7.8.55).
 public struct LESetExtendedScanResponseData: Command, Equatable {
     public typealias ReturnParameters = StatusReturnParameters
 
@@ -196,7 +198,7 @@ public struct LESetExtendedScanResponseData: Command, Equatable {
     public var advertisingHandle: UInt8
     public var operation: AdvertisingDataOperation
     public var fragmentPreference: FragmentPreference
-    /// At most 251 octets.
+    /// At most 251 bytes.
     public var scanResponseData: AdvertisingDataFragment
 
     public init(
@@ -228,7 +230,7 @@ public struct LESetExtendedScanResponseData: Command, Equatable {
     }
 }
 
-/// Reads how much data one advertising set holds (Vol 4, Part E, 7.8.57).
+/// A command to read how much advertising data the controller can hold for one advertising set (Vol 4, Part E, 7.8.57).
 public struct LEReadMaximumAdvertisingDataLength: Command, Equatable {
     public static let opcode = Opcode(group: 0x08, command: 0x003A)
 
@@ -241,7 +243,7 @@ public struct LEReadMaximumAdvertisingDataLength: Command, Equatable {
     public func encode(into buffer: inout PacketBuffer) {}
 
     public struct ReturnParameters: HCI.ReturnParameters, Equatable {
-        /// In octets, 0x001F to 0x0672.
+        /// In bytes, 0x001F to 0x0672.
         public var maxAdvertisingDataLength: UInt16
 
         public init(maxAdvertisingDataLength: UInt16) {
@@ -258,7 +260,7 @@ public struct LEReadMaximumAdvertisingDataLength: Command, Equatable {
     }
 }
 
-/// Reads how many advertising sets there can be at once (Vol 4, Part E, 7.8.58).
+/// A command to read how many advertising sets the controller supports at a time (Vol 4, Part E, 7.8.58).
 public struct LEReadNumberOfSupportedAdvertisingSets: Command, Equatable {
     public static let opcode = Opcode(group: 0x08, command: 0x003B)
 
@@ -271,6 +273,7 @@ public struct LEReadNumberOfSupportedAdvertisingSets: Command, Equatable {
     public func encode(into buffer: inout PacketBuffer) {}
 
     public struct ReturnParameters: HCI.ReturnParameters, Equatable {
+        /// 0x01 to 0xF0.
         public var numSupportedAdvertisingSets: UInt8
 
         public init(numSupportedAdvertisingSets: UInt8) {
@@ -287,7 +290,7 @@ public struct LEReadNumberOfSupportedAdvertisingSets: Command, Equatable {
     }
 }
 
-/// Forgets one advertising set (Vol 4, Part E, 7.8.59).
+/// A command to remove one advertising set (Vol 4, Part E, 7.8.59).
 public struct LERemoveAdvertisingSet: Command, Equatable {
     public typealias ReturnParameters = StatusReturnParameters
 
@@ -311,7 +314,7 @@ public struct LERemoveAdvertisingSet: Command, Equatable {
     }
 }
 
-/// Forgets all advertising sets (Vol 4, Part E, 7.8.60).
+/// A command to remove all advertising sets (Vol 4, Part E, 7.8.60).
 public struct LEClearAdvertisingSets: Command, Equatable {
     public typealias ReturnParameters = StatusReturnParameters
 

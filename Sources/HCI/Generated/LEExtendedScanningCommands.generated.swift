@@ -3,7 +3,7 @@
 import BluetoothTypes
 import ByteCoding
 
-/// Starts or stops extended scanning (Vol 4, Part E, 7.8.65).
+/// A command to start or stop extended scanning (Vol 4, Part E, 7.8.65).
 public struct LESetExtendedScanEnable: Command, Equatable {
     public typealias ReturnParameters = StatusReturnParameters
 
@@ -11,9 +11,9 @@ public struct LESetExtendedScanEnable: Command, Equatable {
 
     public var enable: Bool
     public var filterDuplicates: DuplicateFilter
-    /// In units of 10 ms; 0 to scan until told otherwise.
+    /// In units of 10 ms, 0x0001 to 0xFFFF; 0 to scan until the host stops it.
     public var duration: UInt16
-    /// In units of 1.28 s; 0 to scan without pause.
+    /// In units of 1.28 s, 0x0001 to 0xFFFF; 0 to scan without a pause.
     public var period: UInt16
 
     public init(enable: Bool, filterDuplicates: DuplicateFilter = .disabled, duration: UInt16 = 0, period: UInt16 = 0) {

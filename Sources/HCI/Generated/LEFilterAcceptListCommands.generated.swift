@@ -3,7 +3,7 @@
 import BluetoothTypes
 import ByteCoding
 
-/// Reads how many devices the filter accept list holds (Vol 4, Part E, 7.8.14).
+/// A command to read how many devices the filter accept list can hold (Vol 4, Part E, 7.8.14).
 public struct LEReadFilterAcceptListSize: Command, Equatable {
     public static let opcode = Opcode(group: 0x08, command: 0x000F)
 
@@ -16,6 +16,7 @@ public struct LEReadFilterAcceptListSize: Command, Equatable {
     public func encode(into buffer: inout PacketBuffer) {}
 
     public struct ReturnParameters: HCI.ReturnParameters, Equatable {
+        /// 0x01 to 0xFF.
         public var filterAcceptListSize: UInt8
 
         public init(filterAcceptListSize: UInt8) {
@@ -32,7 +33,7 @@ public struct LEReadFilterAcceptListSize: Command, Equatable {
     }
 }
 
-/// Empties the filter accept list (Vol 4, Part E, 7.8.15).
+/// A command to remove all devices from the filter accept list (Vol 4, Part E, 7.8.15).
 public struct LEClearFilterAcceptList: Command, Equatable {
     public typealias ReturnParameters = StatusReturnParameters
 
@@ -47,7 +48,7 @@ public struct LEClearFilterAcceptList: Command, Equatable {
     public func encode(into buffer: inout PacketBuffer) {}
 }
 
-/// Adds a device to the filter accept list (Vol 4, Part E, 7.8.16).
+/// A command to add a device to the filter accept list (Vol 4, Part E, 7.8.16).
 public struct LEAddDeviceToFilterAcceptList: Command, Equatable {
     public typealias ReturnParameters = StatusReturnParameters
 
@@ -71,7 +72,7 @@ public struct LEAddDeviceToFilterAcceptList: Command, Equatable {
     }
 }
 
-/// Takes a device off the filter accept list (Vol 4, Part E, 7.8.17).
+/// A command to remove a device from the filter accept list (Vol 4, Part E, 7.8.17).
 public struct LERemoveDeviceFromFilterAcceptList: Command, Equatable {
     public typealias ReturnParameters = StatusReturnParameters
 

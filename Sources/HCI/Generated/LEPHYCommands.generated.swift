@@ -3,7 +3,7 @@
 import BluetoothTypes
 import ByteCoding
 
-/// Reads the PHYs of a connection (Vol 4, Part E, 7.8.47).
+/// A command to read the PHYs of a connection (Vol 4, Part E, 7.8.47).
 public struct LEReadPHY: Command, Equatable {
     public static let opcode = Opcode(group: 0x08, command: 0x0030)
 
@@ -48,16 +48,16 @@ public struct LEReadPHY: Command, Equatable {
     }
 }
 
-/// Sets which PHYs are preferred on new connections (Vol 4, Part E, 7.8.48).
+/// A command to set the preferred PHYs for new connections (Vol 4, Part E, 7.8.48).
 public struct LESetDefaultPHY: Command, Equatable {
     public typealias ReturnParameters = StatusReturnParameters
 
     public static let opcode = Opcode(group: 0x08, command: 0x0031)
 
     public var allPHYs: PHYPreference
-    /// Ignored when `allPHYs` says that there is no preference.
+    /// Ignored if `allPHYs` contains ``PHYPreference/anyTransmitter``.
     public var txPHYs: PHYSet
-    /// Ignored when `allPHYs` says that there is no preference.
+    /// Ignored if `allPHYs` contains ``PHYPreference/anyReceiver``.
     public var rxPHYs: PHYSet
 
     public init(allPHYs: PHYPreference = [], txPHYs: PHYSet = [], rxPHYs: PHYSet = []) {
@@ -81,7 +81,7 @@ public struct LESetDefaultPHY: Command, Equatable {
     }
 }
 
-/// Asks for other PHYs on a connection (Vol 4, Part E, 7.8.49).
+/// A command to request other PHYs for a connection (Vol 4, Part E, 7.8.49).
 public struct LESetPHY: Command, Equatable {
     public typealias ReturnParameters = NoReturnParameters
 
@@ -89,9 +89,9 @@ public struct LESetPHY: Command, Equatable {
 
     public var connectionHandle: ConnectionHandle
     public var allPHYs: PHYPreference
-    /// Ignored when `allPHYs` says that there is no preference.
+    /// Ignored if `allPHYs` contains ``PHYPreference/anyTransmitter``.
     public var txPHYs: PHYSet
-    /// Ignored when `allPHYs` says that there is no preference.
+    /// Ignored if `allPHYs` contains ``PHYPreference/anyReceiver``.
     public var rxPHYs: PHYSet
     public var phyOptions: PHYOptions
 

@@ -3,7 +3,7 @@
 import BluetoothTypes
 import ByteCoding
 
-/// Sets how one advertising set's periodic advertising is done, version 1 (Vol 4, Part E, 7.8.61).
+/// A command to set the parameters of periodic advertising of one advertising set, version 1 (Vol 4, Part E, 7.8.61).
 public struct LESetPeriodicAdvertisingParameters: Command, Equatable {
     public typealias ReturnParameters = StatusReturnParameters
 
@@ -13,7 +13,7 @@ public struct LESetPeriodicAdvertisingParameters: Command, Equatable {
     public var advertisingHandle: UInt8
     /// In units of 1.25 ms, 0x0006 to 0xFFFF.
     public var periodicAdvertisingIntervalMin: UInt16
-    /// In units of 1.25 ms, 0x0006 to 0xFFFF.
+    /// In units of 1.25 ms, `periodicAdvertisingIntervalMin` to 0xFFFF.
     public var periodicAdvertisingIntervalMax: UInt16
     public var periodicAdvertisingProperties: PeriodicAdvertisingProperties
 
@@ -46,7 +46,7 @@ public struct LESetPeriodicAdvertisingParameters: Command, Equatable {
     }
 }
 
-/// Sets the data of periodic advertising, whole or a fragment (Vol 4, Part E, 7.8.62).
+/// A command to set the data of periodic advertising, complete or as a fragment (Vol 4, Part E, 7.8.62).
 public struct LESetPeriodicAdvertisingData: Command, Equatable {
     public typealias ReturnParameters = StatusReturnParameters
 
@@ -55,7 +55,7 @@ public struct LESetPeriodicAdvertisingData: Command, Equatable {
     /// 0x00 to 0xEF.
     public var advertisingHandle: UInt8
     public var operation: AdvertisingDataOperation
-    /// At most 252 octets.
+    /// At most 252 bytes.
     public var advertisingData: PeriodicAdvertisingDataFragment
 
     public init(
@@ -83,7 +83,7 @@ public struct LESetPeriodicAdvertisingData: Command, Equatable {
     }
 }
 
-/// Starts or stops periodic advertising (Vol 4, Part E, 7.8.63).
+/// A command to start or stop periodic advertising (Vol 4, Part E, 7.8.63).
 public struct LESetPeriodicAdvertisingEnable: Command, Equatable {
     public typealias ReturnParameters = StatusReturnParameters
 
@@ -111,7 +111,7 @@ public struct LESetPeriodicAdvertisingEnable: Command, Equatable {
     }
 }
 
-/// Synchronises with a periodic advertiser (Vol 4, Part E, 7.8.67).
+/// A command to synchronize with a periodic advertising train (Vol 4, Part E, 7.8.67).
 public struct LEPeriodicAdvertisingCreateSync: Command, Equatable {
     public typealias ReturnParameters = NoReturnParameters
 
@@ -120,13 +120,13 @@ public struct LEPeriodicAdvertisingCreateSync: Command, Equatable {
     public var options: PeriodicSyncOptions
     /// 0x00 to 0x0F.
     public var advertisingSID: UInt8
-    /// Ignored when the periodic advertiser list is used.
+    /// Ignored if the periodic advertiser list is used.
     public var advertiserAddress: DeviceAddress
-    /// In periodic advertising events, at most 0x01F3.
+    /// In periodic advertising events, 0x0000 to 0x01F3.
     public var skip: UInt16
     /// In units of 10 ms, 0x000A to 0x4000.
     public var syncTimeout: UInt16
-    /// Bits of 7.8.67 that refuse a constant tone extension.
+    /// Which types of constant tone extension to ignore: one bit for each, as listed in 7.8.67.
     public var syncCTEType: UInt8
 
     public init(
@@ -166,7 +166,7 @@ public struct LEPeriodicAdvertisingCreateSync: Command, Equatable {
     }
 }
 
-/// Gives up synchronising (Vol 4, Part E, 7.8.68).
+/// A command to cancel ``LEPeriodicAdvertisingCreateSync`` (Vol 4, Part E, 7.8.68).
 public struct LEPeriodicAdvertisingCreateSyncCancel: Command, Equatable {
     public typealias ReturnParameters = StatusReturnParameters
 
@@ -181,7 +181,7 @@ public struct LEPeriodicAdvertisingCreateSyncCancel: Command, Equatable {
     public func encode(into buffer: inout PacketBuffer) {}
 }
 
-/// Stops receiving a periodic advertiser (Vol 4, Part E, 7.8.69).
+/// A command to stop receiving a periodic advertising train (Vol 4, Part E, 7.8.69).
 public struct LEPeriodicAdvertisingTerminateSync: Command, Equatable {
     public typealias ReturnParameters = StatusReturnParameters
 

@@ -3,7 +3,8 @@
 import BluetoothTypes
 import ByteCoding
 
-/// Synchronised with a periodic advertiser, or not, version 1 (Vol 4, Part E, 7.7.65.14).
+/// An event that reports synchronization with a periodic advertising train, or why there is none, version 1 (Vol 4,
+/// Part E, 7.7.65.14).
 public struct LEPeriodicAdvertisingSyncEstablished: LEEventParameters, Sendable, Equatable {
     public static let subeventCode: UInt8 = 0x0E
 
@@ -14,9 +15,9 @@ public struct LEPeriodicAdvertisingSyncEstablished: LEEventParameters, Sendable,
     public var advertisingSID: UInt8
     public var advertiserAddress: PeerAddress
     public var advertiserPHY: PHY
-    /// In units of 1.25 ms.
+    /// In units of 1.25 ms, 0x0006 to 0xFFFF.
     public var periodicAdvertisingInterval: UInt16
-    /// 0 is 500 ppm, 7 is 20 ppm.
+    /// From 0, 500 ppm, to 7, 20 ppm.
     public var advertiserClockAccuracy: UInt8
 
     public init(
@@ -60,7 +61,7 @@ public struct LEPeriodicAdvertisingSyncEstablished: LEEventParameters, Sendable,
     }
 }
 
-/// A periodic advertiser is no longer heard (Vol 4, Part E, 7.7.65.16).
+/// An event that reports that synchronization with a periodic advertising train was lost (Vol 4, Part E, 7.7.65.16).
 public struct LEPeriodicAdvertisingSyncLost: LEEventParameters, Sendable, Equatable {
     public static let subeventCode: UInt8 = 0x10
 

@@ -3,16 +3,16 @@
 import BluetoothTypes
 import ByteCoding
 
-/// Adds a device's identity and keys to the resolving list (Vol 4, Part E, 7.8.38).
+/// A command to add the identity and keys of a device to the resolving list (Vol 4, Part E, 7.8.38).
 public struct LEAddDeviceToResolvingList: Command, Equatable {
     public typealias ReturnParameters = StatusReturnParameters
 
     public static let opcode = Opcode(group: 0x08, command: 0x0027)
 
     public var peerIdentityAddress: DeviceAddress
-    /// Zero when the peer uses no resolvable private addresses.
+    /// All zero if the peer uses no resolvable private addresses.
     public var peerIRK: UInt128
-    /// Zero when the controller is to use no resolvable private addresses with this peer.
+    /// All zero if the controller uses no resolvable private addresses with this peer.
     public var localIRK: UInt128
 
     public init(peerIdentityAddress: DeviceAddress, peerIRK: UInt128, localIRK: UInt128) {
@@ -36,7 +36,7 @@ public struct LEAddDeviceToResolvingList: Command, Equatable {
     }
 }
 
-/// Takes a device off the resolving list (Vol 4, Part E, 7.8.39).
+/// A command to remove a device from the resolving list (Vol 4, Part E, 7.8.39).
 public struct LERemoveDeviceFromResolvingList: Command, Equatable {
     public typealias ReturnParameters = StatusReturnParameters
 
@@ -59,7 +59,7 @@ public struct LERemoveDeviceFromResolvingList: Command, Equatable {
     }
 }
 
-/// Empties the resolving list (Vol 4, Part E, 7.8.40).
+/// A command to remove all devices from the resolving list (Vol 4, Part E, 7.8.40).
 public struct LEClearResolvingList: Command, Equatable {
     public typealias ReturnParameters = StatusReturnParameters
 
@@ -74,7 +74,7 @@ public struct LEClearResolvingList: Command, Equatable {
     public func encode(into buffer: inout PacketBuffer) {}
 }
 
-/// Reads how many devices the resolving list holds (Vol 4, Part E, 7.8.41).
+/// A command to read how many devices the resolving list can hold (Vol 4, Part E, 7.8.41).
 public struct LEReadResolvingListSize: Command, Equatable {
     public static let opcode = Opcode(group: 0x08, command: 0x002A)
 
@@ -103,7 +103,7 @@ public struct LEReadResolvingListSize: Command, Equatable {
     }
 }
 
-/// Reads the resolvable private address that a peer uses now (Vol 4, Part E, 7.8.42).
+/// A command to read the current resolvable private address of a peer (Vol 4, Part E, 7.8.42).
 public struct LEReadPeerResolvableAddress: Command, Equatable {
     public static let opcode = Opcode(group: 0x08, command: 0x002B)
 
@@ -140,7 +140,7 @@ public struct LEReadPeerResolvableAddress: Command, Equatable {
     }
 }
 
-/// Reads the resolvable private address used now for a peer (Vol 4, Part E, 7.8.43).
+/// A command to read the current local resolvable private address for a peer (Vol 4, Part E, 7.8.43).
 public struct LEReadLocalResolvableAddress: Command, Equatable {
     public static let opcode = Opcode(group: 0x08, command: 0x002C)
 
@@ -177,7 +177,7 @@ public struct LEReadLocalResolvableAddress: Command, Equatable {
     }
 }
 
-/// Turns address resolution in the controller on or off (Vol 4, Part E, 7.8.44).
+/// A command to turn address resolution in the controller on or off (Vol 4, Part E, 7.8.44).
 public struct LESetAddressResolutionEnable: Command, Equatable {
     public typealias ReturnParameters = StatusReturnParameters
 
@@ -200,13 +200,13 @@ public struct LESetAddressResolutionEnable: Command, Equatable {
     }
 }
 
-/// Sets how long the controller keeps a resolvable private address (Vol 4, Part E, 7.8.45).
+/// A command to set how long the controller uses a resolvable private address (Vol 4, Part E, 7.8.45).
 public struct LESetResolvablePrivateAddressTimeout: Command, Equatable {
     public typealias ReturnParameters = StatusReturnParameters
 
     public static let opcode = Opcode(group: 0x08, command: 0x002E)
 
-    /// In seconds, 1 to 0x0E10.
+    /// In seconds, 0x0001 to 0x0E10.
     public var rpaTimeout: UInt16
 
     public init(rpaTimeout: UInt16 = 0x0384) {
@@ -224,7 +224,8 @@ public struct LESetResolvablePrivateAddressTimeout: Command, Equatable {
     }
 }
 
-/// Says whether a peer's identity address is accepted although it has a key (Vol 4, Part E, 7.8.77).
+/// A command to set whether the controller accepts the identity address of a peer that has an IRK (Vol 4, Part E,
+/// 7.8.77).
 public struct LESetPrivacyMode: Command, Equatable {
     public typealias ReturnParameters = StatusReturnParameters
 

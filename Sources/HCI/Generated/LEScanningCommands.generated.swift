@@ -3,7 +3,7 @@
 import BluetoothTypes
 import ByteCoding
 
-/// Sets how legacy scanning is done (Vol 4, Part E, 7.8.10).
+/// A command to set the parameters of legacy scanning (Vol 4, Part E, 7.8.10).
 public struct LESetScanParameters: Command, Equatable {
     public typealias ReturnParameters = StatusReturnParameters
 
@@ -12,7 +12,7 @@ public struct LESetScanParameters: Command, Equatable {
     public var leScanType: ScanType
     /// In units of 0.625 ms, 0x0004 to 0x4000.
     public var leScanInterval: UInt16
-    /// In units of 0.625 ms, at most the interval.
+    /// In units of 0.625 ms, 0x0004 to the scan interval.
     public var leScanWindow: UInt16
     public var ownAddressType: OwnAddressType
     public var scanningFilterPolicy: ScanningFilterPolicy
@@ -50,13 +50,14 @@ public struct LESetScanParameters: Command, Equatable {
     }
 }
 
-/// Starts or stops legacy scanning (Vol 4, Part E, 7.8.11).
+/// A command to start or stop legacy scanning (Vol 4, Part E, 7.8.11).
 public struct LESetScanEnable: Command, Equatable {
     public typealias ReturnParameters = StatusReturnParameters
 
     public static let opcode = Opcode(group: 0x08, command: 0x000C)
 
     public var leScanEnable: Bool
+    /// Whether the controller filters duplicate reports.
     public var filterDuplicates: Bool
 
     public init(leScanEnable: Bool, filterDuplicates: Bool = false) {

@@ -3,7 +3,7 @@
 import BluetoothTypes
 import ByteCoding
 
-/// Scanning has ended because its duration is over (Vol 4, Part E, 7.7.65.17).
+/// An event that reports that scanning ended because its duration expired (Vol 4, Part E, 7.7.65.17).
 public struct LEScanTimeout: LEEventParameters, Sendable, Equatable {
     public static let subeventCode: UInt8 = 0x11
 

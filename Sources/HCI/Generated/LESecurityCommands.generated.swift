@@ -3,7 +3,7 @@
 import BluetoothTypes
 import ByteCoding
 
-/// Encrypts one block with AES-128 (Vol 4, Part E, 7.8.22).
+/// A command to encrypt one block with AES-128 (Vol 4, Part E, 7.8.22).
 public struct LEEncrypt: Command, Equatable {
     public static let opcode = Opcode(group: 0x08, command: 0x0017)
 
@@ -44,16 +44,16 @@ public struct LEEncrypt: Command, Equatable {
     }
 }
 
-/// Encrypts a connection, as its central (Vol 4, Part E, 7.8.24).
+/// A command to start or refresh the encryption of a connection as its central (Vol 4, Part E, 7.8.24).
 public struct LEEnableEncryption: Command, Equatable {
     public typealias ReturnParameters = NoReturnParameters
 
     public static let opcode = Opcode(group: 0x08, command: 0x0019)
 
     public var connectionHandle: ConnectionHandle
-    /// Zero for a key from LE Secure Connections.
+    /// 0 for a key from LE Secure Connections.
     public var randomNumber: UInt64
-    /// Zero for a key from LE Secure Connections.
+    /// 0 for a key from LE Secure Connections.
     public var encryptedDiversifier: UInt16
     public var longTermKey: UInt128
 
@@ -86,7 +86,7 @@ public struct LEEnableEncryption: Command, Equatable {
     }
 }
 
-/// Gives the key for which ``LELongTermKeyRequest`` asked (Vol 4, Part E, 7.8.25).
+/// A command to reply to ``LELongTermKeyRequest`` with the key (Vol 4, Part E, 7.8.25).
 public struct LELongTermKeyRequestReply: Command, Equatable {
     public static let opcode = Opcode(group: 0x08, command: 0x001A)
 
@@ -127,7 +127,7 @@ public struct LELongTermKeyRequestReply: Command, Equatable {
     }
 }
 
-/// Says that there is no key for a connection (Vol 4, Part E, 7.8.26).
+/// A command to reply to ``LELongTermKeyRequest`` that the host has no key (Vol 4, Part E, 7.8.26).
 public struct LELongTermKeyRequestNegativeReply: Command, Equatable {
     public static let opcode = Opcode(group: 0x08, command: 0x001B)
 
@@ -164,7 +164,8 @@ public struct LELongTermKeyRequestNegativeReply: Command, Equatable {
     }
 }
 
-/// Makes a new P-256 key pair and returns its public key by an event (Vol 4, Part E, 7.8.36).
+/// A command to generate a P-256 key pair, whose public key ``LEReadLocalP256PublicKeyComplete`` reports (Vol 4, Part
+/// E, 7.8.36).
 public struct LEReadLocalP256PublicKey: Command, Equatable {
     public typealias ReturnParameters = NoReturnParameters
 

@@ -3,14 +3,15 @@
 import BluetoothTypes
 import ByteCoding
 
-/// The central encrypts a connection: the controller needs its key (Vol 4, Part E, 7.7.65.5).
+/// An event that requests the long-term key of a connection that the central starts to encrypt (Vol 4, Part E,
+/// 7.7.65.5).
 public struct LELongTermKeyRequest: LEEventParameters, Sendable, Equatable {
     public static let subeventCode: UInt8 = 0x05
 
     public var connectionHandle: ConnectionHandle
-    /// Zero for a key from LE Secure Connections.
+    /// 0 for a key from LE Secure Connections.
     public var randomNumber: UInt64
-    /// Zero for a key from LE Secure Connections.
+    /// 0 for a key from LE Secure Connections.
     public var encryptedDiversifier: UInt16
 
     public init(connectionHandle: ConnectionHandle, randomNumber: UInt64, encryptedDiversifier: UInt16) {

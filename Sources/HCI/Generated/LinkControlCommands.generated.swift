@@ -3,14 +3,14 @@
 import BluetoothTypes
 import ByteCoding
 
-/// Ends a connection (Vol 4, Part E, 7.1.6).
+/// A command to end a connection (Vol 4, Part E, 7.1.6).
 public struct Disconnect: Command, Equatable {
     public typealias ReturnParameters = NoReturnParameters
 
     public static let opcode = Opcode(group: 0x01, command: 0x0006)
 
     public var connectionHandle: ConnectionHandle
-    /// What the peer is told.
+    /// The reason that the peer receives.
     public var reason: ErrorCode
 
     public init(connectionHandle: ConnectionHandle, reason: ErrorCode = .remoteUserTerminatedConnection) {
@@ -31,7 +31,7 @@ public struct Disconnect: Command, Equatable {
     }
 }
 
-/// Asks the peer's link layer which version it is (Vol 4, Part E, 7.1.23).
+/// A command to read the version and manufacturer of the peer's controller (Vol 4, Part E, 7.1.23).
 public struct ReadRemoteVersionInformation: Command, Equatable {
     public typealias ReturnParameters = NoReturnParameters
 

@@ -3,7 +3,7 @@
 import BluetoothTypes
 import ByteCoding
 
-/// A connection has ended (Vol 4, Part E, 7.7.5).
+/// An event that reports the end of a connection (Vol 4, Part E, 7.7.5).
 public struct DisconnectionComplete: EventParameters, Sendable, Equatable {
     public static let code: UInt8 = 0x05
 
@@ -32,7 +32,8 @@ public struct DisconnectionComplete: EventParameters, Sendable, Equatable {
     }
 }
 
-/// A connection's encryption went on or off, or failed to, version 1 (Vol 4, Part E, 7.7.8).
+/// An event that reports that the encryption of a connection changed, or why it did not, version 1 (Vol 4, Part E,
+/// 7.7.8).
 public struct EncryptionChange: EventParameters, Sendable, Equatable {
     public static let code: UInt8 = 0x08
 
@@ -61,16 +62,16 @@ public struct EncryptionChange: EventParameters, Sendable, Equatable {
     }
 }
 
-/// The version of the peer's link layer (Vol 4, Part E, 7.7.12).
+/// An event that reports the version and manufacturer of the peer's controller (Vol 4, Part E, 7.7.12).
 public struct ReadRemoteVersionInformationComplete: EventParameters, Sendable, Equatable {
     public static let code: UInt8 = 0x0C
 
     public var status: ErrorCode
     public var connectionHandle: ConnectionHandle
     public var version: CoreVersion
-    /// The maker, by the company identifiers of Assigned Numbers.
+    /// The manufacturer's company identifier in Assigned Numbers.
     public var companyIdentifier: UInt16
-    /// The maker's own.
+    /// Defined by the manufacturer.
     public var subversion: UInt16
 
     public init(
@@ -106,7 +107,7 @@ public struct ReadRemoteVersionInformationComplete: EventParameters, Sendable, E
     }
 }
 
-/// An encrypted connection has a new key (Vol 4, Part E, 7.7.39).
+/// An event that reports that the key of an encrypted connection was refreshed (Vol 4, Part E, 7.7.39).
 public struct EncryptionKeyRefreshComplete: EventParameters, Sendable, Equatable {
     public static let code: UInt8 = 0x30
 
@@ -131,8 +132,8 @@ public struct EncryptionKeyRefreshComplete: EventParameters, Sendable, Equatable
     }
 }
 
-/// Nothing that proves the peer has the key has come on an encrypted connection for the time that was set (Vol 4, Part
-/// E, 7.7.75).
+/// An event that reports that an encrypted connection received no packet with a valid MIC during the authenticated
+/// payload timeout (Vol 4, Part E, 7.7.75).
 public struct AuthenticatedPayloadTimeoutExpired: EventParameters, Sendable, Equatable {
     public static let code: UInt8 = 0x57
 
@@ -153,14 +154,15 @@ public struct AuthenticatedPayloadTimeoutExpired: EventParameters, Sendable, Equ
     }
 }
 
-/// A connection's encryption went on or off, or failed to, version 2 (Vol 4, Part E, 7.7.8).
+/// An event that reports that the encryption of a connection changed, or why it did not, version 2 (Vol 4, Part E,
+/// 7.7.8).
 public struct EncryptionChangeV2: EventParameters, Sendable, Equatable {
     public static let code: UInt8 = 0x59
 
     public var status: ErrorCode
     public var connectionHandle: ConnectionHandle
     public var encryptionEnabled: EncryptionState
-    /// In octets, 1 to 16.
+    /// In bytes, 1 to 16.
     public var encryptionKeySize: UInt8
 
     public init(

@@ -3,7 +3,7 @@
 import BluetoothTypes
 import ByteCoding
 
-/// Reads how strongly a connection's packets arrive (Vol 4, Part E, 7.5.4).
+/// A command to read the signal strength of the packets received on a connection (Vol 4, Part E, 7.5.4).
 public struct ReadRSSI: Command, Equatable {
     public static let opcode = Opcode(group: 0x05, command: 0x0005)
 
@@ -25,7 +25,7 @@ public struct ReadRSSI: Command, Equatable {
 
     public struct ReturnParameters: HCI.ReturnParameters, Equatable {
         public var connectionHandle: ConnectionHandle
-        /// In dBm; 127 when it cannot be read.
+        /// In dBm, -127 to 20 on LE; 127 if it is not available.
         public var rssi: Int8
 
         public init(connectionHandle: ConnectionHandle, rssi: Int8) {
