@@ -1,6 +1,6 @@
 import ByteCoding
 
-/// A command is done, or command credits are returned (Vol 4, Part E, 7.7.14).
+/// An event that reports the result of a command, or that only returns command credits (Vol 4, Part E, 7.7.14).
 public struct CommandComplete: EventParameters, ~Escapable {
     public static let code: UInt8 = 0x0E
 

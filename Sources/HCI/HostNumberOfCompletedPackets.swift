@@ -1,7 +1,7 @@
 import BluetoothTypes
 import ByteCoding
 
-/// Gives the controller back the host's buffers, by connection (Vol 4, Part E, 7.3.40).
+/// A command to return buffers of the host to the controller, by connection (Vol 4, Part E, 7.3.40).
 ///
 /// The controller answers only when it fails: then with Command Complete. No command credit is spent.
 public struct HostNumberOfCompletedPackets: Command, Equatable {

@@ -1,7 +1,7 @@
 import BluetoothTypes
 import ByteCoding
 
-/// Legacy advertising was received: one report or several (Vol 4, Part E, 7.7.65.2).
+/// An event with one or more reports of received legacy advertising (Vol 4, Part E, 7.7.65.2).
 ///
 /// The fields of one report follow each other; then come those of the next.
 public struct LEAdvertisingReport: LEEventParameters, ~Escapable {
@@ -79,7 +79,7 @@ public struct LEAdvertisingReport: LEEventParameters, ~Escapable {
 
         /// The next report, or nil at the end.
         ///
-        /// - Throws: when the report is cut short or octets follow the last one. There are no more reports then.
+        /// - Throws: when the report is cut short or bytes follow the last one. There are no more reports then.
         @_lifetime(copy self)
         public mutating func next() throws(PacketDecodingError) -> Report? {
             guard left > 0 else {

@@ -1,13 +1,13 @@
 import BluetoothTypes
 import ByteCoding
 
-/// Directed advertising to a resolvable private address was received (Vol 4, Part E, 7.7.65.11).
+/// An event with reports of advertising directed to a resolvable private address (Vol 4, Part E, 7.7.65.11).
 public struct LEDirectedAdvertisingReport: LEEventParameters, ~Escapable {
     public static let subeventCode: UInt8 = 0x0B
 
     /// One advertising PDU.
     public struct Report: Sendable, Equatable {
-        /// In octets.
+        /// In bytes.
         static let length = 16
 
         /// Always ``LEAdvertisingReport/EventType/connectableDirected``.
@@ -71,7 +71,7 @@ public struct LEDirectedAdvertisingReport: LEEventParameters, ~Escapable {
 
     private let bytes: RawSpan
 
-    /// - Throws: when the length is not that of as many reports as the first octet says.
+    /// - Throws: when the length is not that of as many reports as the first byte says.
     @_lifetime(copy parameters)
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)

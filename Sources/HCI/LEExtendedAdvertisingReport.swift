@@ -1,7 +1,7 @@
 import BluetoothTypes
 import ByteCoding
 
-/// Advertising was received by extended scanning: one report or several (Vol 4, Part E, 7.7.65.13).
+/// An event with one or more reports of advertising received by extended scanning (Vol 4, Part E, 7.7.65.13).
 ///
 /// The fields of one report follow each other; then come those of the next.
 public struct LEExtendedAdvertisingReport: LEEventParameters, ~Escapable {
@@ -45,7 +45,7 @@ public struct LEExtendedAdvertisingReport: LEEventParameters, ~Escapable {
         public var periodicAdvertisingInterval: UInt16
         /// To whom the advertising was directed, when it was.
         public var directAddress: PeerAddress
-        /// Advertising or scan response data, at most 229 octets.
+        /// Advertising or scan response data, at most 229 bytes.
         public var data: RawSpan
 
         @_lifetime(copy data)
@@ -123,7 +123,7 @@ public struct LEExtendedAdvertisingReport: LEEventParameters, ~Escapable {
 
         /// The next report, or nil at the end.
         ///
-        /// - Throws: when the report is cut short or octets follow the last one. There are no more reports then.
+        /// - Throws: when the report is cut short or bytes follow the last one. There are no more reports then.
         @_lifetime(copy self)
         public mutating func next() throws(PacketDecodingError) -> Report? {
             guard left > 0 else {

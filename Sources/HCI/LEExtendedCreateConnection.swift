@@ -1,7 +1,7 @@
 import BluetoothTypes
 import ByteCoding
 
-/// Connects to an advertiser that may use extended advertising, version 1 (Vol 4, Part E, 7.8.66).
+/// A command to create a connection to a legacy or extended advertiser, version 1 (Vol 4, Part E, 7.8.66).
 public struct LEExtendedCreateConnection: Command, Equatable {
     public typealias ReturnParameters = NoReturnParameters
 

@@ -1,6 +1,6 @@
 import ByteCoding
 
-/// Computes a Diffie-Hellman key with the peer's public key, version 1 (Vol 4, Part E, 7.8.37).
+/// A command to compute a Diffie-Hellman key with the peer's public key, version 1 (Vol 4, Part E, 7.8.37).
 public struct LEGenerateDHKey: Command, Equatable {
     public typealias ReturnParameters = NoReturnParameters
 

@@ -1,6 +1,6 @@
 import ByteCoding
 
-/// Data of a periodic advertiser, whole or a fragment, version 1 (Vol 4, Part E, 7.7.65.15).
+/// An event with received periodic advertising data, complete or as a fragment, version 1 (Vol 4, Part E, 7.7.65.15).
 public struct LEPeriodicAdvertisingReport: LEEventParameters, ~Escapable {
     public static let subeventCode: UInt8 = 0x0F
 

@@ -1,13 +1,13 @@
 import ByteCoding
 
-/// The public key of the controller's new P-256 key pair (Vol 4, Part E, 7.7.65.8).
+/// An event that reports the public key of the controller's new P-256 key pair (Vol 4, Part E, 7.7.65.8).
 public struct LEReadLocalP256PublicKeyComplete: LEEventParameters, ~Escapable {
     public static let subeventCode: UInt8 = 0x08
 
     public var status: ErrorCode
-    /// 32 octets, least significant first.
+    /// 32 bytes, least significant first.
     public var keyXCoordinate: RawSpan
-    /// 32 octets, least significant first.
+    /// 32 bytes, least significant first.
     public var keyYCoordinate: RawSpan
 
     @_lifetime(copy keyXCoordinate, copy keyYCoordinate)
@@ -33,12 +33,12 @@ public struct LEReadLocalP256PublicKeyComplete: LEEventParameters, ~Escapable {
     }
 }
 
-/// The Diffie-Hellman key that the controller computed (Vol 4, Part E, 7.7.65.9).
+/// An event that reports the Diffie-Hellman key that the controller computed (Vol 4, Part E, 7.7.65.9).
 public struct LEGenerateDHKeyComplete: LEEventParameters, ~Escapable {
     public static let subeventCode: UInt8 = 0x09
 
     public var status: ErrorCode
-    /// 32 octets, least significant first.
+    /// 32 bytes, least significant first.
     public var dhKey: RawSpan
 
     @_lifetime(copy dhKey)

@@ -1,6 +1,6 @@
 import ByteCoding
 
-/// Starts or stops advertising sets (Vol 4, Part E, 7.8.56).
+/// A command to start or stop advertising sets (Vol 4, Part E, 7.8.56).
 public struct LESetExtendedAdvertisingEnable: Command, Equatable {
     public typealias ReturnParameters = StatusReturnParameters
 

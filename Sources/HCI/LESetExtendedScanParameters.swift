@@ -1,6 +1,6 @@
 import ByteCoding
 
-/// Sets how extended scanning is done on each PHY (Vol 4, Part E, 7.8.64).
+/// A command to set the parameters of extended scanning on each PHY (Vol 4, Part E, 7.8.64).
 public struct LESetExtendedScanParameters: Command, Equatable {
     public typealias ReturnParameters = StatusReturnParameters
 

@@ -1,13 +1,13 @@
 import BluetoothTypes
 import ByteCoding
 
-/// Data packets have left the controller's buffers (Vol 4, Part E, 7.7.19).
+/// An event that reports how many data packets left the controller's buffers, by connection (Vol 4, Part E, 7.7.19).
 public struct NumberOfCompletedPackets: EventParameters, ~Escapable {
     public static let code: UInt8 = 0x13
 
     /// How many packets of one connection were sent or flushed.
     public struct Completion: Sendable, Equatable {
-        /// In octets.
+        /// In bytes.
         static let length = 4
 
         public var connectionHandle: ConnectionHandle
@@ -43,7 +43,7 @@ public struct NumberOfCompletedPackets: EventParameters, ~Escapable {
 
     let pairs: RawSpan
 
-    /// - Throws: when the length is not that of as many connections as the first octet says.
+    /// - Throws: when the length is not that of as many connections as the first byte says.
     @_lifetime(copy parameters)
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
