@@ -13,6 +13,8 @@ package struct HostInspection: Hashable, Sendable {
     package var connectionAttempts = 0
     /// Tasks of the host that have started and not ended.
     package var tasks = 0
+    /// Suspended calls, of whatever they wait for.
+    package var calls = 0
     /// Calls that wait for time to pass.
     package var sleeps = 0
     package var hostObservers = 0
@@ -62,8 +64,9 @@ extension BluetoothHost {
         inspection.commands = commands.waitingCount + (commands.isBusy ? 1 : 0)
         inspection.scans = scanner.sessions.count
         inspection.advertisements = advertiser.entries.count
-        inspection.sleeps = sleeps.count
         inspection.tasks = taskCount
+        inspection.calls = calls.count
+        inspection.sleeps = calls.sleeps.count
         inspection.connectionAttempts = connector.attempts.count
         inspection.hostObservers = hostObservers.count
         inspection.securityObservers = securityObservers.count
@@ -93,16 +96,15 @@ extension BluetoothHost {
     package func contradiction() -> String? {
         var held = 0
         var timersAccountedFor = 12 + strayHandles.count + connector.attempts.count + connector.meetings.count
-        timersAccountedFor += sleeps.count
+        timersAccountedFor += calls.timerCount
         for link in links.values {
             held += sender.packetsInController(link.slot)
-            timersAccountedFor += 3 + link.parameterWaiters.count + link.phyWaiters.count
-            timersAccountedFor += link.protection.waiters.count
+            timersAccountedFor += 3 + link.protection.waiters.count
             if let contradiction = contradictionInSecurity(of: link) { return contradiction }
             if link.deadline != nil, link.timer == nil { return "a link's deadline has no timer" }
             if link.att.hasSendableCall(conditions(on: link)) { return "a call waits that can be sent" }
             if turn.phase == .idle, link.att.signedWrites.isStuck { return "a PDU waits behind no signed write" }
-            if link.att.drains.contains(where: { $0.call.isWaiting }), sender.isDrained(link.slot),
+            if link.att.drains.contains(where: { calls.isWaiting($0.call) }), sender.isDrained(link.slot),
                 link.att.lanes.isEmpty
             {
                 return "a call waits for packets that have been sent"

@@ -66,7 +66,7 @@ extension BluetoothHost {
         case .link(let identifier): if let link = links[identifier] { deadlineReached(of: link) }
         case .disconnection(let identifier): if let link = links[identifier] { disconnectionTimedOut(of: link) }
         case .procedure(let procedure, let identifier, let call):
-            if let link = links[identifier] { end(call, waitingFor: procedure, of: link, .timedOut) }
+            procedureTimedOut(procedure, of: identifier, call)
         case .security(let identifier, let call): if let link = links[identifier] { securityTimedOut(call, of: link) }
         case .connectionAttempt(let attempt): giveUp(attempt, .timedOut)
         case .connectionTurn: connectionTurnEnded()
@@ -76,7 +76,7 @@ extension BluetoothHost {
         case .advertisingRefresh: refreshAdvertising()
         case .advertisingRetry: retryAdvertising()
         case .addressRotation: rotatePrivateAddress()
-        case .sleep(let identifier): endSleep(identifier, .success(()))
+        case .sleep(let call): end(call, .success(()))
         case .action(let action): deliver(.action(action))
         }
     }

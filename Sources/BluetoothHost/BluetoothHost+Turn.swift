@@ -91,7 +91,7 @@ enum Delivery {
 
     case connection(@Sendable (Result<LinkIdentifier, HostError>) -> Void, Result<LinkIdentifier, HostError>)
     case callback(@Sendable (Result<Void, HostError>) -> Void, Result<Void, HostError>)
-    case call(WaitingCall, Result<Void, HostError>)
+    case call(CallToken, Result<Void, HostError>)
     case procedure(ProcedureCall.Caller, CallOutcome)
     case action(() -> Void)
 }
@@ -162,7 +162,7 @@ extension BluetoothHost {
         case .channelFailure(let completion, let error): _ = completion(.failure(error))
         case .connection(let completion, let result): completion(result)
         case .callback(let callback, let result): callback(result)
-        case .call(let call, let result): call.end(result)
+        case .call(let call, let result): end(call, result)
         case .procedure(let caller, let outcome): caller.end(outcome)
         case .action(let action): action()
         }
@@ -200,7 +200,7 @@ extension BluetoothHost {
     /// Delivers the outcome of a call.
     func end(_ caller: Caller, _ result: Result<Void, HostError>) {
         switch caller {
-        case .task(let call): if turn.deliveries.isEmpty { call.end(result) } else { deliver(.call(call, result)) }
+        case .task(let call): if turn.deliveries.isEmpty { end(call, result) } else { deliver(.call(call, result)) }
         case .callback(let callback): deliver(.callback(callback, result))
         case .submission: submissions.valueSent()
         case .broadcast(let broadcast):

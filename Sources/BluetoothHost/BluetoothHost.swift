@@ -89,6 +89,7 @@ package actor BluetoothHost {
     package nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
     nonisolated let submissions = SubmissionQueue()
+    nonisolated let calls = CallTable()
     let configuration: Configuration
     package nonisolated let logger: Logger
     let metrics = HostMetrics()
@@ -128,8 +129,6 @@ package actor BluetoothHost {
 
     /// The number of the host's tasks that have started and not ended.
     var taskCount = 0
-    /// Calls that wait for time to pass.
-    var sleeps: OrderedDictionary<UInt64, PendingSleep> = [:]
 
     // Links.
     // Ordered, as all that is gone through is: the same packets and calls must have the same outcome.
@@ -214,7 +213,7 @@ package actor BluetoothHost {
         let entries = advertiser.entries
         advertiser.entries = []
         for entry in entries {
-            for observer in entry.observers { observer(.failure(error)) }
+            for call in entry.calls { end(call, .failure(error)) }
         }
     }
 

@@ -30,8 +30,8 @@ struct Advertiser {
         var phase = Phase.new
         /// The random address that an advertising set of extended advertising has been given.
         var address: DeviceAddress?
-        /// Told once whether the advertisement could be started, or that it has ended.
-        var observers: [(Result<Void, HostError>) -> Void] = []
+        /// The calls that wait until the advertisement is started, or has ended.
+        var calls: [CallToken] = []
     }
 
     var entries: [Entry] = []
@@ -66,8 +66,14 @@ struct Advertiser {
         entries.firstIndex { $0.identifier == identifier }
     }
 
+    /// Removes a call that waits for an advertisement.
+    mutating func remove(_ call: CallToken, of identifier: AdvertisementIdentifier) {
+        guard let index = index(of: identifier) else { return }
+        entries[index].calls.removeAll { $0 == call }
+    }
+
     mutating func forgetController() {
-        entries.removeAll { $0.phase == .ending && $0.observers.isEmpty }
+        entries.removeAll { $0.phase == .ending && $0.calls.isEmpty }
         for index in entries.indices where entries[index].phase != .ending { entries[index].phase = .new }
     }
 }

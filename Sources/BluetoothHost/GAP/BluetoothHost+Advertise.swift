@@ -10,17 +10,12 @@ extension BluetoothHost {
         _ configuration: AdvertisementConfiguration
     ) async throws(HostError) -> AdvertisementIdentifier {
         let identifier = AdvertisementIdentifier(value: makeIdentifier())
-        do throws(HostError) {
-            try await wait { host, call in
-                do throws(HostError) {
-                    try host.begin(identifier, configuration) { call.end($0) }
-                } catch {
-                    call.end(.failure(error))
-                }
+        try await wait(for: .startOfAdvertisement(identifier)) { host, call in
+            do throws(HostError) {
+                try host.begin(identifier, configuration, for: call)
+            } catch {
+                host.end(call, .failure(error))
             }
-        } catch {
-            if case .cancelled = error { end(identifier) }
-            throw error
         }
         return identifier
     }
@@ -28,7 +23,7 @@ extension BluetoothHost {
     private func begin(
         _ identifier: AdvertisementIdentifier,
         _ configuration: AdvertisementConfiguration,
-        observer: @escaping (Result<Void, HostError>) -> Void
+        for call: CallToken
     ) throws(HostError) {
         guard power != .closed else { throw .closed }
         guard power != .off, let information else { throw .notReady }
@@ -40,7 +35,7 @@ extension BluetoothHost {
             )
         }
         var entry = Advertiser.Entry(identifier: identifier, configuration: configuration, handle: handle)
-        entry.observers.append(observer)
+        entry.calls.append(call)
         advertiser.entries.append(entry)
         reconcileAdvertising()
     }
@@ -48,14 +43,14 @@ extension BluetoothHost {
     /// Stops an advertisement; connections made through it stay. Cancelling the task ends the wait; the advertisement is
     /// stopped nevertheless.
     package func stopAdvertising(_ identifier: AdvertisementIdentifier) async {
-        end(identifier)
-        try? await wait { host, call in
-            guard let index = host.advertiser.index(of: identifier) else { return call.end(.success(())) }
-            host.advertiser.entries[index].observers.append { call.end($0) }
+        endAdvertisement(identifier)
+        try? await wait(for: .endOfAdvertisement(identifier)) { host, call in
+            guard let index = host.advertiser.index(of: identifier) else { return host.end(call, .success(())) }
+            host.advertiser.entries[index].calls.append(call)
         }
     }
 
-    private func end(_ identifier: AdvertisementIdentifier) {
+    func endAdvertisement(_ identifier: AdvertisementIdentifier) {
         guard let index = advertiser.index(of: identifier) else { return }
         advertiser.entries[index].phase = .ending
         reconcileAdvertising()
@@ -181,7 +176,7 @@ extension BluetoothHost {
         guard let index = advertiser.index(of: entry.identifier) else { return }
         // The next pass takes it from the controller.
         guard advertiser.entries[index].phase != .ending else { return }
-        guard advertiser.entries[index].observers.isEmpty else {
+        guard advertiser.entries[index].calls.isEmpty else {
             return finish(entry.identifier, .failure(.command(failure)), isGone: true)
         }
         logger.warning("an advertisement is off: \(failure); trying again")
@@ -203,10 +198,10 @@ extension BluetoothHost {
 
     private func finish(_ identifier: AdvertisementIdentifier, _ result: Result<Void, HostError>, isGone: Bool) {
         guard let index = advertiser.index(of: identifier) else { return }
-        let observers = advertiser.entries[index].observers
-        advertiser.entries[index].observers = []
+        let calls = advertiser.entries[index].calls
+        advertiser.entries[index].calls = []
         if isGone { advertiser.entries.remove(at: index) }
-        for observer in observers { observer(result) }
+        for call in calls { end(call, result) }
     }
 
     private func withdraw(_ entry: Advertiser.Entry) async {

@@ -298,15 +298,9 @@ extension BluetoothHost {
 
     /// Waits until a link has ended. Cancelling the task ends the wait.
     private func waitForEnd(of identifier: LinkIdentifier) async throws(HostError) {
-        let observer = makeIdentifier()
-        do throws(HostError) {
-            try await wait { host, call in
-                guard let link = host.links[identifier] else { return call.end(.success(())) }
-                link.endObservers[observer] = .host { _ in call.end(.success(())) }
-            }
-        } catch {
-            removeEndObserver(observer, of: identifier)
-            throw error
+        try await wait(for: .endOfLink(identifier)) { host, call in
+            guard let link = host.links[identifier] else { return host.end(call, .success(())) }
+            link.endObservers[host.makeIdentifier()] = .call(call)
         }
     }
 

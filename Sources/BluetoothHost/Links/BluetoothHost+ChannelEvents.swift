@@ -97,14 +97,13 @@ extension BluetoothHost {
         case .peerReconfigured(let channel): tell(channel, of: link, .peerReconfigured)
         case .reconfigurationFinished(let channels, let outcome):
             for channel in channels {
-                let completion = link.channelUses[channel]?.reconfiguration
-                link.channelUses[channel]?.reconfiguration = nil
-                completion?(BluetoothHost.result(outcome))
+                guard let call = link.channelUses[channel]?.reconfiguration.take() else { continue }
+                end(call, BluetoothHost.result(outcome))
             }
         case .closed(let channel, let reason, let unread):
             guard let use = link.channelUses.removeValue(forKey: channel) else { break }
             let end = channelEnd(reason, of: link)
-            use.reconfiguration?(.failure(.channel(.ended(end))))
+            if let call = use.reconfiguration { self.end(call, .failure(.channel(.ended(end)))) }
             if case .open(let handler) = use.phase { handler(.ended(end, unread: unread)) }
         }
         if links[link.identifier] != nil { pumpChannels(of: link) }

@@ -212,11 +212,11 @@ extension BluetoothHost {
                 "this host receives an MPS of at most \(Reassembler.defaultMaximumPayloadLength) octets"
             )
         }
-        try await wait { host, call in
+        try await wait(for: .reconfiguration(name)) { host, call in
             do throws(HostError) {
-                try host.beginReconfiguring(name, mtu: mtu, mps: mps) { call.end($0) }
+                try host.beginReconfiguring(name, mtu: mtu, mps: mps, for: call)
             } catch {
-                call.end(.failure(error))
+                host.end(call, .failure(error))
             }
         }
     }
@@ -225,7 +225,7 @@ extension BluetoothHost {
         _ name: HostChannelIdentifier,
         mtu: UInt16,
         mps: UInt16,
-        completion: @escaping (Result<Void, HostError>) -> Void
+        for call: CallToken
     ) throws(HostError) {
         guard let link = link(of: name), let list = ChannelIdentifierList(CollectionOfOne(name.channel)) else {
             throw .channel(.ended(.byUs))
@@ -235,7 +235,7 @@ extension BluetoothHost {
         } catch {
             throw Self.hostError(error)
         }
-        link.channelUses[name.channel]?.reconfiguration = completion
+        link.channelUses[name.channel]?.reconfiguration = call
         pumpChannels(of: link)
         endInput()
     }

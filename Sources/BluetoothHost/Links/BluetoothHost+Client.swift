@@ -135,7 +135,7 @@ extension BluetoothHost {
 
     /// Sends a write without response, waiting behind the calls before it and for room.
     nonisolated(nonsending) func waitToSend(_ write: WriteCall) async throws(HostError) {
-        try await wait { host, call in
+        try await wait(for: .lane(write.link)) { host, call in
             var write = write
             write.caller = .task(call)
             host.submit(write)

@@ -69,12 +69,12 @@ extension BluetoothHost {
         of identifier: LinkIdentifier
     ) async throws(HostError) {
         guard parameters.isValid else { throw .invalidArgument("connection parameters out of range") }
-        try await wait(for: .connectionUpdate, of: identifier) { host in
-            if let link = host.links[identifier] { host.requestParameters(parameters, of: link) }
+        try await wait(for: .connectionUpdate, of: identifier) { host, call in
+            if let link = host.links[identifier] { host.requestParameters(parameters, of: link, for: call) }
         }
     }
 
-    private func requestParameters(_ parameters: ConnectionParameters, of link: Link) {
+    private func requestParameters(_ parameters: ConnectionParameters, of link: Link, for call: CallToken) {
         switch link.role {
         case .central:
             let command = LEConnectionUpdate(
@@ -104,9 +104,9 @@ extension BluetoothHost {
                 endInput()
             } catch {
                 sender.recycle(buffer)
-                guard let waiter = link.parameterWaiters.popLast() else { return }
-                timers.cancel(waiter.timer)
-                waiter.completion(
+                link.remove(call, waitingFor: .connectionUpdate)
+                end(
+                    call,
                     .failure(
                         error == .requestPending
                             ? .notSupported("another update of the parameters is under way")
@@ -124,49 +124,38 @@ extension BluetoothHost {
     private func wait(
         for procedure: LinkProcedure,
         of identifier: LinkIdentifier,
-        begin: @escaping @Sendable (isolated BluetoothHost) -> Void
+        begin: @escaping @Sendable (isolated BluetoothHost, CallToken) -> Void
     ) async throws(HostError) {
-        let number = makeIdentifier()
-        do throws(HostError) {
-            try await wait { host, call in
-                guard let link = host.links[identifier] else {
-                    return call.end(.failure(host.endOfLink(identifier)))
-                }
-                let timer = host.schedule(.procedure(procedure, identifier, call: number), after: .seconds(40))
-                let waiter = ProcedureWaiter(identifier: number, timer: timer) { call.end($0) }
-                link[keyPath: procedure.waiters].append(waiter)
-                begin(host)
+        try await wait(for: .procedure(procedure, identifier)) { host, call in
+            guard let link = host.links[identifier] else {
+                return host.end(call, .failure(host.endOfLink(identifier)))
             }
-        } catch {
-            if let link = links[identifier] { end(number, waitingFor: procedure, of: link, error) }
-            throw error
+            link[keyPath: procedure.waiters].append(call)
+            let timer = host.schedule(.procedure(procedure, identifier, call), after: .seconds(40))
+            host.calls.setTimer(timer, of: call)
+            begin(host, call)
         }
     }
 
-    /// Ends a call before its procedure has ended. Does nothing if the call has ended.
-    func end(_ call: UInt64, waitingFor procedure: LinkProcedure, of link: Link, _ error: HostError) {
-        guard let index = link[keyPath: procedure.waiters].firstIndex(where: { $0.identifier == call }) else { return }
-        let waiter = link[keyPath: procedure.waiters].remove(at: index)
-        timers.cancel(waiter.timer)
-        waiter.completion(.failure(error))
+    /// Ends a call whose procedure has taken too long.
+    func procedureTimedOut(_ procedure: LinkProcedure, of identifier: LinkIdentifier, _ call: CallToken) {
+        links[identifier]?.remove(call, waitingFor: procedure)
+        end(call, .failure(.timedOut))
     }
 
     /// Tells the calls that wait for a procedure what has become of it.
     func resume(
-        _ waiters: ReferenceWritableKeyPath<Link, [ProcedureWaiter]>,
+        _ waiters: ReferenceWritableKeyPath<Link, [CallToken]>,
         of link: Link,
         _ result: Result<Void, HostError>
     ) {
         let all = link[keyPath: waiters]
         link[keyPath: waiters] = []
-        for waiter in all {
-            timers.cancel(waiter.timer)
-            waiter.completion(result)
-        }
+        for call in all { end(call, result) }
     }
 
     private func resume(
-        _ waiters: ReferenceWritableKeyPath<Link, [ProcedureWaiter]>,
+        _ waiters: ReferenceWritableKeyPath<Link, [CallToken]>,
         of identifier: LinkIdentifier,
         _ result: Result<Void, HostError>
     ) {
@@ -179,7 +168,7 @@ extension BluetoothHost {
         guard information?.commands.contains(LESetPHY.self) == true else {
             throw .notSupported("this controller has only the 1M PHY")
         }
-        try await wait(for: .phyUpdate, of: identifier) { host in
+        try await wait(for: .phyUpdate, of: identifier) { host, _ in
             if let link = host.links[identifier] { host.requestPHYs(transmit: transmit, receive: receive, of: link) }
         }
     }
@@ -211,7 +200,7 @@ extension BluetoothHost {
 
 extension LinkProcedure {
     /// The calls of a link that wait for the procedure.
-    fileprivate var waiters: ReferenceWritableKeyPath<Link, [ProcedureWaiter]> {
+    var waiters: ReferenceWritableKeyPath<Link, [CallToken]> {
         switch self {
         case .connectionUpdate: \.parameterWaiters
         case .phyUpdate: \.phyWaiters

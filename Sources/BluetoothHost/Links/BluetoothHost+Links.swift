@@ -127,6 +127,7 @@ extension BluetoothHost {
             switch observer {
             case .app(let observer): deliver(.linkEnd(observer, reason))
             case .host(let observer): observer(reason)
+            case .call(let call): end(call, .success(()))
             }
         }
         retryBlockedAdvertising()

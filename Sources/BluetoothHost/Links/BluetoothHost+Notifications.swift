@@ -34,7 +34,7 @@ extension BluetoothHost {
         } else if submissions.submit(notification, { loop.execute { [self] in call(.sendSubmissions, ()) } }) {
             return
         }
-        try await wait { host, call in
+        try await wait(for: .lanes) { host, call in
             var notification = notification
             notification.caller = .task(call)
             host.notify(notification)
@@ -141,7 +141,7 @@ extension BluetoothHost {
         of handle: AttributeHandle,
         to identifier: LinkIdentifier
     ) async throws(HostError) {
-        try await wait { host, call in
+        try await wait(for: .lane(identifier)) { host, call in
             host.beginIndicating(value, of: handle, to: identifier, for: .task(call))
         }
     }
@@ -156,7 +156,7 @@ extension BluetoothHost {
         of handle: AttributeHandle,
         to clients: [LinkIdentifier]?
     ) async throws(HostError) {
-        try await wait { host, call in
+        try await wait(for: .lanes) { host, call in
             host.beginIndicating(value, of: handle, toAnyOf: clients, for: .task(call))
         }
     }

@@ -55,12 +55,12 @@ extension BluetoothHost {
         }
     }
 
-    private func begin(_ subscription: ValueSubscription, _ call: WaitingCall) {
+    private func begin(_ subscription: ValueSubscription, _ call: CallToken) {
         let (handle, link) = (subscription.handle, subscription.link)
         do throws(HostError) {
             subscription.subscriber = try addSubscriber(of: handle, on: link, deliver: subscription.deliver)
         } catch {
-            return call.end(.failure(error))
+            return end(call, .failure(error))
         }
         subscription.endObserver = observeEnd(of: link, subscription.ended)
         write(subscription.wanted, to: subscription.configuration, on: link) { [weak self] result in
@@ -71,16 +71,16 @@ extension BluetoothHost {
     /// Takes the result of the write that starts a subscription.
     private func configured(
         _ subscription: ValueSubscription,
-        _ call: WaitingCall,
+        _ call: CallToken,
         _ result: Result<Void, HostError>
     ) {
-        guard call.isWaiting else { return }
+        guard calls.isWaiting(call) else { return }
         switch result {
         case .success: links[subscription.link]?.att.subscribers.setConfigured(subscription.handle)
         case .failure(.client(.attribute)), .failure(.security): beginUnsubscribing(subscription)
         case .failure: abandon(subscription)
         }
-        call.end(result)
+        end(call, result)
     }
 
     /// Ends a subscription of which it is not known whether the peer has confirmed it.
@@ -94,7 +94,9 @@ extension BluetoothHost {
     /// response. If the task is cancelled, returns at once; the configuration is cleared nevertheless.
     package func unsubscribe(_ subscription: ValueSubscription) async {
         do throws(HostError) {
-            try await wait { host, call in host.beginUnsubscribing(subscription) { call.end($0) } }
+            try await wait { host, call in
+                host.beginUnsubscribing(subscription) { [calls = host.calls] in calls.end(call, $0) }
+            }
         } catch {
             // A cancelled task may not have begun. Ending a subscription twice does nothing.
             spawn { $0.beginUnsubscribing(subscription) }

@@ -63,6 +63,10 @@ struct ChannelUse {
     let number: UInt64
     let psm: SPSM
     var phase: Phase
-    /// Who waits for the outcome of a reconfiguration.
-    var reconfiguration: ((Result<Void, HostError>) -> Void)?
+    /// The call that waits for the outcome of a reconfiguration.
+    var reconfiguration: CallToken?
+
+    mutating func removeReconfiguration(_ call: CallToken) {
+        if reconfiguration == call { reconfiguration = nil }
+    }
 }

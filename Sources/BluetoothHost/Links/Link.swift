@@ -97,20 +97,14 @@ struct NewConnection {
     }
 }
 
-/// A call that waits for a procedure of the Link Layer.
-struct ProcedureWaiter {
-    let identifier: UInt64
-    /// Limits how long the call waits.
-    let timer: TimerQueue.Token
-    let completion: (Result<Void, HostError>) -> Void
-}
-
 /// An observer of a link's end.
 enum EndObserver {
     /// A closure of an app.
     case app(@Sendable (DisconnectionReason) -> Void)
     /// A closure of the host itself, called at once.
     case host((DisconnectionReason) -> Void)
+    /// A suspended call, which is resumed at once.
+    case call(CallToken)
 }
 
 /// One connection: the state of its channels, and who waits for what on it. Owned by the host, used on its loop.
@@ -165,8 +159,9 @@ final class Link {
     var endObservers: OrderedDictionary<UInt64, EndObserver> = [:]
     /// PDUs that were dropped because the peer does not take the answers to those before.
     var floodingCount = 0
-    var parameterWaiters: [ProcedureWaiter] = []
-    var phyWaiters: [ProcedureWaiter] = []
+    /// The calls that wait for procedures of the Link Layer.
+    var parameterWaiters: [CallToken] = []
+    var phyWaiters: [CallToken] = []
 
     /// - Parameters:
     ///   - slot: the link's frames in the host's sender.
@@ -195,6 +190,18 @@ final class Link {
             latency: connection.latency,
             supervisionTimeout: connection.supervisionTimeout
         )
+    }
+
+    /// Removes a call from those that wait for a procedure.
+    func remove(_ call: CallToken, waitingFor procedure: LinkProcedure) {
+        self[keyPath: procedure.waiters].removeAll { $0 == call }
+    }
+
+    /// Removes a call from those that wait for the end of the link.
+    func removeEndObserver(_ call: CallToken) {
+        endObservers.removeAll { _, observer in
+            if case .call(call) = observer { true } else { false }
+        }
     }
 
     var client: GATT.Client { att.client }

@@ -30,7 +30,7 @@ enum TimerKey {
     /// The controller has not ended a link in time.
     case disconnection(LinkIdentifier)
     /// A Link Layer procedure that a call waits for has taken too long.
-    case procedure(LinkProcedure, LinkIdentifier, call: UInt64)
+    case procedure(LinkProcedure, LinkIdentifier, CallToken)
     /// A call has waited for long until its link is secure.
     case security(LinkIdentifier, call: UInt64)
 
@@ -56,7 +56,7 @@ enum TimerKey {
     // MARK: Calls
 
     /// A call of ``BluetoothHost/sleep(for:)`` ends.
-    case sleep(UInt64)
+    case sleep(CallToken)
     /// A closure runs: that of an app, or one that an async function of the host waits for.
     case action(() -> Void)
 }

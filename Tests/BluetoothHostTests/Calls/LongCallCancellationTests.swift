@@ -60,6 +60,7 @@ struct LongCallCancellationTests {
         #expect(outcome.all == [expected])
         let after = try fixture.run { await host.inspect() }
         #expect(after.waiters == before.waiters && after.endObservers == before.endObservers)
+        #expect(after.calls == before.calls)
         #expect(try fixture.run { await host.contradiction() } == nil)
     }
 

@@ -157,7 +157,8 @@ struct ATTRouterModelTests {
         var model = Model()
         var number: UInt8 = 9
         var reads: [UInt8: ProcedureRun] = [:]
-        var values: [UInt8: WaitingCall] = [:]
+        var values: [UInt8: CallToken] = [:]
+        var callCount: UInt32 = 0
 
         mutating func nextNumber() -> UInt8 {
             number = number == 255 ? 10 : number + 1
@@ -185,7 +186,8 @@ struct ATTRouterModelTests {
 
         private mutating func submit(_ kind: Kind) {
             let number = nextNumber()
-            let call = WaitingCall()
+            let call = CallToken(index: UInt32(number), generation: callCount)
+            callCount += 1
             values[number] = call
             switch kind {
             case .read: reads[number] = fixture.read(number)

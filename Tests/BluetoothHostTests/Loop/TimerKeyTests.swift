@@ -6,10 +6,10 @@ import Testing
 
 @Suite("Timers by key")
 struct TimerKeyTests {
-    private func sleeps(takenFrom queue: inout TimerQueue, at now: Instant) -> [UInt64] {
-        var taken: [UInt64] = []
+    private func sleeps(takenFrom queue: inout TimerQueue, at now: Instant) -> [UInt32] {
+        var taken: [UInt32] = []
         while let key = queue.takeDue(at: now) {
-            if case .sleep(let identifier) = key { taken.append(identifier) }
+            if case .sleep(let call) = key { taken.append(call.index) }
         }
         return taken
     }
@@ -17,8 +17,8 @@ struct TimerKeyTests {
     @Test func dueKeysAreTakenByTimeAndThenByOrder() {
         var queue = TimerQueue()
         let start = Instant(nanoseconds: 0)
-        for (identifier, seconds) in [(1, 3), (2, 1), (3, 2), (4, 1)] as [(UInt64, Int)] {
-            _ = queue.schedule(.sleep(identifier), at: start + .seconds(seconds))
+        for (index, seconds) in [(1, 3), (2, 1), (3, 2), (4, 1)] as [(UInt32, Int)] {
+            _ = queue.schedule(.sleep(call(index)), at: start + .seconds(seconds))
         }
         #expect(queue.nextDue == start + .seconds(1))
         #expect(sleeps(takenFrom: &queue, at: start + .seconds(2)) == [2, 4, 3])
@@ -29,8 +29,8 @@ struct TimerKeyTests {
     @Test func cancelledKeyIsNotTaken() {
         var queue = TimerQueue()
         let start = Instant(nanoseconds: 0)
-        let token = queue.schedule(.sleep(1), at: start)
-        _ = queue.schedule(.sleep(2), at: start + .seconds(1))
+        let token = queue.schedule(.sleep(call(1)), at: start)
+        _ = queue.schedule(.sleep(call(2)), at: start + .seconds(1))
         queue.cancel(token)
         queue.cancel(token)
         #expect(queue.count == 1)
@@ -60,7 +60,7 @@ struct TimerKeyTests {
         let (before, after) = try fixture.run {
             await host.fire([
                 .link(ended), .disconnection(ended), .security(ended, call: 1),
-                .procedure(.connectionUpdate, ended, call: 1), .procedure(.phyUpdate, ended, call: 1),
+                .procedure(.connectionUpdate, ended, call(1)), .procedure(.phyUpdate, ended, call(1)),
             ])
         }
         #expect(before == after)
@@ -75,11 +75,11 @@ struct TimerKeyTests {
         let link = try #require(try fixture.run { await host.linkIdentifiers() }.first)
         let (before, after) = try fixture.run {
             await host.fire([
-                .command(Reset.opcode), .commandCredit, .recoveryPause, .connectionAttempt(1), .sleep(1),
+                .command(Reset.opcode), .commandCredit, .recoveryPause, .connectionAttempt(1), .sleep(call(1)),
                 .endOfInitiating(generation: 0), .strayHandle(0x0050), .strayLinkEnd(0x0050), .stallCheck,
                 .connectionTurn,
-                .security(link, call: 1), .procedure(.connectionUpdate, link, call: 1),
-                .procedure(.phyUpdate, link, call: 1),
+                .security(link, call: 1), .procedure(.connectionUpdate, link, call(1)),
+                .procedure(.phyUpdate, link, call(1)),
             ])
         }
         #expect(before == after)
@@ -111,3 +111,5 @@ extension BluetoothHost {
         return (before, inspect())
     }
 }
+
+private func call(_ index: UInt32) -> CallToken { CallToken(index: index, generation: 0) }

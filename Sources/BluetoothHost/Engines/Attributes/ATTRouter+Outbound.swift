@@ -260,20 +260,20 @@ extension ATTRouter {
     /// Removes a call whose task was cancelled.
     ///
     /// - Returns: whether it was in a lane: others may be sent now.
-    mutating func remove(_ call: WaitingCall) -> Bool {
-        drains.removeAll { $0.call === call }
+    mutating func remove(_ call: CallToken) -> Bool {
+        drains.removeAll { $0.call == call }
         return lanes.remove(call)
     }
 
     // MARK: Draining
 
     /// Appends a call that waits until all that was called for before is sent.
-    mutating func drain(_ call: WaitingCall) {
+    mutating func drain(_ call: CallToken) {
         drains.append(Drain(sequence: makeSequence(), call: call))
     }
 
     /// Removes the calls that wait no longer, when the controller has sent all frames of the link.
-    mutating func takeDrained() -> [WaitingCall] {
+    mutating func takeDrained() -> [CallToken] {
         let drained = drains.filter { !lanes.hasUnsentValue(before: $0.sequence) }
         drains.removeFirst(drained.count)
         return drained.map(\.call)

@@ -30,7 +30,7 @@ struct ATTRouter: ~Copyable {
     struct Drain {
         /// The position of the call among all calls on the link.
         let sequence: UInt64
-        let call: WaitingCall
+        let call: CallToken
     }
 
     let client = GATT.Client()
@@ -195,7 +195,7 @@ struct ATTRouter: ~Copyable {
     ///
     /// - Returns: the calls that were not sent, the oldest first; the indication that was not confirmed; the calls that wait
     ///   for packets to be sent.
-    mutating func removeCalls() -> (unsent: [OutboundLanes.Item], unconfirmed: ValueCall?, drains: [WaitingCall]) {
+    mutating func removeCalls() -> (unsent: [OutboundLanes.Item], unconfirmed: ValueCall?, drains: [CallToken]) {
         let waiting = drains.map(\.call)
         drains = []
         return (lanes.removeAll(), indicationInFlight.take(), waiting)

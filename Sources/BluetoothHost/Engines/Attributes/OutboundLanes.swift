@@ -82,11 +82,11 @@ struct OutboundLanes {
     /// Removes the items of a call that is cancelled.
     ///
     /// - Returns: whether there was one.
-    mutating func remove(_ call: WaitingCall) -> Bool {
+    mutating func remove(_ call: CallToken) -> Bool {
         let before = count
-        client.removeAll { $0.caller?.isTask(call) ?? false }
-        for item in server where item.caller?.isTask(call) ?? false { count(item, by: -1) }
-        server.removeAll { $0.caller?.isTask(call) ?? false }
+        client.removeAll { $0.caller?.call == call }
+        for item in server where item.caller?.call == call { count(item, by: -1) }
+        server.removeAll { $0.caller?.call == call }
         return count < before
     }
 

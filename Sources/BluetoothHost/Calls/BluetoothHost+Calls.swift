@@ -1,0 +1,66 @@
+// How calls of apps wait, and how they end: see `CallTable`.
+extension BluetoothHost {
+    /// Suspends the task until its call has ended; cancelling the task ends it at once.
+    ///
+    /// - Parameters:
+    ///   - subject: what the call waits for. A cancellation removes the call from there.
+    ///   - begin: called on the loop, in the order of the calls of a thread.
+    nonisolated(nonsending) func wait(
+        for subject: CallTable.Subject = .other,
+        _ begin: @escaping @Sendable (isolated BluetoothHost, CallToken) -> Void
+    ) async throws(HostError) {
+        let call = calls.reserve(subject)
+        let result = await withTaskCancellationHandler {
+            await withUnsafeContinuation { (continuation: UnsafeContinuation<Result<Void, HostError>, Never>) in
+                guard !Task.isCancelled else {
+                    calls.discard(call)
+                    return continuation.resume(returning: .failure(.cancelled))
+                }
+                self.call(.beginWaiting, BeginningCall(call: call, continuation: continuation, begin: begin))
+            }
+        } onCancel: {
+            loop.execute { self.assumeIsolated { $0.cancel(call) } }
+        }
+        try result.get()
+    }
+
+    /// Resumes a suspended call. Does nothing if it has ended.
+    func end(_ call: CallToken, _ result: Result<Void, HostError>) {
+        timers.cancel(calls.end(call, result))
+    }
+
+    /// Ends a call whose task is cancelled, and removes it from what it waits for.
+    private func cancel(_ call: CallToken) {
+        guard let cancelled = calls.cancel(call) else { return }
+        timers.cancel(cancelled.timer)
+        switch cancelled.subject {
+        case .other, .time: break
+        case .lane(let identifier): if let link = links[identifier] { remove(call, from: link) }
+        case .lanes: for link in links.values { remove(call, from: link) }
+        case .endOfLink(let identifier): links[identifier]?.removeEndObserver(call)
+        case .procedure(let procedure, let identifier): links[identifier]?.remove(call, waitingFor: procedure)
+        case .reconfiguration(let name): links[name.link]?.channelUses[name.channel]?.removeReconfiguration(call)
+        case .startOfAdvertisement(let identifier):
+            advertiser.remove(call, of: identifier)
+            endAdvertisement(identifier)
+        case .endOfAdvertisement(let identifier): advertiser.remove(call, of: identifier)
+        }
+        endInput()
+    }
+
+    private func remove(_ call: CallToken, from link: Link) {
+        if link.att.remove(call) { pumpLanes(of: link) }
+    }
+}
+
+private struct BeginningCall: Sendable {
+    let call: CallToken
+    let continuation: UnsafeContinuation<Result<Void, HostError>, Never>
+    let begin: @Sendable (isolated BluetoothHost, CallToken) -> Void
+}
+
+extension LoopFunction<BeginningCall> {
+    fileprivate static let beginWaiting = LoopFunction { host, beginning in
+        if host.calls.begin(beginning.call, beginning.continuation) { beginning.begin(host, beginning.call) }
+    }
+}

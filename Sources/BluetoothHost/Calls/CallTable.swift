@@ -1,0 +1,140 @@
+import BluetoothTypes
+import Synchronization
+
+/// The suspended calls of apps.
+///
+/// ## Overview
+///
+/// A call has an entry from before it reaches the loop until it ends. The parts of the host that may end it know only its
+/// token. The first of them ends the call: with its outcome, at its time limit, or because its task is cancelled. The others
+/// find nothing under the token.
+///
+/// An entry says what the call waits for. So a cancellation removes the call from there, and looks nowhere else.
+///
+/// ## Threads
+///
+/// Calls are reserved on any thread, because a call must have its token before its task can be cancelled. Hence the lock. All
+/// else happens on the loop.
+final class CallTable: Sendable {
+    /// What a call waits for.
+    enum Subject: Sendable {
+        /// Something that keeps nothing of a call that is cancelled.
+        case other
+        /// The lanes or the packets of a link.
+        case lane(LinkIdentifier)
+        /// The lanes of several links.
+        case lanes
+        case endOfLink(LinkIdentifier)
+        case procedure(LinkProcedure, LinkIdentifier)
+        case reconfiguration(HostChannelIdentifier)
+        case startOfAdvertisement(AdvertisementIdentifier)
+        case endOfAdvertisement(AdvertisementIdentifier)
+        /// Time to pass.
+        case time
+    }
+
+    struct Call: Sendable {
+        enum State: Sendable {
+            /// The call has not begun.
+            case reserved
+            /// The task was cancelled before the call has begun.
+            case cancelled
+            case waiting(UnsafeContinuation<Result<Void, HostError>, Never>)
+        }
+
+        let subject: Subject
+        var state = State.reserved
+        /// Limits how long the call waits.
+        var timer: TimerQueue.Token?
+    }
+
+    private let calls = Mutex(SlotTable<Call>())
+
+    // MARK: Beginning
+
+    /// Makes an entry for a call, which then begins or is discarded.
+    func reserve(_ subject: Subject) -> CallToken {
+        calls.withLock { $0.insert(Call(subject: subject)) }
+    }
+
+    /// Removes the entry of a call that does not begin.
+    func discard(_ call: CallToken) {
+        calls.withLock { _ = $0.remove(call) }
+    }
+
+    /// Begins a call.
+    ///
+    /// - Returns: false if its task was cancelled before; the call has ended then.
+    func begin(_ call: CallToken, _ continuation: UnsafeContinuation<Result<Void, HostError>, Never>) -> Bool {
+        let hasBegun = calls.withLock { calls in
+            guard case .reserved? = calls[call]?.state else {
+                calls.remove(call)
+                return false
+            }
+            calls.update(call) { $0.state = .waiting(continuation) }
+            return true
+        }
+        if !hasBegun { continuation.resume(returning: .failure(.cancelled)) }
+        return hasBegun
+    }
+
+    /// Notes the timer of a call that has begun. It is cancelled when the call ends.
+    func setTimer(_ timer: TimerQueue.Token, of call: CallToken) {
+        calls.withLock { calls in calls.update(call) { $0.timer = timer } }
+    }
+
+    // MARK: Ending
+
+    /// Ends a call that has begun. Does nothing if it has ended.
+    ///
+    /// - Returns: the call's timer, which the caller cancels.
+    @discardableResult
+    func end(_ call: CallToken, _ result: Result<Void, HostError>) -> TimerQueue.Token? {
+        let ended = calls.withLock { $0.remove(call) }
+        guard let ended, case .waiting(let continuation) = ended.state else { return nil }
+        continuation.resume(returning: result)
+        return ended.timer
+    }
+
+    /// Cancels a call. One that has not begun ends when it begins.
+    ///
+    /// - Returns: the call if it was waiting; the caller then removes what the host keeps of it.
+    func cancel(_ call: CallToken) -> Call? {
+        let cancelled = calls.withLock { calls -> Call? in
+            switch calls[call]?.state {
+            case .reserved:
+                calls.update(call) { $0.state = .cancelled }
+                return nil
+            case .waiting: return calls.remove(call)
+            case .cancelled, nil: return nil
+            }
+        }
+        guard let cancelled, case .waiting(let continuation) = cancelled.state else { return nil }
+        continuation.resume(returning: .failure(.cancelled))
+        return cancelled
+    }
+
+    // MARK: Looking
+
+    /// The number of calls that have not ended.
+    var count: Int { calls.withLock { $0.count } }
+
+    /// The number of calls that have a timer.
+    var timerCount: Int { calls.withLock { $0.tokens { $0.timer != nil }.count } }
+
+    /// The calls that wait for time to pass.
+    var sleeps: [CallToken] {
+        calls.withLock { calls in
+            calls.tokens { call in
+                if case .time = call.subject, case .waiting = call.state { true } else { false }
+            }
+        }
+    }
+
+    /// Whether a call has begun and not ended.
+    func isWaiting(_ call: CallToken) -> Bool {
+        calls.withLock { calls in
+            if case .waiting? = calls[call]?.state { true } else { false }
+        }
+    }
+}

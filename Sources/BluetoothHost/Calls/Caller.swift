@@ -1,0 +1,47 @@
+/// How the outcome of a call is delivered.
+enum Caller: Sendable {
+    /// To a suspended task.
+    case task(CallToken)
+    /// To a closure, called on the loop.
+    case callback(@Sendable (Result<Void, HostError>) -> Void)
+    /// To the submission queue, which counts the writes and values that it handed over.
+    case submission
+    /// To one call that sends a value to several clients.
+    case broadcast(Broadcast)
+    /// Nowhere.
+    case unawaited
+
+    /// The suspended call; nil if there is none.
+    var call: CallToken? {
+        switch self {
+        case .task(let call): call
+        case .broadcast(let broadcast): broadcast.caller.call
+        case .callback, .submission, .unawaited: nil
+        }
+    }
+}
+
+/// One value on its way to several clients. Used on the loop only.
+final class Broadcast: @unchecked Sendable {
+    let caller: Caller
+    private var remaining: Int
+    private var failure: HostError?
+
+    init(_ count: Int, _ caller: Caller) {
+        remaining = count
+        self.caller = caller
+    }
+
+    /// Counts one client.
+    ///
+    /// - Returns: the outcome of the whole with the last client. A client that disconnects is no failure.
+    func clientEnded(_ result: Result<Void, HostError>) -> Result<Void, HostError>? {
+        switch result {
+        case .success, .failure(.disconnected): break
+        case .failure(let error): failure = failure ?? error
+        }
+        remaining -= 1
+        guard remaining == 0 else { return nil }
+        return failure.map { .failure($0) } ?? .success(())
+    }
+}

@@ -1,0 +1,70 @@
+/// Entries that are found by their tokens in constant time, without hashing.
+///
+/// The place of a removed entry is used again under another generation. So a token finds its own entry or none, and the memory
+/// is bounded by the greatest number of entries at one time. The generations of a place repeat after 2^32 entries.
+struct SlotTable<Element: Sendable>: Sendable {
+    private struct Slot: Sendable {
+        var generation: UInt32 = 0
+        /// Nil if the place is free.
+        var element: Element?
+        /// The next free place if this one is free.
+        var nextFree: Int?
+    }
+
+    private var slots: [Slot] = []
+    private var firstFree: Int?
+    /// The number of entries.
+    private(set) var count = 0
+
+    /// Adds an entry.
+    ///
+    /// - Complexity: amortized O(1).
+    mutating func insert(_ element: Element) -> SlotToken {
+        count += 1
+        guard let index = firstFree else {
+            slots.append(Slot(element: element))
+            return SlotToken(index: UInt32(slots.count - 1), generation: 0)
+        }
+        firstFree = slots[index].nextFree
+        slots[index].element = element
+        return SlotToken(index: UInt32(index), generation: slots[index].generation)
+    }
+
+    /// The entry of a token; nil if it was removed.
+    subscript(token: SlotToken) -> Element? {
+        let index = Int(token.index)
+        guard index < slots.count, slots[index].generation == token.generation else { return nil }
+        return slots[index].element
+    }
+
+    /// Changes the entry of a token. Does nothing if it was removed.
+    mutating func update(_ token: SlotToken, _ change: (inout Element) -> Void) {
+        let index = Int(token.index)
+        guard index < slots.count, slots[index].generation == token.generation, var element = slots[index].element
+        else { return }
+        change(&element)
+        slots[index].element = element
+    }
+
+    /// Removes the entry of a token.
+    ///
+    /// - Returns: nil if it was removed before.
+    @discardableResult
+    mutating func remove(_ token: SlotToken) -> Element? {
+        let index = Int(token.index)
+        guard index < slots.count, slots[index].generation == token.generation, let element = slots[index].element
+        else { return nil }
+        slots[index] = Slot(generation: token.generation &+ 1, element: nil, nextFree: firstFree)
+        firstFree = index
+        count -= 1
+        return element
+    }
+
+    /// The tokens of the entries that meet a condition, in the order of their places.
+    func tokens(where isWanted: (Element) -> Bool) -> [SlotToken] {
+        slots.indices.compactMap { index in
+            guard let element = slots[index].element, isWanted(element) else { return nil }
+            return SlotToken(index: UInt32(index), generation: slots[index].generation)
+        }
+    }
+}

@@ -1,0 +1,89 @@
+import BluetoothTypes
+import Testing
+
+@testable import BluetoothHost
+
+@Suite("Suspended calls")
+struct CallTableTests {
+    private typealias Outcome = Result<Void, HostError>
+
+    private func error(of outcome: Outcome) -> HostError? {
+        if case .failure(let error) = outcome { error } else { nil }
+    }
+
+    @Test func firstEndOfACallCounts() async {
+        let table = CallTable()
+        let call = table.reserve(.other)
+        let outcome = await withUnsafeContinuation { (continuation: UnsafeContinuation<Outcome, Never>) in
+            #expect(table.begin(call, continuation))
+            #expect(table.isWaiting(call))
+            table.end(call, .failure(.timedOut))
+            table.end(call, .success(()))
+            #expect(table.cancel(call) == nil)
+        }
+        #expect(error(of: outcome) == .timedOut)
+        #expect(table.count == 0)
+    }
+
+    @Test func callThatIsCancelledBeforeItBeginsDoesNotBegin() async {
+        let table = CallTable()
+        let call = table.reserve(.time)
+        #expect(table.cancel(call) == nil)
+        let outcome = await withUnsafeContinuation { (continuation: UnsafeContinuation<Outcome, Never>) in
+            #expect(!table.begin(call, continuation))
+        }
+        #expect(error(of: outcome) == .cancelled)
+        #expect(table.count == 0)
+    }
+
+    @Test func lateCancellationLeavesTheNextCallAlone() async {
+        let table = CallTable()
+        let first = table.reserve(.other)
+        table.discard(first)
+        let second = table.reserve(.other)
+        #expect(second.index == first.index)
+        let outcome = await withUnsafeContinuation { (continuation: UnsafeContinuation<Outcome, Never>) in
+            #expect(table.begin(second, continuation))
+            #expect(table.cancel(first) == nil)
+            table.end(first, .failure(.closed))
+            table.end(second, .success(()))
+        }
+        #expect(error(of: outcome) == nil)
+    }
+
+    @Test func endedCallGivesItsTimerBack() async {
+        let table = CallTable()
+        var timers = TimerQueue()
+        let call = table.reserve(.time)
+        let timer = timers.schedule(.sleep(call), at: Instant(nanoseconds: 1))
+        _ = await withUnsafeContinuation { (continuation: UnsafeContinuation<Outcome, Never>) in
+            _ = table.begin(call, continuation)
+            table.setTimer(timer, of: call)
+            #expect(table.timerCount == 1 && table.sleeps == [call])
+            #expect(table.end(call, .success(())) == timer)
+        }
+        #expect(table.timerCount == 0)
+    }
+
+    @Test func cancelledSleepLeavesNoTimer() throws {
+        let fixture = HostFixture()
+        try fixture.bringUp()
+        let host = fixture.host
+        let before = try fixture.run { await host.inspect() }
+        let outcome = Recorder<HostError?>()
+        let task = Task(executorPreference: fixture.loop.taskExecutor) {
+            do throws(HostError) {
+                try await host.sleep(for: .seconds(3600))
+                outcome.append(nil)
+            } catch {
+                outcome.append(error)
+            }
+        }
+        fixture.loop.run(for: .milliseconds(1))
+        #expect(try fixture.run { await host.inspect() }.sleeps == 1)
+        task.cancel()
+        fixture.loop.run(for: .milliseconds(1))
+        #expect(outcome.all == [.cancelled])
+        #expect(try fixture.run { await host.inspect() } == before)
+    }
+}
