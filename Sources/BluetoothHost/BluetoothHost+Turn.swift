@@ -163,7 +163,9 @@ extension BluetoothHost {
         case .connection(let completion, let result): completion(result)
         case .callback(let callback, let result): callback(result)
         case .call(let call, let result): end(call, result)
-        case .procedure(let caller, let outcome): caller.end(outcome)
+        case .procedure(.task(let call), let outcome): end(call, outcome)
+        case .procedure(.callback(let completion), let outcome), .procedure(.host(let completion), let outcome):
+            completion(outcome)
         case .action(let action): action()
         }
     }
@@ -213,7 +215,7 @@ extension BluetoothHost {
     func end(_ call: borrowing ProcedureCall, _ outcome: CallOutcome) {
         switch call.caller {
         case .host(let completion): completion(outcome)
-        case .task(let continuation) where turn.deliveries.isEmpty: continuation.resume(returning: outcome)
+        case .task(let token) where turn.deliveries.isEmpty: calls.end(token, outcome)
         case .task, .callback: deliverWhileReceiving(.procedure(call.caller, outcome))
         }
     }
@@ -222,7 +224,14 @@ extension BluetoothHost {
     func end(_ attempt: ConnectionAttempt, _ result: Result<LinkIdentifier, HostError>) {
         timers.cancel(attempt.timer)
         switch attempt.caller {
-        case .task(let completion): completion(result)
+        case .task(let call):
+            switch result {
+            case .success(let identifier):
+                // Counted here, so that no other caller's release ends the link before this caller has it.
+                links[identifier]?.holdCount += 1
+                end(call, .connected(identifier))
+            case .failure(let error): end(call, .failure(error))
+            }
         case .callback(let completion): deliver(.connection(completion, result))
         }
     }

@@ -122,6 +122,8 @@ struct SupervisionTests {
                 _ = try await host.connect(toAnyOf: [peer], parameters: .init(), timeout: .seconds(1))
             }
         }
+        fixture.loop.run(for: .milliseconds(1))
+        #expect(fixture.controller.opcodes.last == LECreateConnectionCancel.opcode)
         fixture.controller.forgetCommands()
         _ = fixture.start { try await host.connect(toAnyOf: [peer], parameters: .init(), timeout: nil) }
         #expect(fixture.controller.opcodes.isEmpty)

@@ -5,13 +5,16 @@ extension BluetoothHost {
     /// - Parameters:
     ///   - subject: what the call waits for. A cancellation removes the call from there.
     ///   - begin: called on the loop, in the order of the calls of a thread.
+    /// - Returns: the call's outcome, unless it failed.
+    @discardableResult
     nonisolated(nonsending) func wait(
         for subject: CallTable.Subject = .other,
         _ begin: @escaping @Sendable (isolated BluetoothHost, CallToken) -> Void
-    ) async throws(HostError) {
+    ) async throws(HostError) -> CallOutcome {
         let call = calls.reserve(subject)
-        let result = await withTaskCancellationHandler {
-            await withUnsafeContinuation { (continuation: UnsafeContinuation<Result<Void, HostError>, Never>) in
+        let outcome = await withTaskCancellationHandler {
+            await withUnsafeContinuation { (continuation: UnsafeContinuation<CallOutcome, Never>) in
+                // A call that is made on the loop would begin before its cancellation arrives.
                 guard !Task.isCancelled else {
                     calls.discard(call)
                     return continuation.resume(returning: .failure(.cancelled))
@@ -21,12 +24,18 @@ extension BluetoothHost {
         } onCancel: {
             loop.execute { self.assumeIsolated { $0.cancel(call) } }
         }
-        try result.get()
+        if case .failure(let error) = outcome { throw error }
+        return outcome
     }
 
     /// Resumes a suspended call. Does nothing if it has ended.
+    func end(_ call: CallToken, _ outcome: CallOutcome) {
+        timers.cancel(calls.end(call, outcome))
+    }
+
+    /// Resumes a suspended call that returns nothing, likewise.
     func end(_ call: CallToken, _ result: Result<Void, HostError>) {
-        timers.cancel(calls.end(call, result))
+        end(call, CallOutcome(result))
     }
 
     /// Ends a call whose task is cancelled, and removes it from what it waits for.
@@ -44,6 +53,8 @@ extension BluetoothHost {
             advertiser.remove(call, of: identifier)
             endAdvertisement(identifier)
         case .endOfAdvertisement(let identifier): advertiser.remove(call, of: identifier)
+        case .connection(let attempt): giveUp(attempt, .cancelled)
+        case .security(let identifier, let waiter): cancelSecurityWaiter(waiter, of: identifier)
         }
         endInput()
     }
@@ -55,7 +66,7 @@ extension BluetoothHost {
 
 private struct BeginningCall: Sendable {
     let call: CallToken
-    let continuation: UnsafeContinuation<Result<Void, HostError>, Never>
+    let continuation: UnsafeContinuation<CallOutcome, Never>
     let begin: @Sendable (isolated BluetoothHost, CallToken) -> Void
 }
 

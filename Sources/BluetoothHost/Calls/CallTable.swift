@@ -15,6 +15,11 @@ import Synchronization
 ///
 /// Calls are reserved on any thread, because a call must have its token before its task can be cancelled. Hence the lock. All
 /// else happens on the loop.
+///
+/// ## Procedures
+///
+/// A client procedure is named by its run: a cancellation finds the run in its link's lane or client. So its call has no
+/// entry before it reaches the loop.
 final class CallTable: Sendable {
     /// What a call waits for.
     enum Subject: Sendable {
@@ -31,6 +36,10 @@ final class CallTable: Sendable {
         case endOfAdvertisement(AdvertisementIdentifier)
         /// Time to pass.
         case time
+        /// A connection; with the number of the attempt.
+        case connection(attempt: UInt64)
+        /// A link to be secure; with the number of the waiter.
+        case security(LinkIdentifier, waiter: UInt64)
     }
 
     struct Call: Sendable {
@@ -39,7 +48,7 @@ final class CallTable: Sendable {
             case reserved
             /// The task was cancelled before the call has begun.
             case cancelled
-            case waiting(UnsafeContinuation<Result<Void, HostError>, Never>)
+            case waiting(UnsafeContinuation<CallOutcome, Never>)
         }
 
         let subject: Subject
@@ -65,7 +74,7 @@ final class CallTable: Sendable {
     /// Begins a call.
     ///
     /// - Returns: false if its task was cancelled before; the call has ended then.
-    func begin(_ call: CallToken, _ continuation: UnsafeContinuation<Result<Void, HostError>, Never>) -> Bool {
+    func begin(_ call: CallToken, _ continuation: UnsafeContinuation<CallOutcome, Never>) -> Bool {
         let hasBegun = calls.withLock { calls in
             guard case .reserved? = calls[call]?.state else {
                 calls.remove(call)
@@ -76,6 +85,12 @@ final class CallTable: Sendable {
         }
         if !hasBegun { continuation.resume(returning: .failure(.cancelled)) }
         return hasBegun
+    }
+
+    /// Makes an entry for a call that has reached the loop, and begins it. To be used for calls that are cancelled by
+    /// something else than their tokens.
+    func begin(_ continuation: UnsafeContinuation<CallOutcome, Never>) -> CallToken {
+        calls.withLock { $0.insert(Call(subject: .other, state: .waiting(continuation))) }
     }
 
     /// Notes the timer of a call that has begun. It is cancelled when the call ends.
@@ -89,10 +104,10 @@ final class CallTable: Sendable {
     ///
     /// - Returns: the call's timer, which the caller cancels.
     @discardableResult
-    func end(_ call: CallToken, _ result: Result<Void, HostError>) -> TimerQueue.Token? {
+    func end(_ call: CallToken, _ outcome: CallOutcome) -> TimerQueue.Token? {
         let ended = calls.withLock { $0.remove(call) }
         guard let ended, case .waiting(let continuation) = ended.state else { return nil }
-        continuation.resume(returning: result)
+        continuation.resume(returning: outcome)
         return ended.timer
     }
 

@@ -32,16 +32,12 @@ struct SlotTable<Element: Sendable>: Sendable {
 
     /// The entry of a token; nil if it was removed.
     subscript(token: SlotToken) -> Element? {
-        let index = Int(token.index)
-        guard index < slots.count, slots[index].generation == token.generation else { return nil }
-        return slots[index].element
+        index(of: token).flatMap { slots[$0].element }
     }
 
     /// Changes the entry of a token. Does nothing if it was removed.
     mutating func update(_ token: SlotToken, _ change: (inout Element) -> Void) {
-        let index = Int(token.index)
-        guard index < slots.count, slots[index].generation == token.generation, var element = slots[index].element
-        else { return }
+        guard let index = index(of: token), var element = slots[index].element.take() else { return }
         change(&element)
         slots[index].element = element
     }
@@ -51,13 +47,17 @@ struct SlotTable<Element: Sendable>: Sendable {
     /// - Returns: nil if it was removed before.
     @discardableResult
     mutating func remove(_ token: SlotToken) -> Element? {
-        let index = Int(token.index)
-        guard index < slots.count, slots[index].generation == token.generation, let element = slots[index].element
-        else { return nil }
+        guard let index = index(of: token), let element = slots[index].element else { return nil }
         slots[index] = Slot(generation: token.generation &+ 1, element: nil, nextFree: firstFree)
         firstFree = index
         count -= 1
         return element
+    }
+
+    /// The place of a token's entry; nil if another entry is or was there since.
+    private func index(of token: SlotToken) -> Int? {
+        let index = Int(token.index)
+        return index < slots.count && slots[index].generation == token.generation ? index : nil
     }
 
     /// The tokens of the entries that meet a condition, in the order of their places.

@@ -44,7 +44,7 @@ extension BluetoothHost {
     /// stopped nevertheless.
     package func stopAdvertising(_ identifier: AdvertisementIdentifier) async {
         endAdvertisement(identifier)
-        try? await wait(for: .endOfAdvertisement(identifier)) { host, call in
+        _ = try? await wait(for: .endOfAdvertisement(identifier)) { host, call in
             guard let index = host.advertiser.index(of: identifier) else { return host.end(call, .success(())) }
             host.advertiser.entries[index].calls.append(call)
         }

@@ -17,29 +17,22 @@ extension BluetoothHost {
         guard !addresses.isEmpty else { throw .invalidArgument("no address to connect to") }
         guard parameters.isValid else { throw .invalidArgument("connection parameters out of range") }
         let identifier = makeIdentifier()
-        return try await withTaskCancellationHandler {
-            await outcome { (completion: @escaping Completion<LinkIdentifier>) throws(HostError) in
-                guard power != .closed else { throw .closed }
-                guard power != .off else { throw .notReady }
-                // A private address of a bonded peer stands for the peer: it may have another one soon.
-                let addresses = Set(addresses.map { self.identity(of: $0) })
-                let link = links.values.first {
-                    !$0.isEnding && $0.countsAsConnection && $0.isWith(anyOf: addresses)
-                }
-                if let link {
-                    link.holdCount += 1
-                    return completion(.success(link.identifier))
-                }
-                let caller = ConnectionAttempt.Caller.task { result in
-                    // Counted here, so that no other caller's release ends the link before this caller has it.
-                    if case .success(let identifier) = result { self.links[identifier]?.holdCount += 1 }
-                    completion(result)
-                }
-                begin(identifier, addresses, parameters, timeout, for: caller)
+        let outcome = try await wait(for: .connection(attempt: identifier)) { host, call in
+            guard host.power != .closed else { return host.end(call, .failure(.closed)) }
+            guard host.power != .off else { return host.end(call, .failure(.notReady)) }
+            // A private address of a bonded peer stands for the peer: it may have another one soon.
+            let addresses = Set(addresses.map { host.identity(of: $0) })
+            let link = host.links.values.first {
+                !$0.isEnding && $0.countsAsConnection && $0.isWith(anyOf: addresses)
             }
-        } onCancel: {
-            spawn { $0.giveUp(identifier, .cancelled) }
-        }.get()
+            if let link {
+                link.holdCount += 1
+                return host.end(call, .connected(link.identifier))
+            }
+            host.begin(identifier, addresses, parameters, timeout, for: .task(call))
+        }
+        guard case .connected(let link) = outcome else { throw .closed }
+        return link
     }
 
     func begin(
@@ -55,7 +48,6 @@ extension BluetoothHost {
             parameters: parameters,
             caller: caller
         )
-        guard !Task.isCancelled else { return end(attempt, .failure(.cancelled)) }
         attempt.timer = timeout.map { schedule(.connectionAttempt(identifier), after: $0) }
         connector.add(attempt)
         reconcileAddresses()

@@ -11,8 +11,8 @@ struct ConnectionAttempt {
     let caller: Caller
 
     enum Caller {
-        /// A completion of the host itself, called at once.
-        case task((Result<LinkIdentifier, HostError>) -> Void)
+        /// A suspended task, which is resumed at once.
+        case task(CallToken)
         /// A closure of an app.
         case callback(@Sendable (Result<LinkIdentifier, HostError>) -> Void)
     }

@@ -34,15 +34,13 @@ extension BluetoothHost {
             await withUnsafeContinuation { (continuation: UnsafeContinuation<CallOutcome, Never>) in
                 // The loop may be cancelling the run already.
                 guard !Task.isCancelled else { return continuation.resume(returning: .failure(.cancelled)) }
-                call(.submitProcedure, ProcedureCall(run: run, link: identifier, caller: .task(continuation)))
+                call(.submitProcedure, SuspendedProcedure(run: run, link: identifier, continuation: continuation))
             }
         } onCancel: {
             spawn { $0.cancel(run, on: identifier) }
         }
-        switch outcome {
-        case .ended(let elevationFailure): return elevationFailure
-        case .failure(let error): throw error
-        }
+        if case .failure(let error) = outcome { throw error }
+        return outcome.elevationFailure
     }
 
     /// Queues a client procedure. `completion` is called on the loop.
@@ -56,17 +54,14 @@ extension BluetoothHost {
             run: run,
             link: identifier,
             caller: .callback { [weak self] outcome in
-                switch outcome {
-                case .failure(let error): completion(.failure(error))
-                case .ended(let elevationFailure):
-                    do throws(ClientError) {
-                        completion(.success(try run.output()))
-                    } catch {
-                        guard let self else { return completion(.failure(.closed)) }
-                        let error = error
-                        assumeIsolated { host in
-                            completion(.failure(host.hostError(error, on: identifier, elevationFailure)))
-                        }
+                if case .failure(let error) = outcome { return completion(.failure(error)) }
+                do throws(ClientError) {
+                    completion(.success(try run.output()))
+                } catch {
+                    guard let self else { return completion(.failure(.closed)) }
+                    let error = error
+                    assumeIsolated { host in
+                        completion(.failure(host.hostError(error, on: identifier, outcome.elevationFailure)))
                     }
                 }
             }
@@ -222,6 +217,16 @@ extension LoopQuery<WriteCall, Result<Void, HostError>?> {
     fileprivate static let sendAtOnce = LoopQuery { $0.sendAtOnce($1) }
 }
 
-extension LoopFunction<ProcedureCall> {
-    fileprivate static let submitProcedure = LoopFunction { $0.submit($1) }
+/// A procedure whose caller is suspended. The caller leaves the run to the loop until the call has ended.
+private struct SuspendedProcedure: @unchecked Sendable {
+    let run: ProcedureRun
+    let link: LinkIdentifier
+    let continuation: UnsafeContinuation<CallOutcome, Never>
+}
+
+extension LoopFunction<SuspendedProcedure> {
+    fileprivate static let submitProcedure = LoopFunction { host, procedure in
+        let call = host.calls.begin(procedure.continuation)
+        host.submit(ProcedureCall(run: procedure.run, link: procedure.link, caller: .task(call)))
+    }
 }

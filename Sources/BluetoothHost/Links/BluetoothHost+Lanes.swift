@@ -238,7 +238,7 @@ extension BluetoothHost {
 
     /// Waits until the controller has sent all that was written on a link before. Cancelling the task ends the wait.
     package func flush(_ identifier: LinkIdentifier) async {
-        try? await wait(for: .lane(identifier)) { host, call in
+        _ = try? await wait(for: .lane(identifier)) { host, call in
             guard let link = host.links[identifier] else { return host.end(call, .success(())) }
             link.att.drain(call)
             host.resumeDrains(of: link)

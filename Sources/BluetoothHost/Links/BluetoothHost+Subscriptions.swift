@@ -95,7 +95,7 @@ extension BluetoothHost {
     package func unsubscribe(_ subscription: ValueSubscription) async {
         do throws(HostError) {
             try await wait { host, call in
-                host.beginUnsubscribing(subscription) { [calls = host.calls] in calls.end(call, $0) }
+                host.beginUnsubscribing(subscription) { [calls = host.calls] in calls.end(call, CallOutcome($0)) }
             }
         } catch {
             // A cancelled task may not have begun. Ending a subscription twice does nothing.

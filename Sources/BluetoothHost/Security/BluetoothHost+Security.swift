@@ -77,17 +77,21 @@ extension BluetoothHost {
         policy: SecurityPolicy? = nil
     ) async throws(HostError) -> KeyStrength {
         let waiter = makeIdentifier()
-        return try await withTaskCancellationHandler {
-            await outcome { (completion: @escaping Completion<KeyStrength>) throws(HostError) in
-                let link = try link(identifier)
-                if let policy { setPolicy(policy, of: link) }
-                require(required, of: link, as: waiter, for: .app, pairsAgain: pairsAgain, completion: completion)
-                endInput()
-                if Task.isCancelled { cancelSecurityWaiter(waiter, of: identifier) }
+        let outcome = try await wait(for: .security(identifier, waiter: waiter)) { host, call in
+            guard let link = host.links[identifier] else {
+                return host.end(call, .failure(host.endOfLink(identifier)))
             }
-        } onCancel: {
-            spawn { $0.cancelSecurityWaiter(waiter, of: identifier) }
-        }.get()
+            if let policy { host.setPolicy(policy, of: link) }
+            host.require(required, of: link, as: waiter, for: .app, pairsAgain: pairsAgain) { [calls = host.calls] in
+                switch $0 {
+                case .success(let strength): calls.end(call, .secured(strength))
+                case .failure(let error): calls.end(call, .failure(error))
+                }
+            }
+            host.endInput()
+        }
+        guard case .secured(let strength) = outcome else { throw .closed }
+        return strength
     }
 
     /// Waits until a link is secure enough, having begun what makes it so.

@@ -5,20 +5,18 @@ import Testing
 
 @Suite("Suspended calls")
 struct CallTableTests {
-    private typealias Outcome = Result<Void, HostError>
-
-    private func error(of outcome: Outcome) -> HostError? {
+    private func error(of outcome: CallOutcome) -> HostError? {
         if case .failure(let error) = outcome { error } else { nil }
     }
 
     @Test func firstEndOfACallCounts() async {
         let table = CallTable()
         let call = table.reserve(.other)
-        let outcome = await withUnsafeContinuation { (continuation: UnsafeContinuation<Outcome, Never>) in
+        let outcome = await withUnsafeContinuation { (continuation: UnsafeContinuation<CallOutcome, Never>) in
             #expect(table.begin(call, continuation))
             #expect(table.isWaiting(call))
             table.end(call, .failure(.timedOut))
-            table.end(call, .success(()))
+            table.end(call, .success)
             #expect(table.cancel(call) == nil)
         }
         #expect(error(of: outcome) == .timedOut)
@@ -29,10 +27,40 @@ struct CallTableTests {
         let table = CallTable()
         let call = table.reserve(.time)
         #expect(table.cancel(call) == nil)
-        let outcome = await withUnsafeContinuation { (continuation: UnsafeContinuation<Outcome, Never>) in
+        let outcome = await withUnsafeContinuation { (continuation: UnsafeContinuation<CallOutcome, Never>) in
             #expect(!table.begin(call, continuation))
         }
         #expect(error(of: outcome) == .cancelled)
+        #expect(table.count == 0)
+    }
+
+    @Test func cancellationEndsACallThatWaits() async {
+        let table = CallTable()
+        var timers = TimerQueue()
+        let call = table.reserve(.time)
+        let timer = timers.schedule(.sleep(call), at: Instant(nanoseconds: 1))
+        let outcome = await withUnsafeContinuation { (continuation: UnsafeContinuation<CallOutcome, Never>) in
+            #expect(table.begin(call, continuation))
+            table.setTimer(timer, of: call)
+            let cancelled = table.cancel(call)
+            #expect(cancelled?.timer == timer)
+            if case .time? = cancelled?.subject {} else { Issue.record("\(String(describing: cancelled))") }
+            #expect(table.cancel(call) == nil && table.end(call, .success) == nil)
+            #expect(!table.isWaiting(call))
+        }
+        #expect(error(of: outcome) == .cancelled)
+        #expect(table.count == 0)
+    }
+
+    @Test func callOfAProcedureHasNoEntryBeforeItBegins() async {
+        let table = CallTable()
+        let outcome = await withUnsafeContinuation { (continuation: UnsafeContinuation<CallOutcome, Never>) in
+            let call = table.begin(continuation)
+            #expect(table.isWaiting(call) && table.count == 1)
+            table.end(call, .ended(elevationFailure: .security(.timedOut)))
+            table.end(call, .failure(.closed))
+        }
+        #expect(outcome.elevationFailure == .security(.timedOut))
         #expect(table.count == 0)
     }
 
@@ -42,11 +70,11 @@ struct CallTableTests {
         table.discard(first)
         let second = table.reserve(.other)
         #expect(second.index == first.index)
-        let outcome = await withUnsafeContinuation { (continuation: UnsafeContinuation<Outcome, Never>) in
+        let outcome = await withUnsafeContinuation { (continuation: UnsafeContinuation<CallOutcome, Never>) in
             #expect(table.begin(second, continuation))
-            #expect(table.cancel(first) == nil)
+            #expect(table.cancel(first) == nil && !table.isWaiting(first))
             table.end(first, .failure(.closed))
-            table.end(second, .success(()))
+            table.end(second, .success)
         }
         #expect(error(of: outcome) == nil)
     }
@@ -56,11 +84,11 @@ struct CallTableTests {
         var timers = TimerQueue()
         let call = table.reserve(.time)
         let timer = timers.schedule(.sleep(call), at: Instant(nanoseconds: 1))
-        _ = await withUnsafeContinuation { (continuation: UnsafeContinuation<Outcome, Never>) in
+        _ = await withUnsafeContinuation { (continuation: UnsafeContinuation<CallOutcome, Never>) in
             _ = table.begin(call, continuation)
             table.setTimer(timer, of: call)
             #expect(table.timerCount == 1 && table.sleeps == [call])
-            #expect(table.end(call, .success(())) == timer)
+            #expect(table.end(call, .success) == timer)
         }
         #expect(table.timerCount == 0)
     }
@@ -84,6 +112,7 @@ struct CallTableTests {
         task.cancel()
         fixture.loop.run(for: .milliseconds(1))
         #expect(outcome.all == [.cancelled])
-        #expect(try fixture.run { await host.inspect() } == before)
+        let after = try fixture.run { await host.inspect() }
+        #expect(after.sleeps == 0 && after.calls == before.calls && after.timers == before.timers)
     }
 }

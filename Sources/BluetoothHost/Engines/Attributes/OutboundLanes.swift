@@ -150,33 +150,18 @@ extension OutboundLanes.Item {
 /// A client procedure that an app asked for.
 struct ProcedureCall: @unchecked Sendable {
     enum Caller {
-        case task(UnsafeContinuation<CallOutcome, Never>)
+        /// To a suspended task.
+        case task(CallToken)
         /// To a closure of an app.
         case callback((CallOutcome) -> Void)
         /// To the host itself, at once.
         case host((CallOutcome) -> Void)
-
-        func end(_ outcome: CallOutcome) {
-            switch self {
-            case .task(let continuation): continuation.resume(returning: outcome)
-            case .callback(let callback), .host(let callback): callback(outcome)
-            }
-        }
     }
 
     /// The caller leaves the run to the loop until the call has ended.
     let run: ProcedureRun
     let link: LinkIdentifier
     let caller: Caller
-}
-
-/// The outcome of a procedure's call.
-enum CallOutcome {
-    /// The procedure has ended; its run has the result. With the reason why the link could not be made as secure as the
-    /// server requires, if the procedure failed for it.
-    case ended(elevationFailure: HostError? = nil)
-    /// The procedure was not started.
-    case failure(HostError)
 }
 
 /// A write without response that an app asked for.
