@@ -87,7 +87,7 @@ extension BluetoothHost {
             inspection.pairings += link.protection.channel.isPairing ? 1 : 0
             inspection.questions += link.protection.question == nil ? 0 : 1
             inspection.waiters += link.protection.waiters.count
-            inspection.waiters += link.parameterWaiters.count + link.phyWaiters.count
+            inspection.waiters += link.connectionUpdates.count + link.phyUpdates.count
         }
         return inspection
     }
@@ -99,7 +99,7 @@ extension BluetoothHost {
         timersAccountedFor += calls.timerCount
         for link in links.values {
             held += sender.packetsInController(link.slot)
-            timersAccountedFor += 3 + link.protection.waiters.count
+            timersAccountedFor += 5 + link.protection.waiters.count
             if let contradiction = contradictionInSecurity(of: link) { return contradiction }
             if link.deadline != nil, link.timer == nil { return "a link's deadline has no timer" }
             if link.att.hasSendableCall(conditions(on: link)) { return "a call waits that can be sent" }
@@ -173,8 +173,8 @@ extension BluetoothHost {
             if link.channels.deadline != nil { lines.append("\(link.peer)'s answer to a request for channels") }
             if !link.protection.waiters.isEmpty { lines.append("the link to \(link.peer) to be secure") }
             if link.protection.question != nil { lines.append("the answer to a question about \(link.peer)") }
-            if !link.parameterWaiters.isEmpty { lines.append("connection parameters of the link to \(link.peer)") }
-            if !link.phyWaiters.isEmpty { lines.append("PHYs of the link to \(link.peer)") }
+            if link.connectionUpdates.isRunning { lines.append("connection parameters of the link to \(link.peer)") }
+            if link.phyUpdates.isRunning { lines.append("PHYs of the link to \(link.peer)") }
             if link.isDisconnecting { lines.append("the link to \(link.peer) to end") }
         }
         if !scanner.sessions.isEmpty { lines.append("\(scanner.sessions.count) scan(s) for advertisements") }

@@ -65,8 +65,8 @@ extension BluetoothHost {
         case .stallCheck: endStalledLinks()
         case .link(let identifier): if let link = links[identifier] { deadlineReached(of: link) }
         case .disconnection(let identifier): if let link = links[identifier] { disconnectionTimedOut(of: link) }
-        case .procedure(let procedure, let identifier, let call):
-            procedureTimedOut(procedure, of: identifier, call)
+        case .procedure(let procedure, let identifier):
+            if let link = links[identifier] { end(procedure, of: link, .failure(.timedOut)) }
         case .security(let identifier, let call): if let link = links[identifier] { securityTimedOut(call, of: link) }
         case .connectionAttempt(let attempt): giveUp(attempt, .timedOut)
         case .connectionTurn: connectionTurnEnded()

@@ -62,19 +62,17 @@ extension BluetoothHost {
         }
     }
 
-    /// Changes the connection's parameters, as the central, or asks the central to, as the peripheral. Cancelling the task
-    /// ends the wait; the parameters may change nevertheless.
+    /// Changes the connection's parameters, as the central, or asks the central to, as the peripheral. An earlier update of the
+    /// link ends first. Cancelling the task ends the wait; the parameters may change nevertheless.
     package func updateParameters(
         _ parameters: ConnectionParameters,
         of identifier: LinkIdentifier
     ) async throws(HostError) {
         guard parameters.isValid else { throw .invalidArgument("connection parameters out of range") }
-        try await wait(for: .connectionUpdate, of: identifier) { host, call in
-            if let link = host.links[identifier] { host.requestParameters(parameters, of: link, for: call) }
-        }
+        try await wait(for: .connectionUpdate, of: identifier, .parameters(parameters))
     }
 
-    private func requestParameters(_ parameters: ConnectionParameters, of link: Link, for call: CallToken) {
+    private func requestParameters(_ parameters: ConnectionParameters, of link: Link) {
         switch link.role {
         case .central:
             let command = LEConnectionUpdate(
@@ -84,11 +82,7 @@ extension BluetoothHost {
                 maxLatency: parameters.latency,
                 supervisionTimeout: parameters.timeout
             )
-            let identifier = link.identifier
-            send(command) { [weak self] result in
-                guard case .failure(let failure) = result else { return }
-                self?.assumeIsolated { $0.resume(\.parameterWaiters, of: identifier, .failure(.command(failure))) }
-            }
+            request(command, for: .connectionUpdate, of: link)
         case .peripheral:
             let request = ConnectionParameterUpdateRequest(
                 intervalMin: parameters.intervalMinimum,
@@ -104,9 +98,9 @@ extension BluetoothHost {
                 endInput()
             } catch {
                 sender.recycle(buffer)
-                link.remove(call, waitingFor: .connectionUpdate)
                 end(
-                    call,
+                    .connectionUpdate,
+                    of: link,
                     .failure(
                         error == .requestPending
                             ? .notSupported("another update of the parameters is under way")
@@ -117,68 +111,72 @@ extension BluetoothHost {
         }
     }
 
-    /// Waits for a procedure of the Link Layer, though no longer than the procedure may take (Vol 6, Part B, 5.2). Cancelling
-    /// the task ends the wait, not the procedure.
-    ///
-    /// - Parameter begin: asks the controller for the procedure.
+    /// Waits for a procedure of the Link Layer.
     private func wait(
         for procedure: LinkProcedure,
         of identifier: LinkIdentifier,
-        begin: @escaping @Sendable (isolated BluetoothHost, CallToken) -> Void
+        _ request: LinkRequest
     ) async throws(HostError) {
         try await wait(for: .procedure(procedure, identifier)) { host, call in
             guard let link = host.links[identifier] else {
                 return host.end(call, .failure(host.endOfLink(identifier)))
             }
-            link[keyPath: procedure.waiters].append(call)
-            let timer = host.schedule(.procedure(procedure, identifier, call), after: .seconds(40))
-            host.calls.setTimer(timer, of: call)
-            begin(host, call)
+            link[keyPath: procedure.queue].append(call, request)
+            host.begin(procedure, of: link)
         }
     }
 
-    /// Ends a call whose procedure has taken too long.
-    func procedureTimedOut(_ procedure: LinkProcedure, of identifier: LinkIdentifier, _ call: CallToken) {
-        links[identifier]?.remove(call, waitingFor: procedure)
-        end(call, .failure(.timedOut))
+    /// Begins the next procedure of a kind, unless one runs. It ends after 40 s, the time that the Link Layer allows for it
+    /// (Vol 6, Part B, 5.2).
+    private func begin(_ procedure: LinkProcedure, of link: Link) {
+        guard let request = link[keyPath: procedure.queue].begin() else { return }
+        link[keyPath: procedure.queue].timer = schedule(.procedure(procedure, link.identifier), after: .seconds(40))
+        switch request {
+        case .parameters(let parameters): requestParameters(parameters, of: link)
+        case .phys(let transmit, let receive):
+            self.request(
+                LESetPHY(connectionHandle: link.handle, txPHYs: transmit, rxPHYs: receive),
+                for: procedure,
+                of: link
+            )
+        }
     }
 
-    /// Tells the calls that wait for a procedure what has become of it.
-    func resume(
-        _ waiters: ReferenceWritableKeyPath<Link, [CallToken]>,
-        of link: Link,
-        _ result: Result<Void, HostError>
-    ) {
-        let all = link[keyPath: waiters]
-        link[keyPath: waiters] = []
-        for call in all { end(call, result) }
+    /// Sends the command that starts a procedure. The procedure ends if the controller refuses the command.
+    private func request(_ command: some HCI.Command, for procedure: LinkProcedure, of link: Link) {
+        let identifier = link.identifier
+        send(command) { [weak self] result in
+            guard case .failure(let failure) = result else { return }
+            self?.assumeIsolated { host in
+                guard let link = host.links[identifier] else { return }
+                host.end(procedure, of: link, .failure(.command(failure)))
+            }
+        }
     }
 
-    private func resume(
-        _ waiters: ReferenceWritableKeyPath<Link, [CallToken]>,
-        of identifier: LinkIdentifier,
-        _ result: Result<Void, HostError>
-    ) {
-        if let link = links[identifier] { resume(waiters, of: link, result) }
+    /// Ends the current procedure of a kind, and begins the next.
+    func end(_ procedure: LinkProcedure, of link: Link, _ result: Result<Void, HostError>) {
+        timers.cancel(link[keyPath: procedure.queue].timer)
+        link[keyPath: procedure.queue].timer = nil
+        if let call = link[keyPath: procedure.queue].end() { end(call, result) }
+        begin(procedure, of: link)
     }
 
-    /// Asks for other PHYs; the link then uses what both sides can do. Cancelling the task ends the wait; the PHYs may change
+    /// Ends all procedures of a link that has ended.
+    func endProcedures(of link: Link, _ error: HostError) {
+        for procedure in [LinkProcedure.connectionUpdate, .phyUpdate] {
+            timers.cancel(link[keyPath: procedure.queue].timer)
+            for call in link[keyPath: procedure.queue].removeAll() { end(call, .failure(error)) }
+        }
+    }
+
+    /// Asks for other PHYs; the link then uses what both sides can do. An earlier change of the link ends first. Cancelling the task ends the wait; the PHYs may change
     /// nevertheless.
     package func setPHY(transmit: PHYSet, receive: PHYSet, of identifier: LinkIdentifier) async throws(HostError) {
         guard information?.commands.contains(LESetPHY.self) == true else {
             throw .notSupported("this controller has only the 1M PHY")
         }
-        try await wait(for: .phyUpdate, of: identifier) { host, _ in
-            if let link = host.links[identifier] { host.requestPHYs(transmit: transmit, receive: receive, of: link) }
-        }
-    }
-
-    private func requestPHYs(transmit: PHYSet, receive: PHYSet, of link: Link) {
-        let identifier = link.identifier
-        send(LESetPHY(connectionHandle: link.handle, txPHYs: transmit, rxPHYs: receive)) { [weak self] result in
-            guard case .failure(let failure) = result else { return }
-            self?.assumeIsolated { $0.resume(\.phyWaiters, of: identifier, .failure(.command(failure))) }
-        }
+        try await wait(for: .phyUpdate, of: identifier, .phys(transmit: transmit, receive: receive))
     }
 
     /// Asks for longer or shorter Link Layer payloads.
@@ -198,12 +196,18 @@ extension BluetoothHost {
     }
 }
 
+/// What a call asks of a link.
+enum LinkRequest {
+    case parameters(ConnectionParameters)
+    case phys(transmit: PHYSet, receive: PHYSet)
+}
+
 extension LinkProcedure {
-    /// The calls of a link that wait for the procedure.
-    var waiters: ReferenceWritableKeyPath<Link, [CallToken]> {
+    /// The calls of a link that ask for the procedure.
+    var queue: ReferenceWritableKeyPath<Link, ProcedureQueue<LinkRequest>> {
         switch self {
-        case .connectionUpdate: \.parameterWaiters
-        case .phyUpdate: \.phyWaiters
+        case .connectionUpdate: \.connectionUpdates
+        case .phyUpdate: \.phyUpdates
         }
     }
 }

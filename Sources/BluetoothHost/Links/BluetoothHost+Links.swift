@@ -118,8 +118,7 @@ extension BluetoothHost {
         endLanes(of: link, error)
         link.channels.linkEnded()
         pumpChannels(of: link)
-        resume(\.parameterWaiters, of: link, .failure(.disconnected(reason)))
-        resume(\.phyWaiters, of: link, .failure(.disconnected(reason)))
+        endProcedures(of: link, .disconnected(reason))
         if link.role == .peripheral { emit(.disconnected(link.identifier, reason)) }
         let endObservers = link.endObservers
         link.endObservers = [:]
@@ -224,7 +223,7 @@ extension BluetoothHost {
     private func finishParameterUpdate(of link: Link, _ response: ConnectionParameterUpdateResponse?) {
         guard response != .accepted else { return }  // Its event is to come.
         let refusal = HostError.notSupported("the central refuses these connection parameters")
-        resume(\.parameterWaiters, of: link, .failure(refusal))
+        end(.connectionUpdate, of: link, .failure(refusal))
     }
 
     // MARK: Time
@@ -274,7 +273,7 @@ extension BluetoothHost {
             )
         }
         let failure = HostError.command(.status(event.status, LEConnectionUpdate.opcode))
-        resume(\.parameterWaiters, of: link, event.status == .success ? .success(()) : .failure(failure))
+        end(.connectionUpdate, of: link, event.status == .success ? .success(()) : .failure(failure))
     }
 
     /// The peer asks for other parameters through the link layer: they are granted where they are valid.
@@ -313,7 +312,7 @@ extension BluetoothHost {
             link.receivePHY = event.rxPHY
         }
         let failure = HostError.command(.status(event.status, LESetPHY.opcode))
-        resume(\.phyWaiters, of: link, event.status == .success ? .success(()) : .failure(failure))
+        end(.phyUpdate, of: link, event.status == .success ? .success(()) : .failure(failure))
     }
 
     func remoteFeaturesRead(_ event: LEReadRemoteFeaturesComplete) {

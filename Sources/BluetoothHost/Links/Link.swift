@@ -159,9 +159,8 @@ final class Link {
     var endObservers: OrderedDictionary<UInt64, EndObserver> = [:]
     /// PDUs that were dropped because the peer does not take the answers to those before.
     var floodingCount = 0
-    /// The calls that wait for procedures of the Link Layer.
-    var parameterWaiters: [CallToken] = []
-    var phyWaiters: [CallToken] = []
+    var connectionUpdates = ProcedureQueue<LinkRequest>()
+    var phyUpdates = ProcedureQueue<LinkRequest>()
 
     /// - Parameters:
     ///   - slot: the link's frames in the host's sender.
@@ -190,11 +189,6 @@ final class Link {
             latency: connection.latency,
             supervisionTimeout: connection.supervisionTimeout
         )
-    }
-
-    /// Removes a call from those that wait for a procedure.
-    func remove(_ call: CallToken, waitingFor procedure: LinkProcedure) {
-        self[keyPath: procedure.waiters].removeAll { $0 == call }
     }
 
     /// Removes a call from those that wait for the end of the link.

@@ -29,8 +29,8 @@ enum TimerKey {
     case link(LinkIdentifier)
     /// The controller has not ended a link in time.
     case disconnection(LinkIdentifier)
-    /// A Link Layer procedure that a call waits for has taken too long.
-    case procedure(LinkProcedure, LinkIdentifier, CallToken)
+    /// A Link Layer procedure has taken too long.
+    case procedure(LinkProcedure, LinkIdentifier)
     /// A call has waited for long until its link is secure.
     case security(LinkIdentifier, call: UInt64)
 
@@ -59,10 +59,4 @@ enum TimerKey {
     case sleep(CallToken)
     /// A closure runs: that of an app, or one that an async function of the host waits for.
     case action(() -> Void)
-}
-
-/// A procedure of the Link Layer that calls wait for.
-enum LinkProcedure {
-    case connectionUpdate
-    case phyUpdate
 }

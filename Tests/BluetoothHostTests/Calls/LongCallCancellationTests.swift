@@ -96,6 +96,64 @@ struct LongCallCancellationTests {
         try expectCancellable(on: fixture) { try await host.updateParameters(parameters, of: link) }
     }
 
+    @Test("The event of a cancelled update does not end the next update")
+    func eventOfACancelledUpdate() throws {
+        let (fixture, link) = try connected(.central) { command in
+            command.opcode == LEConnectionUpdate.opcode ? ScriptedController.status(command.opcode) : nil
+        }
+        let host = fixture.host
+        func update(_ interval: Duration) -> (Task<Void, Never>, Recorder<HostError?>) {
+            start(on: fixture) { try await host.updateParameters(.init(interval: interval...interval), of: link) }
+        }
+        func intervals() -> [UInt16] {
+            fixture.controller.commands.compactMap { $0.decode(LEConnectionUpdate.self)?.connectionIntervalMin }
+        }
+        func complete(interval: UInt16) {
+            fixture.controller.emit {
+                LEConnectionUpdateComplete(
+                    status: .success,
+                    connectionHandle: 0x0040,
+                    connectionInterval: interval,
+                    peripheralLatency: 0,
+                    supervisionTimeout: 400
+                ).encodePacket(into: &$0)
+            }
+            fixture.loop.run(for: .milliseconds(1))
+        }
+        let (first, firstOutcome) = update(.milliseconds(50))
+        let (_, second) = update(.milliseconds(100))
+        #expect(intervals() == [40], "one at a time")
+        first.cancel()
+        fixture.loop.run(for: .milliseconds(1))
+        #expect(firstOutcome.all == [.cancelled])
+        #expect(intervals() == [40])
+        complete(interval: 40)
+        #expect(second.all.isEmpty)
+        #expect(intervals() == [40, 80])
+        complete(interval: 80)
+        #expect(second.all == [nil])
+        #expect(try fixture.run { try await host.information(on: link) }.parameters.interval == .milliseconds(100))
+    }
+
+    @Test("A procedure whose event is lost ends after 40 s, and the next begins")
+    func lostEventOfAnUpdate() throws {
+        let (fixture, link) = try connected(.central) { command in
+            command.opcode == LEConnectionUpdate.opcode ? ScriptedController.status(command.opcode) : nil
+        }
+        let host = fixture.host
+        let outcomes = (0..<2).map { _ in
+            start(on: fixture) {
+                try await host.updateParameters(.init(interval: .milliseconds(50)...(.milliseconds(50))), of: link)
+            }.1
+        }
+        fixture.loop.run(for: .seconds(40))
+        #expect(outcomes.map(\.all) == [[.timedOut], []])
+        fixture.loop.run(for: .seconds(41))
+        #expect(outcomes.map(\.all) == [[.timedOut], [.timedOut]])
+        #expect(fixture.controller.commands.filter { $0.opcode == LEConnectionUpdate.opcode }.count == 2)
+        #expect(try fixture.run { await host.contradiction() } == nil)
+    }
+
     @Test func changeOfPHYsIsCancellable() throws {
         let (fixture, link) = try connected { command in
             switch command.opcode {

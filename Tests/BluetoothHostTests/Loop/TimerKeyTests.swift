@@ -60,7 +60,7 @@ struct TimerKeyTests {
         let (before, after) = try fixture.run {
             await host.fire([
                 .link(ended), .disconnection(ended), .security(ended, call: 1),
-                .procedure(.connectionUpdate, ended, call(1)), .procedure(.phyUpdate, ended, call(1)),
+                .procedure(.connectionUpdate, ended), .procedure(.phyUpdate, ended),
             ])
         }
         #expect(before == after)
@@ -78,8 +78,8 @@ struct TimerKeyTests {
                 .command(Reset.opcode), .commandCredit, .recoveryPause, .connectionAttempt(1), .sleep(call(1)),
                 .endOfInitiating(generation: 0), .strayHandle(0x0050), .strayLinkEnd(0x0050), .stallCheck,
                 .connectionTurn,
-                .security(link, call: 1), .procedure(.connectionUpdate, link, call(1)),
-                .procedure(.phyUpdate, link, call(1)),
+                .security(link, call: 1), .procedure(.connectionUpdate, link),
+                .procedure(.phyUpdate, link),
             ])
         }
         #expect(before == after)

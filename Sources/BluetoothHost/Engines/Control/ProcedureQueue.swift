@@ -1,0 +1,65 @@
+import DequeModule
+
+/// A kind of procedure of the Link Layer that calls ask for.
+enum LinkProcedure {
+    case connectionUpdate
+    case phyUpdate
+}
+
+/// The calls that ask for one kind of Link Layer procedure on a link, for example a connection update.
+///
+/// The event that ends a procedure does not say for which request it is. So the next procedure begins when the current one
+/// has ended, and each call gets the outcome of its own.
+struct ProcedureQueue<Request> {
+    private struct Waiting {
+        let call: CallToken
+        let request: Request
+    }
+
+    /// The call whose procedure runs; `.some(nil)` if that call was cancelled.
+    private var current: CallToken??
+    private var waiting = Deque<Waiting>()
+    /// Ends the current procedure if the controller does not.
+    var timer: TimerQueue.Token?
+
+    /// The number of calls that wait.
+    var count: Int { waiting.count + (current.flatMap { $0 } == nil ? 0 : 1) }
+
+    /// Whether a procedure runs.
+    var isRunning: Bool { current != nil }
+
+    /// Adds a call.
+    mutating func append(_ call: CallToken, _ request: Request) {
+        waiting.append(Waiting(call: call, request: request))
+    }
+
+    /// Starts the oldest procedure, unless one runs.
+    ///
+    /// - Returns: the request to send to the controller or the peer; nil if there is none.
+    mutating func begin() -> Request? {
+        guard !isRunning, let next = waiting.popFirst() else { return nil }
+        current = .some(next.call)
+        return next.request
+    }
+
+    /// Ends the current procedure.
+    ///
+    /// - Returns: the call that gets the outcome; nil if there is none.
+    mutating func end() -> CallToken? {
+        current.take().flatMap { $0 }
+    }
+
+    /// Forgets a call. Its procedure stays the current one if it has begun.
+    mutating func remove(_ call: CallToken) {
+        if current == .some(call) { current = .some(nil) }
+        waiting.removeAll { $0.call == call }
+    }
+
+    /// Removes all calls.
+    ///
+    /// - Returns: the calls, the oldest first.
+    mutating func removeAll() -> [CallToken] {
+        defer { waiting = [] }
+        return (end().map { [$0] } ?? []) + waiting.map(\.call)
+    }
+}

@@ -1,0 +1,57 @@
+import Testing
+
+@testable import BluetoothHost
+
+@Suite("Procedures of a link")
+struct ProcedureQueueTests {
+    private let calls = (0..<3).map { SlotToken(index: $0, generation: 1) }
+
+    @Test("Run one at a time, in the order of the calls")
+    func oneAtATime() {
+        var queue = ProcedureQueue<Int>()
+        #expect(queue.begin() == nil)
+        for index in 0..<3 { queue.append(calls[index], index) }
+        #expect(queue.count == 3)
+        for index in 0..<3 {
+            #expect(queue.begin() == index)
+            #expect(queue.begin() == nil, "one runs")
+            #expect(queue.end() == calls[index])
+        }
+        #expect(queue.end() == nil && queue.begin() == nil && queue.count == 0)
+    }
+
+    @Test("The outcome for a call that was cancelled goes to no other call")
+    func cancelledWhileItRuns() {
+        var queue = ProcedureQueue<Int>()
+        queue.append(calls[0], 0)
+        #expect(queue.begin() == 0)
+        queue.remove(calls[0])
+        queue.append(calls[1], 1)
+        #expect(queue.count == 1)
+        #expect(queue.begin() == nil, "the procedure of the cancelled call still runs")
+        #expect(queue.end() == nil)
+        #expect(queue.begin() == 1)
+        #expect(queue.end() == calls[1])
+    }
+
+    @Test("A call that was cancelled before its procedure began asks for nothing")
+    func cancelledBeforeItRuns() {
+        var queue = ProcedureQueue<Int>()
+        for index in 0..<3 { queue.append(calls[index], index) }
+        #expect(queue.begin() == 0)
+        queue.remove(calls[1])
+        #expect(queue.end() == calls[0])
+        #expect(queue.begin() == 2)
+        #expect(queue.removeAll() == [calls[2]])
+        #expect(!queue.isRunning && queue.count == 0)
+    }
+
+    @Test("All end together, the oldest first")
+    func allEnd() {
+        var queue = ProcedureQueue<Int>()
+        for index in 0..<3 { queue.append(calls[index], index) }
+        #expect(queue.begin() == 0)
+        #expect(queue.removeAll() == calls)
+        #expect(queue.removeAll() == [])
+    }
+}
