@@ -200,6 +200,37 @@ struct LinkTests {
         #expect(update.connectionIntervalMin == 80 && update.connectionIntervalMax == 100)
     }
 
+    @Test("A peripheral that asks for parameters again and again makes one update wait")
+    func floodOfParameterRequests() throws {
+        let fixture = HostFixture { $0.requestsMTU = false }
+        fixture.controller.override = { command in
+            command.opcode == LEConnectionUpdate.opcode ? ScriptedController.status(command.opcode) : nil
+        }
+        try fixture.bringUp()
+        fixture.connect(role: .central)
+        func intervals() -> [UInt16] {
+            fixture.controller.commands.compactMap { $0.decode(LEConnectionUpdate.self)?.connectionIntervalMin }
+        }
+        for number in UInt8(1)...100 {
+            fixture.controller.emit(
+                HostFixture.acl([0x12, number, 0x08, 0x00, number + 5, 0, 120, 0, 0, 0, 200, 0], channel: 5)
+            )
+            fixture.loop.run(for: .milliseconds(1))
+        }
+        #expect(intervals() == [6])
+        fixture.controller.emit {
+            LEConnectionUpdateComplete(
+                status: .success,
+                connectionHandle: 0x0040,
+                connectionInterval: 6,
+                peripheralLatency: 0,
+                supervisionTimeout: 200
+            ).encodePacket(into: &$0)
+        }
+        fixture.loop.run(for: .milliseconds(1))
+        #expect(intervals().count == 2)
+    }
+
     @Test("A notification from a peer that ends mid-way fails what waits on the link, with the reason")
     func disconnection() throws {
         let fixture = HostFixture()

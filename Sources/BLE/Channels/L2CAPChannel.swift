@@ -128,7 +128,7 @@ public final class L2CAPChannel: Sendable {
             if let unit = signals.takeUnit() { return unit }
             switch end {
             case .byUs, .byPeer: return nil
-            case .violation, .disconnected: throw BLEError(end)
+            case .violation, .unverifiedPeer, .disconnected: throw BLEError(end)
             }
         }
     }
@@ -174,7 +174,7 @@ extension BLEError {
         self =
             switch end {
             case .disconnected(let reason): .disconnected(reason)
-            case .byUs, .byPeer, .violation: .channel(.ended(end))
+            case .byUs, .byPeer, .violation, .unverifiedPeer: .channel(.ended(end))
             }
     }
 }

@@ -152,6 +152,7 @@ extension BluetoothHost {
         case .byUs: .byUs
         case .byPeer: .byPeer
         case .violation(let violation): .violation(violation)
+        case .unverifiedPeer: .unverifiedPeer
         case .linkEnded: .disconnected(disconnectionReason(of: link))
         }
     }

@@ -128,11 +128,20 @@ extension BluetoothHost {
 
     /// Begins the next procedure of a kind, unless one runs. It ends after 40 s, the time that the Link Layer allows for it
     /// (Vol 6, Part B, 5.2).
-    private func begin(_ procedure: LinkProcedure, of link: Link) {
+    func begin(_ procedure: LinkProcedure, of link: Link) {
         guard let request = link[keyPath: procedure.queue].begin() else { return }
         link[keyPath: procedure.queue].timer = schedule(.procedure(procedure, link.identifier), after: .seconds(40))
         switch request {
         case .parameters(let parameters): requestParameters(parameters, of: link)
+        case .peerParameters(let parameters):
+            let command = LEConnectionUpdate(
+                connectionHandle: link.handle,
+                connectionIntervalMin: parameters.intervalMin,
+                connectionIntervalMax: parameters.intervalMax,
+                maxLatency: parameters.latency,
+                supervisionTimeout: parameters.timeout
+            )
+            self.request(command, for: procedure, of: link)
         case .phys(let transmit, let receive):
             self.request(
                 LESetPHY(connectionHandle: link.handle, txPHYs: transmit, rxPHYs: receive),
@@ -196,9 +205,11 @@ extension BluetoothHost {
     }
 }
 
-/// What a call asks of a link.
+/// A request for a procedure of the Link Layer.
 enum LinkRequest {
     case parameters(ConnectionParameters)
+    /// A peripheral's request, which was accepted.
+    case peerParameters(ConnectionParameterUpdateRequest)
     case phys(transmit: PHYSet, receive: PHYSet)
 }
 

@@ -205,15 +205,8 @@ extension BluetoothHost {
         case .parameterUpdateRequested(let request, let identifier):
             link.signaling.answer(.accepted, identifier: identifier, into: &buffer)
             send(consume buffer, .signaling, on: .signaling, of: link)
-            sendAndForget(
-                LEConnectionUpdate(
-                    connectionHandle: link.handle,
-                    connectionIntervalMin: request.intervalMin,
-                    connectionIntervalMax: request.intervalMax,
-                    maxLatency: request.latency,
-                    supervisionTimeout: request.timeout
-                )
-            )
+            link.connectionUpdates.setPeerRequest(.peerParameters(request))
+            begin(.connectionUpdate, of: link)
         case .parameterUpdateFinished(let response):
             sender.recycle(buffer)
             finishParameterUpdate(of: link, response)

@@ -28,6 +28,8 @@ public enum ChannelEnd: Hashable, Sendable {
     case byPeer
     /// The peer broke the channel's rules, so that it had to end.
     case violation(CreditBasedChannel.Violation)
+    /// The link to a bonded peer is not encrypted any more. Another device may use the peer's address.
+    case unverifiedPeer
     /// The link is gone.
     case disconnected(DisconnectionReason)
 }
@@ -54,6 +56,8 @@ extension ChannelEnd: CustomStringConvertible {
         case .byUs: "the channel was closed"
         case .byPeer: "the peer has closed the channel"
         case .violation(let violation): "the channel was closed since the peer broke its rules: \(violation)"
+        case .unverifiedPeer:
+            "the channel was closed because the link is not encrypted any more; encrypt it and open another channel"
         case .disconnected(let reason): "disconnected: \(reason)"
         }
     }

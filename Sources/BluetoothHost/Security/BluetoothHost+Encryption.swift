@@ -44,6 +44,16 @@ extension BluetoothHost {
             link.protection.usableBondKey != nil
             || link.protection.passingBond.flatMap { key(in: $0, for: link) } != nil
         superviseVerification(of: link)
+        endUnverifiedChannels(of: link)
+    }
+
+    /// Ends the channels of a link whose peer's identity is not verified any more, for example because encryption has ended.
+    private func endUnverifiedChannels(of link: Link) {
+        let protection = link.protection
+        guard protection.awaitsProof, !protection.policy.servesUnverifiedClients, link.channels.count > 0
+        else { return }
+        link.channels.peerIsUnverified()
+        pumpChannels(of: link)
     }
 
     // MARK: Beginning

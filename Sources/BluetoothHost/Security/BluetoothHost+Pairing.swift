@@ -320,7 +320,8 @@ extension BluetoothHost {
         let isBonded = outcome.isBonded && isLasting
         if isBonded {
             var record = BondRecord(bond: outcome.bond)
-            record.isPrivileged = outcome.strength.isAuthenticated || isStartedForApp(link)
+            // A peer can cause a pairing on demand: it advertises, and refuses the requests of an app that connects to it.
+            record.isPrivileged = outcome.strength.isAuthenticated || link.protection.initiative == .app
             if link.att.isTrusted {
                 // The peer has proven the bond that this one replaces: what is known of it stays.
                 record.serverState = link.session.persistentState
@@ -353,16 +354,6 @@ extension BluetoothHost {
         if isBonded { bondWasProven(on: link) }
         pursueSecurity(of: link)
         encryptionSettled(on: link)
-    }
-
-    /// Whether the pairing under way is for the app: the app has asked for it, or uses a value on a link that it has made.
-    /// No peer can cause such a pairing by itself.
-    private func isStartedForApp(_ link: Link) -> Bool {
-        switch link.protection.initiative {
-        case .app: true
-        case .demand: link.role == .central
-        case .peer: false
-        }
     }
 
     /// Ends a link whose pairing has succeeded and may not be kept.

@@ -41,6 +41,8 @@ extension CreditBasedChannels {
         case byUs
         case byPeer
         case violation(CreditBasedChannel.Violation)
+        /// The identity of the peer is not verified any more; see ``CreditBasedChannels/peerIsUnverified()``.
+        case unverifiedPeer
         case linkEnded
     }
 

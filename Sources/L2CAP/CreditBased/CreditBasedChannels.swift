@@ -211,6 +211,11 @@ public struct CreditBasedChannels {
         _ = outgoing.removeAll()
     }
 
+    /// Ends all open channels: their frames may be those of another device that uses the peer's address.
+    public mutating func peerIsUnverified() {
+        for index in channels.indices { close(index, .unverifiedPeer) }
+    }
+
     /// Ends an open channel and asks the peer to.
     mutating func close(_ index: Int, _ reason: CloseReason) {
         guard case .open(let remote) = channels[index].phase else { return }

@@ -46,6 +46,21 @@ struct ProcedureQueueTests {
         #expect(!queue.isRunning && queue.count == 0)
     }
 
+    @Test("A peer makes one request wait, behind those of the calls")
+    func requestsOfThePeer() {
+        var queue = ProcedureQueue<Int>()
+        queue.append(calls[0], 0)
+        #expect(queue.begin() == 0)
+        for request in 10..<20 { queue.setPeerRequest(request) }
+        queue.append(calls[1], 1)
+        #expect(queue.end() == calls[0])
+        #expect(queue.begin() == 1)
+        #expect(queue.end() == calls[1])
+        #expect(queue.begin() == 19)
+        #expect(queue.isRunning && queue.count == 0)
+        #expect(queue.end() == nil && queue.begin() == nil)
+    }
+
     @Test("All end together, the oldest first")
     func allEnd() {
         var queue = ProcedureQueue<Int>()

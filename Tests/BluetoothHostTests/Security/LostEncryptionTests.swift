@@ -2,6 +2,7 @@ import ATT
 import BluetoothTypes
 import GATT
 import HCI
+import L2CAP
 import SMP
 import Testing
 
@@ -148,6 +149,40 @@ struct LostEncryptionTests {
         #expect(fixture.exchange([0x0B, 0x2A]) == [[0x0A, 0x0A, 0x00]])
         _ = fixture.exchange([0x0B, 0x2B])
         #expect(try reads.map { try $0.all.first?.get() } == [[0x2A], [0x2B]])
+    }
+
+    @Test(
+        "Open channels end, and nothing that comes on them afterwards is believed",
+        arguments: [HCI.Role.central, .peripheral]
+    )
+    func endedEncryptionEndsChannels(role: HCI.Role) throws {
+        let fixture = try SecurityFixture()
+        let link = try fixture.connect(role)
+        if role == .peripheral { fixture.requestKey() }
+        fixture.encryptionChanged()
+        let ends = Recorder<(ChannelEnd, [[UInt8]])>()
+        _ = try fixture.run { host in
+            try host.publishChannels(.init(configuration: .init(mtu: 23, mps: 23)), at: SPSM(rawValue: 0x80)) { _ in
+                { if case .ended(let end, let unread) = $0 { ends.append((end, unread)) } }
+            }
+        }
+        func exchange(_ pdu: [UInt8], on channel: UInt16) -> [[UInt8]] {
+            fixture.controller.forgetData()
+            fixture.controller.emit(HostFixture.acl(pdu, channel: channel, on: fixture.handle))
+            fixture.advance(.milliseconds(1))
+            return fixture.sent(on: 5)
+        }
+        let response = exchange([0x14, 0x01, 10, 0, 0x80, 0, 0x41, 0, 200, 0, 50, 0, 3, 0], on: 5)
+        let channel = try #require(response.first?[4])
+        #expect(try fixture.run { $0.links[link]?.channels.count } == 1)
+        fixture.controller.forgetData()
+        fixture.encryptionChanged(isOn: false)
+        #expect(ends.all.map(\.0) == [.unverifiedPeer])
+        #expect(fixture.sent(on: 5).contains { $0.first == 0x06 }, "Disconnection Request")
+        #expect(exchange([1, 0, 0x66], on: UInt16(channel)).isEmpty)
+        fixture.encryptionChanged()
+        #expect(ends.all.count == 1 && ends.all[0].1.isEmpty)
+        #expect(ChannelError.ended(.unverifiedPeer).description.contains("encrypt it and open another channel"))
     }
 
     @Test("What runs and what waits ends where the peer has lost its key")

@@ -49,6 +49,16 @@ struct PairingWindowTests {
         }
     }
 
+    @Test("A pairing by just works that a peripheral causes by a refusal makes no privileged bond")
+    func pairingOnDemandIsNotPrivileged() throws {
+        try LockAndPhone.run { world in
+            let devices = try await Self.devices(in: world, lock: { _ in }, phone: { $0.security.justWorks = .always })
+            let peer = try await devices.connect()
+            #expect(try await peer.read(devices.handle(LockAndPhone.encrypted)) == [0x2A])
+            #expect(await devices.phone.bonds().map(\.isPrivileged) == [false])
+        }
+    }
+
     @Test("A pairing that this device begins needs no window, and a bonded peer encrypts without one")
     func ownPairingsNeedNoWindow() throws {
         try LockAndPhone.run { world in

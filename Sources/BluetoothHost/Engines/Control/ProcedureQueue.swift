@@ -19,6 +19,8 @@ struct ProcedureQueue<Request> {
     /// The call whose procedure runs; `.some(nil)` if that call was cancelled.
     private var current: CallToken??
     private var waiting = Deque<Waiting>()
+    /// The peer's last request, which begins after those of the calls.
+    private var peerRequest: Request?
     /// Ends the current procedure if the controller does not.
     var timer: TimerQueue.Token?
 
@@ -33,13 +35,23 @@ struct ProcedureQueue<Request> {
         waiting.append(Waiting(call: call, request: request))
     }
 
+    /// Takes a request of the peer. It replaces an earlier one that has not begun, so a peer can make one request wait.
+    mutating func setPeerRequest(_ request: Request) {
+        peerRequest = request
+    }
+
     /// Starts the oldest procedure, unless one runs.
     ///
     /// - Returns: the request to send to the controller or the peer; nil if there is none.
     mutating func begin() -> Request? {
-        guard !isRunning, let next = waiting.popFirst() else { return nil }
-        current = .some(next.call)
-        return next.request
+        guard !isRunning else { return nil }
+        if let next = waiting.popFirst() {
+            current = .some(next.call)
+            return next.request
+        }
+        guard let request = peerRequest.take() else { return nil }
+        current = .some(nil)
+        return request
     }
 
     /// Ends the current procedure.
@@ -59,6 +71,7 @@ struct ProcedureQueue<Request> {
     ///
     /// - Returns: the calls, the oldest first.
     mutating func removeAll() -> [CallToken] {
+        peerRequest = nil
         defer { waiting = [] }
         return (end().map { [$0] } ?? []) + waiting.map(\.call)
     }

@@ -156,6 +156,7 @@ extension EngineError {
         switch end {
         case .byUs, .byPeer: return nil
         case .violation: self = .core(.unknown)
+        case .unverifiedPeer: self = .attribute(.insufficientEncryption)
         case .disconnected(let reason):
             guard let error = EngineError(reason) else { return nil }
             self = error
