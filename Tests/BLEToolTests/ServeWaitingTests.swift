@@ -11,7 +11,8 @@ import Testing
 struct ServeWaitingTests {
     private static let profile = """
         {"services": [{"uuid": "180F", "characteristics": [
-          {"uuid": "2A19", "properties": ["read", "indicate"], "value": "64"}]}]}
+          {"uuid": "2A19", "properties": ["read", "indicate"], "value": "64"},
+          {"uuid": "2A1B", "properties": ["notify"], "value": "64"}]}]}
         """
 
     /// Lines that the server prints.
@@ -48,11 +49,11 @@ struct ServeWaitingTests {
         func tell(_ line: String) { input.yield(line) }
     }
 
-    /// A client that has subscribed to indications. Its link outlives its absence for as long as a link can.
+    /// A client that has subscribed. Its link outlives its absence for as long as a link can.
     private static func client(
         _ device: Device,
         of serving: Serving
-    ) async throws -> (peer: RemotePeripheral, indications: Subscription) {
+    ) async throws -> (peer: RemotePeripheral, indications: Subscription, notifications: Subscription) {
         let central = try await device.openAdapter().central
         let peer = try await central.connect(
             to: try await serving.adapter.information.identityAddress,
@@ -60,7 +61,8 @@ struct ServeWaitingTests {
         )
         let characteristics = try await peer.discoverAll().flatMap(\.characteristics)
         let level = try #require(characteristics.first { $0.uuid == "2A19" })
-        return (peer, try await peer.subscribe(to: level))
+        let state = try #require(characteristics.first { $0.uuid == "2A1B" })
+        return (peer, try await peer.subscribe(to: level), try await peer.subscribe(to: state))
     }
 
     /// Runs a server with a client that vanishes after it has subscribed, gives the server commands, and returns how long it
@@ -99,10 +101,53 @@ struct ServeWaitingTests {
 
     @Test("Indications that wait are bounded; each beyond the bound is an error")
     func waitingIndicationsAreBounded() throws {
-        let limit = UnconfirmedIndications.limit
+        let limit = PendingValues.limit
         let result = try Self.timeToQuit(Array(repeating: "indicate 2A19 01", count: limit + 3))
         #expect(result.time < .seconds(1))
         #expect(result.errors == 3)
+    }
+
+    @Test("quit is carried out though notifications wait behind an indication that a client does not confirm")
+    func notificationsDoNotDelayQuit() throws {
+        let result = try Self.timeToQuit(
+            ["indicate 2A19 01", "indicate 2A19 02"] + Array(repeating: "notify 2A1B 01", count: 200)
+        )
+        #expect(result.time < .seconds(1))
+        #expect(result.errors == 0)
+    }
+
+    @Test("Notifications that wait are bounded; each beyond the bound is an error")
+    func waitingNotificationsAreBounded() throws {
+        let count = PendingValues.limit + 3
+        let result = try Self.timeToQuit(
+            ["indicate 2A19 01", "indicate 2A19 02"] + Array(repeating: "notify 2A1B 01", count: count)
+        )
+        #expect(result.time < .seconds(1))
+        #expect(result.errors == 3)
+    }
+
+    @Test("Notifications are sent in the order of their commands, also when a client is absent")
+    func notificationsKeepTheirOrder() throws {
+        try World.run { world in
+            let serving = try await Serving(in: world)
+            async let run: Void = serving.run()
+            let absent = world.device("absent")
+            let first = try await ServeWaitingTests.client(absent, of: serving)
+            let second = try await ServeWaitingTests.client(world.device("present"), of: serving)
+            absent.vanish()
+            let start = world.elapsed
+            var iterator = second.notifications.makeAsyncIterator()
+            var values: [[UInt8]?] = []
+            for number in 0..<80 { serving.tell("notify 2A1B 01\(number + 10)") }
+            for _ in 0..<80 { values.append(try await iterator.next()?.value) }
+            let expected: [[UInt8]?] = try (0..<80).map { number in try [UInt8](argument: "01\(number + 10)") }
+            #expect(values == expected)
+            #expect(world.elapsed - start < .seconds(3))
+            serving.tell("quit")
+            try await run
+            #expect(serving.output.count(of: "error") == 0)
+            withExtendedLifetime(first) {}
+        }
     }
 
     @Test("A client that does not confirm delays only its own indications, and another is sent all in their order")
@@ -115,7 +160,7 @@ struct ServeWaitingTests {
             let second = try await ServeWaitingTests.client(world.device("present"), of: serving)
             absent.vanish()
             let start = world.elapsed
-            let limit = UnconfirmedIndications.limit
+            let limit = PendingValues.limit
             var iterator = second.indications.makeAsyncIterator()
             var values: [[UInt8]?] = []
             for number in 0..<10 { serving.tell("indicate 2A19 0\(number)") }

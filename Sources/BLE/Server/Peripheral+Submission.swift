@@ -18,6 +18,23 @@ extension Peripheral {
         await host.beginIndicating(value, of: handle) { _ in completion() }
     }
 
+    /// Submits a notification to the clients that have subscribed. A client is sent it behind the values of earlier calls. A
+    /// client that is 256 notifications behind the fastest misses it.
+    ///
+    /// - Parameters:
+    ///   - handle: the value handle of a published characteristic.
+    ///   - completion: called once, on the adapter's loop, when there was room for one of the clients, or all have
+    ///     disconnected.
+    /// - Throws: what ``notify(_:of:to:)`` throws; `completion` is not called then.
+    package func submitNotification(
+        _ value: [UInt8],
+        of handle: AttributeHandle,
+        completion: @escaping @Sendable () -> Void
+    ) async throws(BLEError) {
+        try requireProperty(.notify, of: handle)
+        await host.beginNotifying(value, of: handle) { _ in completion() }
+    }
+
     /// Begins to end a client's link. ``PeripheralEvent/disconnected(_:_:)`` reports when it has ended.
     package func beginDisconnecting(_ client: ClientID) async {
         await host.beginDisconnecting(client)

@@ -6,8 +6,8 @@ import Profiles
 /// A profile on the air: tells what clients do, and does what commands say.
 ///
 /// # Commands
-/// Commands are carried out in their order, and none waits for a client to answer: indications are submitted and links begin
-/// to end. So the answers to questions and `quit` are read at any time. Only `notify` waits, until the fastest client takes the value.
+/// Commands are carried out in their order, and none waits for a client: notifications and indications are submitted and links
+/// begin to end. So the answers to questions and `quit` are read at any time.
 actor ProfileServer {
     private let peripheral: Peripheral
     private let address: DeviceAddress
@@ -16,7 +16,8 @@ actor ProfileServer {
     private let events: Events<PeripheralEvent>
     private let console: PairingConsole
     private let output: @Sendable (String) throws -> Void
-    private let unconfirmed = UnconfirmedIndications()
+    private let unsent = PendingValues(.notifications)
+    private let unconfirmed = PendingValues(.indications)
     private var clients: [ClientID: DeviceAddress] = [:]
 
     /// Publishes the services and begins to advertise.
@@ -147,11 +148,15 @@ actor ProfileServer {
         return true
     }
 
-    /// Notifies the clients that are subscribed now. The notification may only be submitted, so that a client without room
-    /// delays nothing. The loop selects its receivers before it answers the call that follows.
+    /// Notifies the clients that are subscribed now, without waiting until one has room.
     private func notify(_ value: [UInt8], of handle: AttributeHandle) async throws {
-        try await peripheral.notify(value, of: handle)
-        _ = await peripheral.value(of: handle)
+        try unsent.begin(handle)
+        do {
+            try await peripheral.submitNotification(value, of: handle) { [unsent] in unsent.end(handle) }
+        } catch {
+            unsent.end(handle)
+            throw error
+        }
     }
 
     /// Indicates to the clients that are subscribed now, without waiting until they confirm.

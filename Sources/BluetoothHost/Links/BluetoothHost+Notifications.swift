@@ -119,6 +119,16 @@ extension BluetoothHost {
         return true
     }
 
+    /// Notifies the clients that have subscribed, likewise, without waiting for them. `completion` is called on the loop when
+    /// the notification has left the lane of one client, or at once if there is none.
+    package func beginNotifying(
+        _ value: [UInt8],
+        of handle: AttributeHandle,
+        completion: @escaping @Sendable (Result<Void, HostError>) -> Void
+    ) {
+        notify(NotifyCall(value: value, handle: handle, clients: nil, caller: .callback(completion)))
+    }
+
     /// Notifies one client, behind the values that were sent to it before. `completion` is called on the loop when the
     /// notification has left its lane.
     package func beginNotifying(

@@ -2,29 +2,39 @@ import BluetoothTypes
 import Profiles
 import Synchronization
 
-/// The number of indications of each characteristic that clients have yet to confirm.
-final class UnconfirmedIndications: Sendable {
+/// The number of submitted values of each characteristic that clients have yet to take.
+final class PendingValues: Sendable {
+    enum Kind: String, Sendable {
+        case notifications
+        case indications
+    }
+
     /// Maximum number for one characteristic.
     static let limit = 256
 
+    private let kind: Kind
     private let counts = Mutex<[AttributeHandle: Int]>([:])
 
-    /// Counts an indication, which must be followed by ``end(_:)``.
+    init(_ kind: Kind) {
+        self.kind = kind
+    }
+
+    /// Counts a value, which must be followed by ``end(_:)``.
     ///
-    /// - Throws: if as many wait as may.
+    /// - Throws: if ``limit`` values are pending.
     func begin(_ handle: AttributeHandle) throws(ArgumentProblem) {
         let isCounted = counts.withLock { counts in
-            guard counts[handle, default: 0] < UnconfirmedIndications.limit else { return false }
+            guard counts[handle, default: 0] < PendingValues.limit else { return false }
             counts[handle, default: 0] += 1
             return true
         }
         guard !isCounted else { return }
         throw ArgumentProblem(
-            "\(UnconfirmedIndications.limit) indications of \(handle) wait for clients to confirm them; try again later"
+            "\(PendingValues.limit) \(kind.rawValue) of \(handle) wait for clients to take them; try again later"
         )
     }
 
-    /// Every client has confirmed an indication, or has disconnected.
+    /// A value was taken, or its clients have disconnected.
     func end(_ handle: AttributeHandle) {
         counts.withLock { counts in
             counts[handle, default: 0] -= 1
