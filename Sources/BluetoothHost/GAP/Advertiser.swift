@@ -42,6 +42,9 @@ struct Advertiser {
     /// Whether a timer is set to try again what has failed.
     var isRetryDue = false
 
+    /// The number of advertisements that are not being stopped.
+    var activeCount: Int { entries.count { $0.phase != .ending } }
+
     /// The lowest advertising handle that is free.
     var freeHandle: UInt8? {
         (0...0xEF).first { handle in !entries.contains { $0.handle == handle } }

@@ -29,7 +29,7 @@ extension BluetoothHost {
         guard power != .off, let information else { throw .notReady }
         try check(configuration, against: information)
         let limit = information.numberOfAdvertisingSets
-        guard advertiser.entries.count < limit, let handle = advertiser.freeHandle else {
+        guard advertiser.activeCount < limit, let handle = advertiser.freeHandle else {
             throw .notSupported(
                 "this controller can advertise \(limit) set(s) at a time; stop another first"
             )
@@ -103,7 +103,7 @@ extension BluetoothHost {
                     reconcileAddresses()
                 } else if privacy.hold == .everything {
                     await rest(entry)
-                } else if power == .on,
+                } else if power == .on, !waitsForAddress(entry),
                     [.new, .off, .stale].contains(entry.phase) || hasOldAddress(entry)
                 {
                     await advance(entry, generation)

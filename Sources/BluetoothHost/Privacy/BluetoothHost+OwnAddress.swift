@@ -78,6 +78,13 @@ extension BluetoothHost {
         return wantedAddress(of: entry.configuration) != entry.address
     }
 
+    /// Whether an advertisement of legacy advertising has to wait for a change of the controller's random address. Otherwise
+    /// it could begin under the address of the advertisement before it.
+    func waitsForAddress(_ entry: Advertiser.Entry) -> Bool {
+        information?.usesExtendedCommands == false && entry.configuration.address == nil
+            && privacy.reconciliation.isRunning
+    }
+
     // MARK: Rotation
 
     /// Makes another private address; false where none are used.

@@ -50,6 +50,8 @@ extension BluetoothHost {
             }
             release()
         }
+        // Legacy advertising waits for the end of this.
+        reconcileAdvertising()
     }
 
     private func setRandomAddress(_ address: DeviceAddress) async throws(CommandFailure) {
