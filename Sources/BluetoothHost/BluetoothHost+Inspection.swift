@@ -95,7 +95,7 @@ extension BluetoothHost {
     /// What does not add up in the host's state, if anything; called between any two packets.
     package func contradiction() -> String? {
         var held = 0
-        var timersAccountedFor = 12 + strayHandles.count + connector.attempts.count + connector.meetings.count
+        var timersAccountedFor = 13 + strayHandles.count + connector.attempts.count + connector.meetings.count
         timersAccountedFor += calls.timerCount
         for link in links.values {
             held += sender.packetsInController(link.slot)

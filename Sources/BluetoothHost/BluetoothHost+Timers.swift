@@ -70,7 +70,7 @@ extension BluetoothHost {
         case .security(let identifier, let call): if let link = links[identifier] { securityTimedOut(call, of: link) }
         case .connectionAttempt(let attempt): giveUp(attempt, .timedOut)
         case .connectionTurn: connectionTurnEnded()
-        case .endOfInitiating(let generation): endOfInitiatingTimedOut(generation)
+        case .endOfInitiating: endOfInitiatingTimedOut()
         case .meeting(let identity): meetingTimedOut(identity)
         case .scanSilence: checkForSilence()
         case .advertisingRefresh: refreshAdvertising()

@@ -5,27 +5,12 @@ import Testing
 
 @Suite("Peers that do not all fit on the filter accept list")
 struct ConnectionTurnTests {
-    private static let end: [UInt8] = ScriptedController.packet {
-        LEConnectionComplete(
-            status: .unknownConnectionIdentifier,
-            connectionHandle: 0,
-            role: .central,
-            peerAddress: PeerAddress(type: .public, value: 0),
-            connectionInterval: 0,
-            peripheralLatency: 0,
-            supervisionTimeout: 0
-        ).encodePacket(into: &$0)
-    }
-
-    /// A host on a controller that reports the end of a cancelled initiation.
-    private func fixture(acceptListSize: UInt8) throws -> HostFixture {
+    /// A host on a controller with a filter accept list of that size.
+    private func fixture(acceptListSize: UInt8) throws -> (HostFixture, RadioRules) {
         let fixture = HostFixture(profile: .init(acceptListSize: acceptListSize))
+        let rules = RadioRules(fixture.controller)
         try fixture.bringUp()
-        fixture.controller.override = { [controller = fixture.controller] command in
-            if command.opcode == LECreateConnectionCancel.opcode { controller.emit(ConnectionTurnTests.end) }
-            return nil
-        }
-        return fixture
+        return (fixture, rules)
     }
 
     private static func peer(_ number: Int) -> DeviceAddress {
@@ -45,19 +30,8 @@ struct ConnectionTurnTests {
     }
 
     /// The numbers of the peers of each initiation.
-    private func initiations(_ fixture: HostFixture) -> [Set<Int>] {
-        var initiations: [Set<Int>] = []
-        var list: Set<Int> = []
-        func number(_ address: PeerAddress) -> Int { Int(address.value) - 0xC0FF_EE00_0000 }
-        for command in fixture.controller.commands {
-            if command.opcode == LEClearFilterAcceptList.opcode { list = [] }
-            if let added = command.decode(LEAddDeviceToFilterAcceptList.self) { list.insert(number(added.address)) }
-            if let initiation = command.decode(LECreateConnection.self) {
-                let usesList = initiation.initiatorFilterPolicy == .filterAcceptList
-                initiations.append(usesList ? list : [number(initiation.peerAddress)])
-            }
-        }
-        return initiations
+    private func initiations(_ rules: RadioRules) -> [Set<Int>] {
+        rules.initiations.map { Set($0.peers.map { Int($0.value) - 0xC0FF_EE00_0000 }) }
     }
 
     private func timers(_ fixture: HostFixture) throws -> Int {
@@ -68,68 +42,72 @@ struct ConnectionTurnTests {
 
     @Test("Each peer has its turn, and all have as many", arguments: [UInt8(0), 1, 2, 3, 4])
     func eachPeerHasItsTurn(acceptListSize: UInt8) throws {
-        let fixture = try fixture(acceptListSize: acceptListSize)
+        let (fixture, rules) = try fixture(acceptListSize: acceptListSize)
         for number in 0..<5 { connect(fixture, to: [number]) }
-        fixture.controller.forgetCommands()
+        fixture.loop.run(for: .milliseconds(100))
+        let before = rules.initiations.count
         // 60 turns of 4 s.
         fixture.loop.run(for: .seconds(240))
-        let initiations = initiations(fixture)
+        let initiations = initiations(rules).dropFirst(before)
         let size = max(1, Int(acceptListSize))
         #expect(initiations.count == 60)
         #expect(initiations.allSatisfy { $0.count == size })
         for number in 0..<5 { #expect(initiations.count { $0.contains(number) } == 60 * size / 5) }
+        #expect(rules.refusals.isEmpty)
     }
 
     @Test("The addresses of one attempt take turns as those of several do")
     func oneAttempt() throws {
-        let fixture = try fixture(acceptListSize: 2)
+        let (fixture, rules) = try fixture(acceptListSize: 2)
         connect(fixture, to: [0, 1, 2, 3, 4])
         fixture.loop.run(for: .seconds(9))
-        #expect(initiations(fixture) == [[0, 1], [2, 3], [4, 0]])
+        #expect(initiations(rules) == [[0, 1], [2, 3], [4, 0]])
+        #expect(rules.refusals.isEmpty)
     }
 
     @Test("A ninth peer is connected to though eight others are absent, and then the turns end")
     func ninthPeer() throws {
-        let fixture = try fixture(acceptListSize: 8)
+        let (fixture, rules) = try fixture(acceptListSize: 8)
         for number in 0..<8 { connect(fixture, to: [number]) }
+        fixture.loop.run(for: .milliseconds(100))
         let before = try timers(fixture)
         let ninth = connect(fixture, to: [8])
         #expect(try timers(fixture) == before + 1)
-        let isListed = { initiations(fixture).last?.contains(8) == true }
+        let isListed = { initiations(rules).last?.contains(8) == true }
         #expect(fixture.loop.run(limit: .seconds(10), until: isListed))
-        fixture.connect(0x0041, role: .central, peer: Self.peer(8))
+        rules.connect(fixture, 0x0041, to: Self.peer(8))
         #expect(throws: Never.self) { try ninth.all.first?.get() }
         #expect(ninth.all.count == 1)
         fixture.loop.run(for: .milliseconds(1))
-        #expect(initiations(fixture).last == Set(0..<8))
+        #expect(initiations(rules).last == Set(0..<8))
         fixture.controller.forgetCommands()
         fixture.loop.run(for: .seconds(20))
-        #expect(initiations(fixture).isEmpty, "what fits is left alone")
-        #expect(!fixture.controller.opcodes.contains(LECreateConnectionCancel.opcode))
+        #expect(fixture.controller.commands.isEmpty, "what fits is left alone")
+        #expect(rules.refusals.isEmpty)
     }
 
     @Test("Many short attempts do not keep earlier ones from their turn")
     func shortAttempts() throws {
-        let fixture = try fixture(acceptListSize: 1)
+        let (fixture, rules) = try fixture(acceptListSize: 1)
         connect(fixture, to: [0])
         connect(fixture, to: [1])
-        fixture.controller.forgetCommands()
         for number in 2..<62 {
             connect(fixture, to: [number], timeout: .milliseconds(2_500))
             fixture.loop.run(for: .milliseconds(999))
         }
-        let initiations = initiations(fixture)
-        for number in 0..<2 { #expect(initiations.count { $0.contains(number) } >= 4) }
+        let initiations = initiations(rules)
+        for number in 0..<2 { #expect(initiations.count { $0.contains(number) } >= 5) }
+        #expect(rules.refusals.isEmpty)
     }
 
     @Test("Peers take turns after a recovery as well, and the turns end with the attempts")
     func recovery() throws {
-        let fixture = try fixture(acceptListSize: 1)
+        let (fixture, rules) = try fixture(acceptListSize: 1)
         let attempts = (0..<2).map { connect(fixture, to: [$0], timeout: .seconds(60)) }
         fixture.controller.emit([0x04, 0x10, 0x01, 0x42])
         fixture.loop.run(for: .seconds(20))
         #expect(fixture.events.all.last == "poweredOn")
-        #expect(Set(initiations(fixture).suffix(2)) == [[0], [1]])
+        #expect(Set(initiations(rules).suffix(2)) == [[0], [1]])
         fixture.loop.run(for: .seconds(60))
         for attempt in attempts { #expect(throws: HostError.timedOut) { try attempt.all.first?.get() } }
         fixture.controller.forgetCommands()
@@ -137,5 +115,86 @@ struct ConnectionTurnTests {
         #expect(fixture.controller.commands.isEmpty)
         let host = fixture.host
         #expect(try fixture.run { await host.inspect().timers } == 0)
+    }
+
+    @Test("The timer of a cancellation that has ended does not end a later one")
+    func laterCancellation() throws {
+        let (fixture, rules) = try fixture(acceptListSize: 1)
+        rules.cancellationTime = .milliseconds(500)
+        let attempts = (0..<2).map { connect(fixture, to: [$0]) }
+        // Its turn begins at 8.5 s. The timer of the cancellation at 8 s would fire at 10 s.
+        let short = connect(fixture, to: [2], timeout: .milliseconds(9_800))
+        fixture.loop.run(for: .milliseconds(9_700))
+        #expect(initiations(rules).last == [2])
+        fixture.loop.run(for: .seconds(20))
+        #expect(throws: HostError.timedOut) { try short.all.first?.get() }
+        #expect(rules.refusals.isEmpty)
+        #expect(attempts.allSatisfy { $0.all.isEmpty })
+    }
+
+    @Test("An initiation goes on after the late end of an earlier one")
+    func lateEnd() throws {
+        let (fixture, rules) = try fixture(acceptListSize: 8)
+        let attempt = connect(fixture, to: [0])
+        fixture.controller.emit(RadioRules.end)
+        fixture.loop.run(for: .seconds(10))
+        #expect(rules.refusals.isEmpty)
+        #expect(attempt.all.isEmpty)
+        #expect(rules.initiations.last?.end == nil)
+    }
+
+    @Test("Attempts that all end and begin together reach every peer", arguments: [0, 1, 700])
+    func attemptsInStep(millisecondsApart: Int) throws {
+        let (fixture, rules) = try fixture(acceptListSize: 1)
+        let host = fixture.host
+        let loops = fixture.start {
+            await withTaskGroup(of: Void.self) { group in
+                for number in 0..<10 {
+                    group.addTask {
+                        try? await host.sleep(for: .milliseconds(number * millisecondsApart))
+                        for _ in 0..<8 {
+                            _ = try? await host.connect(
+                                toAnyOf: [ConnectionTurnTests.peer(number)],
+                                parameters: ConnectionParameters(),
+                                timeout: .seconds(30)
+                            )
+                        }
+                    }
+                }
+            }
+        }
+        fixture.loop.run(for: .seconds(260))
+        #expect(loops.all.count == 1)
+        #expect(rules.refusals.isEmpty)
+        // An equal share is 24 s.
+        for number in 0..<10 { #expect(rules.time(of: Self.peer(number)) >= .seconds(12), "peer \(number)") }
+    }
+
+    @Test("Repeated attempts that are shorter than a turn leave others their turns")
+    func shortAttemptsAgain() throws {
+        let (fixture, rules) = try fixture(acceptListSize: 1)
+        let host = fixture.host
+        connect(fixture, to: [9])
+        let loops = fixture.start {
+            await withTaskGroup(of: Void.self) { group in
+                for number in 0..<4 {
+                    group.addTask {
+                        for _ in 0..<120 {
+                            _ = try? await host.connect(
+                                toAnyOf: [ConnectionTurnTests.peer(number)],
+                                parameters: ConnectionParameters(),
+                                timeout: .milliseconds(1_900 + 30 * number)
+                            )
+                        }
+                    }
+                }
+            }
+        }
+        fixture.loop.run(for: .seconds(240))
+        #expect(loops.all.count == 1)
+        #expect(rules.refusals.isEmpty)
+        for number in [0, 1, 2, 3, 9] {
+            #expect(rules.time(of: Self.peer(number)) >= .seconds(12), "peer \(number)")
+        }
     }
 }

@@ -9,43 +9,16 @@ import Testing
 struct ScanTurnTests {
     private static let absent = DeviceAddress(0xC0FF_EE00_0001, isRandom: true)
 
-    private static let end: [UInt8] = ScriptedController.packet {
-        LEConnectionComplete(
-            status: .unknownConnectionIdentifier,
-            connectionHandle: 0,
-            role: .central,
-            peerAddress: PeerAddress(type: .public, value: 0),
-            connectionInterval: 0,
-            peripheralLatency: 0,
-            supervisionTimeout: 0
-        ).encodePacket(into: &$0)
-    }
-
-    /// A host on a controller that refuses to scan while it initiates, and the other way round.
-    private func fixture() throws -> HostFixture {
+    /// A host on a controller that cannot scan while it initiates, by default in no way.
+    private func fixture(
+        states: UInt64 = 0x0000_03FF_FF3F_FFFF,
+        acceptListSize: UInt8 = 8
+    ) throws -> (HostFixture, RadioRules) {
         // Bits 22 and 23: passive and active scanning together with initiating.
-        let fixture = HostFixture(profile: .init(states: 0x0000_03FF_FF3F_FFFF))
+        let fixture = HostFixture(profile: .init(acceptListSize: acceptListSize, states: states))
+        let rules = RadioRules(fixture.controller)
         try fixture.bringUp()
-        var isScanning = false
-        var isInitiating = false
-        fixture.controller.override = { [controller = fixture.controller] command in
-            if let enable = command.decode(LESetScanEnable.self) {
-                guard !isInitiating || !enable.leScanEnable else {
-                    return ScriptedController.status(command.opcode, .commandDisallowed)
-                }
-                isScanning = enable.leScanEnable
-            }
-            if command.opcode == LECreateConnection.opcode {
-                guard !isScanning else { return ScriptedController.status(command.opcode, .commandDisallowed) }
-                isInitiating = true
-            }
-            if command.opcode == LECreateConnectionCancel.opcode {
-                isInitiating = false
-                controller.emit(ScanTurnTests.end)
-            }
-            return nil
-        }
-        return fixture
+        return (fixture, rules)
     }
 
     private func connect(_ fixture: HostFixture, to peer: DeviceAddress) -> Recorder<Result<LinkIdentifier, any Error>>
@@ -56,10 +29,13 @@ struct ScanTurnTests {
         }
     }
 
-    private func startScan(_ fixture: HostFixture) throws -> (scan: ScanIdentifier, errors: Recorder<HostError>) {
+    private func startScan(
+        _ fixture: HostFixture,
+        _ options: ScanOptions = ScanOptions()
+    ) throws -> (scan: ScanIdentifier, errors: Recorder<HostError>) {
         let (host, errors) = (fixture.host, Recorder<HostError>())
         let scan = try fixture.run {
-            await host.startScan(ScanOptions()) { if case .ended(let error) = $0 { errors.append(error) } }
+            await host.startScan(options) { if case .ended(let error) = $0 { errors.append(error) } }
         }
         fixture.loop.run(for: .milliseconds(10))
         return (scan, errors)
@@ -76,17 +52,18 @@ struct ScanTurnTests {
 
     @Test("A scan stops before the controller initiates a connection")
     func scanStopsFirst() throws {
-        let fixture = try fixture()
+        let (fixture, rules) = try fixture()
         let (_, errors) = try startScan(fixture)
         let attempt = connect(fixture, to: Self.absent)
         fixture.loop.run(for: .seconds(1))
         #expect(attempt.all.isEmpty && errors.all.isEmpty)
         #expect(fixture.controller.opcodes.suffix(2) == [LESetScanEnable.opcode, LECreateConnection.opcode])
+        #expect(rules.refusals.isEmpty)
     }
 
     @Test("A scan and an attempt to connect to an absent peer take turns, and the attempt is alone after the scan")
     func turns() throws {
-        let fixture = try fixture()
+        let (fixture, rules) = try fixture()
         let (scan, errors) = try startScan(fixture)
         let attempt = connect(fixture, to: Self.absent)
         fixture.controller.forgetCommands()
@@ -103,21 +80,73 @@ struct ScanTurnTests {
         fixture.loop.run(for: .seconds(60))
         #expect(fixture.controller.commands.isEmpty)
         #expect(try fixture.run { await host.contradiction() } == nil)
+        #expect(rules.refusals.isEmpty)
     }
 
     @Test("A bonded peer that has to be found by scanning is looked for though another peer is absent")
     func soughtPeer() throws {
-        let fixture = try fixture()
-        let host = fixture.host
-        var bond = Bond(identity: DeviceAddress(0x0000_0000_4711, isRandom: false))
-        bond.identityResolvingKey = 5
-        let record = BondRecord(bond: bond)
-        try fixture.run { try await host.importBond(record) }
-        let attempts = [connect(fixture, to: Self.absent), connect(fixture, to: bond.identity)]
+        let (fixture, rules) = try fixture()
+        let sought = try bond(fixture, 0)
+        let attempts = [connect(fixture, to: Self.absent), connect(fixture, to: sought)]
         fixture.controller.forgetCommands()
         fixture.loop.run(for: .seconds(80))
         let (scans, initiations) = beginnings(fixture)
         #expect((9...11).contains(scans) && (9...11).contains(initiations))
         #expect(attempts.allSatisfy { $0.all.isEmpty })
+        #expect(rules.refusals.isEmpty)
+    }
+
+    /// A bonded peer that the controller cannot recognize by its private addresses.
+    private func bond(_ fixture: HostFixture, _ number: Int) throws -> DeviceAddress {
+        let host = fixture.host
+        var bond = Bond(identity: DeviceAddress(0x0000_0000_4700 + UInt64(number), isRandom: false))
+        bond.identityResolvingKey = UInt128(5 + number)
+        let record = BondRecord(bond: bond)
+        try fixture.run { try await host.importBond(record) }
+        return record.bond.identity
+    }
+
+    @Test("Peers found by scanning leave the others their turns")
+    func foundPeers() throws {
+        let (fixture, rules) = try fixture(acceptListSize: 1)
+        let sought = try (0..<5).map { try bond(fixture, $0) }
+        // They are received, and connections to them fail nevertheless.
+        rules.advertisements = sought.map { peer in
+            ScriptedController.packet {
+                LEAdvertisingReport.Report(
+                    eventType: .connectableScannableUndirected,
+                    address: PeerAddress(peer),
+                    data: [0x02, 0x01, 0x06].rawSpan,
+                    rssi: -50
+                ).encodePacket(into: &$0)
+            }
+        }
+        let (_, errors) = try startScan(fixture)
+        let peers = [Self.absent, DeviceAddress(0xC0FF_EE00_0002, isRandom: true)] + sought
+        let attempts = peers.map { connect(fixture, to: $0) }
+        fixture.loop.run(for: .seconds(280))
+        #expect(attempts.allSatisfy { $0.all.isEmpty } && errors.all.isEmpty)
+        #expect(rules.refusals.isEmpty)
+        // An equal share of half the time is 20 s.
+        for peer in peers { #expect(rules.time(of: peer) >= .seconds(5), "\(peer)") }
+    }
+
+    @Test("Initiating waits until a change to active scanning is done, though passive scanning may continue")
+    func changeToActiveScanning() throws {
+        let (fixture, rules) = try fixture(states: 0x0000_03FF_FF7F_FFFF)
+        let (_, passiveErrors) = try startScan(fixture, ScanOptions(isActive: false))
+        rules.scanEnableTime = .milliseconds(5)
+        let (host, errors) = (fixture.host, Recorder<HostError>())
+        _ = try fixture.run {
+            await host.startScan(ScanOptions(isActive: true)) {
+                if case .ended(let error) = $0 { errors.append(error) }
+            }
+        }
+        let attempt = connect(fixture, to: Self.absent)
+        fixture.loop.run(for: .seconds(60))
+        #expect(rules.refusals.isEmpty)
+        #expect(attempt.all.isEmpty && passiveErrors.all.isEmpty && errors.all.isEmpty)
+        let (scans, initiations) = beginnings(fixture)
+        #expect(scans >= 7 && initiations >= 7)
     }
 }

@@ -96,7 +96,7 @@ extension BluetoothHost {
         endAllLinks(.controllerReset(reason))
         scanner.forgetController()
         advertiser.forgetController()
-        connector.forgetController()
+        forgetInitiation()
         privacy.forgetController()
         resumeRestWaiters()
         forgetStrayHandles()

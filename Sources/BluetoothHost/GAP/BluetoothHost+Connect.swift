@@ -56,7 +56,7 @@ extension BluetoothHost {
     }
 
     func giveUp(_ identifier: UInt64, _ error: HostError) {
-        guard let attempt = connector.takeAttempt(identifier) else { return }
+        guard let attempt = connector.takeAttempt(identifier, at: loop.now) else { return }
         end(attempt, .failure(error))
         reportAgain(attempt.addresses)
         forgetMeetings()
@@ -89,7 +89,7 @@ extension BluetoothHost {
             case .initiating(let initiation):
                 guard wanted != initiation || connector.isInitiationDoubtful else { continue }
                 connector.isInitiationDoubtful = false
-                connector.state = .cancelling
+                setInitiation(.cancelling)
                 do throws(CommandFailure) {
                     try await perform(LECreateConnectionCancel())
                 } catch {
@@ -100,12 +100,12 @@ extension BluetoothHost {
             case .idle:
                 guard isReadyToInitiate(wanted, information), let wanted else { continue }
                 connector.isInitiationDoubtful = false
-                connector.state = .initiating(wanted)
+                setInitiation(.initiating(wanted))
                 do throws(CommandFailure) {
                     try await initiate(wanted)
                 } catch {
                     guard power == .on else { continue }
-                    connector.state = .idle
+                    setInitiation(.idle)
                     if case .status(.connectionAlreadyExists, _) = error {
                         resolveExistingConnection(to: wanted.addresses)
                         endInput()
@@ -160,19 +160,6 @@ extension BluetoothHost {
         reconcileScan()
     }
 
-    /// A cancelled initiation ends with an event at once; where that is lost, the controller initiates nothing all the same.
-    private func expectEndOfInitiating() {
-        guard connector.state == .cancelling else { return }
-        _ = schedule(.endOfInitiating(generation: generation), after: .seconds(2))
-    }
-
-    func endOfInitiatingTimedOut(_ generation: UInt64) {
-        guard generation == self.generation, connector.state == .cancelling else { return }
-        connector.state = .idle
-        reconcileConnections()
-        reconcileScan()
-    }
-
     private func failAttempts(for addresses: Set<DeviceAddress>, _ error: HostError) {
         for attempt in connector.takeAttempts(forAnyOf: connector.peers(at: addresses)) {
             end(attempt, .failure(error))
@@ -180,60 +167,6 @@ extension BluetoothHost {
         }
         forgetMeetings()
         reconcileConnections()
-    }
-
-    private func initiate(_ initiation: Connector.Initiation) async throws(CommandFailure) {
-        guard let information, let first = initiation.addresses.inOrder.first else { return }
-        let usesAcceptList = initiation.addresses.count > 1
-        if usesAcceptList {
-            try await perform(LEClearFilterAcceptList())
-            for address in initiation.addresses.inOrder {
-                try await perform(LEAddDeviceToFilterAcceptList(address: PeerAddress(address)))
-            }
-        }
-        let parameters = initiation.parameters
-        let policy: InitiatorFilterPolicy = usesAcceptList ? .filterAcceptList : .peerAddress
-        if information.usesExtendedCommands {
-            try await perform(
-                LEExtendedCreateConnection(
-                    initiatorFilterPolicy: policy,
-                    ownAddressType: ownAddressType,
-                    peerAddress: usesAcceptList ? DeviceAddress(0, isRandom: false) : first,
-                    le1M: .init(
-                        scanInterval: 0x60,
-                        scanWindow: 0x60,
-                        connectionIntervalMin: parameters.intervalMinimum,
-                        connectionIntervalMax: parameters.intervalMaximum,
-                        maxLatency: parameters.latency,
-                        supervisionTimeout: parameters.timeout
-                    )
-                )
-            )
-        } else {
-            try await perform(
-                LECreateConnection(
-                    leScanInterval: 0x60,
-                    leScanWindow: 0x60,
-                    initiatorFilterPolicy: policy,
-                    peerAddress: usesAcceptList
-                        ? PeerAddress(DeviceAddress(0, isRandom: false)) : initiatorPeer(first, information),
-                    ownAddressType: ownAddressType,
-                    connectionIntervalMin: parameters.intervalMinimum,
-                    connectionIntervalMax: parameters.intervalMaximum,
-                    maxLatency: parameters.latency,
-                    supervisionTimeout: parameters.timeout
-                )
-            )
-        }
-    }
-
-    /// Without privacy modes, a type of its own says that a peer is to be known by its private addresses (Vol 4, Part E,
-    /// 7.8.12).
-    private func initiatorPeer(_ address: DeviceAddress, _ information: ControllerInformation) -> PeerAddress {
-        guard privacy.list?.resolves(address) == true, !information.commands.contains(LESetPrivacyMode.self) else {
-            return PeerAddress(address)
-        }
-        return PeerAddress(type: address.isRandom ? .randomIdentity : .publicIdentity, value: address.value)
     }
 
     // MARK: Events
@@ -244,12 +177,13 @@ extension BluetoothHost {
         guard connection.status == .success else {
             // Only initiating fails with an event; the end of directed advertising is told by its own.
             guard connection.role == .central || connector.state != .idle else { return }
-            let wasCancelled = connection.status == .unknownConnectionIdentifier
-            if case .initiating(let initiation) = connector.state, !wasCancelled {
-                connector.state = .idle
+            if case .initiating(let initiation) = connector.state {
+                // An earlier initiation has ended late. Whether the controller initiates now is unknown.
+                guard connection.status != .unknownConnectionIdentifier else { return restartInitiating() }
+                setInitiation(.idle)
                 failAttempts(for: initiation.addresses, .disconnected(.controller(connection.status)))
             }
-            connector.state = .idle
+            setInitiation(.idle)
             reconcileConnections()
             reconcileScan()
             return
@@ -270,7 +204,7 @@ extension BluetoothHost {
         forgetMeetings()
         switch link.role {
         case .central:
-            connector.state = .idle
+            setInitiation(.idle)
             if attempts.isEmpty { giveUp(link, .controller(.connectionTerminatedByLocalHost)) }
         case .peripheral:
             advertisingEndedByConnection()

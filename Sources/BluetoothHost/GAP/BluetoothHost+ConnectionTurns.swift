@@ -5,9 +5,6 @@ import BluetoothTypes
 /// Peers that do not all fit on the filter accept list take turns. Some controllers cannot scan while they initiate connections
 /// (Vol 4, Part E, 7.8.27). There, scans have a turn after each turn of connection attempts.
 extension BluetoothHost {
-    /// How long a turn is. A peer that advertises about once a second is found within this time.
-    private static let turnDuration = Duration.seconds(4)
-
     /// Whether scans have to wait while the controller initiates connections.
     private func scansMustWait(_ information: ControllerInformation) -> Bool {
         (!scanner.sessions.isEmpty || !soughtPeers.isEmpty)
@@ -26,7 +23,7 @@ extension BluetoothHost {
             timers.cancel(connector.turnTimer)
             connector.turnTimer = nil
         } else if connector.turnTimer == nil {
-            connector.turnTimer = schedule(.connectionTurn, after: BluetoothHost.turnDuration)
+            connector.turnTimer = schedule(.connectionTurn, after: Connector.turnDuration)
         }
     }
 
@@ -34,12 +31,10 @@ extension BluetoothHost {
     func connectionTurnEnded() {
         connector.turnTimer = nil
         if power == .on, privacy.hold == .nothing, let information {
-            if !connector.yieldsToScan, scansMustWait(information) {
-                connector.yieldsToScan = true
-            } else {
-                connector.yieldsToScan = false
-                connector.endTurn(of: connectorWindow(information))
-            }
+            // If a peer was found during the turn of scans, the turn of peers began then: see met(_:at:).
+            let wasTurnOfPeers = !connector.yieldsToScan
+            if wasTurnOfPeers { connector.endTurn(of: connectorWindow(information), at: loop.now) }
+            connector.yieldsToScan = wasTurnOfPeers && scansMustWait(information)
         }
         reconcileConnections()
     }
@@ -50,8 +45,9 @@ extension BluetoothHost {
     /// cannot, it begins when scanning has stopped.
     func isReadyToInitiate(_ wanted: Connector.Initiation?, _ information: ControllerInformation) -> Bool {
         let isScanning = !scanner.isResting
+        // What a pass in progress is about to apply may be active scanning.
+        let isActive = scanner.reconciliation.isRunning || scanner.applied?.isActive ?? true
         reconcileScan()
-        let isActive = scanner.applied?.isActive ?? true
         if wanted != nil, isScanning, connector.scanWait != .over,
             !information.canScanWhileInitiating(actively: isActive)
         {

@@ -61,11 +61,13 @@ struct Connector {
         let timer: TimerQueue.Token
     }
 
+    /// How long a turn is. A peer that advertises about once a second is found within this time.
+    static let turnDuration = Duration.seconds(4)
+
     /// The oldest first.
     private(set) var attempts: [ConnectionAttempt] = []
-    /// The addresses of all attempts: those whose turn is next come first. New ones wait behind those that are there, so that
-    /// many short attempts do not keep older ones from their turn.
-    private var queue: OrderedSet<DeviceAddress> = []
+    /// The addresses of all attempts.
+    private var queue = AcceptListQueue(sufficientTime: Connector.turnDuration / 2)
     /// Runs while peers take turns.
     var turnTimer: TimerQueue.Token?
     /// Whether it is the turn of scans, on a controller that cannot scan while it initiates.
@@ -73,7 +75,9 @@ struct Connector {
     var scanWait = ScanWait.none
     /// Where peers were met, by their identity addresses.
     var meetings: OrderedDictionary<DeviceAddress, Meeting> = [:]
-    var state = State.idle
+    private(set) var state = State.idle
+    /// Runs while the end of a cancelled initiation is awaited.
+    var cancellationTimer: TimerQueue.Token?
     /// Whether the controller may have ended initiating without an event: it is cancelled and started again.
     var isInitiationDoubtful = false
     /// Links whose end is awaited, because the controller makes no second connection to their peers.
@@ -93,7 +97,7 @@ struct Connector {
     ///   - mustBeSought: whether a peer can only be connected to where it was met.
     func window(acceptListSize: Int, mustBeSought: (DeviceAddress) -> Bool) -> Window {
         var window = Window()
-        for peer in queue {
+        for peer in queue.peers {
             guard let address = mustBeSought(peer) ? meetings[peer]?.address : peer else { continue }
             guard window.addresses.count < max(1, acceptListSize) else {
                 window.isPartial = true
@@ -112,15 +116,25 @@ struct Connector {
     }
 
     /// Ends the turn of a window's peers: they wait behind the others.
-    mutating func endTurn(of window: Window) {
-        queue = queue.subtracting(window.peers).union(queue.intersection(window.peers))
+    mutating func endTurn(of window: Window, at now: Instant) {
+        queue.endTurn(of: window.peers, at: now)
+    }
+
+    /// Changes what the controller initiates. The host calls ``BluetoothHost/setInitiation(_:)``.
+    mutating func enter(_ state: State, at now: Instant) {
+        if case .initiating(let initiation) = state {
+            queue.beginInitiating(peers(at: initiation.addresses), at: now)
+        } else {
+            queue.endInitiating(at: now)
+        }
+        self.state = state
     }
 
     // MARK: Attempts
 
     mutating func add(_ attempt: ConnectionAttempt) {
         attempts.append(attempt)
-        queue.append(contentsOf: attempt.addresses.inOrder)
+        for address in attempt.addresses.inOrder { queue.append(address) }
     }
 
     /// Takes the attempts that a connection to a device with any of `addresses` fulfils.
@@ -128,30 +142,34 @@ struct Connector {
         takeAttempts { !$0.addresses.isDisjoint(with: addresses) }
     }
 
-    mutating func takeAttempt(_ identifier: UInt64) -> ConnectionAttempt? {
-        takeAttempts { $0.identifier == identifier }.first
+    /// Takes an attempt that ends without a connection. Its addresses keep their places in the queue.
+    mutating func takeAttempt(_ identifier: UInt64, at now: Instant) -> ConnectionAttempt? {
+        takeAttempts(keepingPlacesAt: now) { $0.identifier == identifier }.first
     }
 
     mutating func takeAllAttempts() -> [ConnectionAttempt] {
         takeAttempts { _ in true }
     }
 
-    private mutating func takeAttempts(where isTaken: (ConnectionAttempt) -> Bool) -> [ConnectionAttempt] {
+    private mutating func takeAttempts(
+        keepingPlacesAt now: Instant? = nil,
+        where isTaken: (ConnectionAttempt) -> Bool
+    ) -> [ConnectionAttempt] {
         let taken = attempts.filter(isTaken)
         guard !taken.isEmpty else { return [] }
         attempts.removeAll(where: isTaken)
         let wanted = attempts.reduce(into: Set()) { $0.formUnion($1.addresses) }
-        queue.removeAll { !wanted.contains($0) }
+        queue.removeAll(except: wanted, keepingPlacesAt: now)
         return taken
     }
 
-    /// Whom what is initiated is for: the addresses themselves, and the peers that were met there.
+    /// The peers that are initiated at `addresses`: these addresses, and the identities of peers that were found there.
     func peers(at addresses: Set<DeviceAddress>) -> Set<DeviceAddress> {
-        addresses.union(meetings.filter { addresses.contains($0.value.address) }.keys)
+        meetings.isEmpty
+            ? addresses : addresses.union(meetings.filter { addresses.contains($0.value.address) }.keys)
     }
 
     mutating func forgetController() {
-        state = .idle
         isInitiationDoubtful = false
         scanWait = .none
     }

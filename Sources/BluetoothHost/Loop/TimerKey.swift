@@ -40,8 +40,8 @@ enum TimerKey {
     case connectionAttempt(UInt64)
     /// The turn of the peers on the filter accept list ends.
     case connectionTurn
-    /// The controller of a generation has not reported the end of a cancelled initiation.
-    case endOfInitiating(generation: UInt64)
+    /// The controller has not reported the end of a cancelled initiation.
+    case endOfInitiating
     /// A peer that was found at a private address may have another address now.
     case meeting(DeviceAddress)
     /// The scan may have been silent for too long.

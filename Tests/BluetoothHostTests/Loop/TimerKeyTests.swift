@@ -76,7 +76,7 @@ struct TimerKeyTests {
         let (before, after) = try fixture.run {
             await host.fire([
                 .command(Reset.opcode), .commandCredit, .recoveryPause, .connectionAttempt(1), .sleep(call(1)),
-                .endOfInitiating(generation: 0), .strayHandle(0x0050), .strayLinkEnd(0x0050), .stallCheck,
+                .endOfInitiating, .strayHandle(0x0050), .strayLinkEnd(0x0050), .stallCheck,
                 .connectionTurn,
                 .security(link, call: 1), .procedure(.connectionUpdate, link),
                 .procedure(.phyUpdate, link),
