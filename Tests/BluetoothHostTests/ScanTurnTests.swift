@@ -149,4 +149,58 @@ struct ScanTurnTests {
         let (scans, initiations) = beginnings(fixture)
         #expect(scans >= 7 && initiations >= 7)
     }
+
+    // MARK: Silence
+
+    @Test("Silence is summed over the turns of a scan: it is restarted, and then the controller is reset")
+    func silence() throws {
+        let (fixture, rules) = try fixture()
+        _ = try startScan(fixture)
+        _ = connect(fixture, to: Self.absent)
+        fixture.loop.run(for: .seconds(170))
+        #expect(fixture.events.all == ["poweredOn"])
+        fixture.loop.run(for: .seconds(30))
+        #expect(fixture.events.all == ["poweredOn", "scanRestarted"])
+        fixture.loop.run(for: .seconds(140))
+        #expect(fixture.events.all.count == 2)
+        fixture.loop.run(for: .seconds(60))
+        #expect(fixture.events.all.count == 4 && fixture.events.all[2].hasPrefix("resetting"))
+        #expect(rules.refusals.isEmpty)
+    }
+
+    @Test("A report in any turn ends the silence")
+    func silenceEnds() throws {
+        let (fixture, rules) = try fixture()
+        _ = try startScan(fixture)
+        _ = connect(fixture, to: Self.absent)
+        for _ in 0..<4 {
+            rules.advertisements = []
+            fixture.loop.run(for: .seconds(150))
+            rules.advertisements = [
+                ScriptedController.packet {
+                    LEAdvertisingReport.Report(
+                        eventType: .nonConnectableUndirected,
+                        address: PeerAddress(Self.absent),
+                        data: [0x02, 0x01, 0x06].rawSpan,
+                        rssi: -50
+                    ).encodePacket(into: &$0)
+                }
+            ]
+            fixture.loop.run(for: .seconds(10))
+        }
+        #expect(fixture.events.all == ["poweredOn"])
+    }
+
+    @Test("The silence of scans that the app has stopped does not count")
+    func silenceOfStoppedScans() throws {
+        let (fixture, _) = try fixture()
+        let host = fixture.host
+        for _ in 0..<4 {
+            let (scan, _) = try startScan(fixture)
+            fixture.loop.run(for: .seconds(60))
+            try fixture.run { await host.stopScan(scan) }
+            fixture.loop.run(for: .seconds(10))
+        }
+        #expect(fixture.events.all == ["poweredOn"])
+    }
 }

@@ -42,6 +42,7 @@ extension BluetoothHost {
         while scanner.reconciliation.next() {
             guard power == .on, let information else { continue }
             scanner.isSeeking = !soughtPeers.isEmpty
+            scanner.forgetSilenceUnlessWanted()
             superviseConnectionTurns(information)
             var wanted = privacy.hold == .nothing ? scanner.wanted : nil
             if let parameters = wanted, connector.state != .idle || wantedInitiation(information) != nil,
@@ -54,15 +55,14 @@ extension BluetoothHost {
             do throws(CommandFailure) {
                 if scanner.applied != nil {
                     try await setScanEnabled(false, filtersDuplicates: false)
-                    scanner.applied = nil
+                    scanner.pause(at: loop.now)
                 }
                 if let wanted {
                     try await setScanParameters(wanted)
                     try await setScanEnabled(true, filtersDuplicates: wanted.filtersDuplicates)
                     // What a controller has agreed to that failed since, the next one knows nothing of.
                     guard generation == self.generation else { continue }
-                    scanner.applied = wanted
-                    scanner.lastActivity = loop.now
+                    scanner.begin(wanted, at: loop.now)
                 }
                 watchForSilence()
             } catch {
@@ -126,14 +126,14 @@ extension BluetoothHost {
     }
 
     func scanEndedByController() {
-        scanner.applied = nil
+        scanner.pause(at: loop.now)
         reconcileScan()
     }
 
     // MARK: Silence
 
-    /// A scan that hears nothing for long may be a controller that has stopped listening: it is restarted, and if that does
-    /// not help and no link shows that the controller lives, the controller is reset.
+    /// Restarts a scan that receives nothing for long, because the controller may have stopped listening. If that does not
+    /// help and no link shows that the controller works, resets the controller. The time is summed over the turns of a scan.
     private func watchForSilence() {
         timers.cancel(scanner.silenceTimer)
         scanner.silenceTimer = nil
@@ -160,7 +160,7 @@ extension BluetoothHost {
         } catch {
             logger.debug("\(error)")
         }
-        scanner.applied = nil
+        scanner.restart()
         reconcileScan()
     }
 

@@ -30,9 +30,12 @@ struct Scanner {
     var assembler = ExtendedReportAssembler()
     var reconciliation = Reconciliation()
     /// What the controller scans with now; nil when it does not.
-    var applied: Parameters?
-    /// When the last report came, or the scan was started.
-    var lastActivity = Instant(nanoseconds: 0)
+    private(set) var applied: Parameters?
+    /// When the last report came, or the scan was started. The time between the turns of a scan does not count: the instant
+    /// is moved by that time.
+    private(set) var lastActivity = Instant(nanoseconds: 0)
+    /// How long nothing had been received when scanning last stopped.
+    private var silence = Duration.zero
     var hasRestartedInSilence = false
     var silenceTimer: TimerQueue.Token?
 
@@ -61,6 +64,41 @@ struct Scanner {
 
     /// Whether the controller does not scan, and is not being told to.
     var isResting: Bool { applied == nil && !reconciliation.isRunning }
+
+    // MARK: State of the controller
+
+    /// The controller has begun to scan.
+    mutating func begin(_ parameters: Parameters, at now: Instant) {
+        applied = parameters
+        lastActivity = now + (.zero - silence)
+    }
+
+    /// The controller has stopped scanning. Its silence is remembered if a scan is still wanted.
+    mutating func pause(at now: Instant) {
+        if applied != nil { silence = now - lastActivity }
+        applied = nil
+        forgetSilenceUnlessWanted()
+    }
+
+    /// The controller has stopped scanning in order to begin again after a silence.
+    mutating func restart() {
+        applied = nil
+        silence = .zero
+    }
+
+    mutating func forgetSilenceUnlessWanted() {
+        if sessions.isEmpty, !isSeeking { silence = .zero }
+    }
+
+    /// The controller was reset and scans no more. All advertisers are reported again.
+    mutating func forgetController() {
+        applied = nil
+        silence = .zero
+        assembler.removeAll()
+        advertisers.removeAll()
+    }
+
+    // MARK: Reports
 
     /// The scans to which a report is new. Valid until the scanner is changed.
     struct Matches {
@@ -125,13 +163,6 @@ struct Scanner {
         guard sessions.values[index].options.filtersInController else { return false }
         forgetCount += 1
         return true
-    }
-
-    /// The controller was reset and scans no more. All advertisers are reported again.
-    mutating func forgetController() {
-        applied = nil
-        assembler.removeAll()
-        advertisers.removeAll()
     }
 }
 
