@@ -10,7 +10,8 @@ public enum HostError: Error, Equatable, Sendable {
     case transport(TransportError)
     /// The controller refused a command or left it unanswered.
     case command(CommandFailure)
-    /// The controller reported an error while it was brought up; the text says which.
+    /// The controller failed while it was brought up: it reported an error, or the connection to it was lost. The text says
+    /// which.
     case controllerFailed(String)
     /// The controller is being brought up again and cannot be used now.
     case notReady

@@ -18,8 +18,9 @@ extension Central {
     /// - Parameters:
     ///   - address: the peripheral's address; of a bonded peripheral, its identity address.
     ///   - backoff: the delays between attempts.
-    ///   - attemptTimeout: how long one attempt waits for the peripheral's advertisement; nil for as long as it takes. The
-    ///     controller listens all the time while it waits.
+    ///   - attemptTimeout: how long one attempt waits for the peripheral's advertisement; nil for as long as it takes. If
+    ///     the attempt takes turns with scans or other attempts, the controller listens for the peripheral only during the
+    ///     attempt's turns.
     ///   - parameters: the connection's parameters.
     /// - Returns: a sequence that is endless until its task is cancelled or the adapter is closed.
     public func maintain(
@@ -54,8 +55,9 @@ extension Central {
     /// - Parameters:
     ///   - address: the peripheral's address; of a bonded peripheral, its identity address.
     ///   - backoff: the delays between attempts.
-    ///   - attemptTimeout: how long one attempt waits for the peripheral's advertisement; nil for as long as it takes. The
-    ///     controller listens all the time while it waits.
+    ///   - attemptTimeout: how long one attempt waits for the peripheral's advertisement; nil for as long as it takes. If
+    ///     the attempt takes turns with scans or other attempts, the controller listens for the peripheral only during the
+    ///     attempt's turns.
     ///   - parameters: the connection's parameters.
     ///   - handler: is called with each connection.
     /// - Throws: ``BLEError/cancelled`` when the task is cancelled, ``BLEError/closed`` when the adapter is closed,

@@ -6,8 +6,9 @@ extension BluetoothHost {
     ///
     /// Only commands that the controller lists are sent, but for those that every LE controller must know.
     ///
-    /// - Throws: ``HostError/controllerFailed(_:)`` if the controller reported an error after its reset. Its settings, such as
-    ///   the event masks, may be lost, so it has to be reset again.
+    /// - Throws: ``HostError/controllerFailed(_:)`` if the connection to the controller was lost, or if the controller
+    ///   reported an error after its reset. Its settings, such as the event masks, may be lost then, so it has to be reset
+    ///   again.
     func bringUp() async throws(HostError) {
         bringUpPhase = .resetting
         let information: ControllerInformation

@@ -21,7 +21,8 @@ extension CBPeripheral {
     /// What a peripheral tells here beyond Apple's API, and an async view of it. The delegate is told of values and
     /// disconnections all the same; of what is awaited here, the one who awaits.
     ///
-    /// A call whose task is cancelled throws `CancellationError` at once. The host still carries out what was asked of it.
+    /// A call whose task is cancelled throws `CancellationError` at once. If the task was cancelled before the call, nothing
+    /// is done. Otherwise the host still carries out the operation.
     public struct Linux: Sendable {
         let peripheral: CBPeripheral
 
