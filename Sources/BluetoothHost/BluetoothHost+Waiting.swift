@@ -47,6 +47,12 @@ extension BluetoothHost {
         }
     }
 
+    /// Runs `body` at once on the loop's thread, else as soon as the loop comes to it. So the calls of one thread begin in
+    /// their order.
+    package nonisolated func begin(_ body: @escaping @Sendable (isolated BluetoothHost) -> Void) {
+        call(.begin, body)
+    }
+
     fileprivate func sendSubmissions() {
         for submission in submissions.takeAll() {
             switch submission {
@@ -59,4 +65,8 @@ extension BluetoothHost {
 
 extension LoopFunction<Void> {
     static let sendSubmissions = LoopFunction { host, _ in host.sendSubmissions() }
+}
+
+extension LoopFunction<@Sendable (isolated BluetoothHost) -> Void> {
+    fileprivate static let begin = LoopFunction { host, body in body(host) }
 }

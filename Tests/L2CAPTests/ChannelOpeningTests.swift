@@ -38,6 +38,41 @@ struct ChannelOpeningTests {
         #expect(client.channels.deadline == nil)
     }
 
+    @Test func heldRequestIsSentWhenItIsReleased() throws {
+        var client = ChannelEndpoint(limit: 4)
+        let first = try client.channels.connect(to: spsm, configuration: small, isHeld: true)
+        let list = try client.channels.connect(to: spsm, count: 2, isHeld: true)
+        let last = try client.channels.connect(to: spsm, configuration: small)
+        #expect(throws: CreditBasedChannels.ConnectionError.tooManyChannels) { try client.channels.connect(to: spsm) }
+        #expect(client.commands().map(\.first) == [0x14], "the last")
+        // An answer to the peer does not wait.
+        #expect(client.answers(to: [0x06, 8, 4, 0, 0x70, 0, 0x41, 0]).map(\.first) == [0x01])
+        #expect(client.channels.isHeld(first) && client.channels.isHeld(list[1]) && !client.channels.isHeld(last))
+        client.channels.release(list[1])
+        client.channels.release(list[1])
+        #expect(client.commands().map(\.first) == [0x17])
+        client.channels.release(first)
+        #expect(client.commands().map { $0[6] } == [UInt8(first.rawValue)])
+        #expect(!client.channels.isHeld(first) && client.channels.deadline != nil)
+    }
+
+    @Test func heldRequestOfWhichNoChannelIsWantedIsNeverSent() throws {
+        var client = ChannelEndpoint(limit: 2)
+        let list = try client.channels.connect(to: spsm, count: 2, isHeld: true)
+        client.channels.disconnect(list[0])
+        #expect(client.channels.isHeld(list[0]) && client.channels.count == 2)
+        client.channels.disconnect(list[1])
+        #expect(!client.channels.isHeld(list[0]) && client.channels.count == 0)
+        #expect(client.events() == [.failed(list[0], .canceled), .failed(list[1], .canceled)])
+        client.channels.release(list[0])
+        #expect(client.commands().isEmpty)
+        let ended = try client.channels.connect(to: spsm, isHeld: true)
+        client.channels.linkEnded()
+        #expect(client.events() == [.failed(ended, .linkEnded)])
+        client.channels.release(ended)
+        #expect(client.commands().isEmpty && client.channels.count == 0)
+    }
+
     @Test(
         "A request that cannot be granted is refused with its reason",
         arguments: [

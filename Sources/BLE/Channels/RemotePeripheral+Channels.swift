@@ -66,7 +66,8 @@ extension RemotePeripheral {
         let opening = ChannelOpening(host: host)
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                host.spawn { host in
+                // In the order of the caller's writes and procedures.
+                host.begin { host in
                     do throws(HostError) {
                         let names = try begin(host) { opening.take($0) }
                         opening.begun(names, continuation, on: host)

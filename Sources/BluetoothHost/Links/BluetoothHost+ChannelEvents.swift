@@ -63,8 +63,6 @@ extension BluetoothHost {
     }
 
     private func sendChannelCommands(of link: Link) {
-        // A bonded peer is asked for channels once it has proven who it is.
-        guard !link.protection.awaitsProof || link.protection.waiters.isEmpty else { return }
         while true {
             var buffer = sender.takeBuffer()
             guard
@@ -76,6 +74,13 @@ extension BluetoothHost {
             else { return sender.recycle(buffer) }
             send(consume buffer, .signaling, on: .signaling, of: link)
         }
+    }
+
+    /// Sends the request for channels, which has left its lane.
+    func sendRequest(for channels: ChannelIdentifierList, on link: Link) {
+        guard let channel = channels.first else { return }
+        link.channels.release(channel)
+        pumpChannels(of: link)
     }
 
     // MARK: Who is told

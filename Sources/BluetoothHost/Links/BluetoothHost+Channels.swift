@@ -62,7 +62,7 @@ extension BluetoothHost {
 
     // MARK: Opening
 
-    /// Asks for a channel with LE credit-based flow control.
+    /// Asks for a channel with LE credit-based flow control. The request leaves in the order of the calls on the link.
     ///
     /// - Returns: its name, for ``closeChannel(_:)``.
     package func beginOpeningChannel(
@@ -76,16 +76,19 @@ extension BluetoothHost {
         try check(configuration)
         let channel: ChannelIdentifier
         do throws(CreditBasedChannels.ConnectionError) {
-            channel = try link.channels.connect(to: psm, configuration: configuration)
+            channel = try link.channels.connect(to: psm, configuration: configuration, isHeld: true)
         } catch {
             throw Self.hostError(error)
         }
         let name = use(channel, to: psm, of: link, completion)
-        pumpChannels(of: link)
+        var channels = ChannelIdentifierList()
+        channels.append(channel)
+        submit(.channelRequest(channels), on: link)
         return name
     }
 
     /// Asks for up to five channels with enhanced credit-based flow control, in one request; `completion` is called for each.
+    /// The request leaves in the order of the calls on the link.
     package func beginOpeningChannels(
         _ count: Int,
         to psm: SPSM,
@@ -98,12 +101,12 @@ extension BluetoothHost {
         try check(configuration)
         let channels: ChannelIdentifierList
         do throws(CreditBasedChannels.ConnectionError) {
-            channels = try link.channels.connect(to: psm, count: count, configuration: configuration)
+            channels = try link.channels.connect(to: psm, count: count, configuration: configuration, isHeld: true)
         } catch {
             throw Self.hostError(error)
         }
         let names = channels.map { use($0, to: psm, of: link, completion) }
-        pumpChannels(of: link)
+        submit(.channelRequest(channels), on: link)
         return names
     }
 
@@ -256,7 +259,7 @@ extension BluetoothHost {
     package func closeChannel(_ name: HostChannelIdentifier) {
         guard let link = link(of: name) else { return }
         link.channels.disconnect(name.channel)
-        pumpChannels(of: link)
+        channelMayBeGivenUp(name.channel, on: link)
         endInput()
     }
 
@@ -264,7 +267,22 @@ extension BluetoothHost {
     package func finishChannel(_ name: HostChannelIdentifier) {
         guard let link = link(of: name) else { return }
         link.channels.finish(name.channel)
-        pumpChannels(of: link)
+        channelMayBeGivenUp(name.channel, on: link)
         endInput()
+    }
+
+    /// Removes the request for a channel from its lane, if the link's channels no longer hold it.
+    private func channelMayBeGivenUp(_ channel: ChannelIdentifier, on link: Link) {
+        if !link.channels.isHeld(channel), link.att.removeRequest(for: channel) { pumpLanes(of: link) }
+        pumpChannels(of: link)
+    }
+
+    /// Ends the opening of a channel in an error. Does nothing if the opening has ended.
+    func endOpening(of channel: ChannelIdentifier, on link: Link, _ error: HostError) {
+        guard let use = link.channelUses[channel], case .opening(let completion) = use.phase else { return }
+        link.channelUses[channel] = nil
+        link.channels.disconnect(channel)
+        if !link.channels.isHeld(channel) { _ = link.att.removeRequest(for: channel) }
+        deliver(.channelFailure(completion, error))
     }
 }

@@ -135,6 +135,9 @@ extension BluetoothHost {
         case .refusedWrite(let call, let error):
             sender.recycle(buffer)
             end(call, .failure(error))
+        case .channelRequest(let channels):
+            sender.recycle(buffer)
+            sendRequest(for: channels, on: link)
         case .notification(let call, let isWritten):
             if isWritten {
                 send(consume buffer, .value, on: .attribute, of: link)
@@ -199,15 +202,16 @@ extension BluetoothHost {
     /// Ends all calls that wait on a link that has ended.
     func endLanes(of link: Link, _ error: HostError) {
         let calls = link.att.removeCalls()
-        for item in calls.unsent { end(item.work, error) }
+        for item in calls.unsent { end(item.work, error, on: link) }
         if let indication = calls.unconfirmed { end(indication.caller, .failure(error)) }
         for call in calls.drains { end(.task(call), .success(())) }
     }
 
-    private func end(_ work: OutboundLanes.Work, _ error: HostError) {
+    private func end(_ work: OutboundLanes.Work, _ error: HostError, on link: Link) {
         switch work {
         case .procedure(let call): end(call, .failure(error))
         case .write(let call): end(call, .failure(error))
+        case .channelRequest(let channels): for channel in channels { endOpening(of: channel, on: link, error) }
         // A client that disconnects is no failure of a notification.
         case .notification(let call): end(call.caller, .success(()))
         case .indication(let call): end(call.caller, .failure(error))
@@ -227,7 +231,8 @@ extension BluetoothHost {
                 switch result {
                 case .success: _ = link.att.verificationEnded(isVerified: true)
                 case .failure(let error):
-                    for item in link.att.verificationEnded(isVerified: false) { host.end(item.work, error) }
+                    for item in link.att.verificationEnded(isVerified: false) { host.end(item.work, error, on: link) }
+                    host.pumpChannels(of: link)
                 }
                 host.pumpLanes(of: link)
             }

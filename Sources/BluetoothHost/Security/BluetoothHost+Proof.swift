@@ -98,13 +98,10 @@ extension BluetoothHost {
         pumpChannels(of: link)
     }
 
-    /// Ends the requests for channels that were not sent yet.
+    /// Ends the openings of channels. A request that is in the client lane is not sent.
     private func giveUpChannels(of link: Link, _ error: HostError) {
-        for (channel, use) in link.channelUses.sorted(by: { $0.value.number < $1.value.number }) {
-            guard case .opening(let completion) = use.phase else { continue }
-            link.channelUses[channel] = nil
-            link.channels.disconnect(channel)
-            deliver(.channelFailure(completion, error))
+        for (channel, _) in link.channelUses.sorted(by: { $0.value.number < $1.value.number }) {
+            endOpening(of: channel, on: link, error)
         }
     }
 

@@ -21,6 +21,8 @@ public struct CreditBasedChannels {
     var channels: [CreditBasedChannel] = []
     var unanswered: [UnansweredRequest] = []
     var outgoing = Queue<OutgoingCommand>()
+    /// Requests for channels that the owner holds, the oldest first.
+    var heldRequests: [Request] = []
     var events = Queue<Event>()
     private var nextIdentifier = ChannelIdentifier.dynamicRange.lowerBound
     /// Where the next search for something to send starts, so that each channel has its turn.
@@ -34,34 +36,41 @@ public struct CreditBasedChannels {
     // MARK: Opening
 
     /// Asks for a channel with LE credit-based flow control; ``Event/opened(_:)`` or ``Event/failed(_:_:)`` follows.
+    ///
+    /// - Parameter isHeld: whether the request is sent only after ``release(_:)``.
     public mutating func connect(
         to spsm: SPSM,
-        configuration: CreditBasedChannel.Configuration = .init()
+        configuration: CreditBasedChannel.Configuration = .init(),
+        isHeld: Bool = false
     ) throws(ConnectionError) -> ChannelIdentifier {
         try checkRequest(to: spsm, count: 1, configuration)
         let identifier = addChannel(to: spsm, .le, configuration)
         let channel = channels.count - 1
-        outgoing.append(
-            .request(
-                .leConnection(
-                    LECreditBasedConnectionRequest(
-                        spsm: spsm,
-                        source: identifier,
-                        mtu: UInt16(truncatingIfNeeded: channels[channel].mtu),
-                        mps: UInt16(truncatingIfNeeded: channels[channel].mps),
-                        initialCredits: channels[channel].inbound.takeGrant() ?? 0
-                    )
+        append(
+            .leConnection(
+                LECreditBasedConnectionRequest(
+                    spsm: spsm,
+                    source: identifier,
+                    mtu: UInt16(truncatingIfNeeded: channels[channel].mtu),
+                    mps: UInt16(truncatingIfNeeded: channels[channel].mps),
+                    initialCredits: channels[channel].inbound.takeGrant() ?? 0
                 )
-            )
+            ),
+            isHeld: isHeld
         )
         return identifier
     }
 
     /// Asks for up to five channels with enhanced credit-based flow control in one request; an event for each follows.
+    ///
+    /// - Parameters:
+    ///   - count: 1 to 5.
+    ///   - isHeld: whether the request is sent only after ``release(_:)`` for one of the channels.
     public mutating func connect(
         to spsm: SPSM,
         count: Int,
-        configuration: CreditBasedChannel.Configuration = .init()
+        configuration: CreditBasedChannel.Configuration = .init(),
+        isHeld: Bool = false
     ) throws(ConnectionError) -> ChannelIdentifierList {
         try checkRequest(to: spsm, count: count, configuration)
         var sources = ChannelIdentifierList()
@@ -71,20 +80,23 @@ public struct CreditBasedChannels {
             initialCredits = channels[channels.count - 1].inbound.takeGrant() ?? 0
         }
         let raised = configuration.raised(for: .enhanced)
-        outgoing.append(
-            .request(
-                .connection(
-                    CreditBasedConnectionRequest(
-                        spsm: spsm,
-                        mtu: raised.mtu,
-                        mps: raised.mps,
-                        initialCredits: initialCredits,
-                        sources: sources
-                    )
+        append(
+            .connection(
+                CreditBasedConnectionRequest(
+                    spsm: spsm,
+                    mtu: raised.mtu,
+                    mps: raised.mps,
+                    initialCredits: initialCredits,
+                    sources: sources
                 )
-            )
+            ),
+            isHeld: isHeld
         )
         return sources
+    }
+
+    private mutating func append(_ request: Request, isHeld: Bool) {
+        if isHeld { heldRequests.append(request) } else { outgoing.append(.request(request)) }
     }
 
     private func checkRequest(
@@ -181,6 +193,7 @@ public struct CreditBasedChannels {
         case .connecting:
             channels[index].phase = .abandoned
             events.append(.failed(identifier, .canceled))
+            removeHeldRequest(for: identifier)
         case .open:
             close(index, .byUs)
         case .abandoned, .disconnecting:
@@ -208,6 +221,7 @@ public struct CreditBasedChannels {
         }
         channels.removeAll()
         unanswered.removeAll()
+        heldRequests.removeAll()
         _ = outgoing.removeAll()
     }
 

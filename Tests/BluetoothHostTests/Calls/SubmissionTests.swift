@@ -1,6 +1,7 @@
 import BluetoothTypes
 import GATT
 import HCI
+import L2CAP
 import Testing
 
 @testable import BluetoothHost
@@ -130,6 +131,16 @@ struct SubmissionTests {
         // All of them have been sent, so that as many may be posted again.
         for _ in 0..<SubmissionQueue.limit { try await host.writeWithoutResponse([0], to: 0x0003, on: link) }
         #expect(sentPDUs().filter { $0 == [0x52, 0x03, 0x00, 0] }.count == SubmissionQueue.limit)
+    }
+
+    @Test func requestForAChannelFollowsSubmittedWrites() async throws {
+        let (host, link) = (fixture.host, try connect())
+        host.submissions.openFastPath(to: link, maximumLength: 20)
+        for number in 0..<UInt8(12) { try await host.writeWithoutResponse([number], to: 0x0003, on: link) }
+        host.begin { _ = try? $0.beginOpeningChannel(to: SPSM(rawValue: 0x80), on: link) { _ in nil } }
+        let sent = sentPDUs()
+        #expect(Array(sent.prefix(12)) == (0..<12).map { [0x52, 0x03, 0x00, $0] })
+        #expect(sent.count == 13 && sent.last?.first == 0x14)
     }
 
     @Test("An indication is sent after notifications that were posted")

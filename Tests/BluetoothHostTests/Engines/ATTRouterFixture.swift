@@ -3,6 +3,7 @@ import BluetoothTypes
 import ByteCoding
 import GATT
 import HCI
+import L2CAP
 import SMP
 
 @testable import BluetoothHost
@@ -118,6 +119,20 @@ final class ATTRouterFixture {
         }
     }
 
+    /// Asks for channels; the first is named.
+    func openChannels(_ number: UInt8, count: UInt8 = 1) {
+        var channels = ChannelIdentifierList()
+        for offset in 0..<count { channels.append(ChannelIdentifier(rawValue: UInt16(number + offset))) }
+        router.append(.channelRequest(channels))
+        pump()
+    }
+
+    /// Removes the request for a channel that is given up.
+    func removeRequest(for number: UInt8) -> Bool {
+        defer { pump() }
+        return router.removeRequest(for: ChannelIdentifier(rawValue: UInt16(number)))
+    }
+
     func notify(_ number: UInt8, caller: Caller = .unawaited) {
         if router.canNotifyAtOnce(hasRoom: room > 0) {
             var buffer = PacketBuffer()
@@ -211,6 +226,9 @@ final class ATTRouterFixture {
         case .client(let opcode): advance(opcode, buffer)
         case .write(let call, let signature): end(call, signature, buffer)
         case .refusedWrite(let call, _): end("failed write \(call.value[0])")
+        case .channelRequest(let channels):
+            sent.append([0x14] + channels.map { UInt8($0.rawValue) })
+            end(name(of: .channelRequest(channels)))
         case .notification(let call, let isWritten):
             if isWritten { sendValue(buffer) }
             end("notification \(call.value[0])")
@@ -297,6 +315,7 @@ final class ATTRouterFixture {
         switch work {
         case .procedure(let call): runs.first { $0.run === call.run }?.name ?? "unknown procedure"
         case .write(let call): "write \(call.value[0])"
+        case .channelRequest(let channels): "request \(channels[0].rawValue)"
         case .notification(let call): "notification \(call.value[0])"
         case .indication(let call): "indication \(call.value[0])"
         case .answer: "answer"

@@ -67,6 +67,64 @@ struct ATTRouterLaneTests {
         #expect(fixture.takeSent() == [[0x18, 1], command(1)])
     }
 
+    // L1
+    @Test func requestForChannelsWaitsBehindWritesThatWaitForRoom() throws {
+        let fixture = try ATTRouterFixture()
+        fixture.room = 1
+        fixture.write(1)
+        fixture.openChannels(10)
+        fixture.write(2)
+        fixture.openChannels(20, count: 2)
+        fixture.notify(3)
+        #expect(fixture.takeSent() == [command(1), [0x14, 10]])
+        fixture.room = 2
+        fixture.pump()
+        #expect(fixture.takeSent() == [command(2), [0x14, 20, 21], notification(3)])
+    }
+
+    // L2
+    @Test func requestForChannelsWaitsUntilEarlierRequestsAreSent() throws {
+        let fixture = try ATTRouterFixture()
+        fixture.read(5)
+        fixture.read(6)
+        fixture.openChannels(10)
+        #expect(fixture.takeSent() == [read(5)])
+        fixture.receive([0x0B, 7])
+        #expect(fixture.takeSent() == [read(6), [0x14, 10]])
+    }
+
+    // L8
+    @Test func requestForChannelsWaitsForVerification() throws {
+        let fixture = try ATTRouterFixture()
+        fixture.isGateOpen = false
+        fixture.openChannels(10)
+        fixture.read(5)
+        #expect(fixture.verifications == 1)
+        fixture.isGateOpen = true
+        fixture.verificationEnded(isVerified: true)
+        #expect(fixture.takeSent() == [[0x14, 10], read(5)])
+        fixture.isGateOpen = false
+        fixture.openChannels(20)
+        fixture.verificationEnded(isVerified: false)
+        #expect(fixture.takeEnded() == ["request 10", "failed request 20"])
+        fixture.openChannels(30)
+        fixture.endLink()
+        #expect(fixture.takeEnded().suffix(1) == ["failed request 30"])
+    }
+
+    @Test func removedRequestForChannelsIsNotSent() throws {
+        let fixture = try ATTRouterFixture()
+        fixture.read(5)
+        fixture.read(6)
+        fixture.openChannels(10, count: 3)
+        fixture.write(1)
+        #expect(fixture.removeRequest(for: 13) == false)
+        #expect(fixture.removeRequest(for: 12) == true)
+        #expect(fixture.removeRequest(for: 12) == false)
+        fixture.receive([0x0B, 7])
+        #expect(fixture.takeSent() == [read(5), read(6), command(1)])
+    }
+
     // L3
     @Test func writeWaitsWhileSecurityIsElevated() throws {
         let fixture = try ATTRouterFixture()

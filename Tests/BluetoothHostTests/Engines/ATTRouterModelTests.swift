@@ -8,7 +8,7 @@ import Testing
 /// Random calls, answers and cancellations, against a model that is too simple to be wrong.
 @Suite("A router, at random")
 struct ATTRouterModelTests {
-    private enum Kind { case read, write, notification, indication, answer }
+    private enum Kind { case read, write, channel, notification, indication, answer }
 
     private struct Call: Equatable {
         let kind: Kind
@@ -19,6 +19,7 @@ struct ATTRouterModelTests {
             switch kind {
             case .read: "read \(number)"
             case .write: "write \(number)"
+            case .channel: "request \(number)"
             case .notification: "notification \(number)"
             case .indication: "indication \(number)"
             case .answer: "answer"
@@ -29,6 +30,7 @@ struct ATTRouterModelTests {
             switch kind {
             case .read: [0x0A, number, 0]
             case .write: [0x52, 9, 0, number]
+            case .channel: [0x14, number]
             case .notification: [0x1B, 3, 0, number]
             case .indication: [0x1D, 3, 0, number]
             case .answer: [0x0B, number]
@@ -55,7 +57,7 @@ struct ATTRouterModelTests {
             lastOrder += 1
             let call = Call(kind: kind, number: number, order: lastOrder)
             switch kind {
-            case .read, .write: client.append(call)
+            case .read, .write, .channel: client.append(call)
             case .notification, .indication, .answer: server.append(call)
             }
             pump()
@@ -65,6 +67,7 @@ struct ATTRouterModelTests {
             switch call.kind {
             case .read: isGateOpen
             case .write: isGateOpen && room > 0 && procedures.isEmpty
+            case .channel: isGateOpen && procedures.isEmpty
             case .notification: room > 0
             case .indication: indication == nil
             case .answer: true
@@ -94,9 +97,9 @@ struct ATTRouterModelTests {
                 return startNext()
             }
             sent.append(call.pdu)
-            if call.kind != .answer { room -= 1 }
+            if call.kind != .answer, call.kind != .channel { room -= 1 }
             switch call.kind {
-            case .write, .notification: ended.append(call.name)
+            case .write, .channel, .notification: ended.append(call.name)
             case .indication: indication = call
             case .answer: isAppAsked = false
             case .read: break
@@ -136,6 +139,14 @@ struct ATTRouterModelTests {
             pump()
         }
 
+        /// - Returns: whether the request was in its lane.
+        mutating func removeRequest(_ number: UInt8) -> Bool {
+            let count = client.count
+            client.removeAll { $0.kind == .channel && $0.number == number }
+            defer { pump() }
+            return client.count < count
+        }
+
         mutating func failVerification() {
             ended += client.map { "failed \($0.name)" }
             client = []
@@ -158,6 +169,7 @@ struct ATTRouterModelTests {
         var number: UInt8 = 9
         var reads: [UInt8: ProcedureRun] = [:]
         var values: [UInt8: CallToken] = [:]
+        var requests: [UInt8] = []
         var callCount: UInt32 = 0
 
         mutating func nextNumber() -> UInt8 {
@@ -166,7 +178,7 @@ struct ATTRouterModelTests {
         }
 
         mutating func step() {
-            switch Int.random(in: 0..<24, using: &random) {
+            switch Int.random(in: 0..<27, using: &random) {
             case 0..<3: submit(.read)
             case 3..<6: submit(.write)
             case 6..<9: submit(.notification)
@@ -180,6 +192,8 @@ struct ATTRouterModelTests {
             case 20: changeGate()
             case 21: endVerification()
             case 22: cancelRead()
+            case 23..<25: submit(.channel)
+            case 25: removeRequest()
             default: removeValue()
             }
         }
@@ -188,10 +202,11 @@ struct ATTRouterModelTests {
             let number = nextNumber()
             let call = CallToken(index: UInt32(number), generation: callCount)
             callCount += 1
-            values[number] = call
+            if kind == .channel { requests.append(number) } else { values[number] = call }
             switch kind {
             case .read: reads[number] = fixture.read(number)
             case .write: fixture.write(number, caller: .task(call))
+            case .channel: fixture.openChannels(number)
             case .notification: fixture.notify(number, caller: .task(call))
             case .indication: fixture.indicate(number, caller: .task(call))
             case .answer: fixture.answer(number)
@@ -247,6 +262,13 @@ struct ATTRouterModelTests {
             guard waits || (model.running?.number == number && !model.isRunningCancelled) else { return }
             fixture.cancel(run)
             model.cancelRead(number)
+        }
+
+        private mutating func removeRequest() {
+            guard let index = requests.indices.randomElement(using: &random) else { return }
+            let number = requests.remove(at: index)
+            let isRemoved = fixture.removeRequest(for: number)
+            #expect(isRemoved == model.removeRequest(number))
         }
 
         private mutating func removeValue() {

@@ -3,12 +3,17 @@ import ByteCoding
 import Capture
 import Testing
 
-/// The PDUs of the Attribute Protocol in a capture of one link, in their order.
+/// The PDUs of the Attribute Protocol in a capture of one link, and the requests for channels, in their order.
+///
+/// A request for a channel is recognized by the code of its command, which is no opcode of the Attribute Protocol.
 struct AttributeTrace {
     struct Entry {
         let direction: CaptureDirection
         let pdu: [UInt8]
     }
+
+    /// The code of a request for a channel with LE credit-based flow control (Vol 3, Part A, 4.22).
+    static let channelRequest: UInt8 = 0x14
 
     private(set) var entries: [Entry] = []
     private var fragments: [CaptureDirection: [UInt8]] = [:]
@@ -35,7 +40,8 @@ struct AttributeTrace {
         let frame = isContinuation ? fragments[direction, default: []] + data : Array(data)
         fragments[direction] = frame
         guard frame.count >= 4, frame.count == 4 + Int(frame[0]) + Int(frame[1]) << 8 else { return }
-        if frame[2] == 0x04, frame[3] == 0x00 {
+        guard frame.count > 4, frame[3] == 0x00 else { return }
+        if frame[2] == 0x04 || frame[2] == 0x05 && frame[4] == AttributeTrace.channelRequest {
             entries.append(Entry(direction: direction, pdu: Array(frame.dropFirst(4))))
         }
     }

@@ -22,18 +22,26 @@ struct ClientCallOrderTests {
 
     /// The calls and callbacks of one run.
     private final class Record: Sendable {
+        enum Kind { case request, command, channel }
+
         struct Call {
             /// What identifies the call's first packet.
             let key: [UInt8]
-            /// Whether the peer responds.
-            let isRequest: Bool
+            let kind: Kind
+            /// Whether a PDU of the Attribute Protocol answers.
+            var isRequest: Bool { kind == .request }
         }
 
         private struct State {
             var calls: [Call] = []
             var callbacks: [Callback] = []
             var sentCommands: [Int] = []
+            var channels = 0
+            var answeredChannels = 0
         }
+
+        /// Fewer requests for channels than a link has channels at a time.
+        static let channelLimit = 12
 
         private let state = Mutex(State())
 
@@ -43,18 +51,32 @@ struct ClientCallOrderTests {
         var isComplete: Bool {
             state.withLock { state in
                 let answers = state.callbacks.count { if case .answered = $0 { true } else { false } }
-                return answers + state.sentCommands.count == state.calls.count
+                return answers + state.sentCommands.count + state.answeredChannels == state.calls.count
             }
         }
 
         /// Takes note of a call, which is made before the next one is taken note of.
-        func call(_ key: (_ number: Int) -> [UInt8], isRequest: Bool = true) -> Int {
+        func call(_ key: (_ number: Int) -> [UInt8], _ kind: Kind = .request) -> Int {
             state.withLock { state in
                 let number = state.calls.count
-                state.calls.append(Call(key: key(number), isRequest: isRequest))
+                state.calls.append(Call(key: key(number), kind: kind))
                 return number
             }
         }
+
+        /// Takes note of a call for a channel, likewise, unless there were enough.
+        ///
+        /// - Returns: whether the call is to be made.
+        func channel(_ psm: CBL2CAPPSM) -> Bool {
+            state.withLock { state in
+                guard state.channels < Record.channelLimit else { return false }
+                state.channels += 1
+                state.calls.append(Call(key: [AttributeTrace.channelRequest, UInt8(psm), 0], kind: .channel))
+                return true
+            }
+        }
+
+        func channelAnswered() { state.withLock { $0.answeredChannels += 1 } }
 
         func value(_ value: [UInt8]) { state.withLock { $0.callbacks.append(.value(value)) } }
 
@@ -84,7 +106,7 @@ struct ClientCallOrderTests {
         private func handle(_ index: Int) -> AttributeHandle { characteristics[index].valueHandle }
 
         func callAtRandom() {
-            switch random.number(below: 12) {
+            switch random.number(below: 14) {
             case 0..<4: writeWithoutResponse()
             case 4..<6: write(to: handle(random.number(below: 2)), count: 2 + random.number(below: 40))
             case 6: write(to: handle(Board.value), count: 100 + random.number(below: 100))
@@ -92,19 +114,30 @@ struct ClientCallOrderTests {
             case 8: read(handle(Board.long))
             case 9: discover()
             case 10: configure(Board.notified, .notification)
+            case 11, 12: openChannel()
             default: configure(Board.indicated, .indication)
             }
         }
 
         private func writeWithoutResponse() {
             let padding = [UInt8](repeating: 0, count: random.number(below: 60))
-            let number = record.call({ [0x52] + handle(Board.command).bytes + [UInt8](number: $0) }, isRequest: false)
+            let number = record.call({ [0x52] + handle(Board.command).bytes + [UInt8](number: $0) }, .command)
             engine.writeWithoutResponse(
                 [UInt8](number: number) + padding,
                 to: handle(Board.command),
                 of: peripheral,
                 record.completion(number)
             )
+        }
+
+        /// Asks for a channel to a service that the board does not have.
+        private func openChannel() {
+            let psm = CBL2CAPPSM(0x81 + random.number(below: 100))
+            guard record.channel(psm) else { return }
+            engine.openChannel(psm, to: peripheral) { [record] result in
+                if case .success = result { Issue.record("channel to \(psm) is open") }
+                record.channelAnswered()
+            }
         }
 
         private func write(to handle: AttributeHandle, count: Int) {
@@ -161,6 +194,7 @@ struct ClientCallOrderTests {
         case 0x0A: return pdu
         case 0x04: return ranges.contains(Array(pdu[1..<5])) ? pdu : nil
         case 0x06: return pdu == Self.discoveryOfServices ? pdu : nil
+        case AttributeTrace.channelRequest: return [pdu[0]] + pdu[4..<6]
         case 0x08: return pdu == [0x08] + service.bytes + [0x03, 0x28] ? pdu : nil
         default: return nil
         }
@@ -182,7 +216,8 @@ struct ClientCallOrderTests {
         // The discovery before the calls is not theirs.
         let first = begins.firstIndex { $0 == Self.firstKey(of: characteristics) } ?? 0
         expectEqual(begins[(first + 1)...].compactMap { $0 }, calls.map(\.key))
-        #expect(record.sentCommands == calls.indices.filter { !calls[$0].isRequest })
+        #expect(record.sentCommands == calls.indices.filter { calls[$0].kind == .command })
+        #expect(calls.contains { $0.kind == .channel })
 
         // A call is answered by the last response before the next request's first packet.
         var callbacks: [(place: Int, Callback)] = []

@@ -3,6 +3,7 @@ import BluetoothTypes
 import ByteCoding
 import DequeModule
 import GATT
+import L2CAP
 
 // The calls of apps and the order in which they leave the link: see `OutboundLanes`.
 extension ATTRouter {
@@ -18,6 +19,8 @@ extension ATTRouter {
         case write(WriteCall, WriteCall.Signature?)
         /// Ends the call in an error.
         case refusedWrite(WriteCall, HostError)
+        /// Sends the request for these channels.
+        case channelRequest(ChannelIdentifierList)
         /// Sends the notification that was written, if the peer is subscribed, and ends the call.
         case notification(ValueCall, isWritten: Bool)
         /// Calls ``ATTRouter/indicate(_:at:into:)``.
@@ -101,6 +104,7 @@ extension ATTRouter {
         switch work {
         case .procedure: conditions.isGateOpen
         case .write(let call): canSend(isSigned: call.signature != nil, conditions)
+        case .channelRequest: conditions.isGateOpen && !client.isBusyForCommands
         case .notification: conditions.hasRoom
         case .indication: indicationInFlight == nil
         case .answer: true
@@ -133,6 +137,7 @@ extension ATTRouter {
             } catch {
                 return .refusedWrite(call, error)
             }
+        case .channelRequest(let channels): return .channelRequest(channels)
         case .notification(let call):
             return .notification(call, isWritten: notify(call.value, of: call.handle, into: &buffer))
         case .indication(let call): return .indication(call)
@@ -263,6 +268,13 @@ extension ATTRouter {
     mutating func remove(_ call: CallToken) -> Bool {
         drains.removeAll { $0.call == call }
         return lanes.remove(call)
+    }
+
+    /// Removes the request for a channel that is given up.
+    ///
+    /// - Returns: whether it was in a lane: others may be sent now.
+    mutating func removeRequest(for channel: ChannelIdentifier) -> Bool {
+        lanes.removeRequest(for: channel)
     }
 
     // MARK: Draining

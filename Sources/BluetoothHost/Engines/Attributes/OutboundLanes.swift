@@ -2,19 +2,21 @@ import ATT
 import BluetoothTypes
 import DequeModule
 import GATT
+import L2CAP
 import SMP
 
 /// The calls of apps on one link that wait to be sent.
 ///
 /// ## Order
 ///
-/// There are two lanes: the *client* lane holds procedures and writes without response, the *server* lane notifications,
-/// indications and answers of apps. With one lane, a slow server at the peer would stop the values for the peer's client.
+/// There are two lanes: the *client* lane holds procedures, writes without response and requests for L2CAP channels, the
+/// *server* lane notifications, indications and answers of apps. With one lane, a slow server at the peer would stop the values for the peer's client.
 /// Each lane is a queue in the order of the calls. Where the heads of both lanes can be sent, the older call is first. So
 /// the first packets of all calls leave in the order of the calls, except behind a head that is blocked:
 ///
 /// - A procedure leaves the lane when the GATT client accepts it. A write behind it waits until its first request is sent,
 ///   and behind a long write until Execute Write is sent.
+/// - A request for channels waits as a write does, but needs no room. Other commands of the signaling channel have no lane.
 /// - A write waits for room in the link's outbound queue, a notification as well.
 /// - While the peer is bonded but not verified, the client lane is closed. It is closed, too, while the link's security is
 ///   raised for a procedure: the server would drop the writes that follow.
@@ -31,6 +33,8 @@ struct OutboundLanes {
     enum Work {
         case procedure(ProcedureCall)
         case write(WriteCall)
+        /// A request for the channels with these local identifiers, which the link's channels hold.
+        case channelRequest(ChannelIdentifierList)
         case notification(ValueCall)
         case indication(ValueCall)
         case answer(AnswerCall)
@@ -53,7 +57,7 @@ struct OutboundLanes {
     mutating func append(_ work: Work, sequence: UInt64) {
         let item = Item(sequence: sequence, work: work)
         switch work {
-        case .procedure, .write: client.append(item)
+        case .procedure, .write, .channelRequest: client.append(item)
         case .notification, .indication, .answer:
             server.append(item)
             count(item, by: 1)
@@ -99,6 +103,18 @@ struct OutboundLanes {
         return call
     }
 
+    /// Removes the request for a channel, with all channels that it is for.
+    ///
+    /// - Returns: whether it was here.
+    mutating func removeRequest(for channel: ChannelIdentifier) -> Bool {
+        let index = client.firstIndex { item in
+            if case .channelRequest(let channels) = item.work { channels.contains(channel) } else { false }
+        }
+        guard let index else { return false }
+        client.remove(at: index)
+        return true
+    }
+
     /// Removes and returns all items, the oldest first.
     mutating func removeAll() -> [Item] {
         let all = (client + server).sorted { $0.sequence < $1.sequence }
@@ -124,7 +140,7 @@ struct OutboundLanes {
         switch item.work {
         case .answer: answerCount += difference
         case .notification: notificationCount += difference
-        case .procedure, .write, .indication: break
+        case .procedure, .write, .channelRequest, .indication: break
         }
     }
 }
@@ -134,7 +150,7 @@ extension OutboundLanes.Item {
     fileprivate var isValue: Bool {
         switch work {
         case .write, .notification: true
-        case .procedure, .indication, .answer: false
+        case .procedure, .channelRequest, .indication, .answer: false
         }
     }
 
@@ -142,7 +158,7 @@ extension OutboundLanes.Item {
         switch work {
         case .write(let call): call.caller
         case .notification(let call), .indication(let call): call.caller
-        case .procedure, .answer: nil
+        case .procedure, .channelRequest, .answer: nil
         }
     }
 }
