@@ -54,12 +54,38 @@ extension BluetoothHost {
     package func readRSSI(of identifier: LinkIdentifier) async throws(HostError) -> Int? {
         let link = try link(identifier)
         do throws(CommandFailure) {
-            let rssi = try await perform(ReadRSSI(connectionHandle: link.handle)).rssi
-            return rssi == 127 ? nil : Int(rssi)
+            return BluetoothHost.strength(try await perform(ReadRSSI(connectionHandle: link.handle)))
         } catch {
-            throw links[identifier] == nil
-                ? .disconnected(endedLinks[identifier] ?? .adapterClosed) : .command(error)
+            throw linkError(error, on: identifier)
         }
+    }
+
+    /// Reads the strength of the link's signal in dBm, likewise. `completion` is called on the loop. The command follows those
+    /// of the calls before.
+    package func beginReadingRSSI(
+        of identifier: LinkIdentifier,
+        completion: @escaping @Sendable (Result<Int?, HostError>) -> Void
+    ) {
+        defer { endInput() }
+        guard let link = links[identifier] else {
+            let error = endOfLink(identifier)
+            return deliver(.action { completion(.failure(error)) })
+        }
+        send(ReadRSSI(connectionHandle: link.handle)) { [weak self] result in
+            self?.assumeIsolated { host in
+                let result = result.map(BluetoothHost.strength).mapError { host.linkError($0, on: identifier) }
+                host.deliver(.action { completion(result) })
+            }
+        }
+    }
+
+    private static func strength(_ parameters: ReadRSSI.ReturnParameters) -> Int? {
+        parameters.rssi == 127 ? nil : Int(parameters.rssi)
+    }
+
+    /// The error of a command for a link: the link's end, if that is why the command failed.
+    private func linkError(_ failure: CommandFailure, on identifier: LinkIdentifier) -> HostError {
+        links[identifier] == nil ? endOfLink(identifier) : .command(failure)
     }
 
     /// Changes the connection's parameters, as the central, or asks the central to, as the peripheral. An earlier update of the

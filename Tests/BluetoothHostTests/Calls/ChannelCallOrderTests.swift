@@ -193,4 +193,31 @@ struct ChannelCallOrderTests {
         #expect(fixture.sent(on: 5).isEmpty)
         #expect(try fixture.run { $0.links[link]?.att.lanes.isEmpty } == true)
     }
+
+    // MARK: Signal strength
+
+    @Test func commandForTheSignalStrengthIsSentInTheCall() throws {
+        let calls = try CallFixture()
+        let (host, link) = (calls.host, calls.link)
+        calls.fixture.controller.override = { command in
+            command.opcode == ReadRSSI.opcode
+                ? .packets([[0x04, 0x0E, 0x07, 0x01, 0x05, 0x14, 0x00, 0x40, 0x00, 0xC4]]) : nil
+        }
+        let controller = calls.fixture.controller
+        let strengths = Recorder<Result<Int?, HostError>>()
+        let opcode = try calls.fixture.run {
+            await host.beginReadingRSSI(of: link) { strengths.append($0) }
+            return controller.opcodes.last
+        }
+        #expect(opcode == ReadRSSI.opcode)
+        calls.fixture.loop.run(for: .milliseconds(1))
+        #expect(strengths.all == [.success(-60)])
+        calls.fixture.controller.emit {
+            DisconnectionComplete(connectionHandle: CallFixture.handle, reason: .connectionTimeout)
+                .encodePacket(into: &$0)
+        }
+        calls.fixture.loop.run(for: .milliseconds(1))
+        try calls.fixture.run { await host.beginReadingRSSI(of: link) { strengths.append($0) } }
+        #expect(strengths.all.last == .failure(.disconnected(.controller(.connectionTimeout))))
+    }
 }

@@ -190,13 +190,7 @@ extension HostCentral {
 
     func readRSSI(of peripheral: UUID, _ completion: @escaping Completion<Int?>) {
         onLink(of: peripheral, completion) { host, link in
-            host.spawn { host in
-                do throws(HostError) {
-                    completion(.success(try await host.readRSSI(of: link)))
-                } catch {
-                    self.answer(.failure(error), completion)
-                }
-            }
+            host.beginReadingRSSI(of: link) { self.answer($0, completion) }
         }
     }
 
