@@ -12,8 +12,8 @@ struct Serve: AsyncParsableCommand {
             notify UUID HEX, indicate UUID HEX, disconnect, quit; for UUID there may be SERVICE/UUID or #HANDLE, and - \
             for an empty value. The end of standard input does not stop the server.
             An indication is sent to each client once it has confirmed those before. The next command is read meanwhile; \
-            \(PendingValues.limit) indications of a characteristic can wait, and as many notifications; further ones are \
-            errors.
+            \(PendingValues.limit) indications of a characteristic can wait, and as many notifications; the command \
+            after them waits until a client has taken one.
             Docs/Profiles.md describes the profile: its keys, permissions and defaults.
             Clients may pair where the profile has something that needs it, or a pairing option is given. Questions are \
             told in events, one at a time, each with its number N; passkey N DIGITS, yes N and no N answer. --passkey \

@@ -1,44 +1,61 @@
 import BluetoothTypes
-import Profiles
 import Synchronization
 
-/// The number of submitted values of each characteristic that clients have yet to take.
+/// The submitted values of each characteristic that clients have yet to take. One caller at a time waits for room.
 final class PendingValues: Sendable {
-    enum Kind: String, Sendable {
-        case notifications
-        case indications
+    private struct State {
+        var counts: [AttributeHandle: Int] = [:]
+        var waiter: CheckedContinuation<Void, Never>?
     }
 
     /// Maximum number for one characteristic.
     static let limit = 256
 
-    private let kind: Kind
-    private let counts = Mutex<[AttributeHandle: Int]>([:])
+    private let state = Mutex(State())
 
-    init(_ kind: Kind) {
-        self.kind = kind
+    /// Counts a value, which must be followed by ``end(_:)``. If ``limit`` values of the characteristic are pending, waits
+    /// until one is taken.
+    ///
+    /// - Throws: `CancellationError`.
+    func begin(_ handle: AttributeHandle) async throws {
+        while !count(handle) {
+            try Task.checkCancellation()
+            await waitForRoom(handle)
+        }
     }
 
-    /// Counts a value, which must be followed by ``end(_:)``.
-    ///
-    /// - Throws: if ``limit`` values are pending.
-    func begin(_ handle: AttributeHandle) throws(ArgumentProblem) {
-        let isCounted = counts.withLock { counts in
-            guard counts[handle, default: 0] < PendingValues.limit else { return false }
-            counts[handle, default: 0] += 1
+    private func count(_ handle: AttributeHandle) -> Bool {
+        state.withLock { state in
+            guard state.counts[handle, default: 0] < PendingValues.limit else { return false }
+            state.counts[handle, default: 0] += 1
             return true
         }
-        guard !isCounted else { return }
-        throw ArgumentProblem(
-            "\(PendingValues.limit) \(kind.rawValue) of \(handle) wait for clients to take them; try again later"
-        )
+    }
+
+    private func waitForRoom(_ handle: AttributeHandle) async {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let hasToWait = state.withLock { state in
+                    guard !Task.isCancelled, state.counts[handle, default: 0] >= PendingValues.limit else {
+                        return false
+                    }
+                    state.waiter = continuation
+                    return true
+                }
+                if !hasToWait { continuation.resume() }
+            }
+        } onCancel: {
+            state.withLock { $0.waiter.take() }?.resume()
+        }
     }
 
     /// A value was taken, or its clients have disconnected.
     func end(_ handle: AttributeHandle) {
-        counts.withLock { counts in
-            counts[handle, default: 0] -= 1
-            if counts[handle] == 0 { counts[handle] = nil }
+        let waiter = state.withLock { state in
+            state.counts[handle, default: 0] -= 1
+            if state.counts[handle] == 0 { state.counts[handle] = nil }
+            return state.waiter.take()
         }
+        waiter?.resume()
     }
 }

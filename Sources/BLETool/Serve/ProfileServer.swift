@@ -7,7 +7,8 @@ import Profiles
 ///
 /// # Commands
 /// Commands are carried out in their order, and none waits for a client: notifications and indications are submitted and links
-/// begin to end. So the answers to questions and `quit` are read at any time.
+/// begin to end. So the answers to questions and `quit` are read at any time, unless ``PendingValues/limit`` values of a
+/// characteristic are pending: the next value then waits until a client has taken one.
 actor ProfileServer {
     private let peripheral: Peripheral
     private let address: DeviceAddress
@@ -16,8 +17,8 @@ actor ProfileServer {
     private let events: Events<PeripheralEvent>
     private let console: PairingConsole
     private let output: @Sendable (String) throws -> Void
-    private let unsent = PendingValues(.notifications)
-    private let unconfirmed = PendingValues(.indications)
+    private let unsent = PendingValues()
+    private let unconfirmed = PendingValues()
     private var clients: [ClientID: DeviceAddress] = [:]
 
     /// Publishes the services and begins to advertise.
@@ -148,9 +149,9 @@ actor ProfileServer {
         return true
     }
 
-    /// Notifies the clients that are subscribed now, without waiting until one has room.
+    /// Notifies the clients that are subscribed now, and does not wait until the values are sent.
     private func notify(_ value: [UInt8], of handle: AttributeHandle) async throws {
-        try unsent.begin(handle)
+        try await unsent.begin(handle)
         do {
             try await peripheral.submitNotification(value, of: handle) { [unsent] in unsent.end(handle) }
         } catch {
@@ -159,9 +160,9 @@ actor ProfileServer {
         }
     }
 
-    /// Indicates to the clients that are subscribed now, without waiting until they confirm.
+    /// Indicates to the clients that are subscribed now, and does not wait until they confirm.
     private func indicate(_ value: [UInt8], of handle: AttributeHandle) async throws {
-        try unconfirmed.begin(handle)
+        try await unconfirmed.begin(handle)
         do {
             try await peripheral.submitIndication(value, of: handle) { [unconfirmed] in unconfirmed.end(handle) }
         } catch {
