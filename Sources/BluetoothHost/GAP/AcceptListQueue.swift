@@ -83,12 +83,15 @@ struct AcceptListQueue {
         inTurn = []
     }
 
-    /// Ends the turn of `peers`: they take the last places.
+    /// Ends the turn of `peers`: they take the last places. A peer that joined the turn late keeps its place, unless all
+    /// of them did.
     mutating func endTurn(of peers: Set<DeviceAddress>, at now: Instant) {
         countTime(until: now)
         inTurn = []
-        let ended = places.keys.filter { peers.contains($0) }
-        places.removeAll { peers.contains($0.key) }
+        var ended = places.keys.filter { peers.contains($0) }
+        let hadTurn = ended.filter { (places[$0]?.time ?? .zero) >= sufficientTime }
+        if !hadTurn.isEmpty { ended = hadTurn }
+        for peer in ended { places[peer] = nil }
         for peer in ended { places[peer] = nextPlace() }
     }
 
