@@ -52,6 +52,11 @@ extension BluetoothHost {
         let protection = link.protection
         guard protection.awaitsProof, !protection.policy.servesUnverifiedClients, link.channels.count > 0
         else { return }
+        for (channel, use) in link.channelUses.sorted(by: { $0.value.number < $1.value.number })
+        where !link.channels.isHeld(channel) {
+            // The peer may answer a request before its identity is verified.
+            if case .opening = use.phase { endOpening(of: channel, on: link, .channel(.ended(.unverifiedPeer))) }
+        }
         link.channels.peerIsUnverified()
         pumpChannels(of: link)
     }
