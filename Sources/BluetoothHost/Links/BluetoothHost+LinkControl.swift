@@ -73,8 +73,15 @@ extension BluetoothHost {
         }
         send(ReadRSSI(connectionHandle: link.handle)) { [weak self] result in
             self?.assumeIsolated { host in
-                let result = result.map(BluetoothHost.strength).mapError { host.linkError($0, on: identifier) }
-                host.deliver(.action { completion(result) })
+                // A link that ends with the controller has ended by the time of the delivery.
+                host.deliver(
+                    .action { [weak host] in
+                        let result = result.map(BluetoothHost.strength)
+                        host?.assumeIsolated { host in
+                            completion(result.mapError { host.linkError($0, on: identifier) })
+                        }
+                    }
+                )
             }
         }
     }
