@@ -162,7 +162,8 @@ extension BluetoothHost {
     /// Begins the next procedure of a kind, unless one runs. It ends after 40 s, the time that the Link Layer allows for it
     /// (Vol 6, Part B, 5.2).
     func begin(_ procedure: LinkProcedure, of link: Link) {
-        guard let request = link[keyPath: procedure.queue].begin() else { return }
+        // While the host gives up the controller, the calls fail when their links end.
+        guard power == .on, let request = link[keyPath: procedure.queue].begin() else { return }
         link[keyPath: procedure.queue].timer = schedule(.procedure(procedure, link.identifier), after: .seconds(40))
         switch request {
         case .parameters(let parameters): requestParameters(parameters, of: link)
