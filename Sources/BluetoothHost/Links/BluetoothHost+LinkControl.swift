@@ -131,17 +131,17 @@ extension BluetoothHost {
                 endInput()
             } catch {
                 sender.recycle(buffer)
-                end(
-                    .connectionUpdate,
-                    of: link,
-                    .failure(
-                        error == .requestPending
-                            ? .notSupported("another update of the parameters is under way")
-                            : .invalidArgument("\(error)")
-                    )
-                )
+                guard error != .requestPending else { return postpone(.connectionUpdate, of: link) }
+                end(.connectionUpdate, of: link, .failure(.invalidArgument("\(error)")))
             }
         }
+    }
+
+    /// Postpones the current procedure of a kind until the peer has answered an earlier request.
+    private func postpone(_ procedure: LinkProcedure, of link: Link) {
+        timers.cancel(link[keyPath: procedure.queue].timer)
+        link[keyPath: procedure.queue].timer = nil
+        link[keyPath: procedure.queue].postpone()
     }
 
     /// Waits for a procedure of the Link Layer.

@@ -214,7 +214,8 @@ extension BluetoothHost {
     }
 
     private func finishParameterUpdate(of link: Link, _ response: ConnectionParameterUpdateResponse?) {
-        guard response != .accepted else { return }  // Its event is to come.
+        // The event of an accepted request is to come, unless an update of the central has ended the procedure.
+        guard response != .accepted else { return begin(.connectionUpdate, of: link) }
         let refusal = HostError.notSupported("the central refuses these connection parameters")
         end(.connectionUpdate, of: link, .failure(refusal))
     }

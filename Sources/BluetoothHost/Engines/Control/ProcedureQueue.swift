@@ -12,12 +12,12 @@ enum LinkProcedure {
 /// has ended, and each call gets the outcome of its own.
 struct ProcedureQueue<Request> {
     private struct Waiting {
-        let call: CallToken
+        /// Nil for a request of the peer, or if the call was cancelled.
+        var call: CallToken?
         let request: Request
     }
 
-    /// The call whose procedure runs; `.some(nil)` if that call was cancelled.
-    private var current: CallToken??
+    private var current: Waiting?
     private var waiting = Deque<Waiting>()
     /// The peer's last request, which begins after those of the calls.
     private var peerRequest: Request?
@@ -25,7 +25,7 @@ struct ProcedureQueue<Request> {
     var timer: TimerQueue.Token?
 
     /// The number of calls that wait.
-    var count: Int { waiting.count + (current.flatMap { $0 } == nil ? 0 : 1) }
+    var count: Int { waiting.count + (current?.call == nil ? 0 : 1) }
 
     /// Whether a procedure runs.
     var isRunning: Bool { current != nil }
@@ -45,25 +45,27 @@ struct ProcedureQueue<Request> {
     /// - Returns: the request to send to the controller or the peer; nil if there is none.
     mutating func begin() -> Request? {
         guard !isRunning else { return nil }
-        if let next = waiting.popFirst() {
-            current = .some(next.call)
-            return next.request
-        }
-        guard let request = peerRequest.take() else { return nil }
-        current = .some(nil)
-        return request
+        current = waiting.popFirst() ?? peerRequest.take().map { Waiting(call: nil, request: $0) }
+        return current?.request
     }
 
     /// Ends the current procedure.
     ///
     /// - Returns: the call that gets the outcome; nil if there is none.
     mutating func end() -> CallToken? {
-        current.take().flatMap { $0 }
+        current.take().flatMap(\.call)
+    }
+
+    /// Returns the current procedure to the queue because it cannot begin yet. It is the next one, unless its call was
+    /// cancelled.
+    mutating func postpone() {
+        guard let postponed = current.take(), postponed.call != nil else { return }
+        waiting.prepend(postponed)
     }
 
     /// Forgets a call. Its procedure stays the current one if it has begun.
     mutating func remove(_ call: CallToken) {
-        if current == .some(call) { current = .some(nil) }
+        if current?.call == call { current?.call = nil }
         waiting.removeAll { $0.call == call }
     }
 
@@ -73,6 +75,6 @@ struct ProcedureQueue<Request> {
     mutating func removeAll() -> [CallToken] {
         peerRequest = nil
         defer { waiting = [] }
-        return (end().map { [$0] } ?? []) + waiting.map(\.call)
+        return (end().map { [$0] } ?? []) + waiting.compactMap(\.call)
     }
 }
