@@ -50,6 +50,68 @@ struct RecoveryTests {
         #expect(fixture.events.all.last == "poweredOn")
     }
 
+    /// A host as the central of one link. The controller leaves that command unanswered.
+    private func central(leavingUnanswered opcode: HCI.Opcode) throws -> (HostFixture, LinkIdentifier) {
+        let fixture = HostFixture { $0.requestsMTU = false }
+        fixture.controller.override = { $0.opcode == opcode ? .silence : nil }
+        try fixture.bringUp()
+        let (host, peer) = (fixture.host, DeviceAddress(0xC0FF_EE00_0001, isRandom: true))
+        _ = fixture.start { try await host.connect(toAnyOf: [peer], parameters: .init(), timeout: nil) }
+        fixture.connect(role: .central, peer: peer)
+        let link = try #require(try fixture.run { await host.linkIdentifiers() }.first)
+        fixture.controller.forgetCommands()
+        return (fixture, link)
+    }
+
+    @Test(
+        "A controller that is given up is asked for no other update, and the calls fail with the end of the link",
+        arguments: [true, false]
+    )
+    func updatesOnALostController(isSilent: Bool) throws {
+        let (fixture, link) = try central(leavingUnanswered: LEConnectionUpdate.opcode)
+        let host = fixture.host
+        let updates = (0..<2).map { _ in
+            fixture.start { try await host.updateParameters(ConnectionParameters(), of: link) }
+        }
+        #expect(fixture.controller.opcodes == [LEConnectionUpdate.opcode])
+        fixture.controller.forgetCommands()
+        if !isSilent { fixture.controller.emit([0x04, 0x10, 0x01, 0x42]) }
+        #expect(fixture.loop.run(limit: .seconds(10), until: { fixture.events.all.count > 1 }))
+        fixture.loop.run(for: .seconds(1))
+        #expect(fixture.controller.opcodes.first == Reset.opcode)
+        #expect(!fixture.controller.opcodes.contains(LEConnectionUpdate.opcode))
+        let reason = isSilent ? "it did not answer \(LEConnectionUpdate.opcode)" : "hardware error 66"
+        #expect(fixture.events.all == ["poweredOn", "resetting: \(reason)", "poweredOn"])
+        for update in updates {
+            #expect(throws: HostError.disconnected(.controllerReset(reason))) { try update.all.first?.get() }
+        }
+        #expect(try fixture.run { await host.contradiction() } == nil)
+    }
+
+    @Test(
+        "A command for a link fails with the end of the link if the controller is given up",
+        arguments: [ReadRSSI.opcode, LESetDataLength.opcode]
+    )
+    func commandForALinkOnALostController(opcode: HCI.Opcode) throws {
+        let (fixture, link) = try central(leavingUnanswered: opcode)
+        let host = fixture.host
+        let results = Recorder<Result<Int?, HostError>>()
+        let call = fixture.start {
+            if opcode == ReadRSSI.opcode {
+                _ = try await host.readRSSI(of: link)
+            } else {
+                try await host.setDataLength(octets: 100, of: link)
+            }
+        }
+        try fixture.run { await host.beginReadingRSSI(of: link) { results.append($0) } }
+        #expect(fixture.controller.opcodes == [opcode])
+        fixture.controller.emit([0x04, 0x10, 0x01, 0x42])
+        fixture.loop.run(for: .seconds(1))
+        let end = HostError.disconnected(.controllerReset("hardware error 66"))
+        #expect(throws: end) { try call.all.first?.get() }
+        #expect(results.all == [.failure(end)])
+    }
+
     @Test("A link that the controller tells of while it is being reset is none")
     func linkBeforeReset() throws {
         let fixture = HostFixture()

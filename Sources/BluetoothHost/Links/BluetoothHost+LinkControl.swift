@@ -185,11 +185,12 @@ extension BluetoothHost {
         }
     }
 
-    /// Sends the command that starts a procedure. The procedure ends if the controller refuses the command.
+    /// Sends the command that starts a procedure. The procedure ends if the controller refuses the command. If the controller
+    /// is lost, it ends with the link.
     private func request(_ command: some HCI.Command, for procedure: LinkProcedure, of link: Link) {
         let identifier = link.identifier
         send(command) { [weak self] result in
-            guard case .failure(let failure) = result else { return }
+            guard case .failure(let failure) = result, !failure.endsLinks else { return }
             self?.assumeIsolated { host in
                 guard let link = host.links[identifier] else { return }
                 host.end(procedure, of: link, .failure(.command(failure)))
@@ -234,7 +235,17 @@ extension BluetoothHost {
                 LESetDataLength(connectionHandle: link.handle, txOctets: octets, txTime: (octets + 14) * 8)
             )
         } catch {
-            throw .command(error)
+            throw linkError(error, on: identifier)
+        }
+    }
+}
+
+extension CommandFailure {
+    /// Whether the host gives up the controller for the failure, or has done so. All links end then.
+    fileprivate var endsLinks: Bool {
+        switch self {
+        case .timedOut, .aborted: true
+        case .status, .malformedReply: false
         }
     }
 }
