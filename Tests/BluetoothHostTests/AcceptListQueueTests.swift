@@ -55,6 +55,26 @@ struct AcceptListQueueTests {
         #expect(numbers(queue) == [0, 2, 1])
     }
 
+    @Test func peerThatJoinsATurnLateKeepsItsPlace() {
+        var queue = queue(0..<4)
+        queue.beginInitiating(peers(0, 1), at: second(0))
+        queue.removeAll(except: peers(0, 2, 3))
+        queue.beginInitiating(peers(0, 2), at: second(3))
+        queue.endTurn(of: peers(0, 2), at: second(4))
+        #expect(numbers(queue) == [2, 3, 0])
+        // The time on the list is summed over its turns.
+        queue.beginInitiating(peers(2, 3), at: second(4))
+        queue.endTurn(of: peers(2, 3), at: second(8))
+        #expect(numbers(queue) == [0, 2, 3])
+    }
+
+    @Test func turnThatAllPeersJoinedLateEndsForAll() {
+        var queue = queue(0..<3)
+        queue.beginInitiating(peers(0, 1), at: second(3))
+        queue.endTurn(of: peers(0, 1), at: second(4))
+        #expect(numbers(queue) == [2, 0, 1])
+    }
+
     @Test func timeIsSummedOverAttempts() {
         var queue = queue(0..<2)
         for attempt in 0..<3 {

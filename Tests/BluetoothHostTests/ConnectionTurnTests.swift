@@ -56,6 +56,17 @@ struct ConnectionTurnTests {
         #expect(rules.refusals.isEmpty)
     }
 
+    @Test func peerThatJoinsATurnLateHasTheNextTurnToo() throws {
+        let (fixture, rules) = try fixture(acceptListSize: 2)
+        connect(fixture, to: [0])
+        connect(fixture, to: [1], timeout: .milliseconds(3_500))
+        connect(fixture, to: [2])
+        connect(fixture, to: [3])
+        fixture.loop.run(for: .seconds(9))
+        #expect(initiations(rules).suffix(4) == [[0, 1], [0, 2], [2, 3], [0, 2]])
+        #expect(rules.refusals.isEmpty)
+    }
+
     @Test("The addresses of one attempt take turns as those of several do")
     func oneAttempt() throws {
         let (fixture, rules) = try fixture(acceptListSize: 2)

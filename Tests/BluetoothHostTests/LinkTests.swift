@@ -231,6 +231,57 @@ struct LinkTests {
         #expect(intervals().count == 2)
     }
 
+    @Test(
+        "An update of the central's own ends no update that a peripheral has queued",
+        arguments: [UInt8(0), 1, nil]
+    )
+    func updateOfTheCentral(answer: UInt8?) throws {
+        let fixture = HostFixture { $0.requestsMTU = false }
+        try fixture.bringUp()
+        fixture.connect(role: .peripheral)
+        let host = fixture.host
+        let link = try #require(try fixture.run { await host.linkIdentifiers() }.first)
+        let updates = [Duration.milliseconds(50), .milliseconds(100)].map { interval in
+            fixture.start { try await host.updateParameters(.init(interval: interval...interval), of: link) }
+        }
+        /// The requests that the host has sent: the identifier and the interval.
+        func requests() -> [[UInt8]] {
+            fixture.controller.data.filter { $0[7] == 5 && $0[9] == 0x12 }.map { [$0[10], $0[13]] }
+        }
+        func complete(interval: UInt16) {
+            fixture.controller.emit {
+                LEConnectionUpdateComplete(
+                    status: .success,
+                    connectionHandle: 0x0040,
+                    connectionInterval: interval,
+                    peripheralLatency: 0,
+                    supervisionTimeout: 400
+                ).encodePacket(into: &$0)
+            }
+            fixture.loop.run(for: .milliseconds(1))
+        }
+        func respond(to request: [UInt8]?, _ answer: UInt8) {
+            fixture.controller.emit(HostFixture.acl([0x13, request?[0] ?? 0, 2, 0, answer, 0], channel: 5))
+            fixture.loop.run(for: .milliseconds(1))
+        }
+        #expect(requests().map { $0[1] } == [40], "one at a time")
+        complete(interval: 24)
+        #expect(updates.map(\.all.count) == [1, 0], "the second waits for the answer to the first request")
+        #expect(requests().count == 1)
+        if let answer {
+            respond(to: requests().first, answer)
+        } else {
+            fixture.loop.run(for: .seconds(31))
+        }
+        #expect(requests().map { $0[1] } == [40, 80])
+        #expect(updates[1].all.isEmpty)
+        respond(to: requests().last, 0)
+        complete(interval: 80)
+        #expect(throws: Never.self) { try updates[1].all.first?.get() }
+        #expect(updates[1].all.count == 1)
+        #expect(try fixture.run { await host.contradiction() } == nil)
+    }
+
     @Test("A notification from a peer that ends mid-way fails what waits on the link, with the reason")
     func disconnection() throws {
         let fixture = HostFixture()

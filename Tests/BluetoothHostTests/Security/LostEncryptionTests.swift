@@ -185,6 +185,31 @@ struct LostEncryptionTests {
         #expect(ChannelError.ended(.unverifiedPeer).description.contains("encrypt it and open another channel"))
     }
 
+    @Test func responseOfAnUnverifiedPeerOpensNoChannel() throws {
+        let fixture = try SecurityFixture()
+        let link = try fixture.connect(.central)
+        fixture.encryptionChanged()
+        fixture.controller.forgetData()
+        let outcomes = Recorder<HostError?>()
+        _ = try fixture.run { host in
+            try host.beginOpeningChannel(to: SPSM(rawValue: 0x80), on: link) { result in
+                if case .failure(let error) = result { outcomes.append(error) } else { outcomes.append(nil) }
+                return { _ in }
+            }
+        }
+        let request = try #require(fixture.sent(on: 5).first)
+        #expect(request.first == 0x14)
+        fixture.encryptionChanged(isOn: false)
+        fixture.controller.emit(
+            HostFixture.acl([0x15, request[1], 10, 0, 0x41, 0, 200, 0, 50, 0, 3, 0, 0, 0], channel: 5)
+        )
+        fixture.advance(.milliseconds(1))
+        #expect(outcomes.all == [.channel(.ended(.unverifiedPeer))])
+        #expect(fixture.sent(on: 5).contains { $0.first == 0x06 }, "Disconnection Request")
+        fixture.encryptionChanged()
+        #expect(outcomes.all.count == 1)
+    }
+
     @Test("What runs and what waits ends where the peer has lost its key")
     func endedEncryptionThatFailsAgain() throws {
         let (fixture, reads) = try reading()
