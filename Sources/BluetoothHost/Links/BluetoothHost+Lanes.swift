@@ -12,7 +12,7 @@ extension BluetoothHost {
     }
 
     /// Whether calls of a link's client may be sent.
-    func isGateOpen(on link: Link) -> Bool { !link.protection.awaitsProof }
+    func isGateOpen(on link: Link) -> Bool { !link.awaitsProof }
 
     func conditions(on link: Link) -> ATTRouter.Conditions {
         ATTRouter.Conditions(hasRoom: hasRoom(on: link), isGateOpen: isGateOpen(on: link))
@@ -70,7 +70,7 @@ extension BluetoothHost {
             return endInput()
         }
         guard link.att.canSendAtOnce(call, conditions(on: link)) else {
-            if case .submission = call.caller, link.protection.awaitsProof {
+            if case .submission = call.caller, link.awaitsProof {
                 // The next caller waits, and learns whether the peer's identity could be verified.
                 submissions.closeFastPath(to: call.link)
             }

@@ -126,7 +126,11 @@ final class Link {
     var att: ATTRouter
     var signaling: SignalingChannel
     var reassembler = Reassembler()
-    var protection: Protection
+    var protection: Protection {
+        didSet { awaitsProof = protection.awaitsProof }
+    }
+    /// What ``Protection/awaitsProof`` says, kept for the calls that ask each time.
+    private(set) var awaitsProof: Bool
     var channels = CreditBasedChannels()
     /// Who has the channels, by our ends of them.
     var channelUses: [ChannelIdentifier: ChannelUse] = [:]
@@ -181,6 +185,7 @@ final class Link {
         hasAddressOfController = connection.localPrivateAddress != nil
         self.identity = identity
         self.protection = protection
+        awaitsProof = protection.awaitsProof
         self.slot = slot
         signaling = SignalingChannel(role: role)
         att = ATTRouter(offeredMTU: Int(offeredMTU), session: session)
@@ -205,7 +210,7 @@ final class Link {
     var addresses: Set<DeviceAddress> { [peer, peerAddress, identity] }
 
     func isWith(anyOf addresses: Set<DeviceAddress>) -> Bool {
-        !self.addresses.isDisjoint(with: addresses)
+        addresses.contains(peer) || addresses.contains(peerAddress) || addresses.contains(identity)
     }
 
     /// Whether the link ends soon, so that it serves no new connection.

@@ -24,7 +24,11 @@ import ByteCoding
 /// Once the server is one that this device is bonded to, and has proven it (``trust(_:)``), the client learns its whole
 /// database, when nothing else is to be done, and answers discovery from it.
 public final class Client {
-    private var queue: [ProcedureRun] = []
+    /// The procedure that starts next. Mostly it is the only one that waits, and costs no change of an array.
+    private var next: ProcedureRun?
+    /// The procedures that start after ``next``; empty if there is none.
+    private var later: [ProcedureRun] = []
+    private var hasLater = false
     private var running: ProcedureRun?
     /// A background procedure that has given way, and its next request.
     private var suspended: (procedure: ProcedureRun, request: [UInt8])?
@@ -67,13 +71,13 @@ public final class Client {
 
     /// Whether a command must not be sent now: it would overtake a procedure that has not started or not executed its
     /// prepared writes, or a request that is repeated when the link is secure enough.
-    public var isBusyForCommands: Bool { !queue.isEmpty || preparesWrite || awaitsElevation }
+    public var isBusyForCommands: Bool { next != nil || preparesWrite || awaitsElevation }
 
     /// Whether the client was closed: each procedure ends at once.
     public var isClosed: Bool { hasClosed }
 
     /// Whether no procedure runs or waits.
-    public var isIdle: Bool { running == nil && suspended == nil && queue.isEmpty }
+    public var isIdle: Bool { running == nil && suspended == nil && next == nil }
 
     /// Removes and returns the oldest output; nil where there is none.
     public func takeOutput() -> ClientOutput? { outputs.take() }
@@ -100,7 +104,7 @@ public final class Client {
         if hasClosed {
             fail(run, .bearerClosed)
         } else {
-            queue.append(run)
+            append(run)
         }
     }
 
@@ -109,12 +113,21 @@ public final class Client {
         guard !hasClosed else { return }
         let run = TypedProcedureRun(procedure, isBackground: true)
         learning = run
-        queue.insert(run, at: 0)
+        if let next {
+            later.insert(next, at: 0)
+            hasLater = true
+        }
+        next = run
     }
 
     /// Ends a procedure at once. The response to its request, if that was sent, is still awaited and then ignored.
     public func cancel(_ run: ProcedureRun) {
-        queue.removeAll { $0 === run }
+        if run === next {
+            next = takeLater()
+        } else {
+            later.removeAll { $0 === run }
+            hasLater = !later.isEmpty
+        }
         fail(run, .cancelled)
     }
 
@@ -135,19 +148,32 @@ public final class Client {
     /// - Returns: the request's opcode; nil where there is nothing to send, or outputs are to be taken first.
     public func nextRequest(mtu: Int, into buffer: inout PacketBuffer) -> Opcode? {
         guard running == nil, !holdsProcedures, outputs.isEmpty else { return nil }
-        while let next = Client.takeFirst(of: &queue) {
-            running = next
+        while let run = next {
+            next = hasLater ? takeLater() : nil
+            running = run
             hasElevated = false
-            let opcode = next.hasEnded ? nil : next.start(recalling: knownServices, mtu: mtu, into: &buffer)
-            if let opcode = follow(opcode, of: next, buffer) { return opcode }
+            let opcode = run.hasEnded ? nil : run.start(recalling: knownServices, mtu: mtu, into: &buffer)
+            if let opcode = follow(opcode, of: run, buffer) { return opcode }
             if !outputs.isEmpty { return nil }
         }
         return resumeSuspended(into: &buffer)
     }
 
-    private static func takeFirst(of queue: inout [ProcedureRun]) -> ProcedureRun? {
-        // The only one, mostly: nothing is to be moved then.
-        queue.count > 1 ? queue.removeFirst() : queue.popLast()
+    private func append(_ run: ProcedureRun) {
+        if next == nil {
+            next = run
+        } else {
+            later.append(run)
+            hasLater = true
+        }
+    }
+
+    @inline(never)
+    private func takeLater() -> ProcedureRun? {
+        guard let first = later.first else { return nil }
+        later.removeFirst()
+        hasLater = !later.isEmpty
+        return first
     }
 
     /// Takes the response to the request in flight.
@@ -176,7 +202,7 @@ public final class Client {
         } else {
             opcode = follow(running.receive(response, mtu: mtu, into: &buffer), of: running, buffer)
         }
-        if opcode != nil, running.isBackground, !queue.isEmpty {
+        if opcode != nil, running.isBackground, next != nil {
             suspended = (running, [UInt8](copying: buffer.bytes.extracting(droppingFirst: start)))
             buffer.truncate(to: start)
             self.running = nil
@@ -253,13 +279,13 @@ public final class Client {
     /// Ends all procedures: the bearer is dead or its link gone.
     public func close() {
         hasClosed = true
-        let all = [running, suspended?.procedure].compactMap { $0 } + queue
+        let all = [running, suspended?.procedure, next].compactMap { $0 } + later
         running = nil
         suspended = nil
         awaitsElevation = false
         refusal = nil
         preparesWrite = false
-        queue.removeAll()
+        removeWaiting()
         for procedure in all { fail(procedure, .bearerClosed) }
     }
 
@@ -267,10 +293,16 @@ public final class Client {
     ///
     /// The response to a request in flight is still awaited and then ignored.
     public func refuseProcedures(_ error: ATT.ErrorCode) {
-        let all = [running, suspended?.procedure].compactMap { $0 } + queue
+        let all = [running, suspended?.procedure, next].compactMap { $0 } + later
         suspended = nil
-        queue.removeAll()
+        removeWaiting()
         for procedure in all where procedure.refuse(error) { ended(procedure) }
+    }
+
+    private func removeWaiting() {
+        next = nil
+        later.removeAll()
+        hasLater = false
     }
 
     private func follow(_ opcode: Opcode?, of procedure: ProcedureRun, _ buffer: borrowing PacketBuffer) -> Opcode? {

@@ -26,14 +26,13 @@ public final class ServerSession {
 
     public let server: Server
     let limits: Limits
-    public var security = LinkSecurity()
-    /// ATT_MTU of the client's bearer.
-    public var mtu = Bearer.defaultMTU
     /// Whether the app can be asked to authorize this client; otherwise what needs authorization is refused until
     /// ``LinkSecurity/isAuthorized`` is set.
     public var asksForAuthorization = false
-    /// Whether the session puts out ``ServerOutput/event(_:)``. An owner that sets it takes the outputs after each input.
-    public var reportsEvents = false
+    // What each request needs is private: the compiler then proves that accesses of it do not overlap.
+    private var linkSecurity = LinkSecurity()
+    private var bearerMTU = Bearer.defaultMTU
+    private var putsOutEvents = false
     private let outputs = OutputQueue<ServerOutput>()
 
     var configurations = ClientConfigurations() {
@@ -77,6 +76,24 @@ public final class ServerSession {
         self.limits = limits
         awareness = ChangeAwareness(revision: server.revision)
         announcedRevision = server.revision
+    }
+
+    /// What the client has proven of itself on this connection.
+    public var security: LinkSecurity {
+        get { linkSecurity }
+        set { linkSecurity = newValue }
+    }
+
+    /// ATT_MTU of the client's bearer.
+    public var mtu: Int {
+        get { bearerMTU }
+        set { bearerMTU = newValue }
+    }
+
+    /// Whether the session puts out ``ServerOutput/event(_:)``. An owner that sets it takes the outputs after each input.
+    public var reportsEvents: Bool {
+        get { putsOutEvents }
+        set { putsOutEvents = newValue }
     }
 
     // MARK: Requests and commands
