@@ -66,7 +66,10 @@ extension BluetoothHost {
 
     /// Brings what the controller initiates to what the attempts ask for.
     func reconcileConnections() {
-        guard power == .on, connector.reconciliation.request() else { return }
+        guard power == .on else { return }
+        // Scanning may have waited for what the controller no longer initiates.
+        guard connector.mayInitiate else { return reconcileScan() }
+        guard connector.reconciliation.request() else { return }
         spawn { await $0.runConnectionReconciliation() }
     }
 
@@ -81,8 +84,9 @@ extension BluetoothHost {
         defer { resumeRestWaiters() }
         while connector.reconciliation.next() {
             guard power == .on, let information else { continue }
-            superviseConnectionTurns(information)
-            let wanted = wantedInitiation(information)
+            let window = connectorWindow(information)
+            superviseConnectionTurns(window, information)
+            let wanted = wantedInitiation(for: window)
             switch connector.state {
             case .cancelling:
                 continue

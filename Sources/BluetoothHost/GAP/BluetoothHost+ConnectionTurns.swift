@@ -12,8 +12,9 @@ extension BluetoothHost {
     }
 
     /// Runs a timer while there is something that waits for its turn.
-    func superviseConnectionTurns(_ information: ControllerInformation) {
-        let window = connectorWindow(information)
+    ///
+    /// - Parameter window: the peers whose turn it is.
+    func superviseConnectionTurns(_ window: Connector.Window, _ information: ControllerInformation) {
         let isShared = !window.addresses.isEmpty && scansMustWait(information)
         if !isShared, connector.yieldsToScan {
             connector.yieldsToScan = false

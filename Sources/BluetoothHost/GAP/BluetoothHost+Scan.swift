@@ -30,7 +30,9 @@ extension BluetoothHost {
 
     /// Brings the controller's scanning to what the scans ask for.
     func reconcileScan() {
-        guard power == .on, scanner.reconciliation.request() else { return }
+        guard power == .on else { return }
+        guard scanner.mayScan || connector.mayInitiate else { return scanner.forgetSilenceUnlessWanted() }
+        guard scanner.reconciliation.request() else { return }
         spawn { await $0.runScanReconciliation() }
     }
 
@@ -43,9 +45,10 @@ extension BluetoothHost {
             guard power == .on, let information else { continue }
             scanner.isSeeking = !soughtPeers.isEmpty
             scanner.forgetSilenceUnlessWanted()
-            superviseConnectionTurns(information)
+            let window = connectorWindow(information)
+            superviseConnectionTurns(window, information)
             var wanted = privacy.hold == .nothing ? scanner.wanted : nil
-            if let parameters = wanted, connector.state != .idle || wantedInitiation(information) != nil,
+            if let parameters = wanted, connector.state != .idle || wantedInitiation(for: window) != nil,
                 !information.canScanWhileInitiating(actively: parameters.isActive)
             {
                 wanted = nil

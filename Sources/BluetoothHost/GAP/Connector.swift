@@ -84,6 +84,12 @@ struct Connector {
     var blockers: Set<LinkIdentifier> = []
     var reconciliation = Reconciliation()
 
+    /// Whether a connection is wanted or the controller may initiate one, or something waits for its turn. Otherwise there is
+    /// nothing to bring the controller to.
+    var mayInitiate: Bool {
+        !attempts.isEmpty || !isResting || turnTimer != nil || yieldsToScan || scanWait != .none
+    }
+
     /// Whether the controller initiates nothing, and is not being told to.
     var isResting: Bool { state == .idle && !reconciliation.isRunning }
 

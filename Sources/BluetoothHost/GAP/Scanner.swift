@@ -62,6 +62,9 @@ struct Scanner {
         return parameters
     }
 
+    /// Whether a scan is wanted or the controller may scan. Otherwise there is nothing to bring it to.
+    var mayScan: Bool { !sessions.isEmpty || isSeeking || !isResting }
+
     /// Whether the controller does not scan, and is not being told to.
     var isResting: Bool { applied == nil && !reconciliation.isRunning }
 

@@ -5,7 +5,8 @@ import HCI
 extension BluetoothHost {
     /// Whom a device that uses an address is known as: the address itself, unless a bond says otherwise.
     func identity(of address: DeviceAddress) -> DeviceAddress {
-        privacy.resolver.identity(of: address) ?? address
+        guard address.kind == .resolvablePrivate else { return address }
+        return privacy.resolver.identity(of: address) ?? address
     }
 
     /// Whether a peer is not heard because it uses its identity address though it has a key for private ones, in network
@@ -52,10 +53,10 @@ extension BluetoothHost {
         return sought
     }
 
-    /// What the controller is to initiate now.
-    func wantedInitiation(_ information: ControllerInformation) -> Connector.Initiation? {
+    /// What the controller is to initiate now, if it is the turn of the peers of `window`.
+    func wantedInitiation(for window: Connector.Window) -> Connector.Initiation? {
         guard privacy.hold == .nothing, !connector.yieldsToScan else { return nil }
-        return connector.initiation(for: connectorWindow(information))
+        return connector.initiation(for: window)
     }
 
     /// The peers whose turn it is.
