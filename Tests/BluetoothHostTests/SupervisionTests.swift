@@ -30,6 +30,24 @@ struct SupervisionTests {
         #expect(wasReset(fixture, because: "it did not end the link"))
     }
 
+    @Test(arguments: [true, false]) func linkThatTheControllerDoesNotKnowEndsAlone(isAwaited: Bool) throws {
+        let fixture = HostFixture()
+        try fixture.bringUp()
+        fixture.connect()
+        let (host, link) = (fixture.host, try link(fixture))
+        fixture.connect(0x0041, peer: DeviceAddress(0xC0FF_EE00_0002, isRandom: true))
+        fixture.controller.override = {
+            $0.opcode == Disconnect.opcode
+                ? ScriptedController.status($0.opcode, .unknownConnectionIdentifier) : nil
+        }
+        let end = fixture.start { try await host.disconnection(of: link) }
+        _ = fixture.start { isAwaited ? await host.disconnect(link) : await host.beginDisconnecting(link) }
+        #expect(try end.all.first?.get() == .controller(.connectionTerminatedByLocalHost))
+        fixture.loop.run(for: .seconds(30))
+        #expect(try fixture.run { await host.linkIdentifiers() }.count == 1)
+        #expect(fixture.events.all == ["poweredOn"])
+    }
+
     @Test("A link whose packets the controller keeps is given up after the longest supervision timeout")
     func stalledLink() throws {
         let fixture = HostFixture()

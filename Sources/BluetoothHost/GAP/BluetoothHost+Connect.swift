@@ -282,20 +282,9 @@ extension BluetoothHost {
             expectDisconnection(of: link)
             // Earlier calls are sent first.
             endInput()
-            send(Disconnect(connectionHandle: link.handle, reason: reason)) { [weak self] result in
-                guard case .failure(let failure) = result else { return }
-                self?.assumeIsolated { $0.disconnectionFailed(failure, of: identifier) }
-            }
+            sendDisconnect(link, reason)
         }
         try? await waitForEnd(of: identifier)
-    }
-
-    /// Takes the controller's refusal to end a link. A link that the controller does not know has ended.
-    private func disconnectionFailed(_ failure: CommandFailure, of identifier: LinkIdentifier) {
-        logger.debug("\(failure)")
-        guard let link = links[identifier], case .status(.unknownConnectionIdentifier, _) = failure else { return }
-        endLink(link.handle, .controller(.connectionTerminatedByLocalHost))
-        endInput()
     }
 
     func disconnected(_ event: DisconnectionComplete) {

@@ -55,8 +55,10 @@ extension BluetoothHost {
         endInput()
     }
 
-    /// Begins to end a link; nothing happens if it is ending already.
+    /// Begins to end a link; nothing happens if it is ending already. Values that are not sent yet are lost.
     package func beginDisconnecting(_ identifier: LinkIdentifier) {
+        // Earlier calls are sent first.
+        endInput()
         guard let link = links[identifier] else { return }
         giveUp(link, .controller(.connectionTerminatedByLocalHost))
         endInput()

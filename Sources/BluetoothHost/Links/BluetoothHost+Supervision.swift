@@ -19,8 +19,25 @@ extension BluetoothHost {
         guard !link.isDisconnecting else { return }
         link.isDisconnecting = true
         link.ownReason = reason
-        sendAndForget(Disconnect(connectionHandle: link.handle, reason: told))
         expectDisconnection(of: link)
+        sendDisconnect(link, told)
+    }
+
+    /// Sends the command that ends a link.
+    func sendDisconnect(_ link: Link, _ reason: HCI.ErrorCode) {
+        let identifier = link.identifier
+        send(Disconnect(connectionHandle: link.handle, reason: reason)) { [weak self] result in
+            guard case .failure(let failure) = result else { return }
+            self?.assumeIsolated { $0.disconnectionFailed(failure, of: identifier) }
+        }
+    }
+
+    /// Takes the controller's refusal to end a link. A link that the controller does not know has ended.
+    private func disconnectionFailed(_ failure: CommandFailure, of identifier: LinkIdentifier) {
+        logger.debug("\(failure)")
+        guard let link = links[identifier], case .status(.unknownConnectionIdentifier, _) = failure else { return }
+        endLink(link.handle, .controller(.connectionTerminatedByLocalHost))
+        endInput()
     }
 
     /// Sees to it that a link which is to end does: its peer's answer is not awaited for longer than the supervision timeout
