@@ -7,6 +7,9 @@ import Synchronization
 
 /// A host on a scripted controller, in virtual time.
 final class HostFixture {
+    /// The peer of a link, unless a test says otherwise.
+    static let peer = DeviceAddress(0xC0FF_EE00_0001, isRandom: true)
+
     let loop = SimulatedEventLoop()
     let controller: ScriptedController
     let host: BluetoothHost
@@ -112,7 +115,7 @@ final class HostFixture {
     func connect(
         _ handle: ConnectionHandle = 0x0040,
         role: HCI.Role = .peripheral,
-        peer: DeviceAddress = DeviceAddress(0xC0FF_EE00_0001, isRandom: true),
+        peer: DeviceAddress = HostFixture.peer,
         forgetsData: Bool = true
     ) {
         controller.emit {

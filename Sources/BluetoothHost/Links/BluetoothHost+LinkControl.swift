@@ -105,6 +105,21 @@ extension BluetoothHost {
         try await wait(for: .connectionUpdate, of: identifier, .parameters(parameters))
     }
 
+    /// Changes the connection's parameters, likewise. `completion` is called on the loop. The procedure follows those
+    /// of the calls before.
+    package func beginUpdatingParameters(
+        _ parameters: ConnectionParameters,
+        of identifier: LinkIdentifier,
+        completion: @escaping @Sendable (Result<Void, HostError>) -> Void
+    ) {
+        defer { endInput() }
+        guard parameters.isValid else {
+            let error = HostError.invalidArgument("connection parameters out of range")
+            return deliver(.callback(completion, .failure(error)))
+        }
+        add(.callback(completion), for: .connectionUpdate, of: identifier, .parameters(parameters))
+    }
+
     private func requestParameters(_ parameters: ConnectionParameters, of link: Link) {
         switch link.role {
         case .central:
@@ -151,12 +166,20 @@ extension BluetoothHost {
         _ request: LinkRequest
     ) async throws(HostError) {
         try await wait(for: .procedure(procedure, identifier)) { host, call in
-            guard let link = host.links[identifier] else {
-                return host.end(call, .failure(host.endOfLink(identifier)))
-            }
-            link[keyPath: procedure.queue].append(call, request)
-            host.begin(procedure, of: link)
+            host.add(.task(call), for: procedure, of: identifier, request)
         }
+    }
+
+    /// Adds a call to those that ask for a procedure.
+    private func add(
+        _ caller: Caller,
+        for procedure: LinkProcedure,
+        of identifier: LinkIdentifier,
+        _ request: LinkRequest
+    ) {
+        guard let link = links[identifier] else { return end(caller, .failure(endOfLink(identifier))) }
+        link[keyPath: procedure.queue].append(caller, request)
+        begin(procedure, of: link)
     }
 
     /// Begins the next procedure of a kind, unless one runs. It ends after 40 s, the time that the Link Layer allows for it
@@ -202,7 +225,7 @@ extension BluetoothHost {
     func end(_ procedure: LinkProcedure, of link: Link, _ result: Result<Void, HostError>) {
         timers.cancel(link[keyPath: procedure.queue].timer)
         link[keyPath: procedure.queue].timer = nil
-        if let call = link[keyPath: procedure.queue].end() { end(call, result) }
+        if let caller = link[keyPath: procedure.queue].end() { end(caller, result) }
         begin(procedure, of: link)
     }
 
@@ -210,17 +233,35 @@ extension BluetoothHost {
     func endProcedures(of link: Link, _ error: HostError) {
         for procedure in [LinkProcedure.connectionUpdate, .phyUpdate] {
             timers.cancel(link[keyPath: procedure.queue].timer)
-            for call in link[keyPath: procedure.queue].removeAll() { end(call, .failure(error)) }
+            for caller in link[keyPath: procedure.queue].removeAll() { end(caller, .failure(error)) }
         }
     }
 
-    /// Asks for other PHYs; the link then uses what both sides can do. An earlier change of the link ends first. Cancelling the task ends the wait; the PHYs may change
-    /// nevertheless.
+    /// Asks for other PHYs; the link then uses what both sides can do. An earlier change of the link ends first.
+    /// Cancelling the task ends the wait; the PHYs may change nevertheless.
     package func setPHY(transmit: PHYSet, receive: PHYSet, of identifier: LinkIdentifier) async throws(HostError) {
-        guard information?.commands.contains(LESetPHY.self) == true else {
-            throw .notSupported("this controller has only the 1M PHY")
-        }
+        if let error = obstacleToPHYs(of: identifier) { throw error }
         try await wait(for: .phyUpdate, of: identifier, .phys(transmit: transmit, receive: receive))
+    }
+
+    /// Asks for other PHYs, likewise. `completion` is called on the loop. The procedure follows those of the calls
+    /// before.
+    package func beginSettingPHY(
+        transmit: PHYSet,
+        receive: PHYSet,
+        of identifier: LinkIdentifier,
+        completion: @escaping @Sendable (Result<Void, HostError>) -> Void
+    ) {
+        defer { endInput() }
+        if let error = obstacleToPHYs(of: identifier) { return deliver(.callback(completion, .failure(error))) }
+        add(.callback(completion), for: .phyUpdate, of: identifier, .phys(transmit: transmit, receive: receive))
+    }
+
+    /// The reason why the PHYs of a link cannot be changed; nil if they can.
+    private func obstacleToPHYs(of identifier: LinkIdentifier) -> HostError? {
+        guard links[identifier] != nil else { return endOfLink(identifier) }
+        return information?.commands.contains(LESetPHY.self) == true
+            ? nil : .notSupported("this controller has only the 1M PHY")
     }
 
     /// Asks for longer or shorter Link Layer payloads.

@@ -25,8 +25,14 @@ final class CallFixture {
             configure(&$0)
         }
         try fixture.bringUp()
-        fixture.connect(role: role)
         let host = fixture.host
+        if role == .central {
+            // A link that no call asked for would be ended at once.
+            _ = fixture.start {
+                try await host.connect(toAnyOf: [HostFixture.peer], parameters: ConnectionParameters(), timeout: nil)
+            }
+        }
+        fixture.connect(role: role)
         link = try #require(try fixture.run { await host.linkIdentifiers() }.first)
     }
 

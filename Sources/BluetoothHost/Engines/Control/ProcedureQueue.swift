@@ -13,7 +13,7 @@ enum LinkProcedure {
 struct ProcedureQueue<Request> {
     private struct Waiting {
         /// Nil for a request of the peer, or if the call was cancelled.
-        var call: CallToken?
+        var caller: Caller?
         let request: Request
     }
 
@@ -25,14 +25,14 @@ struct ProcedureQueue<Request> {
     var timer: TimerQueue.Token?
 
     /// The number of calls that wait.
-    var count: Int { waiting.count + (current?.call == nil ? 0 : 1) }
+    var count: Int { waiting.count + (current?.caller == nil ? 0 : 1) }
 
     /// Whether a procedure runs.
     var isRunning: Bool { current != nil }
 
     /// Adds a call.
-    mutating func append(_ call: CallToken, _ request: Request) {
-        waiting.append(Waiting(call: call, request: request))
+    mutating func append(_ caller: Caller, _ request: Request) {
+        waiting.append(Waiting(caller: caller, request: request))
     }
 
     /// Takes a request of the peer. It replaces an earlier one that has not begun, so a peer can make one request wait.
@@ -45,36 +45,36 @@ struct ProcedureQueue<Request> {
     /// - Returns: the request to send to the controller or the peer; nil if there is none.
     mutating func begin() -> Request? {
         guard !isRunning else { return nil }
-        current = waiting.popFirst() ?? peerRequest.take().map { Waiting(call: nil, request: $0) }
+        current = waiting.popFirst() ?? peerRequest.take().map { Waiting(caller: nil, request: $0) }
         return current?.request
     }
 
     /// Ends the current procedure.
     ///
     /// - Returns: the call that gets the outcome; nil if there is none.
-    mutating func end() -> CallToken? {
-        current.take().flatMap(\.call)
+    mutating func end() -> Caller? {
+        current.take().flatMap(\.caller)
     }
 
     /// Returns the current procedure to the queue because it cannot begin yet. It is the next one, unless its call was
     /// cancelled.
     mutating func postpone() {
-        guard let postponed = current.take(), postponed.call != nil else { return }
+        guard let postponed = current.take(), postponed.caller != nil else { return }
         waiting.prepend(postponed)
     }
 
-    /// Forgets a call. Its procedure stays the current one if it has begun.
+    /// Forgets a suspended call. Its procedure stays the current one if it has begun.
     mutating func remove(_ call: CallToken) {
-        if current?.call == call { current?.call = nil }
-        waiting.removeAll { $0.call == call }
+        if current?.caller?.call == call { current?.caller = nil }
+        waiting.removeAll { $0.caller?.call == call }
     }
 
     /// Removes all calls.
     ///
     /// - Returns: the calls, the oldest first.
-    mutating func removeAll() -> [CallToken] {
+    mutating func removeAll() -> [Caller] {
         peerRequest = nil
         defer { waiting = [] }
-        return (end().map { [$0] } ?? []) + waiting.compactMap(\.call)
+        return (end().map { [$0] } ?? []) + waiting.compactMap(\.caller)
     }
 }

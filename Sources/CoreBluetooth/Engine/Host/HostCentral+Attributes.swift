@@ -214,14 +214,7 @@ extension HostCentral {
         _ completion: @escaping Completion<Void>
     ) {
         onLink(of: peripheral, completion) { host, link in
-            host.spawn { host in
-                do throws(HostError) {
-                    try await host.updateParameters(parameters, of: link)
-                    completion(.success(()))
-                } catch {
-                    self.answer(.failure(error), completion)
-                }
-            }
+            host.beginUpdatingParameters(parameters, of: link) { self.answer($0, completion) }
         }
     }
 
@@ -232,14 +225,7 @@ extension HostCentral {
         _ completion: @escaping Completion<Void>
     ) {
         onLink(of: peripheral, completion) { host, link in
-            host.spawn { host in
-                do throws(HostError) {
-                    try await host.setPHY(transmit: transmit, receive: receive, of: link)
-                    completion(.success(()))
-                } catch {
-                    self.answer(.failure(error), completion)
-                }
-            }
+            host.beginSettingPHY(transmit: transmit, receive: receive, of: link) { self.answer($0, completion) }
         }
     }
 

@@ -211,20 +211,15 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
 
     func disconnect(_ central: UUID) {
         post { host, _ in
-            for link in self.links(of: central, host) { host.spawn { await $0.disconnect(link) } }
+            for link in self.links(of: central, host) { host.beginDisconnecting(link) }
         }
     }
 
     func setLatency(_ latency: CBPeripheralManagerConnectionLatency, of central: UUID) {
         post { host, _ in
             for link in self.links(of: central, host) {
-                host.spawn { host in
-                    do throws(HostError) {
-                        try await host.updateParameters(latency.parameters, of: link)
-                    } catch {
-                        // Best effort: the central decides.
-                    }
-                }
+                // Best effort: the central decides.
+                host.beginUpdatingParameters(latency.parameters, of: link) { _ in }
             }
         }
     }

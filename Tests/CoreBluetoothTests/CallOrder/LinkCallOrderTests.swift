@@ -1,0 +1,53 @@
+import BluetoothHost
+import BluetoothTesting
+import ByteCoding
+import Capture
+import HCI
+import Testing
+
+@testable import CoreBluetooth
+
+/// The order of an app's calls that concern the link itself.
+@Suite("Call order of commands for a link")
+struct LinkCallOrderTests {
+    /// The commands in a capture.
+    private func opcodes(inCapture capture: [UInt8]) throws -> [HCI.Opcode] {
+        var reader = CaptureReader()
+        reader.append(capture.rawSpan)
+        reader.finish()
+        var opcodes: [HCI.Opcode] = []
+        while case .record = try reader.advance() {
+            guard let record = reader.record, case .packet(.command, _, let bytes) = record.content,
+                let command = try? CommandPacket(decoding: bytes)
+            else { continue }
+            opcodes.append(command.opcode)
+        }
+        return opcodes
+    }
+
+    @Test func updatesOfALinkBeginInTheOrderOfTheCalls() throws {
+        let world = World(seed: 91, recordsCaptures: true)
+        defer { world.close() }
+        let capture = try world.run {
+            let pair = try await LampAndPhone(world)
+            let peripheral = await pair.connect()
+            try await world.sleep(for: .seconds(3))
+            let engine = pair.phone.engine
+            let answered = Mailroom<Int>()
+            let parameters = ConnectionParameters(interval: .milliseconds(50)...(.milliseconds(50)))
+            engine.updateParameters(parameters, of: peripheral) { result in
+                if case .failure(let error) = result { Issue.record("\(error)") }
+                answered.post(0)
+            }
+            engine.setPHYs(transmit: .le2M, receive: .le2M, of: peripheral) { result in
+                if case .failure(let error) = result { Issue.record("\(error)") }
+                answered.post(1)
+            }
+            engine.readRSSI(of: peripheral) { _ in answered.post(2) }
+            for number in 0...2 { await answered.next { $0 == number ? () : nil } }
+            return pair.phoneDevice.device.capture
+        }
+        let commands: [HCI.Opcode] = [LEConnectionUpdate.opcode, LESetPHY.opcode, ReadRSSI.opcode]
+        #expect(try opcodes(inCapture: capture).filter { commands.contains($0) }.suffix(3) == commands[...])
+    }
+}
