@@ -84,7 +84,8 @@ extension CBCentralManager {
 
     private func discovered(_ discovery: Discovery) {
         guard isScanning else { return }
-        let peripheral = peripheral(KnownPeripheral(identifier: discovery.identifier, name: discovery.name))
+        let known = KnownPeripheral(identifier: discovery.identifier, name: discovery.name, hold: discovery.hold)
+        let peripheral = peripheral(known)
         if discovery.name != nil { take(discovery.name, of: peripheral) }
         delegate?.centralManager(
             self,

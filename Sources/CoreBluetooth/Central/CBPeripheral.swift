@@ -42,10 +42,13 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
     let deliveryQueue: DispatchQueue
     let content: Guarded<Content>
     let values = Broadcast<CBCharacteristicValue>()
+    /// The host knows the peripheral as long as this object lives.
+    private let hold: PeerHold
 
     init(_ known: KnownPeripheral, manager: CBCentralManager) {
         engine = manager.engine
         deliveryQueue = manager.deliveryQueue
+        hold = known.hold
         content = Guarded(Content(manager: manager, name: known.name))
         super.init(identifier: known.identifier)
     }

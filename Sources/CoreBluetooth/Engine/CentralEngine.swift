@@ -188,6 +188,7 @@ struct ConnectionEventFilter: Hashable, Sendable {
 struct KnownPeripheral: Hashable, Sendable {
     let identifier: UUID
     let name: String?
+    var hold = PeerHold()
 }
 
 /// What a scan has heard of a peripheral.
@@ -201,6 +202,7 @@ struct Discovery: Hashable, Sendable {
     /// In dBm; nil where the controller does not know it.
     let rssi: Int?
     let time: CFAbsoluteTime
+    var hold = PeerHold()
 }
 
 /// How a connection ended.

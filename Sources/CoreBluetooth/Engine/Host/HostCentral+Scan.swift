@@ -79,7 +79,8 @@ extension HostCentral {
             advertisingData: data,
             isConnectable: advertisement.isConnectable,
             rssi: advertisement.rssi,
-            time: open.wallClock()
+            time: open.wallClock(),
+            hold: known.hold
         )
         if !say(.discovered(discovery)) { dropped(advertisement, open) }
     }

@@ -11,6 +11,8 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
     /// A link from a central to this host.
     private struct Client {
         var central: UUID
+        /// Keeps the central's identifier as long as it is connected.
+        var hold: PeerHold
         /// Whether the manager knows the link.
         var isAnnounced = false
         /// Whether the link ends, because the manager did not take an event of it that may not be dropped. Only its end is
@@ -145,8 +147,8 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
 
     /// Notes a new link. The manager learns of it at once, unless the central is still to be verified.
     private func meet(_ link: LinkIdentifier, _ host: isolated BluetoothHost) {
-        guard clients[link] == nil, let central = open?.centrals.identifier(on: link, host) else { return }
-        clients[link] = Client(central: central)
+        guard clients[link] == nil, let open, let central = open.centrals.identifier(on: link, host) else { return }
+        clients[link] = Client(central: central, hold: open.peers.hold(central))
         host.observeEnd(of: link) { [weak self] _ in self?.linkEnded(link) }
         if host.identityVerification(on: link) != .unverified { _ = announced(link, host) }
     }
@@ -176,10 +178,12 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
 
     /// Updates the identifier of the central on a link.
     private func identify(_ link: LinkIdentifier, _ host: isolated BluetoothHost) {
-        guard let client = clients[link], !client.isEnding, let central = open?.centrals.identifier(on: link, host)
+        guard let open, let client = clients[link], !client.isEnding,
+            let central = open.centrals.identifier(on: link, host)
         else { return }
         if central != client.central {
             clients[link]?.central = central
+            clients[link]?.hold = open.peers.hold(central)
             if client.isAnnounced, let remote = announced(link, host),
                 !say(.identified(remote, before: client.central))
             {

@@ -11,7 +11,8 @@ import KeyStore
 /// - A peer that an app here connects to or retrieves, and a bonded peer, is *known*. A known peer with a public or static
 ///   address is saved in the ``KeyStore``; one with a private address is known for as long as the process runs.
 ///
-/// Each kind is bounded. The directory evicts the least recently met peers, but no connected and no bonded ones.
+/// Each kind is bounded. The directory evicts the peers that it has not heard of for longest. It keeps connected and
+/// bonded peers, and those that an object of the app stands for (``PeerHold``). These do not count against the bound.
 final class PeerDirectory: Sendable {
     private enum Kind: CaseIterable {
         case heard
@@ -35,9 +36,13 @@ final class PeerDirectory: Sendable {
         /// The directory's count when the peer was last met.
         var lastMet: UInt64 = 0
         var isKnown = false
+        /// Has another reference as long as a hold of the peer lives.
+        var token = PeerHold.Token()
 
         var kind: Kind { isKnown ? (address.isLasting ? .lasting : .transient) : .heard }
-        var known: KnownPeripheral { KnownPeripheral(identifier: identifier, name: deviceName ?? advertisedName) }
+        var name: String? { deviceName ?? advertisedName }
+        /// The description of the peer for apps, which holds the peer.
+        var known: KnownPeripheral { KnownPeripheral(identifier: identifier, name: name, hold: PeerHold(token)) }
     }
 
     /// A known peer in the store.
@@ -54,6 +59,8 @@ final class PeerDirectory: Sendable {
         var bonded: Set<DeviceAddress> = []
         var count: UInt64 = 0
         var counts: [Kind: Int] = [:]
+        /// The number of peers of a kind above which some are evicted, if it is not the limit.
+        var thresholds: [Kind: Int] = [:]
 
         /// Stores a peer, and counts it as one of its kind.
         mutating func set(_ peer: Peer) {
@@ -64,12 +71,18 @@ final class PeerDirectory: Sendable {
             counts[peer.kind, default: 0] += 1
         }
 
-        mutating func remove(_ peer: Peer) {
-            peers[peer.identifier] = nil
+        mutating func remove(_ identifier: UUID) {
+            guard let peer = peers.removeValue(forKey: identifier) else { return }
             for address in peer.formerAddresses + [peer.address] where identifiers[address] == peer.identifier {
                 identifiers[address] = nil
             }
             counts[peer.kind, default: 0] -= 1
+        }
+
+        /// Whether a hold of a peer lives.
+        mutating func isHeld(_ identifier: UUID) -> Bool {
+            guard let index = peers.index(forKey: identifier) else { return false }
+            return !isKnownUniquelyReferenced(&peers.values[index].token)
         }
     }
 
@@ -83,7 +96,8 @@ final class PeerDirectory: Sendable {
     private let makeIdentifier: @Sendable () -> UUID
     private let limit: Int
 
-    /// - Parameter limit: the most peers of each kind.
+    /// - Parameter limit: the most peers of each kind, not counting those that are not evicted. Of the peers that are not
+    ///   bonded, at most so many are saved.
     init(store: KeyStore, limit: Int = 2048, makeIdentifier: @escaping @Sendable () -> UUID) {
         self.store = store
         self.limit = limit
@@ -124,6 +138,7 @@ final class PeerDirectory: Sendable {
             peer.connections = before.connections
             peer.lastMet = before.lastMet
             peer.isKnown = before.isKnown || state.bonded.contains(identity)
+            peer.token = before.token
             state.set(peer)
             state.identifiers[identity] = identifier
             forgetSome(like: peer, &state)
@@ -151,6 +166,11 @@ final class PeerDirectory: Sendable {
         state.withLock { $0.peers[identifier]?.address }
     }
 
+    /// Keeps a peer in the directory for as long as the result lives.
+    func hold(_ identifier: UUID) -> PeerHold {
+        state.withLock { state in state.peers[identifier].map { PeerHold($0.token) } } ?? PeerHold()
+    }
+
     /// Takes what a scan has heard of a peer.
     func heard(_ address: DeviceAddress, name: String?, services: [BluetoothUUID]) -> KnownPeripheral {
         meet(address) { peer in
@@ -168,7 +188,7 @@ final class PeerDirectory: Sendable {
         let (mustSave, isOther) = state.withLock { state -> (Bool, Bool) in
             guard let before = state.peers[identifier] else { return (false, false) }
             state.peers[identifier]?.deviceName = name
-            return (before.deviceName != name && before.kind == .lasting, before.known.name != name)
+            return (before.deviceName != name && before.kind == .lasting, before.name != name)
         }
         if mustSave { save() }
         return isOther
@@ -268,23 +288,34 @@ final class PeerDirectory: Sendable {
         return mustSave
     }
 
-    /// Forgets an eighth of the peers of a kind where there are too many: one at a time would cost a search each time.
+    /// Evicts an eighth of the peers of a kind if there are too many. One at a time would cost a search each time.
     private func forgetSome(like peer: Peer, _ state: inout State) {
-        guard state.counts[peer.kind, default: 0] > limit else { return }
-        let oldest = state.peers.values
-            .filter {
-                $0.kind == peer.kind && $0.connections == 0 && $0.identifier != peer.identifier
-                    && !state.bonded.contains($0.address)
-            }
-            .sorted { $0.lastMet < $1.lastMet }
-        for peer in oldest.prefix(max(1, limit / 8)) { state.remove(peer) }
+        let count = state.counts[peer.kind, default: 0]
+        guard count > state.thresholds[peer.kind, default: limit] else { return }
+        var evictable = state.peers.values.filter {
+            $0.kind == peer.kind && $0.connections == 0 && $0.identifier != peer.identifier
+                && !state.bonded.contains($0.address)
+        }.map { (identifier: $0.identifier, lastMet: $0.lastMet) }
+        evictable.removeAll { state.isHeld($0.identifier) }
+        evictable.sort { $0.lastMet < $1.lastMet }
+        let room = limit - max(1, limit / 8)
+        for peer in evictable.prefix(max(0, evictable.count - room)) { state.remove(peer.identifier) }
+        // So many may be added before the next search, however many are in use.
+        state.thresholds[peer.kind] = state.counts[peer.kind, default: 0] + limit - room - 1
     }
 
+    /// Saves the bonded peers, and of the others as many as the limit says.
     private func save() {
-        store.change(PeerDirectory.section) { [state] in
+        store.change(PeerDirectory.section) { [state, limit] in
             state.withLock { state in
-                state.peers.values.filter { $0.kind == .lasting }.sorted { $0.lastMet < $1.lastMet }.map { peer in
-                    Record(
+                let peers = state.peers.values.filter { $0.kind == .lasting }.sorted { $0.lastMet < $1.lastMet }
+                var excess = peers.count { !state.bonded.contains($0.address) } - limit
+                return peers.compactMap { peer -> Record? in
+                    if excess > 0, !state.bonded.contains(peer.address) {
+                        excess -= 1
+                        return nil
+                    }
+                    return Record(
                         address: "\(peer.address)",
                         isRandom: peer.address.isRandom,
                         identifier: peer.identifier,
