@@ -61,6 +61,49 @@ struct CentralIdentityTests {
         }
     }
 
+    @Test(
+        "Only an outbound or a verified link fulfills a connection to a bonded device",
+        arguments: [true, false]
+    )
+    func unverifiedLinkFulfillsNoConnection(isOutbound: Bool) throws {
+        try World.run(seed: 74) { world in
+            let pair = try await LampAndPhone(world, isPhonePrivate: true)
+            let peripheral = await pair.connect()
+            let phone = try await bond(pair, peripheral)
+            pair.phone.engine.cancelConnection(peripheral)
+            _ = await pair.phone.disconnected(peripheral)
+            await pair.lamp.events.next {
+                if case .disconnected(let gone) = $0, gone.link == phone.link { () } else { nil }
+            }
+            let stranger = try await EngineDevice(
+                "stranger",
+                in: world,
+                controller: { $0.address = pair.phoneDevice.device.address }
+            )
+            let claimant = try await stranger.adapter.central.connect(to: pair.lampDevice.device.address)
+            let host = pair.lampDevice.adapter.host
+            let claimed = try #require(await host.linkIdentifiers().last)
+            #expect(await host.identityVerification(on: claimed) == .unverified)
+
+            let lamp = await pair.lampDevice.central()
+            lamp.engine.connect(phone.identifier, ConnectionRequest())
+            try await world.sleep(for: .seconds(3))
+            #expect(lamp.events.waiting.isEmpty)
+            #expect(await host.linkIdentifiers() == [claimed])
+
+            if isOutbound {
+                try await pair.phoneDevice.peripheral().advertise("phone", [])
+            } else {
+                await pair.phone.connect(peripheral)
+            }
+            await lamp.connected(phone.identifier)
+            let link = try await outcome { lamp.engine.readLink(of: phone.identifier, $0) }.get()
+            #expect(link.identifier != claimed && link.isCentral == isOutbound)
+            if !isOutbound { #expect(await host.identityVerification(on: link.identifier) == .verified) }
+            withExtendedLifetime(claimant) {}
+        }
+    }
+
     @Test("A bonded central that comes back is announced once, when encryption has verified it")
     func bondedCentralIsAnnouncedOnceVerified() throws {
         try World.run(seed: 72) { world in

@@ -61,6 +61,26 @@ struct ScanningEngineTests {
         }
     }
 
+    @Test("A peripheral whose connection has ended is discovered again in the same scan", arguments: [true, false])
+    func disconnectedPeripheralIsDiscoveredAgain(isEndedByPeer: Bool) throws {
+        try World.run(seed: 6) { world in
+            let pair = try await LampAndPhone(world)
+            pair.phone.engine.scan(ScanRequest(services: [Lamp.service]))
+            let peripheral = await pair.phone.discovery().identifier
+            await pair.phone.connect(peripheral)
+            try await world.sleep(for: .seconds(5))
+            #expect(pair.phone.events.waiting.discoveries.isEmpty)
+            if isEndedByPeer {
+                pair.lamp.engine.disconnect(await pair.lamp.connected().identifier)
+            } else {
+                pair.phone.engine.cancelConnection(peripheral)
+            }
+            _ = await pair.phone.disconnected(peripheral)
+            #expect(await pair.phone.discovery().identifier == peripheral)
+            await pair.phone.connect(peripheral)
+        }
+    }
+
     @Test("With duplicates allowed each packet is a discovery")
     func duplicates() throws {
         try World.run(seed: 4) { world in
