@@ -13,6 +13,8 @@ struct ServeTests {
             ("  notify\t180F/2A19   0001 \r", .notify(.uuid("2A19", service: "180F"), [0x00, 0x01])),
             ("indicate #0x10 -", .indicate(.handle(16), [])),
             ("disconnect", .disconnect),
+            ("window 2min", .window(Seconds(.seconds(120)))),
+            ("window close", .window(nil)),
             ("yes 2", .answer(.init(question: 2, answer: .accept))),
             ("passkey 1 012345", .answer(.init(question: 1, answer: .passkey(12_345)))),
             ("quit", .quit),
@@ -27,7 +29,13 @@ struct ServeTests {
     @Test(
         "refuses what is no command",
         arguments: [
-            ("stop", "\"stop\" is not a command; known are set, notify, indicate, disconnect, passkey, yes, no, quit"),
+            (
+                "stop",
+                "\"stop\" is not a command; known are set, notify, indicate, disconnect, window, passkey, yes, no, quit"
+            ),
+            ("window", "window takes a time, or close, as in: window 60"),
+            ("window 1 2", "window takes a time, or close, as in: window 60"),
+            ("window soon", "\"soon\" is not a time: use seconds, as in 10 or 2.5, or 500ms, 2min"),
             ("set 2A19", "set takes a characteristic and a value, as in: set 2A19 64"),
             ("notify 2A19 00 01", "notify takes a characteristic and a value, as in: notify 2A19 64"),
             ("quit now", "quit takes nothing after it"),
@@ -70,6 +78,8 @@ struct ServeTests {
                 #"{"event":"unsubscribed",\#(members),"characteristic":null,"handle":9,"kind":"notification"}"#
             ),
             (.mtu(peer, 517), #"{"event":"mtu",\#(members),"mtu":517}"#),
+            (.window(Seconds(.milliseconds(2500))), #"{"event":"window","seconds":2.5}"#),
+            (.window(nil), #"{"event":"window","seconds":0.0}"#),
             (.error("no"), #"{"event":"error","message":"no"}"#),
         ] as [(ServeEvent, String)]
     )

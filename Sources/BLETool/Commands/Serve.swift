@@ -9,15 +9,18 @@ struct Serve: AsyncParsableCommand {
         abstract: "Advertise and serve the services of a profile until stopped.",
         discussion: """
             What happens is told in lines of JSON. Commands are read from standard input, a line each: set UUID HEX, \
-            notify UUID HEX, indicate UUID HEX, disconnect, quit; for UUID there may be SERVICE/UUID or #HANDLE, and - \
-            for an empty value. The end of standard input does not stop the server.
+            notify UUID HEX, indicate UUID HEX, disconnect, window TIME, window close, quit; for UUID there may be \
+            SERVICE/UUID or #HANDLE, and - for an empty value. The end of standard input does not stop the server.
             An indication is sent to each client once it has confirmed those before. The next command is read meanwhile; \
             \(PendingValues.limit) indications of a characteristic can wait, and as many notifications; the command \
             after them waits until a client has taken one.
             Docs/Profiles.md describes the profile: its keys, permissions and defaults.
-            Clients may pair where the profile has something that needs it, or a pairing option is given. Questions are \
-            told in events, one at a time, each with its number N; passkey N DIGITS, yes N and no N answer. --passkey \
-            answers the first question for a passkey only.
+            Clients may pair if the profile has something that needs it, or a pairing option is given. Pairing by just \
+            works is then accepted from every client, unless --authenticated, --pairing-window or --allow-pairing \
+            limits it. With --pairing-window, window TIME opens the window again for that long, and window close ends \
+            it. A bonded client reconnects at any time.
+            Questions are told in events, one at a time, each with its number N; passkey N DIGITS, yes N and no N \
+            answer. --passkey answers the first question for a passkey only.
             """
     )
 
@@ -25,20 +28,41 @@ struct Serve: AsyncParsableCommand {
 
     @OptionGroup(title: "Pairing") var pairing: PairingOptions
 
+    @OptionGroup(title: "Pairing") var admission: AdmissionOptions
+
     @Argument(help: "The profile: a file in JSON, or - for standard input.")
     var profile: String
+
+    func validate() throws {
+        if pairing.noPair, admission.isGiven {
+            throw ValidationError("--no-pair excludes --pairing-window and --allow-pairing")
+        }
+    }
+
+    /// What clients may do.
+    func policy() throws -> SecurityPolicy {
+        var policy = try pairing.policy()
+        admission.apply(to: &policy)
+        return policy
+    }
+
+    /// The answer to clients that ask for pairing: whether they may, as far as the policy does not say.
+    func consent(needsPairing: Bool) -> PairingConsole.Consent {
+        let mayPair = pairing.isGiven || admission.isGiven || needsPairing && !pairing.noPair
+        return { [mayReplace = pairing.replaceBond] in mayPair && ($0.replaces == nil || $0.isProven || mayReplace) }
+    }
 
     func run() async throws {
         let profile = try Profile(contentsOf: profile)
         let specification = try options.controller.specification()
         let readsCommands = self.profile != "-"
-        let policy = try pairing.policy()
-        let (mayPair, mayReplace) = (
-            pairing.isGiven || profile.needsPairing && !pairing.noPair, pairing.replaceBond
+        let policy = try policy()
+        let console = PairingConsole(
+            asJSON: true,
+            passkey: pairing.passkey,
+            readsInput: false,
+            consents: consent(needsPairing: profile.needsPairing)
         )
-        let console = PairingConsole(asJSON: true, passkey: pairing.passkey, readsInput: false) {
-            mayPair && ($0.replaces == nil || $0.isProven || mayReplace)
-        }
         try await options.withAdapter {
             if let name = profile.name { $0.deviceName = name }
             if let appearance = profile.appearance { $0.appearance = appearance }
@@ -46,7 +70,12 @@ struct Serve: AsyncParsableCommand {
             $0.pairingDelegate = console
         } _: { adapter in
             try await pairing.prepare(adapter, policy, console)
-            let server = try await ProfileServer(profile, on: adapter, console: console)
+            let server = try await ProfileServer(
+                profile,
+                on: adapter,
+                console: console,
+                pairingWindow: admission.pairingWindow?.duration
+            )
             do {
                 try await server.run(
                     adapter: "\(specification)",

@@ -10,6 +10,7 @@ import Profiles
 /// begin to end. So the answers to questions and `quit` are read at any time, unless ``PendingValues/limit`` values of a
 /// characteristic are pending: the next value then waits until a client has taken one.
 actor ProfileServer {
+    private let adapter: Adapter
     private let peripheral: Peripheral
     private let address: DeviceAddress
     private let served: ServedProfile
@@ -17,27 +18,35 @@ actor ProfileServer {
     private let events: Events<PeripheralEvent>
     private let console: PairingConsole
     private let output: @Sendable (String) throws -> Void
+    /// Whether clients may begin pairings only while a window is open.
+    private let hasPairingWindow: Bool
     private let unsent = PendingValues()
     private let unconfirmed = PendingValues()
     private var clients: [ClientID: DeviceAddress] = [:]
 
     /// Publishes the services and begins to advertise.
     ///
-    /// - Parameter output: prints a line.
+    /// - Parameters:
+    ///   - pairingWindow: how long clients may begin pairings from now on; nil if the adapter's policy has no window.
+    ///   - output: prints a line.
     init(
         _ profile: Profile,
         on adapter: Adapter,
         console: PairingConsole,
+        pairingWindow: Duration? = nil,
         output: @escaping @Sendable (String) throws -> Void = { try Output.standard.line($0) }
     ) async throws {
         self.console = console
         self.output = output
+        self.adapter = adapter
+        hasPairingWindow = pairingWindow != nil
         peripheral = adapter.peripheral
         events = await adapter.peripheral.events()
         let identity = try await adapter.information.identityAddress
         address = profile.address ?? identity
         served = ServedProfile(try await peripheral.publish(profile.definitions))
         let payload = profile.payload
+        if let pairingWindow { await adapter.openPairingWindow(for: pairingWindow) }
         advertising = try await peripheral.startAdvertising(
             AdvertisementConfiguration(
                 isConnectable: profile.advertise.isConnectable,
@@ -140,6 +149,7 @@ actor ProfileServer {
                 try await indicate(value, of: served.handle(selector))
             case .disconnect:
                 for client in clients.keys { await peripheral.beginDisconnecting(client) }
+            case .window(let time): try await setWindow(time)
             case .answer(let reply): try console.take(reply)
             case .quit: return false
             }
@@ -147,6 +157,19 @@ actor ProfileServer {
             try tell(.error("\(error)"))
         }
         return true
+    }
+
+    /// Opens the pairing window for a time, or closes it.
+    private func setWindow(_ time: Seconds?) async throws {
+        guard hasPairingWindow else {
+            throw ArgumentProblem("window needs --pairing-window, so that clients may pair only while a window is open")
+        }
+        if let time {
+            await adapter.openPairingWindow(for: time.duration)
+        } else {
+            await adapter.closePairingWindow()
+        }
+        try tell(.window(time))
     }
 
     /// Notifies the clients that are subscribed now, and does not wait until the values are sent.

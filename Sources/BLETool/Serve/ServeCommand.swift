@@ -8,6 +8,8 @@ enum ServeCommand: Hashable, Sendable {
     case indicate(CharacteristicSelector, [UInt8])
     /// Ends the links of all clients.
     case disconnect
+    /// Lets clients begin pairings for a time; nil for no longer.
+    case window(Seconds?)
     /// An answer to a question about a pairing.
     case answer(PairingReply)
     case quit
@@ -23,16 +25,19 @@ enum ServeCommand: Hashable, Sendable {
         case ("indicate", 3):
             self = .indicate(try CharacteristicSelector(argument: words[1]), try ServeCommand.value(words[2]))
         case ("disconnect", 1): self = .disconnect
+        case ("window", 2): self = .window(try words[1] == "close" ? nil : Seconds(argument: words[1]))
         case ("passkey", _), ("yes", _), ("no", _): self = .answer(try ServeCommand.reply(line, verb))
         case ("quit", 1): self = .quit
         case ("set", _), ("notify", _), ("indicate", _):
             throw ArgumentProblem("\(verb) takes a characteristic and a value, as in: \(verb) 2A19 64")
+        case ("window", _):
+            throw ArgumentProblem("window takes a time, or close, as in: window 60")
         case ("disconnect", _), ("quit", _):
             throw ArgumentProblem("\(verb) takes nothing after it")
         default:
             throw ArgumentProblem(
-                "\"\(terminalSafe(verb))\" is not a command; known are set, notify, indicate, disconnect, passkey, "
-                    + "yes, no, quit"
+                "\"\(terminalSafe(verb))\" is not a command; known are set, notify, indicate, disconnect, window, "
+                    + "passkey, yes, no, quit"
             )
         }
     }

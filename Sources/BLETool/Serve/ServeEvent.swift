@@ -35,6 +35,8 @@ enum ServeEvent: Hashable, Sendable {
     case pairing(DeviceAddress)
     case paired(DeviceAddress, PairingResult)
     case pairingFailed(DeviceAddress, reason: String)
+    /// The pairing window is open for this long from now on; nil if it is closed.
+    case window(Seconds?)
     case error(String)
 
     var json: JSON {
@@ -80,6 +82,8 @@ enum ServeEvent: Hashable, Sendable {
             .object([.event("paired")] + .peer(peer) + result.members)
         case .pairingFailed(let peer, let reason):
             .object([.event("pairingFailed")] + .peer(peer) + [.init(key: "reason", value: .string(reason))])
+        case .window(let time):
+            .object([.event("window"), .init(key: "seconds", value: .decimal((time?.duration ?? .zero) / .seconds(1)))])
         case .error(let message):
             ["event": "error", "message": .string(message)]
         }

@@ -32,6 +32,14 @@ struct GlobalOptions: ParsableArguments {
     )
     var seed: UInt64?
 
+    @Flag(
+        help: ArgumentHelp(
+            "Hear a bonded device that has a key for private addresses only under these, not under its identity "
+                + "address."
+        )
+    )
+    var networkPrivacy = false
+
     @OptionGroup var state: StateOptions
 
     @OptionGroup var output: OutputOptions

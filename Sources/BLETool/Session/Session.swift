@@ -1,6 +1,19 @@
 import BLE
 
 extension GlobalOptions {
+    /// What the options say of the adapter.
+    var configuration: Adapter.Configuration {
+        var configuration = Adapter.Configuration()
+        configuration.logger = output.logger
+        configuration.capturePath = capture
+        configuration.captureMasksKeys = maskKeys
+        configuration.usesNetworkPrivacy = networkPrivacy
+        configuration.stateLocation = state.location
+        configuration.seed = seed
+        configuration.warn = Output.complain
+        return configuration
+    }
+
     /// Opens the controller for `body`, and closes it whatever happens.
     ///
     /// - Parameter prepare: sets what the host is told when it is made.
@@ -8,14 +21,8 @@ extension GlobalOptions {
         _ prepare: (inout Adapter.Configuration) -> Void = { _ in },
         _ body: @Sendable (Adapter) async throws -> Value
     ) async throws -> Value {
-        var configuration = Adapter.Configuration()
-        configuration.logger = output.logger
-        configuration.capturePath = capture
-        configuration.captureMasksKeys = maskKeys
-        configuration.stateLocation = state.location
-        configuration.seed = seed
+        var configuration = configuration
         if seed != nil { Output.complain("with --seed, keys and addresses are no secrets: for captures only") }
-        configuration.warn = Output.complain
         prepare(&configuration)
         let specification = try controller.specification()
         let settings = configuration
