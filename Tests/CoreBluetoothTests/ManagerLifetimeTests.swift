@@ -35,6 +35,21 @@ private final class Reports: Sendable {
 
 @Suite("What remains of a manager that was released", .serialized)
 struct ManagerLifetimeTests {
+    @Test func networkPrivacyIsReportedIfTheAdapterIsOpenWithoutIt() async throws {
+        let reports = Reports()
+        let options: [String: Any] = [CBCentralManagerOptionAdapterKey: "virtual:opened without privacy"]
+        let queue = DispatchQueue(label: "privacy")
+        let first = CBCentralManager(delegate: nil, queue: queue, options: options)
+        _ = await (first.engine as? any HostMember)?.shared.settle()
+        let second = CBCentralManager(
+            delegate: nil,
+            queue: queue,
+            options: options.merging([CBCentralManagerOptionNetworkPrivacyKey: true]) { $1 }
+        )
+        await reports.lines.next { $0.contains("option for network privacy has no effect") ? () : nil }
+        withExtendedLifetime((first, second)) {}
+    }
+
     @Test("Its peripherals are disconnected, whether connected, connecting or disconnecting")
     func peripheralsAreDisconnected() async {
         let engine = ScriptedCentralEngine()
@@ -101,7 +116,7 @@ struct ManagerLifetimeTests {
     @Test("A change of security after the adapter was closed is reported")
     func securityOfClosedAdapterIsReported() async {
         let reports = Reports()
-        let shared = SharedHost { .failure(OpeningFailure(.adapter(.noAdapter))) }
+        let shared = SharedHost { _ in .failure(OpeningFailure(.adapter(.noAdapter))) }
         let security = CBSecurity(shared: shared)
         security.setPairingDelegate(nil)
         _ = await security.removeBond(DeviceAddress(1, isRandom: false))

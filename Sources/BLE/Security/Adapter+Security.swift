@@ -17,8 +17,8 @@ extension Adapter {
     /// - Parameters:
     ///   - kind: what was done to the passkey; never which digit.
     ///   - inquiry: the one that asks for the passkey.
-    /// - Returns: false where nothing was sent: the inquiry is void, or ``SecurityPolicy/usesKeypressNotifications`` is not
-    ///   set on both sides.
+    /// - Returns: false if nothing was sent: no passkey is asked for on the inquiry's link, or
+    ///   ``SecurityPolicy/usesKeypressNotifications`` is not set on both sides.
     @discardableResult
     public func reportKeypress(_ kind: KeypressNotification.Kind, for inquiry: PairingInquiry) async -> Bool {
         await host.reportKeypress(kind, on: inquiry.link)

@@ -4,6 +4,9 @@ import HCI
 // What the controller is told of addresses. It takes changes only while what would use them rests (Vol 4, Part E, 7.8.4 and
 // 7.8.38): scanning, initiating and advertising are held for the moment, and go on afterwards.
 extension BluetoothHost {
+    /// Whether a bonded peer that has a key for private addresses is heard only under these (Vol 6, Part B, 4.7).
+    package var usesNetworkPrivacy: Bool { configuration.privacyMode == .network }
+
     /// Tells a controller that has just been reset of addresses.
     func prepareAddresses(_ information: ControllerInformation) async throws(CommandFailure) {
         privacy.forgetController()

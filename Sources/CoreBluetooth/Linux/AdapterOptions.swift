@@ -1,7 +1,7 @@
 // Named as the options beside them are.
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
 
-// What Core Bluetooth on Linux has beyond Apple's: which adapter a manager uses, and what is recorded.
+// What Core Bluetooth on Linux has beyond Apple's: which adapter a manager uses, and how that is opened.
 
 /// An option of ``CBCentralManager``: the adapter to use, a `String` such as `hci0`, `tcp:127.0.0.1:6402` or `virtual:lab`.
 ///
@@ -36,3 +36,18 @@ public let CBPeripheralManagerOptionCaptureKey = "swift-ble.capture"
 /// An option of ``CBPeripheralManager``: whether keys are replaced by zeros in the capture; see
 /// ``CBCentralManagerOptionCaptureMasksKeysKey``.
 public let CBPeripheralManagerOptionCaptureMasksKeysKey = "swift-ble.captureMasksKeys"
+
+/// An option of ``CBCentralManager``: an `NSNumber` or a `Bool`, whether the host uses network privacy mode (Vol 6,
+/// Part B, 4.7).
+///
+/// A bonded device that has a key for private addresses is then heard only under these. Its advertisements under its
+/// identity address are dropped, and links under that address are ended. Without the option the host hears both
+/// addresses.
+///
+/// The option of the manager that opens the adapter counts, until the last manager on it is released. On an adapter
+/// that is open without network privacy, also on an `Adapter` that the app has opened, it has no effect and is reported.
+public let CBCentralManagerOptionNetworkPrivacyKey = "swift-ble.networkPrivacy"
+
+/// An option of ``CBPeripheralManager``: whether the host uses network privacy mode; see
+/// ``CBCentralManagerOptionNetworkPrivacyKey``.
+public let CBPeripheralManagerOptionNetworkPrivacyKey = "swift-ble.networkPrivacy"

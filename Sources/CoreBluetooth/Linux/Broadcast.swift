@@ -41,15 +41,18 @@ final class Broadcast<Element: Sendable>: Sendable {
     /// - Parameters:
     ///   - limit: the greatest number of events that wait for a reader, at least 1. If more arrive, the oldest are dropped.
     ///   - report: how the reader learns of dropped events.
+    ///   - first: an event that comes before those; nil for none.
     ///   - subject: the object that the events are about, for ``finish(where:)``.
     ///   - isWanted: chooses the events.
     func sequence(
         limit: Int,
         report: AsyncEventBuffer<Element, Never>.OverflowReport = .none,
+        first: Element? = nil,
         about subject: AnyObject? = nil,
         where isWanted: @escaping @Sendable (Element) -> Bool = { _ in true }
     ) -> Events<Element> {
         let buffer = AsyncEventBuffer<Element, Never>(limit: limit, report: report)
+        if let first { buffer.append(first) }
         let key = state.withLock { state in
             state.lastKey += 1
             state.listeners.append(Listener(key: state.lastKey, buffer: buffer, subject: subject, isWanted: isWanted))

@@ -15,6 +15,8 @@ extension CBPeripheralManager {
     ///
     /// Each sequence holds up to 256 elements for a slow reader. If more arrive, the oldest are dropped and counted by
     /// ``Events/droppedCount``. A sequence ends when the manager is released. A cancelled reader does not end it for others.
+    /// ``adapterEvents`` is a sequence of the adapter, and ends when its last manager is released. A task that makes a
+    /// sequence of a manager keeps the manager, so the sequence does not end: make the sequence outside of the task.
     public struct Linux: Sendable {
         private static let limit = 256
         let manager: CBPeripheralManager

@@ -85,6 +85,15 @@ struct ClientTests {
         #expect(CBManager.authorization == .allowedAlways)
     }
 
+    @Test("One import names the types of what is beyond Apple's API")
+    func namesBeyondApple() {
+        let types: [Any.Type] = [
+            CBAdapterEvent.self, CBSecurityEvent.self, CBSecurityError.self, CBPairingResult.self, CBKeypress.self,
+            SecurityPolicy.self, PairingInquiry.self, Events<CBSecurityEvent>.self,
+        ]
+        #expect(types.count == 8)
+    }
+
     @Test("A view model on the main actor is told on the main actor")
     @MainActor
     func mainActor() async {

@@ -13,7 +13,7 @@ import Testing
 struct SharedHostTests {
     /// A host on a virtual adapter that says when it is opened and closed.
     private func makeHost(_ air: String, _ steps: Mailroom<String>) -> SharedHost {
-        SharedHost {
+        SharedHost { _ in
             do throws(BLEError) {
                 let adapter = try await Adapter.open(.virtual(name: air))
                 steps.post("opened")
@@ -74,7 +74,7 @@ struct SharedHostTests {
     func failures(error: TransportError, state: CBManagerState) async {
         let failure = OpeningFailure(BLEError.adapter(error))
         #expect(failure.text == "\(error)")
-        let shared = SharedHost { .failure(failure) }
+        let shared = SharedHost { _ in .failure(failure) }
         for _ in 1...2 {
             let central = TestCentral(HostCentral(shared))
             let shown = await central.events.next { if case .stateChanged(let state) = $0 { state } else { nil } }

@@ -51,6 +51,7 @@ final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
     static let retryLimit = 3
 
     let shared: SharedHost
+    let options: HostOptions
     private let restoreIdentifier: String?
     /// Takes what happens. A bare function under the lock would be wrapped once more each time that it is taken out.
     private struct Listener {
@@ -68,8 +69,9 @@ final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
     /// Those whose connections have failed, until the app tries again: what it cancels of them is still to be answered.
     private var failed: Set<UUID> = []
 
-    init(_ shared: SharedHost, restoreIdentifier: String? = nil) {
+    init(_ shared: SharedHost, options: HostOptions = HostOptions(), restoreIdentifier: String? = nil) {
         self.shared = shared
+        self.options = options
         self.restoreIdentifier = restoreIdentifier
     }
 
@@ -149,6 +151,7 @@ final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
             failed.removeAll()
             say(.stateChanged(.resetting))
         case .closed: say(.stateChanged(.unsupported))
+        // Sequences of the app report these: see `HostEvents`.
         case .scanRestarted, .stateUnavailable, .eventsDropped: break
         }
     }

@@ -23,6 +23,7 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
     }
 
     let shared: SharedHost
+    let options: HostOptions
     private let restoreIdentifier: String?
     /// Takes what happens. A bare function under the lock would be wrapped once more each time that it is taken out.
     private struct Listener {
@@ -43,8 +44,9 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
     /// Starts and ends of advertising.
     private let advertising = SerialTaskQueue()
 
-    init(_ shared: SharedHost, restoreIdentifier: String? = nil) {
+    init(_ shared: SharedHost, options: HostOptions = HostOptions(), restoreIdentifier: String? = nil) {
         self.shared = shared
+        self.options = options
         self.restoreIdentifier = restoreIdentifier
     }
 
@@ -113,6 +115,7 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
             open?.host.assumeIsolated { endAdvertising(on: $0) }
             say(.stateChanged(.resetting))
         case .closed: say(.stateChanged(.unsupported))
+        // Sequences of the app report these: see `HostEvents`.
         case .scanRestarted, .stateUnavailable, .eventsDropped: break
         }
     }

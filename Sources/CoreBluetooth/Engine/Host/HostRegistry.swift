@@ -23,16 +23,17 @@ package enum HostRegistry {
     /// The host that an option names.
     ///
     /// - Parameter option: the name of an adapter, or an adapter that is open.
-    static func host(on option: Any?, for role: Role, capture: HostCapture = HostCapture()) -> SharedHost {
+    static func host(on option: Any?, for role: Role) -> SharedHost {
         if let adapter = option as? Adapter { return host(of: adapter) }
-        return host(on: option as? String, for: role, capture: capture)
+        return host(on: option as? String, for: role)
     }
 
     /// The one host of an adapter that somebody else has opened.
     private static func host(of adapter: Adapter) -> SharedHost {
         adopted.withLock { adopted in
             adopted = adopted.filter { $0.value.object != nil }
-            let key = ObjectIdentifier(adapter)
+            // An entry keeps its host alive, and not the adapter: a later adapter may have the address of this one.
+            let key = ObjectIdentifier(adapter.host)
             if let host = adopted[key]?.object { return host }
             let host = SharedHost(OpenHost(adapter.host, store: adapter.store, isAdopted: true))
             adopted[key] = Weak(host)
@@ -42,22 +43,20 @@ package enum HostRegistry {
 
     /// The host on an adapter, open or not.
     ///
-    /// - Parameters:
-    ///   - adapter: its name; nil for what the environment names, or the first there is.
-    ///   - capture: where and how its HCI packets are recorded; what the first manager says counts.
-    static func host(on adapter: String?, for role: Role, capture: HostCapture = HostCapture()) -> SharedHost {
+    /// - Parameter adapter: its name; nil for what the environment names, or the first there is.
+    static func host(on adapter: String?, for role: Role) -> SharedHost {
         let specification: AdapterSpecification
         do throws(TransportError) {
             specification = try self.specification(adapter)
         } catch {
             let failure = OpeningFailure(error)
-            return SharedHost { .failure(failure) }
+            return SharedHost { _ in .failure(failure) }
         }
         let isVirtual = if case .virtual = specification { true } else { false }
         return hosts.withLock { hosts in
             let key = Key(adapter: specification, role: isVirtual ? role : nil)
             if let host = hosts[key] { return host }
-            let host = SharedHost { await open(specification, capture) }
+            let host = SharedHost { await open(specification, $0) }
             hosts[key] = host
             return host
         }
@@ -83,13 +82,14 @@ package enum HostRegistry {
 
     private static func open(
         _ specification: AdapterSpecification,
-        _ capture: HostCapture
+        _ options: HostOptions
     ) async -> Result<OpenHost, OpeningFailure> {
         do throws(BLEError) {
             var configuration = Adapter.Configuration()
             configuration.deviceName = machineName
-            configuration.capturePath = capture.path
-            configuration.captureMasksKeys = capture.masksKeys
+            configuration.capturePath = options.capturePath
+            configuration.captureMasksKeys = options.captureMasksKeys
+            configuration.usesNetworkPrivacy = options.usesNetworkPrivacy
             configuration.warn = ProgrammerError.note
             let adapter = try await Adapter.open(specification, configuration: configuration)
             return .success(OpenHost(adapter.host, store: adapter.store, close: { await adapter.close() }))
@@ -106,12 +106,14 @@ package enum HostRegistry {
     }
 }
 
-/// A capture of a host's HCI packets, as a manager's options describe it.
-struct HostCapture: Sendable {
-    /// The path of the file; nil for no capture.
-    var path: String?
-    /// Whether keys are replaced by zeros.
-    var masksKeys = false
+/// The options of a manager that say how its host is opened. Those of the first manager count, until the host is closed.
+struct HostOptions: Sendable {
+    /// The path of the file in which HCI packets are recorded; nil for no capture.
+    var capturePath: String?
+    /// Whether keys are replaced by zeros in the capture.
+    var captureMasksKeys = false
+    /// Whether a bonded device that has a key for private addresses is heard only under these.
+    var usesNetworkPrivacy = false
 }
 
 /// Why an adapter could not be opened: what managers show, and what the user should do.

@@ -12,8 +12,11 @@ final class OpenHost: Sendable {
     let centrals: CentralIdentities
     let restoration: Restoration
     private let pairing: Pairing
+    private let isAdopted: Bool
     /// The observer of the host's security events.
     private let observer = Guarded<UInt64?>(nil)
+    /// The observers that report to the sequences of apps.
+    private let reporters = Guarded<[UInt64]>([])
     /// The time of day, for what apps are told.
     let wallClock: @Sendable () -> CFAbsoluteTime
     /// Lets the adapter go; nil where that is somebody else's.
@@ -34,14 +37,14 @@ final class OpenHost: Sendable {
         self.store = store
         self.wallClock = wallClock
         self.close = close
+        self.isAdopted = isAdopted
         peers = PeerDirectory(store: store, makeIdentifier: makeIdentifier)
         links = SharedLinks(peers: peers)
         centrals = CentralIdentities(peers: peers, makeIdentifier: makeIdentifier)
         restoration = Restoration(store: store)
         pairing = Pairing(executor: host.loop.appTaskExecutor)
-        host.loop.execute { [host, pairing, peers, observer] in
+        host.loop.execute { [host, peers, observer] in
             host.assumeIsolated { host in
-                if !isAdopted || !host.hasPairingHandler { pairing.install(on: host) }
                 peers.setBonded(host.bondInformation().map(\.identity))
                 let security = host.observeSecurity { [weak host] event in
                     switch event {
@@ -58,16 +61,42 @@ final class OpenHost: Sendable {
     }
 
     deinit {
-        host.loop.execute { [host, pairing, observer] in
+        end()
+        host.loop.execute { [host, observer] in
             host.assumeIsolated { host in
-                pairing.uninstall(from: host)
                 if let observer = observer.withLock({ $0 }) { host.removeObserver(observer) }
             }
         }
     }
 
+    /// Begins to report the host's events, and to answer its pairing questions for the managers.
+    func begin(reportingTo source: HostEvents.Source) {
+        host.loop.execute { [host, pairing, reporters, isAdopted] in
+            host.assumeIsolated { host in
+                if !isAdopted || !host.hasPairingHandler { pairing.install(on: host) }
+                let added = [host.observe { source.send($0) }, host.observeSecurity { source.send($0) }]
+                reporters.withLock { $0 += added }
+            }
+        }
+    }
+
+    /// Ends what ``begin(reportingTo:)`` has begun, and releases the pairing delegate.
+    func end() {
+        host.loop.execute { [host, pairing, reporters] in
+            host.assumeIsolated { host in
+                pairing.setDelegate(nil)
+                pairing.uninstall(from: host)
+                let reporters = reporters.withLock { reporters in
+                    defer { reporters = [] }
+                    return reporters
+                }
+                for reporter in reporters { host.removeObserver(reporter) }
+            }
+        }
+    }
+
     /// Sets the delegate that answers the host's pairing questions. It also replaces an adopted adapter's own
-    /// delegate, as long as the managers live.
+    /// delegate, until the last manager is released.
     func setPairingDelegate(_ delegate: (any PairingDelegate)?, on host: isolated BluetoothHost) {
         pairing.setDelegate(delegate)
         pairing.install(on: host)

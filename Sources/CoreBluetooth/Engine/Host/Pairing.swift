@@ -42,7 +42,7 @@ final class Pairing: Sendable {
 
     /// Makes the host ask the adapter's own delegate again, unless the app has set another one since.
     func uninstall(from host: isolated BluetoothHost) {
-        guard let installation = installation.withLock({ $0 }) else { return }
+        guard let installation = installation.withLock({ $0.take() }) else { return }
         host.restorePairingHandler(installation.original, inPlaceOf: installation.identifier)
     }
 

@@ -3,6 +3,8 @@ import BluetoothHost
 /// Somebody who uses a ``SharedHost``: the engine of one manager.
 protocol HostMember: AnyObject, Sendable {
     var shared: SharedHost { get }
+    /// How the host is opened, if this member is the first.
+    var options: HostOptions { get }
     /// The host, from ``begin(with:on:)`` until the manager is released. Used on the loop.
     var open: OpenHost? { get }
 
@@ -22,6 +24,8 @@ final class SharedHost: Sendable {
         /// What is posted meanwhile waits.
         case opening([Action])
         case open(OpenHost)
+        /// An adapter that the app has opened, and that no member uses.
+        case unused(OpenHost)
         case failed
     }
 
@@ -32,10 +36,12 @@ final class SharedHost: Sendable {
         var change: Task<Void, Never>?
     }
 
+    /// What happens to the host, for the apps of the members.
+    let events = HostEvents()
     private let state: Guarded<State>
-    private let opener: @Sendable () async -> Result<OpenHost, OpeningFailure>
+    private let opener: @Sendable (HostOptions) async -> Result<OpenHost, OpeningFailure>
 
-    init(opener: @escaping @Sendable () async -> Result<OpenHost, OpeningFailure>) {
+    init(opener: @escaping @Sendable (HostOptions) async -> Result<OpenHost, OpeningFailure>) {
         state = Guarded(State())
         self.opener = opener
     }
@@ -43,7 +49,8 @@ final class SharedHost: Sendable {
     /// A host that somebody else has opened and closes, such as one of a simulation.
     init(_ open: OpenHost) {
         state = Guarded(State(phase: .open(open)))
-        opener = { .success(open) }
+        opener = { _ in .success(open) }
+        begin(open)
     }
 
     // MARK: Members
@@ -53,20 +60,36 @@ final class SharedHost: Sendable {
             state.members.append(member)
             switch state.phase {
             case .open(let open): open.run(SharedHost.begin(member))
+            case .unused(let open):
+                state.phase = .open(open)
+                begin(open)
+                open.run(SharedHost.begin(member))
             case .opening(let actions): state.phase = .opening(actions + [SharedHost.begin(member)])
             case .closed, .failed:
                 state.phase = .opening(state.members.map(SharedHost.begin))
+                events.begin()
                 let before = state.change
                 state.change = Task {
                     await before?.value
-                    opened(await opener())
+                    opened(await opener(member.options))
                 }
             }
         }
     }
 
     private static func begin(_ member: any HostMember) -> Action {
-        { host, open in member.begin(with: open, on: host) }
+        { host, open in
+            if member.options.usesNetworkPrivacy, !host.usesNetworkPrivacy {
+                ProgrammerError.report("the option for network privacy has no effect: the adapter is open without it")
+            }
+            member.begin(with: open, on: host)
+        }
+    }
+
+    /// Begins the use of an open host by members.
+    private func begin(_ open: OpenHost) {
+        events.begin()
+        open.begin(reportingTo: events.source)
     }
 
     /// - Parameter farewell: is done on the loop before, where the host is open.
@@ -79,14 +102,20 @@ final class SharedHost: Sendable {
                 open.run(farewell)
                 if state.members.isEmpty { close(open, &state) }
             case .opening(let actions): state.phase = .opening(actions + [farewell])
-            case .failed where state.members.isEmpty: state.phase = .closed
-            case .closed, .failed: break
+            case .failed where state.members.isEmpty:
+                state.phase = .closed
+                events.end()
+            case .closed, .failed, .unused: break
             }
         }
     }
 
     private func close(_ open: OpenHost, _ state: inout State) {
-        guard let closing = open.close else { return }
+        events.end()
+        guard let closing = open.close else {
+            state.phase = .unused(open)
+            return open.end()
+        }
         state.phase = .closed
         let before = state.change
         state.change = Task {
@@ -108,11 +137,13 @@ final class SharedHost: Sendable {
             switch result {
             case .success(let open):
                 state.phase = .open(open)
+                open.begin(reportingTo: events.source)
                 for action in actions { open.run(action) }
                 if state.members.isEmpty { close(open, &state) }
                 return []
             case .failure:
                 state.phase = state.members.isEmpty ? .closed : .failed
+                if state.members.isEmpty { events.end() }
                 return state.members
             }
         }
@@ -131,7 +162,7 @@ final class SharedHost: Sendable {
             switch state.phase {
             case .open(let open): open.run(action)
             case .opening(let actions): state.phase = .opening(actions + [action])
-            case .closed, .failed: return false
+            case .closed, .failed, .unused: return false
             }
             return true
         }
