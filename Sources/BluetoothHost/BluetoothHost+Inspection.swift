@@ -177,6 +177,7 @@ extension BluetoothHost {
             if link.phyUpdates.isRunning { lines.append("PHYs of the link to \(link.peer)") }
             if link.isDisconnecting { lines.append("the link to \(link.peer) to end") }
         }
+        if bonds.pendingSaveCount > 0 { lines.append("\(bonds.pendingSaveCount) change(s) of bonds to be saved") }
         if !scanner.sessions.isEmpty { lines.append("\(scanner.sessions.count) scan(s) for advertisements") }
         return lines
     }

@@ -158,14 +158,13 @@ package actor BluetoothHost {
     nonisolated let publishedProperties = PublishedProperties()
     var accessHandlers: [AttributeHandle: AccessHandler] = [:]
     var authorizer: Authorizer?
-    var signCounters = SignCounters()
 
     // L2CAP channels.
     var channelServices = SPSMRegistry()
     var channelAcceptors: [SPSM: ChannelAcceptor] = [:]
 
     // Security.
-    var bonds: BondTable
+    var bonds: BondDatabase
     /// Why saved state could not be used, or changes cannot be saved.
     var stateProblem: String?
     var securityPolicy: SecurityPolicy
@@ -199,7 +198,11 @@ package actor BluetoothHost {
         pairingHandler = configuration.pairingHandler
         (self.server, addressResolutionHandle) = BluetoothHost.makeServer(configuration)
         var random = random
-        bonds = BondTable(store: configuration.bondStore, limit: configuration.bondLimit, random: &random)
+        bonds = BondDatabase(
+            identity: KeptIdentity(random: &random),
+            limit: configuration.bondLimit,
+            isPersistent: configuration.bondStore != nil
+        )
         self.random = random
     }
 

@@ -102,12 +102,7 @@ extension BluetoothHost {
             // A new identity is not saved over an earlier one then.
             if stateObstacle != nil { return }
         }
-        bonds.begin { [weak self] in
-            self?.spawn { host in
-                host.emit(.bondsNotKept)
-                host.endInput()
-            }
-        }
+        perform(bonds.begin())
     }
 
     /// Sends a command that the controller may lack; nil where it does, or refuses.

@@ -24,13 +24,12 @@ extension BluetoothHost {
     /// Stores what the server remembers of a trusted peer.
     func keepServerState(of link: Link) {
         guard links[link.identifier] != nil else { return }
-        let state = link.session.persistentState
-        bonds.update(link.identity, isGathered: true) { $0.serverState = state }
+        perform(bonds.update(link.identity, .serverState(link.session.persistentState)))
     }
 
     /// Stores what the client remembers of a trusted peer.
     func keepCache(_ cache: DatabaseCache?, of link: Link) {
         guard links[link.identifier] != nil else { return }
-        bonds.update(link.identity, isGathered: true) { $0.clientCache = cache }
+        perform(bonds.update(link.identity, .clientCache(cache)))
     }
 }

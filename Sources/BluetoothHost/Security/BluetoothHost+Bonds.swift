@@ -1,6 +1,5 @@
 import BluetoothTypes
 import SMP
-import Synchronization
 
 extension BluetoothHost {
     /// The bonds, the one that was used last at the end.
@@ -17,55 +16,31 @@ extension BluetoothHost {
         bonds[link.identity]
     }
 
-    /// Changes what is kept of a bonded peer, whether it is connected or not.
+    /// Adds a bond that was made elsewhere, or replaces one with the same peer. It is privileged, because the app wants it.
     ///
-    /// - Parameter whenKept: is called, from anywhere, once the change will outlive the process, or with false where it
-    ///   cannot be kept; not where nothing changes.
-    @discardableResult
-    func updateRecord(
-        of identity: DeviceAddress,
-        whenKept: (@Sendable (Bool) -> Void)? = nil,
-        _ change: (inout BondRecord) -> Void
-    ) -> Bool {
-        bonds.update(identity, whenKept: whenKept, change)
-    }
-
-    /// Puts a bond that was made elsewhere into the table, in the place of one with the same peer. It is privileged, since
-    /// the app wants it.
-    ///
-    /// Sign counters of the same keys never go back: the higher ones stay.
+    /// Sign counters of the same keys never decrease: the higher ones stay.
     package func importBond(_ record: BondRecord) throws(HostError) {
-        var record = record
-        record.isPrivileged = true
-        if let existing = bonds[record.bond.identity] { record.bond.raiseCounters(to: existing.bond) }
-        guard addBond(record) else { throw .security(.tooManyBonds(bonds.limit)) }
-        bondWasAdded(record.bond)
+        let effects: [BondEffect]
+        do throws(SecurityError) {
+            effects = try bonds.insert(record, inUse: connectedIdentities)
+        } catch {
+            throw .security(error)
+        }
+        perform(effects)
         endInput()
     }
 
-    /// Marks a bond, so that it stays when there are too many; or takes the mark away.
+    /// The identities of the peers, whose bonds are not evicted.
+    var connectedIdentities: Set<DeviceAddress> { Set(links.values.map(\.identity)) }
+
+    /// Marks a bond, so that it stays when there are too many; or removes the mark.
     ///
     /// - Returns: whether there is such a bond.
     @discardableResult
     package func setBondPrivileged(_ isPrivileged: Bool, _ identity: DeviceAddress) -> Bool {
         guard bonds[identity] != nil else { return false }
-        updateRecord(of: identity) { $0.isPrivileged = isPrivileged }
+        perform(bonds.update(identity, .privileged(isPrivileged)))
         return true
-    }
-
-    /// Adds a bond to the table, in the place of another one where there are too many.
-    ///
-    /// - Returns: false where there are too many bonds, and none of them may be evicted.
-    func addBond(_ record: BondRecord) -> Bool {
-        let connected = Set(links.values.map(\.identity))
-        switch bonds.insert(record, isInUse: { connected.contains($0) }) {
-        case .refused: return false
-        case .added: return true
-        case .evicted(let identity):
-            logger.notice("the bond with \(identity) was evicted: there are \(bonds.limit) bonds")
-            emit(.bondRemoved(identity: identity))
-            return true
-        }
     }
 
     /// Removes the bond with a peer, and disconnects the peer: what its links are encrypted with is no longer known.
@@ -76,23 +51,66 @@ extension BluetoothHost {
     /// - Returns: whether there was such a bond.
     @discardableResult
     package func removeBond(_ identity: DeviceAddress) async -> Bool {
-        let saving = OneTimeEvent()
-        guard bonds.remove(identity, whenKept: { _ in saving.fire() }) != nil else { return false }
-        bondsChanged()
-        let affected = links.values.filter { $0.identity == identity }
-        for link in affected { keysChanged(of: link) }
-        emit(.bondRemoved(identity: identity))
+        guard bonds[identity] != nil else { return false }
+        let saving = calls.reserve(.other)
+        perform(bonds.remove(identity, notifying: .call(saving)))
         endInput()
-        for link in affected { await disconnect(link.identifier, reason: .remoteUserTerminatedConnection) }
-        await saving.wait()
+        for link in links.values.filter({ $0.identity == identity }) {
+            await disconnect(link.identifier, reason: .remoteUserTerminatedConnection)
+        }
+        // If the removal is saved by now, the call has ended, and the continuation is resumed at once.
+        _ = await withUnsafeContinuation { (continuation: UnsafeContinuation<CallOutcome, Never>) in
+            _ = calls.begin(saving, continuation)
+        }
         return true
     }
 
-    /// There is a new bond, or another in the place of an old one.
-    func bondWasAdded(_ bond: Bond) {
-        bondsChanged()
-        for link in links.values where link.identity == bond.identity { keysChanged(of: link) }
-        if let record = bonds[bond.identity] { emit(.bondAdded(BondInformation(record))) }
+    // MARK: Effects
+
+    /// Does what a change of the bonds requires.
+    func perform(_ effects: [BondEffect]) {
+        for effect in effects { perform(effect) }
+    }
+
+    private func perform(_ effect: BondEffect) {
+        switch effect {
+        case .save(let security, let number): save(security, number)
+        case .gather(let security): configuration.bondStore?.gather(security)
+        case .bondChanged(let identity):
+            bondsChanged()
+            for link in links.values where link.identity == identity { keysChanged(of: link) }
+        case .evicted(let identity):
+            logger.notice("the bond with \(identity) was evicted: there are \(bonds.limit) bonds")
+            emit(.bondRemoved(identity: identity))
+        case .finish(let waiter, let isSaved): finish(waiter, isSaved)
+        case .report(let event): emit(event)
+        }
+    }
+
+    private func save(_ security: KeptSecurity, _ number: UInt64?) {
+        configuration.bondStore?.keep(security) { [weak self] isSaved in
+            guard number != nil || !isSaved else { return }
+            self?.spawn { host in
+                host.perform(host.bonds.saved(number, isSaved))
+                host.endInput()
+            }
+        }
+    }
+
+    private func finish(_ waiter: SaveWaiter, _ isSaved: Bool) {
+        switch waiter {
+        case .call(let call):
+            let result: Result<Void, HostError> =
+                isSaved ? .success(()) : .failure(.stateUnavailable("the change could not be saved"))
+            end(call, result)
+        case .signedWrite(let number, let link):
+            // Without a store, the PDU is still being received.
+            if turn.phase == .idle {
+                counterWasStored(isSaved, of: number, on: link)
+            } else {
+                spawn { $0.counterWasStored(isSaved, of: number, on: link) }
+            }
+        }
     }
 
     // MARK: Observers
@@ -106,36 +124,5 @@ extension BluetoothHost {
 
     func emit(_ event: SecurityEvent) {
         for observer in securityObservers.keys { deliver(.securityEvent(observer, event)) }
-    }
-}
-
-/// An event that happens once, on any thread, and that one task may wait for before or after.
-private final class OneTimeEvent: Sendable {
-    private enum State {
-        case pending
-        case awaited(CheckedContinuation<Void, Never>)
-        case fired
-    }
-
-    private let state = Mutex(State.pending)
-
-    func fire() {
-        let waiter = state.withLock { state -> CheckedContinuation<Void, Never>? in
-            defer { state = .fired }
-            if case .awaited(let waiter) = state { return waiter }
-            return nil
-        }
-        waiter?.resume()
-    }
-
-    nonisolated(nonsending) func wait() async {
-        await withCheckedContinuation { continuation in
-            let hasFired = state.withLock { state in
-                if case .fired = state { return true }
-                state = .awaited(continuation)
-                return false
-            }
-            if hasFired { continuation.resume() }
-        }
     }
 }

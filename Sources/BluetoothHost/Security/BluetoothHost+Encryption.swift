@@ -224,7 +224,7 @@ extension BluetoothHost {
     /// The link is encrypted with the key of its peer's bond: the peer is who it was.
     func bondWasProven(on link: Link) {
         link.protection.isBondProven = true
-        bonds.touch(link.identity)
+        perform(bonds.update(link.identity, .used))
         if let record = record(for: link) { linkBecameTrusted(link, record) }
         linkMayFulfilAttempts(link)
     }
@@ -233,7 +233,7 @@ extension BluetoothHost {
     ///
     /// - Returns: why calls fail that waited for the link to be secure, or to be sent.
     func endSecurity(of link: Link, _ reason: DisconnectionReason) -> HostError {
-        if link.att.isTrusted { bonds.flush() }
+        if link.att.isTrusted { perform(bonds.flush()) }
         let error: HostError
         let wasStarting = link.protection.isStarting && !link.protection.channel.isPairing
         switch reason {

@@ -214,7 +214,11 @@ extension BluetoothHost {
             }
             give(answer, to: link)
         case .replacement(let outcome):
-            if answer == .accept { keep(outcome, on: link) } else { reject(.refused(refusal), on: link) }
+            if answer == .accept {
+                admit(outcome, on: link, isConfirmed: true)
+            } else {
+                reject(.refused(refusal), on: link)
+            }
         }
         endInput()
     }
@@ -275,29 +279,7 @@ extension BluetoothHost {
         if let obstacle = obstacleOfAcceptList(toIdentity: outcome.bond.identity, link.protection.policy) {
             return reject(obstacle, on: link)
         }
-        if let existing = bonds.strength(of: outcome.bond.identity) {
-            if outcome.strength.isWeaker(than: existing) {
-                return reject(.weakerThanBond(outcome.strength), on: link)
-            }
-            if outcome.isBonded, link.identity != outcome.bond.identity {
-                // The peer has not proven that bond on this link.
-                guard link.protection.policy.bondReplacement == .whenConsented else {
-                    return reject(.refused("it would replace the bond of \(outcome.bond.identity)"), on: link)
-                }
-                let inquiry = PairingInquiry(
-                    link: link.identifier,
-                    peer: outcome.bond.identity,
-                    question: .consent(outcome.model, outcome.strength),
-                    isStartedHere: link.protection.initiative != .peer,
-                    replaces: existing,
-                    isProven: link.protection.isBondProven
-                )
-                put(inquiry, for: .replacement(outcome), on: link)
-                link.protection.replacementDeadline = loop.now + .seconds(30)
-                return armTimer(of: link)
-            }
-        }
-        keep(outcome, on: link)
+        admit(outcome, on: link, isConfirmed: false)
     }
 
     private func isConnected(_ address: DeviceAddress, apartFrom link: Link) -> Bool {
@@ -312,33 +294,55 @@ extension BluetoothHost {
         reject(.refused("it would replace a bond, and the question was not answered within 30 s"), on: link)
     }
 
-    /// Keeps what a pairing has come to, as long as the link or for good.
-    private func keep(_ outcome: PairingOutcome, on link: Link) {
-        pairingAttempts.succeeded(link.identity)
-        // A peer that has given neither a lasting address nor the key to its private ones could never be told again.
-        let isLasting = [.public, .randomStatic].contains(outcome.bond.identity.kind)
-        let isBonded = outcome.isBonded && isLasting
-        if isBonded {
-            var record = BondRecord(bond: outcome.bond)
-            // A peer can cause a pairing on demand: it advertises, and refuses the requests of an app that connects to it.
-            record.isPrivileged = outcome.strength.isAuthenticated || link.protection.initiative == .app
-            if link.att.isTrusted {
-                // The peer has proven the bond that this one replaces: what is known of it stays.
-                record.serverState = link.session.persistentState
-                record.clientCache = self.record(for: link)?.clientCache
-            }
-            guard addBond(record) else {
-                return reject(.tooManyBonds(bonds.limit), on: link)
-            }
+    /// Has the bond database decide about the keys of a pairing, and uses them.
+    ///
+    /// - Parameter isConfirmed: whether the app has allowed the bond to replace that of another peer.
+    private func admit(_ outcome: PairingOutcome, on link: Link, isConfirmed: Bool) {
+        let peer = link.identity
+        let (decision, effects) = bonds.admit(
+            outcome,
+            from: peer,
+            keeping: link.att.isTrusted ? link.session.persistentState : nil,
+            isForApp: link.protection.initiative == .app,
+            isConfirmed: isConfirmed,
+            inUse: connectedIdentities
+        )
+        switch decision {
+        case .refused(let error): return reject(error, on: link)
+        case .replacesOther(let strength): return askAboutReplacement(of: strength, by: outcome, on: link)
+        case .bonded:
             link.identity = outcome.bond.identity
             link.protection.passingBond = nil
             link.protection.loss = nil
-        } else {
+        case .keptForLink:
             link.protection.passingBond = outcome.bond
+            keysChanged(of: link)
         }
-        keysChanged(of: link)
+        perform(effects)
+        pairingAttempts.succeeded(peer)
+        paired(outcome, on: link, isBonded: decision == .bonded)
+    }
+
+    private func askAboutReplacement(of strength: KeyStrength, by outcome: PairingOutcome, on link: Link) {
+        guard link.protection.policy.bondReplacement == .whenConsented else {
+            return reject(.refused("it would replace the bond of \(outcome.bond.identity)"), on: link)
+        }
+        let inquiry = PairingInquiry(
+            link: link.identifier,
+            peer: outcome.bond.identity,
+            question: .consent(outcome.model, outcome.strength),
+            isStartedHere: link.protection.initiative != .peer,
+            replaces: strength,
+            isProven: link.protection.isBondProven
+        )
+        put(inquiry, for: .replacement(outcome), on: link)
+        link.protection.replacementDeadline = loop.now + .seconds(30)
+        armTimer(of: link)
+    }
+
+    /// A pairing has succeeded, and its keys are used.
+    private func paired(_ outcome: PairingOutcome, on link: Link, isBonded: Bool) {
         logger.info("paired with \(outcome.bond.identity)\(isBonded ? "" : " without a bond")")
-        if isBonded { bondWasAdded(outcome.bond) }
         emit(
             .paired(
                 link.identifier,

@@ -23,18 +23,13 @@ extension BluetoothHost {
             metrics.malformed.increment()
             return logger.debug("signed write of \(link.peer) dropped: its signature or its counter is not right")
         }
-        let identifier = link.identifier
         let number = link.att.signedWrites.append(write, key.isAuthenticated ? .authenticated : .unauthenticated)
-        let isBeingStored = updateRecord(of: link.identity) { isStored in
-            self.spawn { $0.counterWasStored(isStored, of: number, on: identifier) }
-        } _: {
-            $0.bond.peerSigningKey?.nextCounter = counter + 1
-        }
-        if !isBeingStored { counterWasStored(false, of: number, on: identifier) }
+        let change = BondChange.counterUsed(next: counter + 1, .signedWrite(number, link.identifier))
+        perform(bonds.update(link.identity, change))
     }
 
     /// Carries out the signed writes whose counters are stored, and handles what the client has sent after them.
-    private func counterWasStored(_ isStored: Bool, of number: UInt64, on identifier: LinkIdentifier) {
+    func counterWasStored(_ isStored: Bool, of number: UInt64, on identifier: LinkIdentifier) {
         guard let link = links[identifier] else { return }
         link.att.signedWrites.counterWasStored(isStored, of: number)
         let phase = turn.beginReceiving()
@@ -86,32 +81,22 @@ extension BluetoothHost {
         buffer.append(toolbox.signature(of: message, counter: signature.counter, key: signature.key.value))
     }
 
-    /// A counter that nothing was signed with and nothing else will be, even after a restart.
+    /// Returns a counter that nothing was signed with and nothing else will be, also after a restart.
     private func signCounter(on identifier: LinkIdentifier) async throws(HostError) -> (SigningKey, UInt32) {
         while true {
-            let link = try link(identifier)
-            guard var key = record(for: link)?.bond.ownSigningKey else {
+            let identity = try link(identifier).identity
+            switch bonds.takeSignCounter(for: identity) {
+            case .available(let key, let counter): return (key, counter)
+            case .noKey:
                 throw .notSupported("there is no key to sign with; the devices are not bonded, or gave none out")
-            }
-            if let counter = signCounters.take(for: key, of: link.identity) { return (key, counter) }
-            guard let counters = key.takeCounters() else {
-                throw .notSupported("the signing key is used up; pair anew")
-            }
-            let identity = link.identity
-            let isKept = await withCheckedContinuation { (continuation: CheckedContinuation<Bool, Never>) in
-                // The devices may have paired anew meanwhile.
-                guard record(for: link)?.bond.ownSigningKey?.value == key.value else {
-                    return continuation.resume(returning: false)
+            case .usedUp: throw .notSupported("the signing key is used up; pair anew")
+            case .noneReserved:
+                let outcome = await withUnsafeContinuation { (continuation: UnsafeContinuation<CallOutcome, Never>) in
+                    let call = calls.begin(continuation)
+                    perform(bonds.reserveSignCounters(for: identity, notifying: .call(call)))
                 }
-                let hasChanged = updateRecord(of: identity) { isKept in
-                    continuation.resume(returning: isKept)
-                } _: {
-                    $0.bond.ownSigningKey = key
-                }
-                if !hasChanged { continuation.resume(returning: false) }
+                if case .failure = outcome { throw .notSupported("the sign counter cannot be kept") }
             }
-            guard isKept else { throw .notSupported("the sign counter cannot be kept") }
-            signCounters.add(counters, for: key, of: identity)
         }
     }
 }

@@ -54,10 +54,13 @@ struct SecureConnectionsOnlyTests {
         fixture.requestKey()
         #expect(fixture.count(LELongTermKeyRequestNegativeReply.self) == 1)
         try fixture.run { host in
-            _ = host.updateRecord(of: SecurityFixture.peer) {
-                $0.bond.peerSigningKey = SigningKey(value: 7, isAuthenticated: true)
-                $0.bond.ownSigningKey = SigningKey(value: 8, isAuthenticated: true)
+            guard var record = host.bonds[SecurityFixture.peer] else {
+                Issue.record("there is no bond")
+                return
             }
+            record.bond.peerSigningKey = SigningKey(value: 7, isAuthenticated: true)
+            record.bond.ownSigningKey = SigningKey(value: 8, isAuthenticated: true)
+            try host.importBond(record)
         }
         #expect(throws: HostError.self) {
             let host = fixture.host

@@ -1,0 +1,276 @@
+import BluetoothTypes
+import GATT
+import OrderedCollections
+import SMP
+
+/// The bonds of a host, its identity and its sign counters.
+///
+/// ## Overview
+///
+/// The database decides which bonds there are and when they are saved. It saves nothing itself, and knows neither links nor
+/// the store. Each change returns its effects, and the caller performs them in their order.
+///
+/// ## Saving
+///
+/// Most changes are saved at once. The store may gather those that a peer can cause again and again. A save that something
+/// waits for has a number. The caller passes the number to ``saved(_:_:)`` when the save has ended, and the database returns
+/// ``BondEffect/finish(_:isSaved:)``.
+///
+/// Without a store, no effect asks for a save, and each change finishes at once.
+///
+/// ## Bounds
+///
+/// There are no more bonds than ``limit``. A new bond takes the place of the least recently used one that is not privileged
+/// (``BondRecord/isPrivileged``). So peers that bond without a person's consent can replace each other's bonds only.
+struct BondDatabase {
+    private struct PendingSave {
+        let waiter: SaveWaiter
+        /// Sign counters that may be used once the save has ended.
+        let reservation: SignCounters.Reservation?
+    }
+
+    /// The identity of this host. It is made once, unless the store has one.
+    private(set) var identity: KeptIdentity
+    /// Maximum number of bonds.
+    let limit: Int
+    /// Whether there is a store.
+    let isPersistent: Bool
+    /// Whether the store has been read, or there is none.
+    private(set) var isLoaded: Bool
+    /// By identity address, the most recently used bond last.
+    private var byIdentity: OrderedDictionary<DeviceAddress, BondRecord> = [:]
+    private var signCounters = SignCounters()
+    /// Whether the identity is new and not saved yet.
+    private var isIdentityNew = true
+    /// Whether the store was given changes that it may gather, and none since that it saves at once.
+    private var hasGathered = false
+    /// The saves that something waits for, by their numbers.
+    private var pendingSaves: [UInt64: PendingSave] = [:]
+    private var lastSaveNumber: UInt64 = 0
+
+    /// - Parameters:
+    ///   - identity: the identity of this host, unless the store has one.
+    ///   - limit: maximum number of bonds.
+    ///   - isPersistent: whether there is a store.
+    init(identity: KeptIdentity, limit: Int, isPersistent: Bool) {
+        self.identity = identity
+        self.limit = limit
+        self.isPersistent = isPersistent
+        isLoaded = !isPersistent
+    }
+
+    // MARK: Lookup
+
+    /// The number of bonds.
+    var count: Int { byIdentity.count }
+
+    /// Whether there is no room for a new bond, and no bond that may be evicted for one.
+    var isFull: Bool { byIdentity.count >= limit && !byIdentity.values.contains { !$0.isPrivileged } }
+
+    /// All bonds, the most recently used one last.
+    var records: some RandomAccessCollection<BondRecord> { byIdentity.values }
+
+    /// The bond with the peer of this identity address.
+    subscript(identity: DeviceAddress) -> BondRecord? { byIdentity[identity] }
+
+    /// The strength of the bond with a peer; nil if there is none. A bond without a key for encryption is the weakest.
+    func strength(of identity: DeviceAddress) -> KeyStrength? {
+        byIdentity[identity].map { record in
+            record.bond.strength
+                ?? KeyStrength(
+                    isAuthenticated: record.bond.peerSigningKey?.isAuthenticated ?? false,
+                    isSecureConnections: false,
+                    keySize: 7
+                )
+        }
+    }
+
+    /// The number of saves that something waits for.
+    var pendingSaveCount: Int { pendingSaves.count }
+
+    // MARK: Beginning
+
+    /// Takes what the store has.
+    mutating func load(_ kept: KeptSecurity) {
+        isLoaded = true
+        if let identity = kept.identity {
+            self.identity = identity
+            isIdentityNew = false
+        }
+        for record in kept.bonds { byIdentity[record.bond.identity] = record }
+    }
+
+    /// Saves a new identity before the first peer learns it.
+    mutating func begin() -> [BondEffect] {
+        guard isIdentityNew else { return [] }
+        isIdentityNew = false
+        return save()
+    }
+
+    // MARK: Bonds
+
+    /// Decides what happens to the keys of a pairing, and adds a bond.
+    ///
+    /// - Parameters:
+    ///   - peer: the identity of the peer before it paired.
+    ///   - serverState: what the server remembers of the peer, if the peer has proven its bond on the link. It stays with the
+    ///     new bond, and so does the cache of the peer's database.
+    ///   - isForApp: whether the app has asked for the pairing.
+    ///   - isConfirmed: whether the app has allowed the bond to replace that of another peer.
+    ///   - inUse: the identities of the connected peers, whose bonds are not evicted.
+    mutating func admit(
+        _ outcome: PairingOutcome,
+        from peer: DeviceAddress,
+        keeping serverState: ServerSession.PersistentState?,
+        isForApp: Bool,
+        isConfirmed: Bool,
+        inUse: Set<DeviceAddress>
+    ) -> (BondDecision, [BondEffect]) {
+        let identity = outcome.bond.identity
+        if let existing = strength(of: identity) {
+            if outcome.strength.isWeaker(than: existing) { return (.refused(.weakerThanBond(outcome.strength)), []) }
+            // The peer has not proven that bond on this link.
+            if outcome.isBonded, peer != identity, !isConfirmed { return (.replacesOther(existing), []) }
+        }
+        // The host could not recognize a peer that has given neither a lasting address nor the key to its private ones.
+        guard outcome.isBonded, identity.kind == .public || identity.kind == .randomStatic else {
+            return (.keptForLink, [])
+        }
+        var record = BondRecord(bond: outcome.bond)
+        // A peer can cause a pairing on demand: it advertises, and refuses the requests of an app that connects to it.
+        record.isPrivileged = outcome.strength.isAuthenticated || isForApp
+        if let serverState {
+            record.serverState = serverState
+            record.clientCache = byIdentity[peer]?.clientCache
+        }
+        do throws(SecurityError) {
+            return (.bonded, try add(record, inUse: inUse))
+        } catch {
+            return (.refused(error), [])
+        }
+    }
+
+    /// Adds a bond that was made elsewhere, or replaces one with the same peer. It is privileged, because the app wants it.
+    ///
+    /// Sign counters of the same keys never decrease: the higher ones stay.
+    ///
+    /// - Parameter inUse: the identities of the connected peers, whose bonds are not evicted.
+    /// - Throws: ``SecurityError/tooManyBonds(_:)`` if there are as many bonds as may be, and none may be evicted.
+    mutating func insert(_ record: BondRecord, inUse: Set<DeviceAddress>) throws(SecurityError) -> [BondEffect] {
+        var record = record
+        record.isPrivileged = true
+        if let existing = byIdentity[record.bond.identity] { record.bond.raiseCounters(to: existing.bond) }
+        return try add(record, inUse: inUse)
+    }
+
+    private mutating func add(_ record: BondRecord, inUse: Set<DeviceAddress>) throws(SecurityError) -> [BondEffect] {
+        let identity = record.bond.identity
+        var evicted: DeviceAddress?
+        if byIdentity[identity] == nil, byIdentity.count >= limit {
+            evicted = byIdentity.first { !$0.value.isPrivileged && !inUse.contains($0.key) }?.key
+            guard let evicted else { throw .tooManyBonds(limit) }
+            byIdentity[evicted] = nil
+        }
+        byIdentity[identity] = nil
+        byIdentity[identity] = record
+        var effects = save()
+        if let evicted { effects.append(.evicted(evicted)) }
+        return effects + [.bondChanged(identity), .report(.bondAdded(BondInformation(record)))]
+    }
+
+    /// Removes a bond. Does nothing if there is none.
+    ///
+    /// - Parameter waiter: finished once the removal is saved, or cannot be saved.
+    mutating func remove(_ identity: DeviceAddress, notifying waiter: SaveWaiter) -> [BondEffect] {
+        guard byIdentity.removeValue(forKey: identity) != nil else { return [.finish(waiter, isSaved: true)] }
+        return save(for: waiter) + [.bondChanged(identity), .report(.bondRemoved(identity: identity))]
+    }
+
+    /// Changes the record of a bonded peer. Does nothing if there is no bond or nothing changes.
+    mutating func update(_ identity: DeviceAddress, _ change: BondChange) -> [BondEffect] {
+        guard var record = byIdentity[identity] else {
+            return change.waiter.map { [.finish($0, isSaved: false)] } ?? []
+        }
+        switch change {
+        case .used: return use(identity)
+        case .privileged(let isPrivileged): record.isPrivileged = isPrivileged
+        case .serverState(let state): record.serverState = state
+        case .clientCache(let cache): record.clientCache = cache.flatMap(BondDatabase.limited)
+        case .counterUsed(let next, _): record.bond.peerSigningKey?.nextCounter = next
+        }
+        guard record != byIdentity[identity] else { return change.waiter.map { [.finish($0, isSaved: false)] } ?? [] }
+        byIdentity[identity] = record
+        return change.isGathered ? gather() : save(for: change.waiter)
+    }
+
+    /// A cache that can be loaded again; nil if it has too many attributes.
+    private static func limited(_ cache: DatabaseCache) -> DatabaseCache? {
+        cache.attributeCount <= DiscoveryLimits.attributes ? cache : nil
+    }
+
+    /// A use alone is not worth a save of its own, so a flush does not save it.
+    private mutating func use(_ identity: DeviceAddress) -> [BondEffect] {
+        guard byIdentity.keys.last != identity, let record = byIdentity.removeValue(forKey: identity) else { return [] }
+        byIdentity[identity] = record
+        return isPersistent ? [.gather(kept)] : []
+    }
+
+    // MARK: Sign counters
+
+    /// Takes a counter that nothing was signed with and nothing else will be, also after a restart.
+    mutating func takeSignCounter(for identity: DeviceAddress) -> SignCounter {
+        guard let key = byIdentity[identity]?.bond.ownSigningKey else { return .noKey }
+        if let counter = signCounters.take(for: key, of: identity) { return .available(key, counter) }
+        return key.nextCounter < .max ? .noneReserved : .usedUp
+    }
+
+    /// Reserves sign counters. They can be taken once the reservation is saved.
+    mutating func reserveSignCounters(for identity: DeviceAddress, notifying waiter: SaveWaiter) -> [BondEffect] {
+        guard var key = byIdentity[identity]?.bond.ownSigningKey, let counters = key.takeCounters() else {
+            return [.finish(waiter, isSaved: false)]
+        }
+        byIdentity[identity]?.bond.ownSigningKey = key
+        return save(for: waiter, .init(identity: identity, key: key, counters: counters))
+    }
+
+    // MARK: Saving
+
+    /// Takes note that a save has ended.
+    ///
+    /// - Parameters:
+    ///   - number: the number of the save; nil if nothing waits for it.
+    ///   - isSaved: whether the change will outlive the process.
+    mutating func saved(_ number: UInt64?, _ isSaved: Bool) -> [BondEffect] {
+        var effects: [BondEffect] = isSaved ? [] : [.report(.bondsNotKept)]
+        guard let number, let save = pendingSaves.removeValue(forKey: number) else { return effects }
+        if isSaved, let reservation = save.reservation { signCounters.add(reservation) }
+        effects.append(.finish(save.waiter, isSaved: isSaved))
+        return effects
+    }
+
+    /// Saves what the store gathers, if anything.
+    mutating func flush() -> [BondEffect] { hasGathered ? save() : [] }
+
+    private var kept: KeptSecurity { KeptSecurity(identity: identity, bonds: Array(byIdentity.values)) }
+
+    private mutating func gather() -> [BondEffect] {
+        guard isPersistent else { return [] }
+        hasGathered = true
+        return [.gather(kept)]
+    }
+
+    private mutating func save(
+        for waiter: SaveWaiter? = nil,
+        _ reservation: SignCounters.Reservation? = nil
+    ) -> [BondEffect] {
+        hasGathered = false
+        guard isPersistent else {
+            if let reservation { signCounters.add(reservation) }
+            return waiter.map { [.finish($0, isSaved: true)] } ?? []
+        }
+        guard let waiter else { return [.save(kept, number: nil)] }
+        lastSaveNumber += 1
+        pendingSaves[lastSaveNumber] = PendingSave(waiter: waiter, reservation: reservation)
+        return [.save(kept, number: lastSaveNumber)]
+    }
+}

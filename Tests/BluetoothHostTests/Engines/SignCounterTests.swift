@@ -1,0 +1,110 @@
+import BluetoothTypes
+import SMP
+import Testing
+
+@testable import BluetoothHost
+
+@Suite("The sign counters of the bond database")
+struct SignCounterTests {
+    private typealias Sample = BondSample
+
+    private let identity = BondSample.address(1)
+    private let other = SaveWaiter.call(CallToken(index: 2, generation: 0))
+
+    private func record(own nextCounter: UInt32, of key: UInt128 = 5) -> BondRecord {
+        Sample.record(1) {
+            $0.bond.ownSigningKey = SigningKey(value: key, isAuthenticated: true, nextCounter: nextCounter)
+        }
+    }
+
+    private func available(_ counter: UInt32, keyAt nextCounter: UInt32) -> SignCounter {
+        .available(SigningKey(value: 5, isAuthenticated: true, nextCounter: nextCounter), counter)
+    }
+
+    @Test("Counters are reserved several at a time, and used once that is saved")
+    func countersAreUsedOnceTheReservationIsSaved() {
+        var database = Sample.database(record(own: 3))
+        #expect(database.takeSignCounter(for: identity) == .noneReserved)
+        #expect(
+            database.reserveSignCounters(for: identity, notifying: Sample.call) == [
+                .save(Sample.kept(record(own: 19)), number: 1)
+            ]
+        )
+        #expect(database.takeSignCounter(for: identity) == .noneReserved)
+        #expect(database.saved(1, true) == [.finish(Sample.call, isSaved: true)])
+        for counter: UInt32 in 3..<19 {
+            #expect(database.takeSignCounter(for: identity) == available(counter, keyAt: 19))
+        }
+        #expect(database.takeSignCounter(for: identity) == .noneReserved)
+    }
+
+    @Test("Counters whose reservation cannot be saved are never used")
+    func unsavedCountersAreNotUsed() {
+        var database = Sample.database(record(own: 0))
+        _ = database.reserveSignCounters(for: identity, notifying: Sample.call)
+        #expect(database.saved(1, false) == [.report(.bondsNotKept), .finish(Sample.call, isSaved: false)])
+        #expect(database.takeSignCounter(for: identity) == .noneReserved)
+        _ = database.reserveSignCounters(for: identity, notifying: Sample.call)
+        _ = database.saved(2, true)
+        #expect(database.takeSignCounter(for: identity) == available(16, keyAt: 32))
+    }
+
+    @Test("Counters rise also if two calls reserve some at the same time", arguments: [[1, 2], [2, 1] as [UInt64]])
+    func concurrentReservations(order: [UInt64]) {
+        var database = Sample.database(record(own: 0))
+        _ = database.reserveSignCounters(for: identity, notifying: Sample.call)
+        _ = database.reserveSignCounters(for: identity, notifying: other)
+        #expect(database.pendingSaveCount == 2)
+        for number in order { _ = database.saved(number, true) }
+        #expect(database.takeSignCounter(for: identity) == available(16, keyAt: 32))
+    }
+
+    @Test("Without a store, counters are used at once")
+    func withoutStore() {
+        var database = Sample.database(record(own: 0), isPersistent: false)
+        #expect(
+            database.reserveSignCounters(for: identity, notifying: Sample.call)
+                == [.finish(Sample.call, isSaved: true)]
+        )
+        #expect(database.takeSignCounter(for: identity) == available(0, keyAt: 16))
+    }
+
+    @Test("A peer without a bond, a bond without a key and a key that is used up give no counters")
+    func noCounters() {
+        var database = Sample.database(Sample.record(1), Sample.record(2))
+        #expect(database.takeSignCounter(for: Sample.address(9)) == .noKey)
+        #expect(database.takeSignCounter(for: identity) == .noKey)
+        let refused = [BondEffect.finish(Sample.call, isSaved: false)]
+        #expect(database.reserveSignCounters(for: identity, notifying: Sample.call) == refused)
+        var used = Sample.database(record(own: .max))
+        #expect(used.takeSignCounter(for: identity) == .usedUp)
+        #expect(used.reserveSignCounters(for: identity, notifying: Sample.call) == refused)
+    }
+
+    @Test("The counters of a key end with the key: another pairing makes another one")
+    func anotherKeyHasItsOwnCounters() throws {
+        var database = Sample.database(record(own: 0))
+        _ = database.reserveSignCounters(for: identity, notifying: Sample.call)
+        _ = database.saved(1, true)
+        _ = try database.insert(record(own: 100, of: 6), inUse: [])
+        #expect(database.takeSignCounter(for: identity) == .noneReserved)
+    }
+
+    @Test("The counter of a peer's signed write is saved before the write is carried out")
+    func peersCounter() {
+        func record(peer nextCounter: UInt32) -> BondRecord {
+            Sample.record(1) {
+                $0.bond.peerSigningKey = SigningKey(value: 5, isAuthenticated: true, nextCounter: nextCounter)
+            }
+        }
+        let write = SaveWaiter.signedWrite(7, LinkIdentifier(handle: 0x0040, serial: 1))
+        var database = Sample.database(record(peer: 0))
+        #expect(
+            database.update(identity, .counterUsed(next: 5, write)) == [.save(Sample.kept(record(peer: 5)), number: 1)]
+        )
+        #expect(database.saved(1, true) == [.finish(write, isSaved: true)])
+        let refused = [BondEffect.finish(write, isSaved: false)]
+        #expect(database.update(identity, .counterUsed(next: 5, write)) == refused, "the counter was used")
+        #expect(database.update(Sample.address(9), .counterUsed(next: 1, write)) == refused, "there is no bond")
+    }
+}
