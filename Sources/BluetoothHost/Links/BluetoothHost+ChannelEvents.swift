@@ -43,12 +43,13 @@ extension BluetoothHost {
     func pumpChannels(of link: Link) {
         sendChannelFrames(of: link)
         while let event = link.channels.nextEvent() { deliver(.channelEvent(link, event)) }
-        if links[link.identifier] != nil { armTimer(of: link) }
+        if let deadline = link.channels.deadline, links[link.identifier] != nil { armTimer(of: link, by: deadline) }
     }
 
     private func sendChannelFrames(of link: Link) {
         sendChannelCommands(of: link)
         link.channelsAwaitRoom = false
+        var hasSentFrame = false
         while sender.channelRoom(link.slot) > 0 {
             var buffer = sender.takeBuffer()
             guard let channel = link.channels.nextFrame(into: &buffer) else {
@@ -56,10 +57,11 @@ extension BluetoothHost {
                 break
             }
             sender.enqueue(buffer, .channel, on: channel, of: link.slot)
+            hasSentFrame = true
         }
         link.channelsAwaitRoom = sender.channelRoom(link.slot) == 0
         // A frame may have been the last of a channel that finishes.
-        sendChannelCommands(of: link)
+        if hasSentFrame { sendChannelCommands(of: link) }
     }
 
     private func sendChannelCommands(of link: Link) {
