@@ -143,6 +143,24 @@ struct ConnectionTurnTests {
         #expect(attempts.allSatisfy { $0.all.isEmpty })
     }
 
+    @Test("The private address changes when a cancelled initiation has ended")
+    func addressAfterCancellation() throws {
+        let fixture = HostFixture {
+            $0.usesPrivateAddresses = true
+            $0.privateAddressTimeout = .seconds(10)
+        }
+        let rules = RadioRules(fixture.controller)
+        rules.cancellationTime = .milliseconds(500)
+        try fixture.bringUp()
+        // The address is due at 10 s, between the cancellation and its end.
+        connect(fixture, to: [0], timeout: .milliseconds(9_900))
+        fixture.loop.run(for: .milliseconds(9_850))
+        fixture.controller.forgetCommands()
+        fixture.loop.run(for: .seconds(1))
+        #expect(fixture.controller.opcodes == [LECreateConnectionCancel.opcode, LESetRandomAddress.opcode])
+        #expect(rules.refusals.isEmpty)
+    }
+
     @Test("An initiation goes on after the late end of an earlier one")
     func lateEnd() throws {
         let (fixture, rules) = try fixture(acceptListSize: 8)

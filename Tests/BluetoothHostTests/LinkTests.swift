@@ -145,6 +145,28 @@ struct LinkTests {
         #expect(try end.all.first?.get() == .attributeTransactionTimeout)
     }
 
+    @Test("A later request without an answer ends the link after thirty seconds as well")
+    func laterTransactionTimeout() throws {
+        let fixture = HostFixture()
+        try fixture.bringUp()
+        fixture.connect()
+        let host = fixture.host
+        let link = try #require(try fixture.run { await host.linkIdentifiers() }.first)
+        let answered = fixture.start { try await host.perform(ReadValue(handle: 3), on: link) }
+        // Number Of Completed Packets: one packet of connection 0x0040.
+        fixture.controller.emit([0x04, 0x13, 0x05, 0x01, 0x40, 0x00, 0x01, 0x00])
+        fixture.controller.emit(HostFixture.acl([0x0B, 0x01]))
+        fixture.loop.run(for: .seconds(20))
+        #expect(try answered.all.first?.get() == [0x01])
+        // The link's timer is still set to the deadline of the first request.
+        let read = fixture.start { try await host.perform(ReadValue(handle: 3), on: link) }
+        fixture.controller.emit([0x04, 0x13, 0x05, 0x01, 0x40, 0x00, 0x01, 0x00])
+        fixture.loop.run(for: .seconds(29))
+        #expect(read.all.isEmpty)
+        fixture.loop.run(for: .seconds(2))
+        #expect(throws: HostError.disconnected(.attributeTransactionTimeout)) { try read.all.first?.get() }
+    }
+
     @Test(
         "Unknown requests, channels and pairing are answered as the specification says",
         arguments: [

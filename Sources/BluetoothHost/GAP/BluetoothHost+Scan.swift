@@ -31,7 +31,10 @@ extension BluetoothHost {
     /// Brings the controller's scanning to what the scans ask for.
     func reconcileScan() {
         guard power == .on else { return }
-        guard scanner.mayScan || connector.mayInitiate else { return scanner.forgetSilenceUnlessWanted() }
+        guard scanner.mayScan || connector.mayInitiate else {
+            scanner.forgetSilenceUnlessWanted()
+            return resumeRestWaiters()
+        }
         guard scanner.reconciliation.request() else { return }
         spawn { await $0.runScanReconciliation() }
     }

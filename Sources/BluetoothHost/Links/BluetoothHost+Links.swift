@@ -253,6 +253,7 @@ extension BluetoothHost {
         advanceSecurity(of: link, to: now)
         link.channels.advance(to: now)
         pumpChannels(of: link)
+        if links[link.identifier] != nil { armTimer(of: link) }
     }
 
     // MARK: Events
