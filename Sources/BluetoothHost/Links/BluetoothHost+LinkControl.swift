@@ -182,12 +182,16 @@ extension BluetoothHost {
         begin(procedure, of: link)
     }
 
-    /// Begins the next procedure of a kind, unless one runs. It ends after 40 s, the time that the Link Layer allows for it
-    /// (Vol 6, Part B, 5.2).
+    /// Ends the current procedure of a kind after 40 s, the time that the Link Layer allows for it (Vol 6, Part B, 5.2).
+    func startTimer(of procedure: LinkProcedure, on link: Link) {
+        link[keyPath: procedure.queue].timer = schedule(.procedure(procedure, link.identifier), after: .seconds(40))
+    }
+
+    /// Begins the next procedure of a kind, unless one runs.
     func begin(_ procedure: LinkProcedure, of link: Link) {
         // While the host gives up the controller, the calls fail when their links end.
         guard power == .on, let request = link[keyPath: procedure.queue].begin() else { return }
-        link[keyPath: procedure.queue].timer = schedule(.procedure(procedure, link.identifier), after: .seconds(40))
+        startTimer(of: procedure, on: link)
         switch request {
         case .parameters(let parameters): requestParameters(parameters, of: link)
         case .peerParameters(let parameters):

@@ -214,8 +214,11 @@ extension BluetoothHost {
     }
 
     private func finishParameterUpdate(of link: Link, _ response: ConnectionParameterUpdateResponse?) {
-        // The event of an accepted request is to come, unless an update of the central has ended the procedure.
-        guard response != .accepted else { return begin(.connectionUpdate, of: link) }
+        if response == .accepted {
+            // Its event is to come. It is not for the next call, if an update of the central has ended this one.
+            if link.connectionUpdates.beginWithoutCall() { startTimer(of: .connectionUpdate, on: link) }
+            return
+        }
         let refusal = HostError.notSupported("the central refuses these connection parameters")
         end(.connectionUpdate, of: link, .failure(refusal))
     }

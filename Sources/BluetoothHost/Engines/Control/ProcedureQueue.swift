@@ -14,7 +14,8 @@ struct ProcedureQueue<Request> {
     private struct Waiting {
         /// Nil for a request of the peer, or if the call was cancelled.
         var caller: Caller?
-        let request: Request
+        /// Nil for a procedure whose request was sent before.
+        let request: Request?
     }
 
     private var current: Waiting?
@@ -46,7 +47,16 @@ struct ProcedureQueue<Request> {
     mutating func begin() -> Request? {
         guard !isRunning else { return nil }
         current = waiting.popFirst() ?? peerRequest.take().map { Waiting(caller: nil, request: $0) }
-        return current?.request
+        return current.flatMap(\.request)
+    }
+
+    /// Begins to wait for the end of a procedure whose call has ended.
+    ///
+    /// - Returns: false if a procedure runs.
+    mutating func beginWithoutCall() -> Bool {
+        guard !isRunning else { return false }
+        current = Waiting(caller: nil, request: nil)
+        return true
     }
 
     /// Ends the current procedure.
