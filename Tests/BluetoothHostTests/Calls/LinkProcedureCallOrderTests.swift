@@ -68,6 +68,47 @@ struct LinkProcedureCallOrderTests {
         #expect(order.all == [1, 2, 3])
     }
 
+    @Test func cancelledTaskLeavesTheClosuresTheirPlaces() throws {
+        let calls = try linked()
+        let (host, link, controller) = (calls.host, calls.link, calls.fixture.controller)
+        let order = Recorder<Int>()
+        try calls.fixture.run {
+            await host.beginUpdatingParameters(Self.parameters(50), of: link) { _ in order.append(1) }
+        }
+        let (task, outcome) = calls.startTask { try await host.updateParameters(Self.parameters(100), of: link) }
+        try calls.fixture.run {
+            await host.beginUpdatingParameters(Self.parameters(150), of: link) { _ in order.append(3) }
+        }
+        task.cancel()
+        calls.fixture.loop.run(for: .milliseconds(1))
+        #expect(outcome.all == [.cancelled] && order.all.isEmpty)
+        for interval in [40, 120] as [UInt16] { complete(interval, calls) }
+        let intervals = controller.commands.compactMap { $0.decode(LEConnectionUpdate.self)?.connectionIntervalMin }
+        #expect(intervals == [40, 120])
+        #expect(order.all == [1, 3])
+    }
+
+    @Test func postponedUpdateOfAClosureGetsItsOutcome() throws {
+        let calls = try CallFixture(role: .peripheral)
+        let (host, link, controller) = (calls.host, calls.link, calls.fixture.controller)
+        let order = Recorder<Int>()
+        func requests() -> [[UInt8]] { controller.data.filter { $0[7] == 5 && $0[9] == 0x12 } }
+        try calls.fixture.run {
+            await host.beginUpdatingParameters(Self.parameters(50), of: link) { _ in order.append(1) }
+            await host.beginUpdatingParameters(Self.parameters(100), of: link) { _ in order.append(2) }
+        }
+        #expect(requests().count == 1)
+        // The central changes the parameters by itself, and refuses the request then.
+        complete(24, calls)
+        #expect(order.all == [1] && requests().count == 1)
+        calls.receive([0x13, try #require(requests().first)[10], 2, 0, 1, 0], channel: 5)
+        #expect(requests().map { $0[13] } == [40, 80])
+        calls.receive([0x13, try #require(requests().last)[10], 2, 0, 0, 0], channel: 5)
+        complete(80, calls)
+        #expect(order.all == [1, 2])
+        #expect(try calls.fixture.run { await host.contradiction() } == nil)
+    }
+
     @Test func updatesEndWithTheLink() throws {
         let calls = try linked()
         let (host, link) = (calls.host, calls.link)

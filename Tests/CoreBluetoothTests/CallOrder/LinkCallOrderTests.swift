@@ -50,4 +50,47 @@ struct LinkCallOrderTests {
         let commands: [HCI.Opcode] = [LEConnectionUpdate.opcode, LESetPHY.opcode, ReadRSSI.opcode]
         #expect(try opcodes(inCapture: capture).filter { commands.contains($0) }.suffix(3) == commands[...])
     }
+
+    /// What a host with one link has sent: notifications, requests for connection parameters and Disconnect.
+    private func sent(inCapture capture: [UInt8]) throws -> [String] {
+        var reader = CaptureReader()
+        reader.append(capture.rawSpan)
+        reader.finish()
+        var sent: [String] = []
+        while case .record = try reader.advance() {
+            guard let record = reader.record, case .packet(let kind, .hostToController?, let bytes) = record.content
+            else { continue }
+            let packet = [UInt8](copying: bytes)
+            if kind == .command, try CommandPacket(decoding: bytes).opcode == Disconnect.opcode {
+                sent.append("disconnect")
+            } else if kind == .acl, packet.count > 8 {
+                // The channel and the first byte of the PDU.
+                if packet[6] == 4, packet[8] == 0x1B { sent.append("notification") }
+                if packet[6] == 5, packet[8] == 0x12 { sent.append("parameters") }
+            }
+        }
+        return sent
+    }
+
+    @Test func callsOfAPeripheralManagerLeaveInTheirOrder() throws {
+        let world = World(seed: 95, recordsCaptures: true)
+        defer { world.close() }
+        let capture = try world.run {
+            let pair = try await LampAndPhone(world)
+            let peripheral = await pair.connect()
+            let characteristic = try #require(try await pair.characteristics(of: peripheral).first)
+            try await pair.phone.configure(.notification, of: characteristic, on: peripheral).get()
+            let (central, _, _) = await pair.lamp.configured()
+            try await world.sleep(for: .seconds(3))
+            let engine = pair.lamp.engine
+            engine.update([1], of: pair.handle(0), to: [central.link]) { _ in }
+            engine.setLatency(.low, of: central.identifier)
+            engine.update([2], of: pair.handle(0), to: [central.link]) { _ in }
+            engine.disconnect(central.identifier)
+            engine.setLatency(.high, of: central.identifier)
+            _ = await pair.phone.disconnected(peripheral)
+            return pair.lampDevice.device.capture
+        }
+        #expect(try sent(inCapture: capture) == ["notification", "parameters", "notification", "disconnect"])
+    }
 }

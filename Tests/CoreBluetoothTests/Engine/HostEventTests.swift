@@ -107,6 +107,25 @@ struct HostEventTests {
         }
     }
 
+    @Test func peersPairOnlyWhileTheWindowIsOpen() throws {
+        try World.run(seed: 96) { world in
+            let pair = try await LampAndPhone(world)
+            let lamp = CBSecurity(shared: pair.lampDevice.shared)
+            var policy = SecurityPolicy()
+            policy.pairable = .duringWindow
+            lamp.setPolicy(policy)
+            lamp.setPairingDelegate(Recorder(inquiries: Mailroom()))
+            for (number, isOpen) in [false, true, false].enumerated() {
+                if isOpen { lamp.openPairingWindow(for: .seconds(600)) } else { lamp.closePairingWindow() }
+                let phone = try await EngineDevice("phone \(number)", in: world).adapter
+                let peer = try await phone.central.connect(to: pair.lampDevice.device.address)
+                let isPaired = (try? await peer.pair()) != nil
+                #expect(isPaired == isOpen)
+                await phone.close()
+            }
+        }
+    }
+
     /// Reads a sequence of adapter events to its end.
     private func isEndedByClosing(_ events: Events<HostEvent>) async -> Bool {
         var last: HostEvent?
