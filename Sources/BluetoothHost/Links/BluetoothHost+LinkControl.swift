@@ -120,6 +120,14 @@ extension BluetoothHost {
         add(.callback(completion), for: .connectionUpdate, of: identifier, .parameters(parameters))
     }
 
+    /// Changes the connection's parameters, likewise, and reports no outcome. A newer request replaces one that waits.
+    package func beginUpdatingParameters(_ parameters: ConnectionParameters, of identifier: LinkIdentifier) {
+        defer { endInput() }
+        guard parameters.isValid, let link = links[identifier] else { return }
+        link.connectionUpdates.appendUnawaited(.parameters(parameters))
+        begin(.connectionUpdate, of: link)
+    }
+
     private func requestParameters(_ parameters: ConnectionParameters, of link: Link) {
         switch link.role {
         case .central:

@@ -109,6 +109,17 @@ struct LinkProcedureCallOrderTests {
         #expect(try calls.fixture.run { await host.contradiction() } == nil)
     }
 
+    @Test func unawaitedUpdatesDoNotQueueUp() throws {
+        let calls = try linked()
+        let (host, link, controller) = (calls.host, calls.link, calls.fixture.controller)
+        try calls.fixture.run {
+            for number in 1...20 { await host.beginUpdatingParameters(Self.parameters(50 * number), of: link) }
+        }
+        for _ in 1...20 { complete(40, calls) }
+        let intervals = controller.commands.compactMap { $0.decode(LEConnectionUpdate.self)?.connectionIntervalMin }
+        #expect(intervals == [40, 800])
+    }
+
     @Test func updatesEndWithTheLink() throws {
         let calls = try linked()
         let (host, link) = (calls.host, calls.link)

@@ -80,6 +80,20 @@ struct ProcedureQueueTests {
         #expect(queue.begin() == nil && queue.count == 0, "the call was cancelled")
     }
 
+    @Test func newestUnawaitedRequestReplacesTheOneThatWaits() {
+        var queue = ProcedureQueue<Int>()
+        queue.appendUnawaited(0)
+        #expect(queue.begin() == 0)
+        for request in 1..<10 {
+            queue.appendUnawaited(request)
+            if request == 5 { queue.append(.task(calls[0]), 10) }
+        }
+        #expect(queue.count == 3)
+        var begun: [Int] = []
+        while queue.end() != nil, let request = queue.begin() { begun.append(request) }
+        #expect(begun == [10, 9])
+    }
+
     @Test("All end together, the oldest first")
     func allEnd() {
         var queue = ProcedureQueue<Int>()

@@ -36,6 +36,12 @@ struct ProcedureQueue<Request> {
         waiting.append(Waiting(caller: caller, request: request))
     }
 
+    /// Adds a request whose outcome no call awaits. It replaces an earlier one that waits.
+    mutating func appendUnawaited(_ request: Request) {
+        waiting.removeAll { if case .unawaited? = $0.caller { true } else { false } }
+        waiting.append(Waiting(caller: .unawaited, request: request))
+    }
+
     /// Takes a request of the peer. It replaces an earlier one that has not begun, so a peer can make one request wait.
     mutating func setPeerRequest(_ request: Request) {
         peerRequest = request

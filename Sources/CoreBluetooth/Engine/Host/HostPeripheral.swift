@@ -192,6 +192,7 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
             {
                 // The manager does not know the new identifier.
                 clients[link]?.central = client.central
+                clients[link]?.hold = client.hold
                 return end(link, host)
             }
         }
@@ -226,7 +227,7 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
         post { host, _ in
             for link in self.links(of: central, host) {
                 // Best effort: the central decides.
-                host.beginUpdatingParameters(latency.parameters, of: link) { _ in }
+                host.beginUpdatingParameters(latency.parameters, of: link)
             }
         }
     }
