@@ -19,6 +19,8 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
         weak var delegate: (any CBCentralManagerDelegate)?
         var isScanning = false
         var peripherals: [UUID: Weak<CBPeripheral>] = [:]
+        /// The number of peripherals at which those that nobody keeps are forgotten.
+        var sweepSize = CBCentralManager.leastSweepSize
     }
 
     let engine: (any CentralEngine)?
@@ -152,8 +154,9 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
     func peripheral(_ known: KnownPeripheral) -> CBPeripheral {
         content.withLock { content in
             if let kept = content.peripherals[known.identifier]?.object { return kept }
-            if content.peripherals.count >= CBCentralManager.sweepSize {
+            if content.peripherals.count >= content.sweepSize {
                 content.peripherals = content.peripherals.filter { $0.value.object != nil }
+                content.sweepSize = max(CBCentralManager.leastSweepSize, 2 * content.peripherals.count)
             }
             let peripheral = CBPeripheral(known, manager: self)
             content.peripherals[known.identifier] = Weak(peripheral)
@@ -161,6 +164,5 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
         }
     }
 
-    /// How many peripherals are remembered before those that nobody keeps are forgotten.
-    private static let sweepSize = 1024
+    fileprivate static let leastSweepSize = 1024
 }

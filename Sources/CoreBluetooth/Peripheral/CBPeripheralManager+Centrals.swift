@@ -102,7 +102,10 @@ extension CBPeripheralManager.Content {
             kept.setMTU(mtu)
             return kept
         }
-        centrals = centrals.filter { $0.value.object != nil }
+        if centrals.count >= sweepSize {
+            centrals = centrals.filter { $0.value.object != nil }
+            sweepSize = max(64, 2 * centrals.count)
+        }
         let central = CBCentral(identifier: identifier, mtu: mtu)
         centrals[identifier] = Weak(central)
         return central

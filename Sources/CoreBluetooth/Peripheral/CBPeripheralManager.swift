@@ -21,6 +21,8 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
         var advertisement: UInt64 = 0
         var database = LocalDatabase()
         var centrals: [UUID: Weak<CBCentral>] = [:]
+        /// The number of centrals at which those that nobody keeps are forgotten.
+        var sweepSize = 64
         /// The links of centrals.
         var remotes: [LinkIdentifier: RemoteCentral] = [:]
         var updatesInFlight = 0
