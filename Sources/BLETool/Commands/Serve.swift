@@ -39,14 +39,14 @@ struct Serve: AsyncParsableCommand {
         }
     }
 
-    /// What clients may do.
+    /// The security policy that the options describe.
     func policy() throws -> SecurityPolicy {
         var policy = try pairing.policy()
         admission.apply(to: &policy)
         return policy
     }
 
-    /// The answer to clients that ask for pairing: whether they may, as far as the policy does not say.
+    /// Returns the function that consents to the pairings that the policy allows.
     func consent(needsPairing: Bool) -> PairingConsole.Consent {
         let mayPair = pairing.isGiven || admission.isGiven || needsPairing && !pairing.noPair
         return { [mayReplace = pairing.replaceBond] in mayPair && ($0.replaces == nil || $0.isProven || mayReplace) }

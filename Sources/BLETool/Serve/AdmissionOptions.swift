@@ -23,7 +23,7 @@ struct AdmissionOptions: ParsableArguments {
     )
     var allowPairing: [UInt64] = []
 
-    /// Whether anything is said of pairing.
+    /// Whether an option limits pairing.
     var isGiven: Bool { pairingWindow != nil || !allowPairing.isEmpty }
 
     /// Reads a device's address, whose digits do not say whether it is public or random.

@@ -1,7 +1,7 @@
 import BLE
 
 extension GlobalOptions {
-    /// What the options say of the adapter.
+    /// The adapter's configuration that the options describe.
     var configuration: Adapter.Configuration {
         var configuration = Adapter.Configuration()
         configuration.logger = output.logger

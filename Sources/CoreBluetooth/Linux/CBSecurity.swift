@@ -19,7 +19,8 @@ public struct CBSecurity: Sendable {
 
     /// Sets the delegate that answers for a person when devices pair; nil where managers answer by themselves.
     ///
-    /// The delegate is kept until another one is set, or the last manager on the adapter is released. An `Adapter` that
+    /// The delegate is kept until another one is set, or the last manager on the adapter is released. A delegate that
+    /// refers to a manager has to do so weakly: otherwise both are never released. An `Adapter` that
     /// the app has opened and given to a manager keeps its own delegate until this is called.
     public func setPairingDelegate(_ delegate: (any PairingDelegate)?) {
         post { host, open in open.setPairingDelegate(delegate, on: host) }
@@ -106,8 +107,9 @@ extension CBCentralManager.Linux {
 
     /// What happens to the manager's adapter from now on.
     ///
-    /// If the saved state could not be used as it was found, or changes cannot be saved, the first event is
-    /// `HostEvent.stateUnavailable`. Bonds may be missing then, and peers may not know this host under its new
+    /// If the saved state could not be used as it was found, or changes could not be saved, the first event is
+    /// `HostEvent.stateUnavailable`. It also comes when a change cannot be saved later. If the adapter cannot be opened, no
+    /// event comes: the managers' states say so. Bonds may be missing then, and peers may not know this host under its new
     /// identity. The last event is `HostEvent.closed`, when the last manager on the adapter is released, or when the
     /// app closes the adapter that it has opened.
     ///
