@@ -42,6 +42,27 @@ public struct HandleValue: Hashable, Sendable {
 }
 
 /// What the three Connection Complete events have in common.
+protocol ConnectionComplete {
+    var status: HCI.ErrorCode { get }
+    var connectionHandle: ConnectionHandle { get }
+    var role: HCI.Role { get }
+    var peerAddress: PeerAddress { get }
+    var connectionInterval: UInt16 { get }
+    var peripheralLatency: UInt16 { get }
+    var supervisionTimeout: UInt16 { get }
+}
+
+/// What the two enhanced Connection Complete events have beside that.
+protocol EnhancedConnectionComplete: ConnectionComplete {
+    var localResolvablePrivateAddress: DeviceAddress { get }
+    var peerResolvablePrivateAddress: DeviceAddress { get }
+}
+
+extension LEConnectionComplete: ConnectionComplete {}
+extension LEEnhancedConnectionComplete: EnhancedConnectionComplete {}
+extension LEEnhancedConnectionCompleteV2: EnhancedConnectionComplete {}
+
+/// A connection as the controller reports it.
 struct NewConnection {
     let status: HCI.ErrorCode
     let handle: ConnectionHandle
@@ -57,43 +78,25 @@ struct NewConnection {
     /// The peer as the controller tells of it: its identity, where the controller has resolved that.
     var peerAddress: DeviceAddress { peer.deviceAddress ?? DeviceAddress(peer.value, isRandom: true) }
 
+    init(_ event: some ConnectionComplete) {
+        status = event.status
+        handle = event.connectionHandle
+        role = event.role
+        peer = event.peerAddress
+        interval = event.connectionInterval
+        latency = event.peripheralLatency
+        supervisionTimeout = event.supervisionTimeout
+    }
+
+    init(enhanced event: some EnhancedConnectionComplete) {
+        self.init(event)
+        localPrivateAddress = NewConnection.privateAddress(event.localResolvablePrivateAddress)
+        peerPrivateAddress = NewConnection.privateAddress(event.peerResolvablePrivateAddress)
+    }
+
     /// An address of zero stands for none.
     private static func privateAddress(_ address: DeviceAddress) -> DeviceAddress? {
         address.value == 0 ? nil : address
-    }
-
-    init(_ event: LEConnectionComplete) {
-        status = event.status
-        handle = event.connectionHandle
-        role = event.role
-        peer = event.peerAddress
-        interval = event.connectionInterval
-        latency = event.peripheralLatency
-        supervisionTimeout = event.supervisionTimeout
-    }
-
-    init(_ event: LEEnhancedConnectionComplete) {
-        status = event.status
-        handle = event.connectionHandle
-        role = event.role
-        peer = event.peerAddress
-        localPrivateAddress = NewConnection.privateAddress(event.localResolvablePrivateAddress)
-        peerPrivateAddress = NewConnection.privateAddress(event.peerResolvablePrivateAddress)
-        interval = event.connectionInterval
-        latency = event.peripheralLatency
-        supervisionTimeout = event.supervisionTimeout
-    }
-
-    init(_ event: LEEnhancedConnectionCompleteV2) {
-        status = event.status
-        handle = event.connectionHandle
-        role = event.role
-        peer = event.peerAddress
-        localPrivateAddress = NewConnection.privateAddress(event.localResolvablePrivateAddress)
-        peerPrivateAddress = NewConnection.privateAddress(event.peerResolvablePrivateAddress)
-        interval = event.connectionInterval
-        latency = event.peripheralLatency
-        supervisionTimeout = event.supervisionTimeout
     }
 }
 
