@@ -56,10 +56,13 @@ let package = Package(
         // Writes the generated files of HCI, Dissection and HCITests from the tables: `make generate`. No target needs it.
         .executableTarget(name: "hci-generator", path: "Sources/HCIGenerator", swiftSettings: strict),
 
+        // Values of JSON.
+        .target(name: "JSONText", swiftSettings: codec),
+
         // What captured packets say.
         .target(
             name: "Dissection",
-            dependencies: ["ByteCoding", "BluetoothTypes", "HCI", "L2CAP", "ATT", "Capture"],
+            dependencies: ["ByteCoding", "BluetoothTypes", "HCI", "L2CAP", "ATT", "Capture", "JSONText"],
             swiftSettings: codec
         ),
 
@@ -95,7 +98,7 @@ let package = Package(
         ),
 
         // What outlives a process.
-        .target(name: "KeyStore", swiftSettings: engine),
+        .target(name: "KeyStore", dependencies: ["JSONText"], swiftSettings: engine),
 
         // The engine.
         .target(
@@ -113,7 +116,7 @@ let package = Package(
         ),
 
         // Files that say what a device advertises and serves.
-        .target(name: "Profiles", dependencies: ["BluetoothTypes", "GATT"], swiftSettings: engine),
+        .target(name: "Profiles", dependencies: ["BluetoothTypes", "GATT", "JSONText"], swiftSettings: engine),
 
         // The faces and the tool.
         .target(
@@ -213,7 +216,7 @@ let package = Package(
             swiftSettings: engine
         ),
         .testTarget(name: "ProfilesTests", dependencies: ["Profiles", "BluetoothTypes"], swiftSettings: engine),
-        .testTarget(name: "KeyStoreTests", dependencies: ["KeyStore"], swiftSettings: engine),
+        .testTarget(name: "KeyStoreTests", dependencies: ["KeyStore", "JSONText"], swiftSettings: engine),
         .testTarget(
             name: "BluetoothHostTests",
             dependencies: [

@@ -1,5 +1,6 @@
 import Dispatch
 import FoundationEssentials
+import JSONText
 
 // Writing changes, on the store's queue.
 extension KeyStore {
@@ -69,7 +70,7 @@ extension KeyStore {
         }
     }
 
-    private func value(of encodable: any Encodable, for section: String) -> JSONValue? {
+    private func value(of encodable: any Encodable, for section: String) -> JSON? {
         guard let octets = try? JSONEncoder().encode(encodable) else { return nil }
         guard octets.count <= KeyStore.sectionSizeLimit else {
             warn(
@@ -78,6 +79,6 @@ extension KeyStore {
             )
             return nil
         }
-        return try? JSONDecoder().decode(JSONValue.self, from: octets)
+        return try? JSONDecoder().decode(JSON.self, from: octets)
     }
 }

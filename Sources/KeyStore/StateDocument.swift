@@ -1,21 +1,22 @@
 import FoundationEssentials
+import JSONText
 
 /// What a state file holds: sections by their names.
 struct StateDocument: Hashable, Sendable {
     /// The format that this version writes.
-    static let format: Int64 = 1
+    static let format = 1
     private static let formatKey = "format"
     /// How deep values may be nested; ours are not by far.
     private static let depthLimit = 64
 
-    var sections: [String: JSONValue] = [:]
+    var sections: [String: JSON] = [:]
 
     init() {}
 
     /// Reads what a file holds.
     init(reading file: StateFile, _ contents: Data) throws(StateFileError) {
         guard StateDocument.isShallow(contents),
-            let document = try? JSONDecoder().decode([String: JSONValue].self, from: contents),
+            let document = try? JSONDecoder().decode([String: JSON].self, from: contents),
             case .integer(let format)? = document[StateDocument.formatKey], format >= 1
         else { throw .damaged(file.path) }
         guard format <= StateDocument.format else { throw .laterFormat(file.path) }

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import JSONText
 import Synchronization
 import Testing
 
@@ -64,9 +65,9 @@ struct KeyStoreTests {
         store.change("peers") { Peers(names: ["new"]) }
         await store.close()
         let contents = try #require(try file.read())
-        let document = try JSONDecoder().decode([String: JSONValue].self, from: contents.data)
-        #expect(document["bonds"] == .object(["a": .array([.integer(1), .number(2.5), .null, .boolean(true)])]))
-        #expect(document["peers"] == .object(["names": .array([.string("new")])]))
+        let document = try JSONDecoder().decode([String: JSON].self, from: contents.data)
+        #expect(document["bonds"] == ["a": [1, .decimal(2.5), nil, true]])
+        #expect(document["peers"] == ["names": ["new"]])
     }
 
     @Test(

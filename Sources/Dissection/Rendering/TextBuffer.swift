@@ -1,4 +1,5 @@
 import BluetoothTypes
+import JSONText
 
 /// Text in the making: octets of UTF-8, appended without strings in between where that is easy.
 public struct TextBuffer: Sendable {
@@ -117,26 +118,7 @@ public struct TextBuffer: Sendable {
 
     /// A string of JSON with its quotation marks.
     mutating func append(json text: String) {
-        append(ascii: "\"")
-        defer { append(ascii: "\"") }
-        guard !text.utf8.allSatisfy({ 0x20...0x7E ~= $0 && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") })
-        else {
-            return append(text)
-        }
-        for scalar in text.unicodeScalars {
-            switch scalar {
-            case "\"": append("\\\"" as StaticString)
-            case "\\": append("\\\\" as StaticString)
-            case "\n": append("\\n" as StaticString)
-            case "\r": append("\\r" as StaticString)
-            case "\t": append("\\t" as StaticString)
-            case "\u{0}"..."\u{1F}", "\u{7F}"..."\u{9F}":
-                append("\\u" as StaticString)
-                append(hexadecimal: UInt64(scalar.value), digits: 4)
-            case "\u{20}"..."\u{7E}": append(ascii: scalar)
-            default: bytes.append(contentsOf: String(scalar).utf8)
-            }
-        }
+        JSON.write(text, to: &bytes)
     }
 
     mutating func append(uuid: BluetoothUUID) {

@@ -49,60 +49,63 @@ extension JSON: ExpressibleByDictionaryLiteral, ExpressibleByArrayLiteral, Expre
 
     /// A whole number, or null.
     package init(_ number: Int?) { self = number.map { .integer($0) } ?? .null }
-
-    /// Bytes as hexadecimal digits.
-    package init(_ bytes: [UInt8]) { self = .string(bytes.hexadecimal) }
 }
 
 extension JSON: CustomStringConvertible {
     /// The value on one line, without spaces.
     package var description: String {
-        var text = ""
+        var text: [UInt8] = []
         write(to: &text)
-        return text
+        return String(decoding: text, as: UTF8.self)
     }
 
-    private func write(to text: inout String) {
+    private func write(to text: inout [UInt8]) {
         switch self {
-        case .null: text += "null"
-        case .bool(let value): text += value ? "true" : "false"
-        case .integer(let value): text += String(value)
-        case .decimal(let value): text += value.isFinite ? "\(value)" : "null"
+        case .null: text += "null".utf8
+        case .bool(let value): text += (value ? "true" : "false").utf8
+        case .integer(let value): text += String(value).utf8
+        case .decimal(let value): text += (value.isFinite ? "\(value)" : "null").utf8
         case .string(let value): JSON.write(value, to: &text)
         case .array(let elements):
-            text += "["
+            text.append(UInt8(ascii: "["))
             for (index, element) in elements.enumerated() {
-                if index > 0 { text += "," }
+                if index > 0 { text.append(UInt8(ascii: ",")) }
                 element.write(to: &text)
             }
-            text += "]"
+            text.append(UInt8(ascii: "]"))
         case .object(let members):
-            text += "{"
+            text.append(UInt8(ascii: "{"))
             for (index, member) in members.enumerated() {
-                if index > 0 { text += "," }
+                if index > 0 { text.append(UInt8(ascii: ",")) }
                 JSON.write(member.key, to: &text)
-                text += ":"
+                text.append(UInt8(ascii: ":"))
                 member.value.write(to: &text)
             }
-            text += "}"
+            text.append(UInt8(ascii: "}"))
         }
     }
 
-    private static func write(_ value: String, to text: inout String) {
-        text += "\""
+    /// Appends a string in quotation marks to a text in UTF-8. Control characters of C0 and C1 are escaped (RFC 8259, 7).
+    package static func write(_ value: String, to text: inout [UInt8]) {
+        text.append(UInt8(ascii: "\""))
+        defer { text.append(UInt8(ascii: "\"")) }
+        // Nearly every string is ASCII without anything to escape.
+        if value.utf8.allSatisfy({ 0x20...0x7E ~= $0 && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") }) {
+            text.append(contentsOf: value.utf8)
+            return
+        }
         for scalar in value.unicodeScalars {
             switch scalar {
-            case "\"": text += "\\\""
-            case "\\": text += "\\\\"
-            case "\n": text += "\\n"
-            case "\r": text += "\\r"
-            case "\t": text += "\\t"
+            case "\"": text += "\\\"".utf8
+            case "\\": text += "\\\\".utf8
+            case "\n": text += "\\n".utf8
+            case "\r": text += "\\r".utf8
+            case "\t": text += "\\t".utf8
             case "\u{0}"..."\u{1F}", "\u{7F}"..."\u{9F}":
                 let digits = String(scalar.value, radix: 16)
-                text += "\\u" + String(repeating: "0", count: 4 - digits.utf8.count) + digits
-            default: text.unicodeScalars.append(scalar)
+                text += ("\\u" + String(repeating: "0", count: 4 - digits.utf8.count) + digits).utf8
+            default: text.append(contentsOf: String(scalar).utf8)
             }
         }
-        text += "\""
     }
 }
