@@ -180,13 +180,13 @@ let package = Package(
         .testTarget(name: "HCIGeneratorTests", dependencies: ["hci-generator"], swiftSettings: strict),
         .testTarget(
             name: "L2CAPTests",
-            dependencies: ["L2CAP", "ByteCoding", "BluetoothTypes"],
+            dependencies: ["L2CAP", "ByteCoding", "BluetoothTypes", "VirtualController"],
             swiftSettings: engine
         ),
         .testTarget(name: "ATTTests", dependencies: ["ATT", "ByteCoding", "BluetoothTypes"], swiftSettings: engine),
         .testTarget(
             name: "GATTTests",
-            dependencies: ["GATT", "ATT", "ByteCoding", "BluetoothTypes"],
+            dependencies: ["GATT", "ATT", "ByteCoding", "BluetoothTypes", "VirtualController"],
             swiftSettings: engine
         ),
         .testTarget(
@@ -199,10 +199,14 @@ let package = Package(
             dependencies: ["Cryptography", "SMP", "BluetoothTypes"],
             swiftSettings: engine
         ),
-        .testTarget(name: "CaptureTests", dependencies: ["Capture", "ByteCoding"], swiftSettings: engine),
+        .testTarget(
+            name: "CaptureTests",
+            dependencies: ["Capture", "ByteCoding", "VirtualController"],
+            swiftSettings: engine
+        ),
         .testTarget(
             name: "DissectionTests",
-            dependencies: ["Dissection", "Capture", "HCI", "ByteCoding", "BluetoothTypes"],
+            dependencies: ["Dissection", "Capture", "HCI", "ByteCoding", "BluetoothTypes", "VirtualController"],
             swiftSettings: engine
         ),
         .testTarget(
@@ -221,7 +225,7 @@ let package = Package(
             name: "BluetoothHostTests",
             dependencies: [
                 "BluetoothHost", "BluetoothTesting", "BLE", "HCITransport", "HCI", "L2CAP", "ATT", "GATT", "SMP",
-                "Cryptography", "ByteCoding", "BluetoothTypes",
+                "Cryptography", "ByteCoding", "BluetoothTypes", "VirtualController",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: engine
@@ -275,14 +279,14 @@ let package = Package(
             name: "FuzzTargets",
             dependencies: [
                 "ByteCoding", "BluetoothTypes", "HCI", "HCITransport", "L2CAP", "ATT", "GATT", "SMP", "Cryptography",
-                "BluetoothHost", "BLE", "BluetoothTesting", "Capture", "Dissection", "Profiles",
+                "BluetoothHost", "BLE", "BluetoothTesting", "Capture", "Dissection", "Profiles", "VirtualController",
             ],
             path: "Tests/Fuzz/Targets",
             swiftSettings: engine
         ),
         .testTarget(
             name: "FuzzTests",
-            dependencies: ["FuzzTargets", "ByteCoding", "Capture"],
+            dependencies: ["FuzzTargets", "ByteCoding", "Capture", "VirtualController"],
             path: "Tests/Fuzz/Tests",
             swiftSettings: engine
         ),

@@ -5,6 +5,8 @@ import HCI
 import HCITransport
 import Synchronization
 
+import struct VirtualController.SeededGenerator
+
 /// A host on a scripted controller, in virtual time.
 final class HostFixture {
     /// The peer of a link, unless a test says otherwise.
@@ -28,7 +30,7 @@ final class HostFixture {
         host = BluetoothHost(
             loop: loop,
             configuration: configuration,
-            random: Counting(),
+            random: SeededGenerator(seed: 1),
             openTransport: { () throws(TransportError) in
                 try opener.open()
             }
@@ -160,15 +162,5 @@ final class Recorder<Element: Sendable>: Sendable {
 
     func append(_ element: Element) {
         elements.withLock { $0.append(element) }
-    }
-}
-
-/// Numbers that are the same in each run.
-struct Counting: RandomNumberGenerator {
-    var state: UInt64 = 0x0123_4567_89AB_CDEF
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        return state ^ state >> 31
     }
 }

@@ -2,6 +2,8 @@ import ByteCoding
 import Capture
 import Testing
 
+import struct VirtualController.SeededGenerator
+
 @Suite("A capture reader")
 struct CaptureReaderTests {
     @Test("finds the format and reads every record", arguments: CaptureSample.all)
@@ -84,7 +86,7 @@ struct CaptureReaderTests {
 
     @Test("never fails otherwise than by saying so, whatever it is given")
     func mutations() {
-        var random = SplitMix(state: 0x5EED_0001)
+        var random = SeededGenerator(seed: 0x5EED_0001)
         for round in 0..<10_000 {
             let sample = CaptureSample.all[round % CaptureSample.all.count]
             var bytes = sample.bytes
@@ -307,18 +309,5 @@ struct CaptureDamageTests {
                     )
                 )
         )
-    }
-}
-
-/// Numbers that look random and are the same in every run.
-struct SplitMix {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
     }
 }

@@ -4,6 +4,8 @@ import Dissection
 import Foundation
 import Testing
 
+import struct VirtualController.SeededGenerator
+
 /// The captures that were recorded of this project's own runs.
 enum Fixtures {
     static let folder = URL(fileURLWithPath: #filePath).resolvingSymlinksInPath()
@@ -50,7 +52,7 @@ struct WholeCaptureTests {
     @Test("Whatever bytes packets have, they are told without a trap", arguments: Fixtures.names)
     func mutated(name: String) throws {
         let original = try Fixtures.bytes(name)
-        var generator = Generator(state: UInt64(original.count))
+        var generator = SeededGenerator(seed: UInt64(original.count))
         for _ in 0..<20 {
             var bytes = original
             for _ in 0..<200 {
@@ -64,7 +66,7 @@ struct WholeCaptureTests {
 
     @Test("Packets of chance are told without a trap")
     func random() {
-        var generator = Generator(state: 6)
+        var generator = SeededGenerator(seed: 6)
         var samples: [Sample] = []
         for _ in 0..<20_000 {
             let kinds: [CapturedPacketKind] = [.command, .event, .acl, .acl, .synchronous, .iso]
@@ -88,7 +90,7 @@ struct WholeCaptureTests {
     }
 
     /// Gives bytes lengths and codes that let them come through to the inner layers.
-    private func shape(_ bytes: inout [UInt8], as kind: CapturedPacketKind, _ generator: inout Generator) {
+    private func shape(_ bytes: inout [UInt8], as kind: CapturedPacketKind, _ generator: inout SeededGenerator) {
         switch kind {
         case .event where bytes.count > 3:
             bytes[0] = [0x3E, 0x0E, 0x05, 0x13][Int(generator.next() % 4)]
@@ -118,18 +120,5 @@ struct WholeCaptureTests {
             packet.appendTree(to: &text)
             packet.appendJSON(to: &text)
         }
-    }
-}
-
-/// A generator with a seed (SplitMix64).
-private struct Generator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
     }
 }

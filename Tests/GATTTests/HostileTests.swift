@@ -4,18 +4,7 @@ import ByteCoding
 import GATT
 import Testing
 
-/// Numbers that are the same in each run.
-struct Seeded: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var value = state
-        value = (value ^ value >> 30) &* 0xBF58_476D_1CE4_E5B9
-        value = (value ^ value >> 27) &* 0x94D0_49BB_1331_11EB
-        return value ^ value >> 31
-    }
-}
+import struct VirtualController.SeededGenerator
 
 /// Runs a procedure against a server that `answer` plays; nil where it has not ended after more requests than there are
 /// handles.
@@ -120,7 +109,7 @@ struct HostileTests {
 
     @Test("Random answers end every procedure, and none traps", arguments: 0..<40)
     func randomAnswers(seed: UInt64) {
-        var random = Seeded(state: seed)
+        var random = SeededGenerator(seed: seed)
         func answer(_ request: [UInt8]) -> [UInt8] {
             if UInt8.random(in: 0..<8, using: &random) == 0 {
                 return [0x01, request[0], 1, 0, UInt8.random(in: 0...20, using: &random)]
@@ -143,7 +132,7 @@ struct HostileTests {
 
     @Test("Random requests are each answered or ignored, and the server serves on", arguments: 0..<40)
     func randomRequests(seed: UInt64) throws {
-        var random = Seeded(state: seed)
+        var random = SeededGenerator(seed: seed)
         let fixture = try ServerFixture([
             CharacteristicDefinition(
                 uuid: "B001",
@@ -178,7 +167,7 @@ struct HostileTests {
 
     @Test("Whatever database there is, discovery finds exactly it", arguments: 0..<30)
     func discovery(seed: UInt64) throws {
-        var random = Seeded(state: seed)
+        var random = SeededGenerator(seed: seed)
         var definitions: [ServiceDefinition] = []
         for index in 0..<Int.random(in: 1...6, using: &random) {
             let characteristics = (0..<Int.random(in: 0...5, using: &random)).map { _ in

@@ -2,6 +2,8 @@ import BluetoothTypes
 import L2CAP
 import Testing
 
+import struct VirtualController.SeededGenerator
+
 /// One end's lengths and capacities, and how both ends behave.
 private struct Scenario: CustomTestStringConvertible, Sendable {
     let testDescription: String
@@ -62,13 +64,13 @@ private struct World {
     }
 
     private let scenario: Scenario
-    private var numbers: SeededNumbers
+    private var numbers: SeededGenerator
     private var pair = ChannelPair()
     private var traffic: [Traffic] = []
 
     init(_ scenario: Scenario, seed: UInt64) throws {
         self.scenario = scenario
-        numbers = SeededNumbers(seed: seed)
+        numbers = SeededGenerator(seed: seed)
         try pair.ends[1].services.register(.init(configuration: scenario.configurations[1]), at: spsm)
         var names: [ChannelIdentifier] = []
         if let count = scenario.enhanced {
@@ -207,9 +209,9 @@ struct ChannelModelTests {
 
 /// Makes up commands and frames that are near enough to right ones to get far.
 private struct HostilePeer {
-    private var numbers: SeededNumbers
+    private var numbers: SeededGenerator
 
-    init(seed: UInt64) { numbers = SeededNumbers(seed: seed) }
+    init(seed: UInt64) { numbers = SeededGenerator(seed: seed) }
 
     mutating func number(_ range: ClosedRange<Int>) -> Int { Int.random(in: range, using: &numbers) }
 

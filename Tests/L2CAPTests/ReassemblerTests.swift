@@ -3,6 +3,8 @@ import ByteCoding
 import L2CAP
 import Testing
 
+import struct VirtualController.SeededGenerator
+
 /// What a reassembler made of some fragments.
 private struct Transcript: Equatable {
     var frames: [[UInt8]] = []
@@ -86,11 +88,8 @@ struct ReassemblerTests {
 
     @Test("Random fragments never trap and never collect more than the bound", arguments: 0..<32)
     func random(seed: UInt64) {
-        var state = seed &* 0x9E37_79B9_7F4A_7C15 | 1
-        func next(_ bound: Int) -> Int {
-            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-            return Int(state >> 33) % bound
-        }
+        var random = SeededGenerator(seed: seed)
+        func next(_ bound: Int) -> Int { Int.random(in: 0..<bound, using: &random) }
         var reassembler = Reassembler(maximumPayloadLength: 32)
         for _ in 0..<2000 {
             let bytes = (0..<next(12)).map { _ in UInt8(next(40)) }

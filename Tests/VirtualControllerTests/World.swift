@@ -27,7 +27,8 @@ final class World {
             configure(&configuration)
             packets.append([])
             controllers.append(
-                VirtualController(configuration: configuration, air: air, random: Counting(state: UInt64(index))) {
+                VirtualController(configuration: configuration, air: air, random: SeededGenerator(seed: UInt64(index)))
+                {
                     [unowned self] packet in packets[index].append([UInt8](copying: packet))
                 }
             )
@@ -40,15 +41,6 @@ final class World {
     /// The public address of a controller.
     static func address(_ index: Int) -> DeviceAddress {
         DeviceAddress(0x1000_0000_0000 + UInt64(index), isRandom: false)
-    }
-
-    struct Counting: RandomNumberGenerator {
-        var state: UInt64
-
-        mutating func next() -> UInt64 {
-            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-            return state >> 8
-        }
     }
 
     /// Lets time pass.

@@ -2,6 +2,8 @@ import BluetoothTypes
 import HCITransport
 import Testing
 
+import struct VirtualController.SeededGenerator
+
 @testable import BluetoothHost
 
 /// Tasks run on the threads of the concurrency runtime, and the host on a Dispatch queue. So a cancellation comes before its
@@ -11,7 +13,7 @@ struct CallThreadTests {
     private let host = BluetoothHost(
         loop: DispatchEventLoop(label: "calls"),
         configuration: BluetoothHost.Configuration(),
-        random: Counting(),
+        random: SeededGenerator(seed: 1),
         openTransport: { () throws(TransportError) in throw .connectionFailed("no controller", errno: 111) }
     )
 

@@ -1,5 +1,7 @@
 import Testing
 
+import struct VirtualController.SeededGenerator
+
 @testable import BluetoothHost
 
 @Suite("Entries by token")
@@ -22,7 +24,7 @@ struct SlotTableTests {
     }
 
     @Test(arguments: 1...4) func randomChangesLeaveWhatADictionaryHolds(seed: UInt64) {
-        var random = Counting(state: seed)
+        var random = SeededGenerator(seed: seed)
         var table = SlotTable<Int>()
         var model: [SlotToken: Int] = [:]
         var stale: [SlotToken] = []

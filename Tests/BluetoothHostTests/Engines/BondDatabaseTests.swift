@@ -3,6 +3,8 @@ import GATT
 import SMP
 import Testing
 
+import struct VirtualController.SeededGenerator
+
 @testable import BluetoothHost
 
 @Suite("The database of bonds")
@@ -45,7 +47,7 @@ struct BondDatabaseTests {
 
     @Test("A generated identity has a random static address and a key")
     func generatedIdentity() {
-        var random = Counting()
+        var random = SeededGenerator(seed: 1)
         let identity = KeptIdentity(random: &random)
         #expect(identity.staticAddress.kind == .randomStatic)
         #expect(identity.resolvingKey != 0)

@@ -5,6 +5,8 @@ import HCI
 import SMP
 import Testing
 
+import struct VirtualController.SeededGenerator
+
 @testable import BluetoothHost
 
 /// A host, and a peer that pairs as a test makes it, with the controllers between them.
@@ -31,7 +33,7 @@ final class Encounter {
     /// The address that the peer connects by.
     private var address: DeviceAddress
     private let role: HCI.Role
-    private var random = Counting(state: 4711)
+    private var random = SeededGenerator(seed: 4711)
     private var isEncrypted = false
 
     /// - Parameter role: the host's.

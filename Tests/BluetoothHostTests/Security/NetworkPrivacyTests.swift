@@ -5,6 +5,8 @@ import HCI
 import SMP
 import Testing
 
+import struct VirtualController.SeededGenerator
+
 @testable import BluetoothHost
 
 /// Network privacy for peers that the controller does not resolve (Vol 6, Part B, 4.7).
@@ -19,7 +21,7 @@ struct NetworkPrivacyTests {
     }
 
     private var privateAddress: DeviceAddress {
-        var random = Counting()
+        var random = SeededGenerator(seed: 1)
         return Toolbox(SwiftCryptography()).resolvablePrivateAddress(irk: Self.key, random: &random)
     }
 

@@ -1,11 +1,13 @@
+import struct VirtualController.SeededGenerator
+
 /// Changes inputs by whole packets: swaps, repeats, leaves out, cuts and delays them, and changes their fields.
 package struct ScriptMutation {
-    private var state: UInt64
+    private var random: SeededGenerator
     /// Changes the octets of one packet in some other way.
     private let changeOctets: ([UInt8]) -> [UInt8]
 
     package init(seed: UInt64, changeOctets: @escaping ([UInt8]) -> [UInt8] = { $0 }) {
-        state = seed &* 0x9E37_79B9_7F4A_7C15 | 1
+        random = SeededGenerator(seed: seed)
         self.changeOctets = changeOctets
     }
 
@@ -65,10 +67,7 @@ package struct ScriptMutation {
     }
 
     private mutating func number(below limit: Int) -> Int {
-        state ^= state << 13
-        state ^= state >> 7
-        state ^= state << 17
-        return Int(state % UInt64(limit))
+        Int(random.next() % UInt64(limit))
     }
 }
 

@@ -3,6 +3,8 @@ import ByteCoding
 import Cryptography
 import SMP
 
+import struct VirtualController.SeededGenerator
+
 /// Two ends of a pairing, between which the packets of a script come: an odd choice goes to the central, an even one to the
 /// peripheral; what both say to each other is delivered too, unless the choice says that it is lost.
 func fuzzSecurity(_ input: [UInt8]) {
@@ -30,7 +32,7 @@ func fuzzSecurity(_ input: [UInt8]) {
 private struct FuzzedMeeting {
     var central: SecurityChannel<SwiftCryptography>
     var peripheral: SecurityChannel<SwiftCryptography>
-    var random = SeededNumbers()
+    var random = SeededGenerator(seed: 1)
     var now = Instant(nanoseconds: 0)
     /// What is on its way: to the central or not, and the octets.
     var underWay: [(toCentral: Bool, octets: [UInt8])] = []
@@ -127,15 +129,5 @@ private struct FuzzedMeeting {
     private mutating func encrypted(_ strength: KeyStrength) {
         take(central.encryptionChanged(to: strength, at: now, random: &random), ofCentral: true)
         take(peripheral.encryptionChanged(to: strength, at: now, random: &random), ofCentral: false)
-    }
-}
-
-/// Numbers that are the same in each run.
-struct SeededNumbers: RandomNumberGenerator {
-    private var state: UInt64 = 1
-
-    mutating func next() -> UInt64 {
-        state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-        return state ^ state >> 29
     }
 }
