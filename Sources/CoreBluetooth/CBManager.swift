@@ -1,5 +1,6 @@
 import Dispatch
 import Foundation
+import Synchronization
 
 /// Whether a manager can be used.
 public enum CBManagerState: Int, Sendable {
@@ -28,7 +29,7 @@ public enum CBManagerAuthorization: Int, Sendable {
 open class CBManager: NSObject, @unchecked Sendable {
     /// Where the delegate is called: one call at a time, whatever queue the app gave.
     let deliveryQueue: DispatchQueue
-    private let guardedState = Guarded(CBManagerState.unknown)
+    private let guardedState = Mutex(CBManagerState.unknown)
     /// Told of each new state, once what belonged to the one before it is gone.
     let states = Broadcast<CBManagerState>()
 

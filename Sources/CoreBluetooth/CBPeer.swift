@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 
 /// A remote device, as this host knows it.
 open class CBPeer: NSObject, NSCopying, @unchecked Sendable {
@@ -15,10 +16,10 @@ open class CBPeer: NSObject, NSCopying, @unchecked Sendable {
 
 /// A central that uses the services of a ``CBPeripheralManager``.
 open class CBCentral: CBPeer, @unchecked Sendable {
-    private let mtu: Guarded<Int>
+    private let mtu: Mutex<Int>
 
     init(identifier: UUID, mtu: Int) {
-        self.mtu = Guarded(mtu)
+        self.mtu = Mutex(mtu)
         super.init(identifier: identifier)
     }
 

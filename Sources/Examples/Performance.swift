@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 
 /// One end of an example that runs: with a terminal, and a user who reads it and acts.
 ///
@@ -9,8 +10,7 @@ public final class Performance: Terminal, @unchecked Sendable {
     private let continuation: AsyncStream<String>.Continuation
     private let part: Part
     private let options: [String: Any]
-    private let lock = NSLock()
-    private var unseen: [String]
+    private let unseen: Mutex<[String]>
     /// Of the main queue.
     private(set) var screen: (any Screen)?
 
@@ -22,13 +22,13 @@ public final class Performance: Terminal, @unchecked Sendable {
     init(_ part: Part, options: [String: Any]) {
         self.part = part
         self.options = options
-        unseen = part.expected
+        unseen = Mutex(part.expected)
         (lines, continuation) = AsyncStream.makeStream()
     }
 
     /// What was expected and has not been shown yet: the beginnings of lines.
     public var missing: [String] {
-        lock.withLock { unseen }
+        unseen.withLock { $0 }
     }
 
     /// Opens the screen.
@@ -54,7 +54,7 @@ public final class Performance: Terminal, @unchecked Sendable {
     }
 
     public func show(_ line: String) {
-        let isComplete = lock.withLock {
+        let isComplete = unseen.withLock { unseen in
             if let index = unseen.firstIndex(where: line.hasPrefix) { unseen.remove(at: index) }
             return unseen.isEmpty
         }

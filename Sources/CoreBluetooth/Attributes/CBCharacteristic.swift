@@ -2,6 +2,7 @@ import BluetoothHost
 import BluetoothTypes
 import Foundation
 import GATT
+import Synchronization
 
 /// A characteristic of a service, and what has been discovered and read of it.
 open class CBCharacteristic: CBAttribute, @unchecked Sendable {
@@ -36,10 +37,10 @@ open class CBCharacteristic: CBAttribute, @unchecked Sendable {
 
     /// Where a remote characteristic lies in its server's database.
     let discovered: DiscoveredCharacteristic?
-    let content: Guarded<Content>
+    let content: Mutex<Content>
 
     init(uuid: CBUUID, content: Content, discovered: DiscoveredCharacteristic?) {
-        self.content = Guarded(content)
+        self.content = Mutex(content)
         self.discovered = discovered
         super.init(uuid: uuid)
     }

@@ -1,20 +1,21 @@
 import BluetoothTypes
 import Foundation
+import Synchronization
 
 /// A descriptor of a characteristic, and what has been read of it.
 open class CBDescriptor: CBAttribute, @unchecked Sendable {
     struct Content {
         weak var characteristic: CBCharacteristic?
-        var value: Any?
+        var value: (any Sendable)?
     }
 
     /// Names a remote descriptor in its server's database.
     let handle: AttributeHandle?
-    private let content: Guarded<Content>
+    private let content: Mutex<Content>
 
-    init(uuid: CBUUID, handle: AttributeHandle?, characteristic: CBCharacteristic?, value: Any? = nil) {
+    init(uuid: CBUUID, handle: AttributeHandle?, characteristic: CBCharacteristic?, value: (any Sendable)? = nil) {
         self.handle = handle
-        content = Guarded(Content(characteristic: characteristic, value: value))
+        content = Mutex(Content(characteristic: characteristic, value: value))
         super.init(uuid: uuid)
     }
 
@@ -23,7 +24,10 @@ open class CBDescriptor: CBAttribute, @unchecked Sendable {
 
     /// The value that was last read: an `NSNumber` for Extended Properties and the two configurations, a `String` for the
     /// User Description, `Data` for others.
-    open var value: Any? { content.withLock { $0.value } }
+    open var value: Any? {
+        let value = content.withLock { $0.value }
+        return value
+    }
 
     func setCharacteristic(_ characteristic: CBCharacteristic?) {
         content.withLock { $0.characteristic = characteristic }
@@ -36,7 +40,7 @@ open class CBDescriptor: CBAttribute, @unchecked Sendable {
     }
 
     /// What apps are given for a descriptor's octets.
-    static func value(_ octets: [UInt8], of uuid: BluetoothUUID) -> Any {
+    static func value(_ octets: [UInt8], of uuid: BluetoothUUID) -> any Sendable {
         switch uuid {
         case .characteristicExtendedProperties, .clientCharacteristicConfiguration,
             .serverCharacteristicConfiguration:
@@ -57,18 +61,21 @@ open class CBDescriptor: CBAttribute, @unchecked Sendable {
 open class CBMutableDescriptor: CBDescriptor, @unchecked Sendable {
     /// - Precondition: `uuid` is 2901 and `value` a `String`, or 2904 and `Data`.
     public init(type uuid: CBUUID, value: Any?) {
-        switch uuid.value {
-        case .characteristicUserDescription where value is String: break
-        case .characteristicPresentationFormat where value is Data: break
-        case .characteristicUserDescription: ProgrammerError.raise("The value of a User Description must be a string")
-        case .characteristicPresentationFormat: ProgrammerError.raise("The value of a Presentation Format must be data")
+        let constant: any Sendable
+        switch (uuid.value, value) {
+        case (.characteristicUserDescription, let text as String): constant = text
+        case (.characteristicPresentationFormat, let data as Data): constant = data
+        case (.characteristicUserDescription, _):
+            ProgrammerError.raise("The value of a User Description must be a string")
+        case (.characteristicPresentationFormat, _):
+            ProgrammerError.raise("The value of a Presentation Format must be data")
         default:
             ProgrammerError.raise(
                 "Descriptor \(uuid.uuidString) cannot be made by apps: only User Description (2901) and Presentation Format "
                     + "(2904) can"
             )
         }
-        super.init(uuid: uuid, handle: nil, characteristic: nil, value: value)
+        super.init(uuid: uuid, handle: nil, characteristic: nil, value: constant)
     }
 
     /// The value as it is published.

@@ -2,6 +2,7 @@ import ATT
 import BluetoothTypes
 import Foundation
 import GATT
+import Synchronization
 
 /// A service of a peripheral, and what has been discovered of it.
 open class CBService: CBAttribute, @unchecked Sendable {
@@ -15,14 +16,14 @@ open class CBService: CBAttribute, @unchecked Sendable {
 
     /// Where a remote service lies in its server's database.
     let range: HandleRange?
-    let content: Guarded<Content>
+    let content: Mutex<Content>
     /// Whether the service can be found by itself; a secondary one is only included by others.
     public let isPrimary: Bool
 
     init(uuid: CBUUID, isPrimary: Bool, range: HandleRange?, peripheral: CBPeripheral?) {
         self.isPrimary = isPrimary
         self.range = range
-        content = Guarded(Content(peripheral: peripheral))
+        content = Mutex(Content(peripheral: peripheral))
         super.init(uuid: uuid)
     }
 

@@ -1,5 +1,6 @@
 import BluetoothTypes
 import Foundation
+import Synchronization
 
 /// The central role: finds peripherals and connects to them.
 ///
@@ -16,7 +17,8 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
     }
 
     struct Content {
-        weak var delegate: (any CBCentralManagerDelegate)?
+        /// Unsafe for the compiler, because delegates need not be `Sendable`. Only the manager's queue calls them.
+        nonisolated(unsafe) weak var delegate: (any CBCentralManagerDelegate)?
         var isScanning = false
         var peripherals: [UUID: Weak<CBPeripheral>] = [:]
         /// The number of peripherals at which those that nobody keeps are forgotten.
@@ -24,7 +26,7 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
     }
 
     let engine: (any CentralEngine)?
-    let content: Guarded<Content>
+    let content: Mutex<Content>
     let discoveries = Broadcast<CBDiscovery>()
     let backlog = DeliveryBacklog<CentralEvent.Source>()
     let connectionChanges = Broadcast<CBConnectionChange>()
@@ -49,14 +51,14 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
         options: [String: Any]? = nil
     ) {
         engine = EngineFactory.makeCentralEngine(options)
-        content = Guarded(Content(delegate: delegate))
+        content = Mutex(Content(delegate: delegate))
         super.init(deliveringOn: queue)
         start()
     }
 
     init(delegate: (any CBCentralManagerDelegate)?, queue: DispatchQueue?, engine: (any CentralEngine)?) {
         self.engine = engine
-        content = Guarded(Content(delegate: delegate))
+        content = Mutex(Content(delegate: delegate))
         super.init(deliveringOn: queue)
         start()
     }

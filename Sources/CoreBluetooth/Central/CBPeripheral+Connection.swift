@@ -104,7 +104,7 @@ extension CBPeripheral {
 
     /// Ends the sequences of characteristics that the connection does not have any more.
     func endLostValues() {
-        values.finish { [content] subject in
+        values.finish { subject in
             guard let characteristic = subject as? CBCharacteristic else { return false }
             return !content.withLock { $0.database.contains(characteristic) }
         }

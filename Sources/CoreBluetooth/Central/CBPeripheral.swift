@@ -2,6 +2,7 @@ import ATT
 import BluetoothTypes
 import Foundation
 import GATT
+import Synchronization
 
 /// How far a connection to a peripheral is.
 public enum CBPeripheralState: Int, Sendable {
@@ -17,7 +18,8 @@ public enum CBPeripheralState: Int, Sendable {
 /// What is discovered belongs to one connection: after the next one it is discovered again.
 open class CBPeripheral: CBPeer, @unchecked Sendable {
     struct Content {
-        weak var delegate: (any CBPeripheralDelegate)?
+        /// Unsafe for the compiler, because delegates need not be `Sendable`. Only the manager's queue calls them.
+        nonisolated(unsafe) weak var delegate: (any CBPeripheralDelegate)?
         /// Nil also where Bluetooth was so far gone that the object is no longer valid.
         weak var manager: CBCentralManager?
         var name: String?
@@ -40,7 +42,7 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
 
     let engine: (any CentralEngine)?
     let deliveryQueue: DispatchQueue
-    let content: Guarded<Content>
+    let content: Mutex<Content>
     let values = Broadcast<CBCharacteristicValue>()
     /// The host knows the peripheral as long as this object lives.
     private let hold: PeerHold
@@ -49,7 +51,7 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
         engine = manager.engine
         deliveryQueue = manager.deliveryQueue
         hold = known.hold
-        content = Guarded(Content(manager: manager, name: known.name))
+        content = Mutex(Content(manager: manager, name: known.name))
         super.init(identifier: known.identifier)
     }
 

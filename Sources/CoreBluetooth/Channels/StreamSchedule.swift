@@ -1,5 +1,6 @@
 import CoreFoundation
 import Foundation
+import Synchronization
 
 /// The run loops on which a stream tells its delegate what happens.
 ///
@@ -12,12 +13,12 @@ final class StreamSchedule: @unchecked Sendable {
 
     private struct Entry {
         let runLoop: ObjectIdentifier
-        let loop: CFRunLoop
+        /// Unsafe for the compiler only: the functions of a `CFRunLoop` that are used here may be called from any thread.
+        nonisolated(unsafe) let loop: CFRunLoop
         let mode: String
     }
 
-    private let lock = NSLock()
-    private var entries: [Entry] = []
+    private let entries = Mutex<[Entry]>([])
     private let source: CFRunLoopSource
     /// Tells the delegate what is to be told; called on the thread of the run loop.
     var perform: () -> Void = {}
@@ -40,7 +41,7 @@ final class StreamSchedule: @unchecked Sendable {
     }
 
     /// Whether the stream is on any run loop.
-    var isEmpty: Bool { lock.withLock { entries.isEmpty } }
+    var isEmpty: Bool { entries.withLock { $0.isEmpty } }
 
     func add(_ runLoop: RunLoop, _ mode: RunLoop.Mode) {
         let name = ObjectIdentifier(runLoop)
@@ -59,13 +60,14 @@ final class StreamSchedule: @unchecked Sendable {
 
     private func add(_ runLoop: ObjectIdentifier, _ loop: CFRunLoop, _ mode: String) {
         CFRunLoopAddSource(loop, source, Self.name(of: mode))
-        lock.withLock { entries.append(Entry(runLoop: runLoop, loop: loop, mode: mode)) }
+        let entry = Entry(runLoop: runLoop, loop: loop, mode: mode)
+        entries.withLock { $0.append(entry) }
         signal()
     }
 
     func remove(_ runLoop: RunLoop, _ mode: RunLoop.Mode) {
         let name = ObjectIdentifier(runLoop)
-        let removed = lock.withLock { () -> [Entry] in
+        let removed = entries.withLock { entries in
             let removed = entries.filter { $0.runLoop == name && $0.mode == mode.rawValue }
             entries.removeAll { $0.runLoop == name && $0.mode == mode.rawValue }
             return removed
@@ -76,7 +78,7 @@ final class StreamSchedule: @unchecked Sendable {
     /// Has the run loops call for what is to be told.
     func signal() {
         CFRunLoopSourceSignal(source)
-        for entry in lock.withLock({ entries }) { CFRunLoopWakeUp(entry.loop) }
+        for entry in entries.withLock({ $0 }) { CFRunLoopWakeUp(entry.loop) }
     }
 
     private static func name(of mode: String) -> CFString {

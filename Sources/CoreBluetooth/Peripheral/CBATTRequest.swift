@@ -1,5 +1,6 @@
 import BluetoothHost
 import Foundation
+import Synchronization
 
 /// A central's wish to read or write a value that is the app's.
 open class CBATTRequest: NSObject, @unchecked Sendable {
@@ -10,7 +11,7 @@ open class CBATTRequest: NSObject, @unchecked Sendable {
     /// Where in the value reading or writing begins.
     public let offset: Int
     let access: Access
-    private let guardedValue: Guarded<Data?>
+    private let guardedValue: Mutex<Data?>
 
     init(
         central: CBCentral,
@@ -23,7 +24,7 @@ open class CBATTRequest: NSObject, @unchecked Sendable {
         self.characteristic = characteristic
         self.offset = offset
         self.access = access
-        guardedValue = Guarded(value)
+        guardedValue = Mutex(value)
     }
 
     /// What is written; or, to be set by the app, what is read from ``offset`` on.
@@ -49,13 +50,13 @@ open class CBATTRequest: NSObject, @unchecked Sendable {
         let link: LinkIdentifier
         let identifier: UInt64
         let kind: Kind
-        private let isAnswered: Guarded<Bool>
+        private let isAnswered: Mutex<Bool>
 
         init(on link: LinkIdentifier, identifier: UInt64, kind: Kind) {
             self.link = link
             self.identifier = identifier
             self.kind = kind
-            isAnswered = Guarded(kind == .command)
+            isAnswered = Mutex(kind == .command)
         }
 
         /// Whether an answer is still to be given; it is, from then on.

@@ -3,6 +3,7 @@ import BluetoothHost
 import BluetoothTypes
 import Foundation
 import GATT
+import Synchronization
 
 /// The peripheral role: publishes services and advertises them.
 ///
@@ -15,7 +16,8 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
     }
 
     struct Content {
-        weak var delegate: (any CBPeripheralManagerDelegate)?
+        /// Unsafe for the compiler, because delegates need not be `Sendable`. Only the manager's queue calls them.
+        nonisolated(unsafe) weak var delegate: (any CBPeripheralManagerDelegate)?
         var advertising = Advertising.off
         /// Tells the answer to an advertisement that was stopped from that to the one after it.
         var advertisement: UInt64 = 0
@@ -36,7 +38,7 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
     static let updateLimit = 16
 
     let engine: (any PeripheralEngine)?
-    let content: Guarded<Content>
+    let content: Mutex<Content>
     let backlog = DeliveryBacklog<PeripheralEvent.Source>()
     let centralChanges = Broadcast<CBCentralChange>()
 
@@ -60,14 +62,14 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
         options: [String: Any]? = nil
     ) {
         engine = EngineFactory.makePeripheralEngine(options)
-        content = Guarded(Content(delegate: delegate))
+        content = Mutex(Content(delegate: delegate))
         super.init(deliveringOn: queue)
         start()
     }
 
     init(delegate: (any CBPeripheralManagerDelegate)?, queue: DispatchQueue?, engine: (any PeripheralEngine)?) {
         self.engine = engine
-        content = Guarded(Content(delegate: delegate))
+        content = Mutex(Content(delegate: delegate))
         super.init(deliveringOn: queue)
         start()
     }

@@ -1,6 +1,7 @@
 import BluetoothHost
 import BluetoothTypes
 import Foundation
+import Synchronization
 
 /// The events of peers that wait for the app's queue.
 ///
@@ -39,7 +40,7 @@ final class DeliveryBacklog<Source: Hashable & Sendable>: Sendable {
         }
     }
 
-    private let state = Guarded(State())
+    private let state = Mutex(State())
 
     /// Adds an event, unless one of its limits is reached.
     ///

@@ -1,22 +1,27 @@
-import Foundation
+import Synchronization
 
-/// A value under a lock.
+/// A value under a lock, in an object of its own.
 ///
-/// Core Bluetooth's objects change on their manager's queue, but apps look at them from everywhere: what they hold lies in
-/// one of these, which is what makes them `Sendable`.
-final class Guarded<Value>: @unchecked Sendable {
-    private let lock = NSLock()
-    private var value: Value
+/// Use `Mutex` itself where the value is `Sendable`. This type also holds values that are not.
+final class Guarded<Value>: Sendable {
+    private struct Unchecked<Content>: @unchecked Sendable {
+        // @unchecked: the value is used under the lock only; a result belongs to the caller of `withLock(_:)`.
+        var content: Content
+    }
+
+    private let value: Mutex<Unchecked<Value>>
 
     init(_ value: Value) {
-        self.value = value
+        self.value = Mutex(Unchecked(content: value))
     }
 
     /// Runs `body` with the value; nothing that `body` calls may come back here.
-    func withLock<Result>(_ body: (inout Value) throws -> Result) rethrows -> Result {
-        lock.lock()
-        defer { lock.unlock() }
-        return try body(&value)
+    func withLock<Result, Failure: Error>(
+        _ body: (inout Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try value.withLock { (value) throws(Failure) in
+            Unchecked(content: try body(&value.content))
+        }.content
     }
 }
 
@@ -28,3 +33,5 @@ struct Weak<Object: AnyObject> {
         self.object = object
     }
 }
+
+extension Weak: Sendable where Object: Sendable {}

@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 
 /// Reports what an app must not do, and other things that its author should know.
 enum ProgrammerError {
@@ -8,7 +9,7 @@ enum ProgrammerError {
     }
 
     /// Standard error; tests replace it.
-    static let output = Guarded(
+    static let output = Mutex(
         Output { line in FileHandle.standardError.write(Data("CoreBluetooth: \(line)\n".utf8)) }
     )
 
