@@ -4,15 +4,12 @@ import Foundation
 ///
 /// As with a socket's stream, writing waits where there is no room at all: the peer takes no more for now.
 final class ChannelOutputStream: OutputStream {
-    private let pipe: ChannelPipe
-    private var events = StreamEvents()
-    private weak var ownDelegate: (any StreamDelegate)?
-    private let runLoops = StreamSchedule()
+    let direction: ChannelDirection
 
     init(_ pipe: ChannelPipe) {
-        self.pipe = pipe
+        direction = ChannelDirection(.output, of: pipe)
         super.init(toMemory: ())
-        runLoops.perform = { [weak self] in self?.tell() }
+        direction.stream = self
     }
 
     @available(*, unavailable)
@@ -20,49 +17,25 @@ final class ChannelOutputStream: OutputStream {
         fatalError("a channel's stream has a channel")
     }
 
-    private func locked<Value>(_ body: () throws -> Value) rethrows -> Value {
-        pipe.condition.lock()
-        defer { pipe.condition.unlock() }
-        return try body()
-    }
-
     // MARK: Stream
 
     override var delegate: (any StreamDelegate)? {
-        get { locked { ownDelegate } }
-        set {
-            locked { ownDelegate = newValue }
-            runLoops.signal()
-        }
+        get { direction.delegate }
+        set { direction.delegate = newValue }
     }
 
-    override var streamStatus: Stream.Status { locked { events.status } }
+    override var streamStatus: Stream.Status { direction.status }
 
-    override var streamError: (any Error)? {
-        locked { if case .ended(let error?) = events.phase { error.error } else { nil } }
-    }
+    override var streamError: (any Error)? { direction.error }
 
-    override func open() {
-        locked {
-            events.open()
-            noteChange()
-        }
-    }
+    override func open() { direction.open() }
 
-    override func close() {
-        locked {
-            events.close()
-            pipe.closeOutput()
-            pipe.condition.broadcast()
-        }
-    }
+    override func close() { direction.close() }
 
-    override func schedule(in aRunLoop: RunLoop, forMode mode: RunLoop.Mode) {
-        runLoops.add(aRunLoop, mode)
-    }
+    override func schedule(in aRunLoop: RunLoop, forMode mode: RunLoop.Mode) { direction.runLoops.add(aRunLoop, mode) }
 
     override func remove(from aRunLoop: RunLoop, forMode mode: RunLoop.Mode) {
-        runLoops.remove(aRunLoop, mode)
+        direction.runLoops.remove(aRunLoop, mode)
     }
 
     override func property(forKey key: Stream.PropertyKey) -> AnyObject? { nil }
@@ -71,42 +44,25 @@ final class ChannelOutputStream: OutputStream {
 
     // MARK: OutputStream
 
-    override var hasSpaceAvailable: Bool { locked { events.isOpen && pipe.state.hasRoom } }
+    override var hasSpaceAvailable: Bool {
+        direction.locked { direction.events.isOpen && direction.pipe.state.hasRoom }
+    }
 
     /// - Returns: how many octets were taken, at least one; -1 where the stream is not open, or the channel has ended.
     override func write(_ buffer: UnsafePointer<UInt8>, maxLength len: Int) -> Int {
-        locked {
-            guard events.isOpen else { return -1 }
+        let pipe = direction.pipe
+        return direction.locked {
+            guard direction.events.isOpen else { return -1 }
             guard len > 0 else { return 0 }
-            while events.isOpen {
+            while direction.events.isOpen {
                 let count = pipe.state.hasRoom ? pipe.send(UnsafeBufferPointer(start: buffer, count: len)) : 0
                 if count > 0 {
-                    events.used(.hasSpaceAvailable)
-                    noteChange()
+                    direction.used()
                     return count
                 }
                 pipe.condition.wait()
             }
             return -1
         }
-    }
-
-    // MARK: Under the lock
-
-    /// Sees what there is to be told.
-    func noteChange() {
-        if let end = pipe.state.end {
-            events.end(end)
-        } else if pipe.state.hasRoom {
-            events.becomeReady(.hasSpaceAvailable)
-        }
-        if !events.pending.isEmpty { runLoops.signal() }
-    }
-
-    // MARK: On the run loop
-
-    private func tell() {
-        guard let delegate else { return }
-        for event in locked({ events.takePending() }) { delegate.stream(self, handle: event) }
     }
 }

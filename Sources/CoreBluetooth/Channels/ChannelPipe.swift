@@ -23,8 +23,8 @@ final class ChannelPipe: @unchecked Sendable {
     let condition = NSCondition()
     var state = State()
     private let engine: any ChannelEngine
-    weak var input: ChannelInputStream?
-    weak var output: ChannelOutputStream?
+    weak var input: ChannelDirection?
+    weak var output: ChannelDirection?
 
     init(_ engine: any ChannelEngine) {
         self.engine = engine
@@ -66,17 +66,11 @@ final class ChannelPipe: @unchecked Sendable {
         engine.consumed(count)
     }
 
-    func closeInput() {
-        state.isInputClosed = true
-        closeIfUnused()
-    }
-
-    func closeOutput() {
-        state.isOutputClosed = true
-        closeIfUnused()
-    }
-
-    private func closeIfUnused() {
+    func close(_ direction: ChannelDirection.Kind) {
+        switch direction {
+        case .input: state.isInputClosed = true
+        case .output: state.isOutputClosed = true
+        }
         if state.isInputClosed, state.isOutputClosed { engine.close() }
     }
 }
@@ -133,8 +127,8 @@ extension ChannelStreams {
         let pipe = ChannelPipe(engine)
         let input = ChannelInputStream(pipe)
         let output = ChannelOutputStream(pipe)
-        pipe.input = input
-        pipe.output = output
+        pipe.input = input.direction
+        pipe.output = output.direction
         self.init(input: input, output: output)
         pipe.start()
     }

@@ -1,0 +1,100 @@
+import Foundation
+
+/// One direction of a channel: what its stream is, apart from reading and writing.
+///
+/// The events are used under the lock of the channel's pipe only.
+final class ChannelDirection {
+    enum Kind {
+        case input
+        case output
+    }
+
+    let pipe: ChannelPipe
+    let runLoops = StreamSchedule()
+    var events = StreamEvents()
+    /// The stream that the delegate is called with.
+    weak var stream: Stream?
+    private let kind: Kind
+    private weak var streamDelegate: (any StreamDelegate)?
+
+    init(_ kind: Kind, of pipe: ChannelPipe) {
+        self.kind = kind
+        self.pipe = pipe
+        runLoops.perform = { [weak self] in self?.callDelegate() }
+    }
+
+    func locked<Value>(_ body: () throws -> Value) rethrows -> Value {
+        pipe.condition.lock()
+        defer { pipe.condition.unlock() }
+        return try body()
+    }
+
+    // MARK: Of the stream
+
+    var delegate: (any StreamDelegate)? {
+        get { locked { streamDelegate } }
+        set {
+            locked { streamDelegate = newValue }
+            runLoops.signal()
+        }
+    }
+
+    var status: Stream.Status { locked { events.status } }
+
+    var error: (any Error)? {
+        locked { if case .ended(let error?) = events.phase { error.error } else { nil } }
+    }
+
+    func open() {
+        locked {
+            events.open()
+            noteChange()
+        }
+    }
+
+    func close() {
+        locked {
+            events.close()
+            pipe.close(kind)
+            pipe.condition.broadcast()
+        }
+    }
+
+    // MARK: Under the lock
+
+    /// Notes that the app has read or written.
+    func used() {
+        events.used(readiness)
+        noteChange()
+    }
+
+    /// Notes what the delegate is to be told.
+    func noteChange() {
+        // What came before the end of the channel is read first. Nothing is sent after the end.
+        let isReady =
+            switch kind {
+            case .input: !pipe.state.received.isEmpty
+            case .output: pipe.state.hasRoom && pipe.state.end == nil
+            }
+        if isReady {
+            events.becomeReady(readiness)
+        } else if let end = pipe.state.end {
+            events.end(end)
+        }
+        if !events.pending.isEmpty { runLoops.signal() }
+    }
+
+    private var readiness: Stream.Event {
+        switch kind {
+        case .input: .hasBytesAvailable
+        case .output: .hasSpaceAvailable
+        }
+    }
+
+    // MARK: On the run loop
+
+    private func callDelegate() {
+        guard let stream, let delegate else { return }
+        for event in locked({ events.takePending() }) { delegate.stream(stream, handle: event) }
+    }
+}
