@@ -2,32 +2,12 @@ import BluetoothTypes
 import Foundation
 
 // What the host says, on its way to the delegate. Objects change on the delivery queue, just before the delegate is called.
-extension CBCentralManager {
-    func start() {
-        guard let engine else {
-            ProgrammerError.note("this process has no Bluetooth host: \(self) stays unsupported")
-            _ = receive(.stateChanged(.unsupported))
-            return
-        }
-        engine.start { [weak self] event in self?.receive(event) ?? true }
+extension CBCentralManager: EventReceiver {
+    func hasRoom(before event: CentralEvent) {
+        if case .discovered = event { engine?.reportDroppedDiscoveries() }
     }
 
-    /// Takes an event on any thread.
-    ///
-    /// - Returns: false if too many events of the same kind and peer wait.
-    private func receive(_ event: CentralEvent) -> Bool {
-        if let load = event.load, !backlog.add(load) { return false }
-        deliveryQueue.async { [weak self] in
-            guard let self else { return }
-            if let load = event.load, backlog.remove(load), case .discovered = event {
-                engine?.reportDroppedDiscoveries()
-            }
-            handle(event)
-        }
-        return true
-    }
-
-    private func handle(_ event: CentralEvent) {
+    func handle(_ event: CentralEvent) {
         switch event {
         case .restored(let restored):
             delegate?.centralManager(self, willRestoreState: dictionary(restored))

@@ -53,14 +53,14 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
         engine = EngineFactory.makeCentralEngine(options)
         content = Mutex(Content(delegate: delegate))
         super.init(deliveringOn: queue)
-        start()
+        begin(engine.map { $0.start })
     }
 
     init(delegate: (any CBCentralManagerDelegate)?, queue: DispatchQueue?, engine: (any CentralEngine)?) {
         self.engine = engine
         content = Mutex(Content(delegate: delegate))
         super.init(deliveringOn: queue)
-        start()
+        begin(engine.map { $0.start })
     }
 
     deinit {

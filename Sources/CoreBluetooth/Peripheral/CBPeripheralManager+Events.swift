@@ -5,28 +5,8 @@ import Foundation
 import GATT
 
 // What the host says, on its way to the delegate. Objects change on the delivery queue, just before the delegate is called.
-extension CBPeripheralManager {
-    func start() {
-        guard let engine else {
-            ProgrammerError.note("this process has no Bluetooth host: \(self) stays unsupported")
-            return onQueue { $0.handle(.stateChanged(.unsupported)) }
-        }
-        engine.start { [weak self] event in self?.receive(event) ?? true }
-    }
-
-    /// Takes an event on any thread.
-    ///
-    /// - Returns: false if too many events of the same kind and peer wait.
-    private func receive(_ event: PeripheralEvent) -> Bool {
-        if let load = event.load, !backlog.add(load) { return false }
-        onQueue { manager in
-            if let load = event.load { manager.backlog.remove(load) }
-            manager.handle(event)
-        }
-        return true
-    }
-
-    private func handle(_ event: PeripheralEvent) {
+extension CBPeripheralManager: EventReceiver {
+    func handle(_ event: PeripheralEvent) {
         switch event {
         case .restored(let restored):
             delegate?.peripheralManager(self, willRestoreState: restored.dictionary)

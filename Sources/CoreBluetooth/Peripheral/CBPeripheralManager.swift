@@ -64,14 +64,14 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
         engine = EngineFactory.makePeripheralEngine(options)
         content = Mutex(Content(delegate: delegate))
         super.init(deliveringOn: queue)
-        start()
+        begin(engine.map { $0.start })
     }
 
     init(delegate: (any CBPeripheralManagerDelegate)?, queue: DispatchQueue?, engine: (any PeripheralEngine)?) {
         self.engine = engine
         content = Mutex(Content(delegate: delegate))
         super.init(deliveringOn: queue)
-        start()
+        begin(engine.map { $0.start })
     }
 
     deinit {
@@ -255,13 +255,6 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
             self?.onQueue { manager in
                 manager.delegate?.peripheralManager(manager, didUnpublishL2CAPChannel: psm, error: result.error)
             }
-        }
-    }
-
-    /// Runs `body` where the delegate is called.
-    func onQueue(_ body: @escaping @Sendable (CBPeripheralManager) -> Void) {
-        deliveryQueue.async { [weak self] in
-            if let self { body(self) }
         }
     }
 }

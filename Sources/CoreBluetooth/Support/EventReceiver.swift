@@ -1,0 +1,62 @@
+import Dispatch
+
+/// An event of an engine, on its way to the delegate of a manager.
+protocol EngineEvent: Sendable {
+    associatedtype Source: Hashable & Sendable
+
+    /// What the event counts for while it waits; nil if it has no limit of its own.
+    var load: DeliveryLoad<Source>? { get }
+
+    static func stateChanged(_ state: CBManagerState) -> Self
+}
+
+extension CentralEvent: EngineEvent {}
+extension PeripheralEvent: EngineEvent {}
+
+/// A manager that handles the events of its engine on the queue where its delegate is called.
+protocol EventReceiver: CBManager {
+    associatedtype Event: EngineEvent
+
+    /// The events that wait for the queue.
+    var backlog: DeliveryBacklog<Event.Source> { get }
+
+    /// Changes the objects of the app and calls the delegate. Called on the delivery queue.
+    func handle(_ event: Event)
+
+    /// Called on the delivery queue before an event, if others like it were refused and there is room for them again.
+    func hasRoom(before event: Event)
+}
+
+extension EventReceiver {
+    func hasRoom(before event: Event) {}
+
+    /// Starts the engine.
+    ///
+    /// - Parameter start: starts it with the closure that takes its events; nil if the process has no engine.
+    func begin(_ start: ((@escaping @Sendable (Event) -> Bool) -> Void)?) {
+        guard let start else {
+            ProgrammerError.note("this process has no Bluetooth host: \(self) stays unsupported")
+            return onQueue { $0.handle(.stateChanged(.unsupported)) }
+        }
+        start { [weak self] event in self?.receive(event) ?? true }
+    }
+
+    /// Takes an event on any thread.
+    ///
+    /// - Returns: false if too many events of the same kind and peer wait.
+    private func receive(_ event: Event) -> Bool {
+        if let load = event.load, !backlog.add(load) { return false }
+        onQueue { manager in
+            if let load = event.load, manager.backlog.remove(load) { manager.hasRoom(before: event) }
+            manager.handle(event)
+        }
+        return true
+    }
+
+    /// Runs `body` where the delegate is called.
+    func onQueue(_ body: @escaping @Sendable (Self) -> Void) {
+        deliveryQueue.async { [weak self] in
+            if let self { body(self) }
+        }
+    }
+}
