@@ -12,6 +12,8 @@ import VirtualController
 /// Like its world, it belongs to the one thread that runs the world: use it in the body of ``World/run(limit:_:)``, in tasks
 /// that are that body's, or between two runs.
 public final class Device: @unchecked Sendable {
+    // @unchecked: used on the thread that runs its world only.
+
     /// What the world calls it; captures and errors do too.
     public let name: String
     /// The controller's public device address.

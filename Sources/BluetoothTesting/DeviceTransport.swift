@@ -5,6 +5,8 @@ import HCITransport
 ///
 /// Belongs to the one thread that runs its world.
 final class DeviceTransport: Transport, @unchecked Sendable {
+    // @unchecked: used on the thread that runs its world only.
+
     private let device: Device
     private var onPacket: (@Sendable (RawSpan) -> Void)?
     private var onEnd: (@Sendable (TransportError) -> Void)?

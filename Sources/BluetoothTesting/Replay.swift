@@ -18,7 +18,7 @@ import VirtualController
 /// The host sends the same packets where it is the same host that was recorded, its configuration, the calls and the seed of
 /// its random numbers are the same: those of a device in a ``World`` are, and those of `ble … --seed N --capture FILE`. The
 /// first packet that is another ends the run with a ``ReplayDifference``.
-public final class Replay: @unchecked Sendable {
+public final class Replay: Sendable {
     /// What is played.
     public var recording: PacketRecording { transport.recording }
     /// How many packets of the recording have passed.
@@ -142,5 +142,7 @@ public final class Replay: @unchecked Sendable {
 
 /// An alarm until it goes off. Used on its loop only.
 private final class AlarmInUse: @unchecked Sendable {
+    // @unchecked: used on the thread that runs the loop only.
+
     var alarm: (any Alarm)?
 }

@@ -9,6 +9,8 @@ import L2CAP
 ///
 /// Made by ``World/peripheral(_:services:advertisingInterval:configure:)``.
 public final class ScriptedPeripheral: @unchecked Sendable {
+    // @unchecked: used on the thread that runs its world only.
+
     /// A value that a client has written.
     public struct Write: Hashable, Sendable {
         public let uuid: BluetoothUUID

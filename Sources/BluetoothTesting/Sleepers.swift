@@ -13,6 +13,8 @@ final class Sleepers: Sendable {
 
     /// An alarm, which is used on the loop's thread only; tasks of the world are cancelled there too.
     private struct SendableAlarm: @unchecked Sendable {
+        // @unchecked: used on the loop's thread only.
+
         let alarm: any Alarm
     }
 

@@ -23,6 +23,8 @@ import VirtualController
 /// runs in the thread that calls ``run(limit:_:)``: the body, its child tasks, and the hosts. A task that is not the body's
 /// child, made with `Task { … }`, would run elsewhere: give it ``taskExecutor``.
 public final class World: @unchecked Sendable {
+    // @unchecked: used on the thread that runs it only.
+
     /// What decides all that is random.
     public let seed: UInt64
     /// Whether each device keeps a capture of its HCI packets; see ``Device/capture``.

@@ -5,6 +5,8 @@ public typealias CBL2CAPPSM = UInt16
 
 /// A connection-oriented L2CAP channel to a peer. It is closed when nobody keeps it.
 open class CBL2CAPChannel: NSObject, @unchecked Sendable {
+    // @unchecked: the class is open, which the compiler does not check; its streams lock their state.
+
     /// The device at the other end.
     public let peer: CBPeer!
     /// What the peer sends: to be scheduled and opened by the app.

@@ -27,6 +27,8 @@ public enum CBManagerAuthorization: Int, Sendable {
 
 /// What both managers have in common.
 open class CBManager: NSObject, @unchecked Sendable {
+    // @unchecked: the class is open, which the compiler does not check; its state is constant or in a `Mutex`.
+
     /// Where the delegate is called: one call at a time, whatever queue the app gave.
     let deliveryQueue: DispatchQueue
     private let guardedState = Mutex(CBManagerState.unknown)

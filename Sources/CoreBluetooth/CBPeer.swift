@@ -3,6 +3,8 @@ import Synchronization
 
 /// A remote device, as this host knows it.
 open class CBPeer: NSObject, NSCopying, @unchecked Sendable {
+    // @unchecked: the class is open, which the compiler does not check; its properties are constant.
+
     /// Names the device on this host: stable as long as the device can be recognized, and not its address.
     public let identifier: UUID
 
@@ -16,6 +18,8 @@ open class CBPeer: NSObject, NSCopying, @unchecked Sendable {
 
 /// A central that uses the services of a ``CBPeripheralManager``.
 open class CBCentral: CBPeer, @unchecked Sendable {
+    // @unchecked: the class is open, which the compiler does not check; its state is constant or in a `Mutex`.
+
     private let mtu: Mutex<Int>
 
     init(identifier: UUID, mtu: Int) {

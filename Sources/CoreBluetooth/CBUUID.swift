@@ -9,6 +9,8 @@ import Foundation
 /// UUIDs are equal when their 128-bit forms over the Bluetooth Base UUID are; the width in which one was made is kept,
 /// because it decides how it is sent (Vol 3, Part B, 2.5.1).
 open class CBUUID: NSObject, NSCopying, @unchecked Sendable {
+    // @unchecked: the class is open, which the compiler does not check; its properties are constant.
+
     let value: BluetoothUUID
 
     init(_ value: BluetoothUUID) {

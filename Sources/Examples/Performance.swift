@@ -5,6 +5,8 @@ import Synchronization
 ///
 /// The apps use the main queue, as on a phone: the process must run it.
 public final class Performance: Terminal, @unchecked Sendable {
+    // @unchecked: the constant `options` are of any type; `screen` is used on the main queue only.
+
     /// What is shown; ends with the last line that was expected.
     public let lines: AsyncStream<String>
     private let continuation: AsyncStream<String>.Continuation

@@ -2,6 +2,8 @@
 ///
 /// Belongs to the one queue on which all of these transports work.
 package final class BacklogBudget: @unchecked Sendable {
+    // @unchecked: used on one queue only.
+
     /// In bytes.
     package let limit: Int
     /// How many bytes wait now.

@@ -8,6 +8,8 @@ import Glibc
 /// Each packet is written as it passes, whole, with one call; so the file of a process that was killed ends with a whole
 /// record.
 public final class CaptureFile: @unchecked Sendable {
+    // @unchecked: used on the loop of its transport only.
+
     private let descriptor: OwnedDescriptor
     private let microsecondsSince1970: @Sendable () -> Int64
     private var writer: CaptureWriter

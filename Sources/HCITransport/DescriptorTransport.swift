@@ -9,6 +9,8 @@ import Glibc
 /// at once; to a stream, what is sent in one turn of the loop is written at its end in one piece. Only what the kernel does
 /// not take then waits for the write source.
 final class DescriptorTransport: Transport, @unchecked Sendable {
+    // @unchecked: used on `loop` only.
+
     /// What the descriptor is, and so how packets lie in what is read and written.
     enum Kind: Equatable {
         /// One packet in each read and write.

@@ -14,6 +14,8 @@ import Synchronization
 ///
 /// A quiet queue is like any other: nothing polls, and nothing wakes up.
 public final class LoopQueue: @unchecked Sendable {
+    // @unchecked: its other state is constant or used on the queue only.
+
     /// Something to be done on the queue.
     private enum Work: Sendable {
         case action(@Sendable () -> Void)

@@ -5,6 +5,8 @@ import Dispatch
 ///
 /// What arrives before an end is started waits for that.
 public final class PipeTransport: Transport, @unchecked Sendable {
+    // @unchecked: used on its queue only, once the pair is made.
+
     private enum State {
         case idle(waiting: [[UInt8]], hasEnded: Bool)
         case started(onPacket: @Sendable (RawSpan) -> Void, onEnd: @Sendable (TransportError) -> Void)

@@ -2,7 +2,7 @@ import ByteCoding
 import Capture
 
 /// Writes all that passes through a transport to a capture.
-public final class RecordingTransport: Transport, @unchecked Sendable {
+public final class RecordingTransport: Transport {
     private let base: any Transport
     private let file: CaptureFile
     /// Which way goes what the base receives, and what it sends.

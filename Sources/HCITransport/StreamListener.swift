@@ -7,6 +7,8 @@ import Glibc
 /// It works on one queue, as the transports that it makes do. What a host sends that is no H4 stream ends that host's
 /// transport alone.
 package final class StreamListener: @unchecked Sendable {
+    // @unchecked: its variables are used on the queue of `loop` only.
+
     /// How many connections are taken before others on the queue have a turn.
     private static let acceptBudget = 32
     /// How long nothing is taken once the process has no descriptors left.

@@ -8,6 +8,8 @@ import VirtualController
 /// A controller has the address that was chosen for it, or else the lowest of this project's own that no other controller on
 /// the air has.
 package final class AirOnQueue: @unchecked Sendable {
+    // @unchecked: its variables are used on its queue only.
+
     /// What controllers that this project makes up have before their number: locally administered (Vol 6, Part B, 1.3.1).
     private static let addressBase: UInt64 = 0x5642_4C45_0000
 
@@ -164,6 +166,8 @@ package final class AirOnQueue: @unchecked Sendable {
 
 /// A controller on an ``AirOnQueue``, and its end of the transport to its host; used on the air's queue only.
 package final class AttachedController: @unchecked Sendable {
+    // @unchecked: the controller is used on the queue of the air only.
+
     /// Which of the air's controllers it is, from 1 on; free again once it has gone.
     package let number: Int
     package let address: DeviceAddress

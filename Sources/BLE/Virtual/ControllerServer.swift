@@ -14,6 +14,8 @@ import VirtualController
 /// What waits for a host is bounded, for each host (``Configuration/backlogLimit``) and for all together
 /// (``Configuration/totalBacklogLimit``). The connection of a host that would exceed a bound is closed, and the event says so.
 package final class ControllerServer: @unchecked Sendable {
+    // @unchecked: its variables are used on the queue of the air only.
+
     /// What kind of controllers they are, and what is wrong with them and with the air.
     package struct Configuration: Sendable {
         /// How many octets an ACL packet may have, 27 at least; nil for the usual.

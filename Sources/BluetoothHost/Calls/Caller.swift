@@ -23,6 +23,8 @@ enum Caller: Sendable {
 
 /// One value on its way to several clients. Used on the loop only.
 final class Broadcast: @unchecked Sendable {
+    // @unchecked: used on the loop only.
+
     let caller: Caller
     private var remaining: Int
     private var failure: HostError?

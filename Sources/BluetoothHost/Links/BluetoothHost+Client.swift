@@ -219,6 +219,8 @@ extension LoopQuery<WriteCall, Result<Void, HostError>?> {
 
 /// A procedure whose caller is suspended. The caller leaves the run to the loop until the call has ended.
 private struct SuspendedProcedure: @unchecked Sendable {
+    // @unchecked: the caller does not use the run until the call has ended.
+
     let run: ProcedureRun
     let link: LinkIdentifier
     let continuation: UnsafeContinuation<CallOutcome, Never>

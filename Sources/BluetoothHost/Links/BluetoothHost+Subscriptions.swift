@@ -6,6 +6,8 @@ import GATT
 ///
 /// Its constants are set by its maker; its variables are used on the loop only.
 package final class ValueSubscription: @unchecked Sendable {
+    // @unchecked: its variables are used on the loop only.
+
     fileprivate let link: LinkIdentifier
     fileprivate let handle: AttributeHandle
     fileprivate let configuration: AttributeHandle

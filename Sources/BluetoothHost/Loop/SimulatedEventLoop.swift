@@ -162,6 +162,8 @@ private final class SimulatedTaskExecutor: TaskExecutor {
 
 /// Belongs to the one thread that runs its loop.
 private final class SimulatedAlarm: Alarm, @unchecked Sendable {
+    // @unchecked: used on the thread that runs its loop only.
+
     /// The loop, which owns the alarms that are due.
     private weak var loop: SimulatedEventLoop?
     private let action: @Sendable () -> Void

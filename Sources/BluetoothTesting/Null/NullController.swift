@@ -7,6 +7,8 @@ import HCITransport
 ///
 /// Belongs to the one thread that runs its radio. It is to cost little beside the hosts: see ``NullRadio``.
 final class NullController: Transport, @unchecked Sendable {
+    // @unchecked: used on the thread that runs its radio only.
+
     let number: Int
     private let address: DeviceAddress
     private unowned let radio: NullRadio

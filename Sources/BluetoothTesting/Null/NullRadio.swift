@@ -27,6 +27,8 @@ import VirtualController
 /// Like a ``World``, it belongs to the one thread that runs it. That what is on each packet's way is not checked for
 /// overlapping accesses keeps it small beside the hosts: no host and no script is called while any of it is changed.
 public final class NullRadio: @unchecked Sendable {
+    // @unchecked: used on the thread that runs it only.
+
     /// Answers an Attribute PDU in a peer's place: appends the answer to what the buffer holds already. Where nothing is
     /// appended, there is no answer.
     public typealias ScriptedAnswer = @Sendable (_ pdu: RawSpan, _ answer: inout PacketBuffer) -> Void

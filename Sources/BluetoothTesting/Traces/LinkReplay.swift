@@ -13,6 +13,8 @@ import L2CAP
 /// Frames of the attribute channel are played, requests for connection parameters, and the beginning of a pairing, up to
 /// where it depends on secrets that no trace has.
 package final class LinkReplay: @unchecked Sendable {
+    // @unchecked: used on the thread that calls `run()` only.
+
     /// Where the host first does otherwise than the trace's device.
     package struct Difference: Sendable {
         /// The frame that the host was to have sent; nil where there was none left on the channel.

@@ -8,6 +8,8 @@ import L2CAP
 ///
 /// Belongs to the one thread that runs its world.
 final class TracedController: Transport, @unchecked Sendable {
+    // @unchecked: used on the thread that runs its world only.
+
     static let handle: UInt16 = 0x0040
 
     private let base: any Transport

@@ -2,6 +2,8 @@ import Foundation
 
 /// Something in a server's database: a service, a characteristic or a descriptor.
 open class CBAttribute: NSObject, @unchecked Sendable {
+    // @unchecked: the class is open, which the compiler does not check; its properties are constant.
+
     /// What the attribute is.
     public let uuid: CBUUID
 

@@ -6,6 +6,8 @@ import Synchronization
 
 /// A characteristic of a service, and what has been discovered and read of it.
 open class CBCharacteristic: CBAttribute, @unchecked Sendable {
+    // @unchecked: the class is open, which the compiler does not check; its state is constant or in a `Mutex`.
+
     struct Content {
         weak var service: CBService?
         var properties: CBCharacteristicProperties
@@ -81,6 +83,8 @@ open class CBCharacteristic: CBAttribute, @unchecked Sendable {
 /// With a value it is answered by the host, is read-only and final. Without one each read and write is the app's to answer.
 /// Once it is published only ``value`` can be changed, where it is the app's own.
 open class CBMutableCharacteristic: CBCharacteristic, @unchecked Sendable {
+    // @unchecked: the class is open, which the compiler does not check; its state is constant or in a `Mutex`.
+
     public init(
         type uuid: CBUUID,
         properties: CBCharacteristicProperties,

@@ -4,6 +4,8 @@ import Synchronization
 
 /// A descriptor of a characteristic, and what has been read of it.
 open class CBDescriptor: CBAttribute, @unchecked Sendable {
+    // @unchecked: the class is open, which the compiler does not check; its state is constant or in a `Mutex`.
+
     struct Content {
         weak var characteristic: CBCharacteristic?
         var value: (any Sendable)?
@@ -59,6 +61,8 @@ open class CBDescriptor: CBAttribute, @unchecked Sendable {
 ///
 /// The other descriptors that characteristics need are made by the host.
 open class CBMutableDescriptor: CBDescriptor, @unchecked Sendable {
+    // @unchecked: the class is open, which the compiler does not check; its state is constant or in a `Mutex`.
+
     /// - Precondition: `uuid` is 2901 and `value` a `String`, or 2904 and `Data`.
     public init(type uuid: CBUUID, value: Any?) {
         let constant: any Sendable

@@ -6,6 +6,8 @@ import Synchronization
 
 /// A service of a peripheral, and what has been discovered of it.
 open class CBService: CBAttribute, @unchecked Sendable {
+    // @unchecked: the class is open, which the compiler does not check; its state is constant or in a `Mutex`.
+
     struct Content {
         weak var peripheral: CBPeripheral?
         var includedServices: [CBService]?
@@ -45,6 +47,8 @@ open class CBService: CBAttribute, @unchecked Sendable {
 ///
 /// Once it has been given to the manager it cannot be changed: changes are dropped, and a line on standard error says so.
 open class CBMutableService: CBService, @unchecked Sendable {
+    // @unchecked: the class is open, which the compiler does not check; its state is constant or in a `Mutex`.
+
     public init(type uuid: CBUUID, primary isPrimary: Bool) {
         super.init(uuid: uuid, isPrimary: isPrimary, range: nil, peripheral: nil)
     }

@@ -6,6 +6,8 @@ import Synchronization
 ///
 /// Commands may come from any thread; the delegate is called on the queue that was given, one call at a time.
 open class CBCentralManager: CBManager, @unchecked Sendable {
+    // @unchecked: the class is open, which the compiler does not check; its state is constant or in a `Mutex`.
+
     /// What a host can do beyond the basics.
     public struct Feature: OptionSet, Hashable, Sendable {
         public let rawValue: UInt

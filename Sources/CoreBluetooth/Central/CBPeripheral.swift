@@ -17,6 +17,8 @@ public enum CBPeripheralState: Int, Sendable {
 /// There is one object for a peripheral in a manager as long as the app keeps it; when nobody does, its connection ends.
 /// What is discovered belongs to one connection: after the next one it is discovered again.
 open class CBPeripheral: CBPeer, @unchecked Sendable {
+    // @unchecked: the class is open, which the compiler does not check; its state is constant or in a `Mutex`.
+
     struct Content {
         /// Unsafe for the compiler, because delegates need not be `Sendable`. Only the manager's queue calls them.
         nonisolated(unsafe) weak var delegate: (any CBPeripheralDelegate)?

@@ -5,6 +5,8 @@ import Foundation
 ///
 /// The channel is closed when both streams are, or when neither is kept any more.
 final class ChannelPipe: @unchecked Sendable {
+    // @unchecked: the variables are used under the lock of `condition` only; the compiler knows no condition.
+
     enum End {
         case closed
         case failed(EngineError)

@@ -7,6 +7,8 @@ import Synchronization
 /// A stream is a source of each, as on Apple's platforms: it keeps a run loop running, and `run(mode:before:)` returns once
 /// an event was told.
 final class StreamSchedule: @unchecked Sendable {
+    // @unchecked: a `CFRunLoopSource` may be used from any thread; `perform` is set once, before the stream is used.
+
     private final class Target {
         weak var schedule: StreamSchedule?
     }

@@ -4,6 +4,8 @@ import Synchronization
 
 /// A central's wish to read or write a value that is the app's.
 open class CBATTRequest: NSObject, @unchecked Sendable {
+    // @unchecked: the class is open, which the compiler does not check; its state is constant or in a `Mutex`.
+
     /// Who asks.
     public let central: CBCentral
     /// What is asked for.

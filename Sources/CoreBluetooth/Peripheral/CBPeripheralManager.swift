@@ -9,6 +9,8 @@ import Synchronization
 ///
 /// Commands may come from any thread; the delegate is called on the queue that was given, one call at a time.
 open class CBPeripheralManager: CBManager, @unchecked Sendable {
+    // @unchecked: the class is open, which the compiler does not check; its state is constant or in a `Mutex`.
+
     enum Advertising {
         case off
         case starting

@@ -20,6 +20,8 @@ import Capture
 /// Like any transport it belongs to a loop, whose time it is told by `after`: on a simulated one a replay takes no longer
 /// than its computing.
 public final class ReplayTransport: Transport, @unchecked Sendable {
+    // @unchecked: used on its loop only.
+
     /// Calls `action` on the transport's loop when `delay` has passed; never at once.
     public typealias Timer = @Sendable (_ delay: Duration, _ action: @escaping @Sendable () -> Void) -> Void
 

@@ -165,6 +165,8 @@ extension OutboundLanes.Item {
 
 /// A client procedure that an app asked for.
 struct ProcedureCall: @unchecked Sendable {
+    // @unchecked: the caller does not use the run until the call has ended.
+
     enum Caller {
         /// To a suspended task.
         case task(CallToken)
