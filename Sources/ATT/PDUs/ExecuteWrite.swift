@@ -39,22 +39,10 @@ public struct ExecuteWriteRequest: ProtocolDataUnit, Hashable, Sendable {
 }
 
 /// The queue of prepared writes has been written or dropped (Vol 3, Part F, 3.4.6.4).
-public struct ExecuteWriteResponse: ProtocolDataUnit, Hashable, Sendable {
-    public static let opcode = Opcode.executeWriteResponse
+public typealias ExecuteWriteResponse = PDUWithoutParameters<ExecuteWriteResponseKind>
 
-    /// An Execute Write Response, which has no parameters.
+/// The kind of a ``ExecuteWriteResponse``.
+public enum ExecuteWriteResponseKind: PDUKind {
     @inlinable
-    public init() {}
-
-    @inlinable
-    public init(decoding bytes: RawSpan) throws(PacketDecodingError) {
-        var reader = ByteReader(bytes)
-        try reader.readOpcode(.executeWriteResponse)
-        try reader.requireEnd()
-    }
-
-    @inlinable
-    public func encode(into buffer: inout PacketBuffer) {
-        buffer.append(Self.opcode.rawValue)
-    }
+    public static var opcode: Opcode { .executeWriteResponse }
 }

@@ -28,30 +28,11 @@ public struct ReadRequest: ProtocolDataUnit, Hashable, Sendable {
     }
 }
 
-/// The first ATT_MTU - 1 octets of a value (Vol 3, Part F, 3.4.4.4).
-public struct ReadResponse: ProtocolDataUnit, ~Escapable {
-    public static let opcode = Opcode.readResponse
+/// The value, or its first ATT_MTU - 1 bytes (Vol 3, Part F, 3.4.4.4).
+public typealias ReadResponse = ValuePDU<ReadResponseKind>
 
-    /// The value, or its first ATT_MTU - 1 octets.
-    public var value: RawSpan
-
-    /// A Read Response with its parameters.
+/// The kind of a ``ReadResponse``.
+public enum ReadResponseKind: PDUKind {
     @inlinable
-    @_lifetime(copy value)
-    public init(value: RawSpan) {
-        self.value = value
-    }
-
-    @inlinable
-    @_lifetime(copy bytes)
-    public init(decoding bytes: RawSpan) throws(PacketDecodingError) {
-        var reader = ByteReader(bytes)
-        try reader.readOpcode(.readResponse)
-        value = reader.readRemaining()
-    }
-
-    @inlinable
-    public func encode(into buffer: inout PacketBuffer) {
-        buffer.append(Self.opcode.rawValue, value)
-    }
+    public static var opcode: Opcode { .readResponse }
 }

@@ -32,30 +32,13 @@ public struct ReadBlobRequest: ProtocolDataUnit, Hashable, Sendable {
     }
 }
 
-/// At most ATT_MTU - 1 octets of a value from the offset on (Vol 3, Part F, 3.4.4.6).
-public struct ReadBlobResponse: ProtocolDataUnit, ~Escapable {
-    public static let opcode = Opcode.readBlobResponse
+/// At most ATT_MTU - 1 bytes of a value from the offset on (Vol 3, Part F, 3.4.4.6).
+///
+/// The part is empty where the offset is the length of the value.
+public typealias ReadBlobResponse = ValuePDU<ReadBlobResponseKind>
 
-    /// The part of the value; empty where the offset is the value's length.
-    public var value: RawSpan
-
-    /// A Read Blob Response with its parameters.
+/// The kind of a ``ReadBlobResponse``.
+public enum ReadBlobResponseKind: PDUKind {
     @inlinable
-    @_lifetime(copy value)
-    public init(value: RawSpan) {
-        self.value = value
-    }
-
-    @inlinable
-    @_lifetime(copy bytes)
-    public init(decoding bytes: RawSpan) throws(PacketDecodingError) {
-        var reader = ByteReader(bytes)
-        try reader.readOpcode(.readBlobResponse)
-        value = reader.readRemaining()
-    }
-
-    @inlinable
-    public func encode(into buffer: inout PacketBuffer) {
-        buffer.append(Self.opcode.rawValue, value)
-    }
+    public static var opcode: Opcode { .readBlobResponse }
 }

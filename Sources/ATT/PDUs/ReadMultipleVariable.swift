@@ -2,39 +2,12 @@ import BluetoothTypes
 import ByteCoding
 
 /// Asks for several values of unknown length (Vol 3, Part F, 3.4.4.11).
-public struct ReadMultipleVariableRequest: ProtocolDataUnit, ~Escapable {
-    public static let opcode = Opcode.readMultipleVariableRequest
+public typealias ReadMultipleVariableRequest = HandleSetPDU<ReadMultipleVariableRequestKind>
 
-    /// Two handles or more, of 2 octets each.
-    public let list: RawSpan
-
+/// The kind of a ``ReadMultipleVariableRequest``.
+public enum ReadMultipleVariableRequestKind: PDUKind {
     @inlinable
-    @_lifetime(copy bytes)
-    public init(decoding bytes: RawSpan) throws(PacketDecodingError) {
-        var reader = ByteReader(bytes)
-        try reader.readOpcode(.readMultipleVariableRequest)
-        list = try reader.readList(entryLength: 2, minimum: 2)
-        if list.byteCount < 4 { throw .invalidLength(list.byteCount, field: "set of handles") }
-    }
-
-    @inlinable
-    public func encode(into buffer: inout PacketBuffer) {
-        buffer.append(Self.opcode.rawValue)
-        buffer.append(list)
-    }
-
-    /// Appends a request for `handles`, of which there must be two or more.
-    public static func encode(_ handles: [AttributeHandle], into buffer: inout PacketBuffer) {
-        buffer.append(opcode.rawValue)
-        for handle in handles { buffer.append(handle) }
-    }
-
-    /// A walk through ``list``.
-    @inlinable
-    public var handles: HandleIterator {
-        @_lifetime(copy self)
-        get { HandleIterator(ByteReader(list)) }
-    }
+    public static var opcode: Opcode { .readMultipleVariableRequest }
 }
 
 /// The values with their lengths; the last may be cut to what fits, its length is not (Vol 3, Part F, 3.4.4.12).
