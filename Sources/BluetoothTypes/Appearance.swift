@@ -1,4 +1,4 @@
-/// What a device looks like: a category in the upper 10 bits, a subcategory in the lower 6 (Assigned Numbers, 2.6).
+/// The appearance of a device: a category in the upper 10 bits, a subcategory in the lower 6 (Assigned Numbers, 2.6).
 public struct Appearance: RawRepresentable, Hashable, Sendable {
     public let rawValue: UInt16
 

@@ -1,4 +1,4 @@
-/// The assigned numbers that the stack itself speaks of (Assigned Numbers, 3).
+/// The assigned UUIDs that the stack itself uses (Assigned Numbers, 3).
 extension BluetoothUUID {
     // Services.
     public static let genericAccessService = BluetoothUUID(0x1800 as UInt16)

@@ -1,22 +1,23 @@
 import ByteCoding
 
-/// A UUID in one of the three widths that Bluetooth gives it (Vol 3, Part B, 2.5.1).
+/// A UUID in one of the three widths of Bluetooth (Vol 3, Part B, 2.5.1).
 ///
-/// 16-bit and 32-bit UUIDs are short forms of 128-bit ones over the Bluetooth Base UUID. Two UUIDs are equal when their
-/// 128-bit forms are, whatever their width; the width is kept because it decides how many octets are sent.
+/// 16-bit and 32-bit UUIDs are short forms of 128-bit UUIDs, based on the Bluetooth Base UUID. Two UUIDs are equal if
+/// their 128-bit forms are equal, whatever their width. The width is kept because it determines the number of bytes
+/// sent.
 public struct BluetoothUUID: Sendable {
-    /// How many bits are stored and sent.
+    /// The number of bits stored and sent.
     public enum Width: UInt8, Sendable {
         case bits16 = 2
         case bits32 = 4
         case bits128 = 16
 
-        /// How many octets a UUID of this width takes in a packet.
+        /// The number of bytes of a UUID of this width in a packet.
         @inlinable
         public var octets: Int { Int(rawValue) }
     }
 
-    /// The 128-bit form as a number: the first octet of the written UUID is the most significant.
+    /// The 128-bit form as a number. The first byte of the written UUID is the most significant.
     public let value: UInt128
     public let width: Width
 
@@ -42,13 +43,13 @@ public struct BluetoothUUID: Sendable {
         width = .bits128
     }
 
-    /// The 16-bit form, where the UUID has one, whatever its width.
+    /// The 16-bit form, if the UUID has one, whatever its width.
     @inlinable
     public var shortValue: UInt16? {
         value & (1 << 96 - 1) == BluetoothUUID.base ? UInt16(exactly: value >> 96) : nil
     }
 
-    /// The same UUID in the shortest width that the Attribute Protocol can carry: 16 bits or 128 (Vol 3, Part F, 3.2.1).
+    /// The UUID in the shortest width that the Attribute Protocol can carry: 16 or 128 bits (Vol 3, Part F, 3.2.1).
     @inlinable
     public var attributeForm: BluetoothUUID {
         shortValue.map { BluetoothUUID($0) } ?? BluetoothUUID(value)
@@ -69,7 +70,9 @@ extension BluetoothUUID: Hashable {
 }
 
 extension BluetoothUUID {
-    /// Decodes a UUID that fills `bytes`: 2, 4 or 16 octets, least significant first.
+    /// Decodes a UUID from all of `bytes`: 2, 4 or 16 bytes, least significant first.
+    ///
+    /// - Throws: `PacketDecodingError.invalidLength` for another length.
     @inlinable
     @inline(__always)
     public init(decoding bytes: RawSpan) throws(PacketDecodingError) {
@@ -81,7 +84,7 @@ extension BluetoothUUID {
         }
     }
 
-    /// The rarer widths, kept out of those who read UUIDs of 16 bits.
+    /// Decodes the rarer widths. A separate function keeps this code out of inlined reads of 16-bit UUIDs.
     @usableFromInline
     static func long(_ bytes: RawSpan) throws(PacketDecodingError) -> BluetoothUUID {
         var reader = ByteReader(bytes)
@@ -92,7 +95,7 @@ extension BluetoothUUID {
         }
     }
 
-    /// Appends the UUID in its own width, least significant octet first.
+    /// Appends the UUID in its own width, least significant byte first.
     @inlinable
     public func encode(into buffer: inout PacketBuffer) {
         switch width {
@@ -104,7 +107,8 @@ extension BluetoothUUID {
 }
 
 extension BluetoothUUID: LosslessStringConvertible, ExpressibleByStringLiteral {
-    /// Reads 4 or 8 hexadecimal digits or the hyphenated form of 36 characters, in either case; nil for anything else.
+    /// Parses 4 or 8 hexadecimal digits, or the hyphenated form of 36 characters, in either case. Returns nil
+    /// otherwise.
     public init?(_ description: String) {
         var value: UInt128 = 0
         var digits = 0
@@ -132,7 +136,7 @@ extension BluetoothUUID: LosslessStringConvertible, ExpressibleByStringLiteral {
         self = uuid
     }
 
-    /// Upper-case digits: 4, 8 or 36 characters by width.
+    /// Upper-case digits: 4, 8 or 36 characters, depending on the width.
     public var description: String {
         var characters: [UInt8] = []
         characters.reserveCapacity(36)
@@ -140,7 +144,7 @@ extension BluetoothUUID: LosslessStringConvertible, ExpressibleByStringLiteral {
         return String(decoding: characters, as: UTF8.self)
     }
 
-    /// Gives the characters of ``description``, which are ASCII, one after the other.
+    /// Calls `body` with each character of ``description``, in order. All are ASCII.
     package func forEachCharacter(_ body: (UInt8) -> Void) {
         let octets =
             switch width {

@@ -1,4 +1,4 @@
-/// Names a company by its assigned number (Assigned Numbers, 7.1).
+/// A company's assigned number (Assigned Numbers, 7.1).
 public struct CompanyIdentifier: RawRepresentable, Hashable, Sendable {
     public let rawValue: UInt16
 

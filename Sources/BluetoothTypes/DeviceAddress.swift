@@ -2,26 +2,26 @@ import ByteCoding
 
 /// A Bluetooth device address with its type (Vol 6, Part B, 1.3).
 public struct DeviceAddress: Hashable, Sendable {
-    /// What the address is, as its type and its two most significant bits tell.
+    /// The kind of an address, determined by its type and its two most significant bits.
     public enum Kind: Sendable {
         /// Assigned by the IEEE.
         case `public`
-        /// Random, the same at least until the next power cycle.
+        /// Random, unchanged at least until the next power cycle.
         case randomStatic
-        /// Random, resolvable to an identity by who holds the Identity Resolving Key.
+        /// Random. A device with the Identity Resolving Key can resolve it to an identity.
         case resolvablePrivate
-        /// Random and meaningless.
+        /// Random. It cannot be resolved.
         case nonResolvablePrivate
         /// Random with the reserved bit pattern 0b10.
         case reserved
     }
 
-    /// The address as a number of 48 bits: the first octet as written is the most significant.
+    /// The address as a 48-bit number. The first byte as written is the most significant.
     public let value: UInt64
     /// Whether the address is random; otherwise it is public.
     public let isRandom: Bool
 
-    /// - Parameter value: 48 bits; those above are dropped.
+    /// - Parameter value: 48 bits. Higher bits are ignored.
     @inlinable
     public init(_ value: UInt64, isRandom: Bool) {
         self.value = value & 0xFFFF_FFFF_FFFF
@@ -39,7 +39,7 @@ public struct DeviceAddress: Hashable, Sendable {
         }
     }
 
-    /// The random part, with the two most significant bits set as a static random address has them.
+    /// Creates a static random address from a random number, with the two most significant bits set.
     @inlinable
     public static func randomStatic(from random: UInt64) -> DeviceAddress {
         DeviceAddress(random | 0xC000_0000_0000, isRandom: true)
@@ -47,7 +47,8 @@ public struct DeviceAddress: Hashable, Sendable {
 }
 
 extension DeviceAddress: CustomStringConvertible {
-    /// Reads six pairs of hexadecimal digits joined by colons (`F0:12:34:56:78:9A`), in either case; nil for other text.
+    /// Parses six pairs of hexadecimal digits joined by colons (`F0:12:34:56:78:9A`), in either case. Returns nil
+    /// otherwise.
     public init?(_ text: String, isRandom: Bool) {
         guard text.utf8.count == 17 else { return nil }
         var value: UInt64 = 0
@@ -62,10 +63,11 @@ extension DeviceAddress: CustomStringConvertible {
         self.init(value, isRandom: isRandom)
     }
 
-    /// Reads six pairs of hexadecimal digits joined by colons, followed by `/P` if the address is public; nil for other text.
+    /// Parses six pairs of hexadecimal digits joined by colons, and `/P` if the address is public. Returns nil
+    /// otherwise.
     ///
-    /// An address alone does not tell its type. One without a suffix is random: `F0:12:34:56:78:9A` is a random address,
-    /// `00:1A:7D:DA:71:13/P` a public one.
+    /// An address alone does not determine its type. An address without the suffix is random: `F0:12:34:56:78:9A` is a
+    /// random address, `00:1A:7D:DA:71:13/P` a public address.
     public init?(_ text: String) {
         if text.utf8.count == 19, text.hasSuffix("/P") {
             self.init(String(text.dropLast(2)), isRandom: false)

@@ -1,4 +1,4 @@
-/// Names one attribute of a server (Vol 3, Part F, 3.2.2). Zero is reserved.
+/// The handle of one attribute of a server (Vol 3, Part F, 3.2.2). Zero is reserved.
 public struct AttributeHandle: RawRepresentable, Hashable, Comparable, Sendable {
     public let rawValue: UInt16
 
@@ -27,7 +27,7 @@ extension AttributeHandle: CustomStringConvertible, ExpressibleByIntegerLiteral 
     public var description: String { "0x" + hexadecimal16(rawValue) }
 }
 
-/// Names one link of a controller: 12 bits, 0x0000 to 0x0EFF (Vol 4, Part E, 5.3.1).
+/// The handle of one link of a controller: 12 bits, 0x0000 to 0x0EFF (Vol 4, Part E, 5.3.1).
 public struct ConnectionHandle: RawRepresentable, Hashable, Sendable {
     public let rawValue: UInt16
 

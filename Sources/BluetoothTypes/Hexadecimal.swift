@@ -9,7 +9,7 @@ package func hexadecimalValue(of character: UInt8) -> UInt8? {
 }
 
 extension Array where Element == UInt8 {
-    /// Reads pairs of hexadecimal digits in either case; nil where there is anything else or an odd number of digits.
+    /// Parses pairs of hexadecimal digits in either case. Returns nil for other text or an odd number of digits.
     public init?(hexadecimal text: some StringProtocol) {
         let characters = text.utf8
         guard characters.count.isMultiple(of: 2) else { return nil }

@@ -1,6 +1,7 @@
-/// A point on a clock that only moves forward, in nanoseconds from an origin of the clock's own.
+/// A point on a clock that only moves forward, in nanoseconds since the clock's origin.
 ///
-/// Protocol code is told the time; it never asks for it, so that a simulation or a recorded trace drives it exactly.
+/// Protocol code receives the time as a parameter and never reads a clock. So a simulation or a recorded trace controls
+/// it exactly.
 public struct Instant: Hashable, Comparable, Sendable {
     public var nanoseconds: UInt64
 
@@ -10,7 +11,7 @@ public struct Instant: Hashable, Comparable, Sendable {
     @inlinable
     public static func < (left: Instant, right: Instant) -> Bool { left.nanoseconds < right.nanoseconds }
 
-    /// The instant `duration` later; it saturates at both ends of the clock.
+    /// Returns the instant `duration` later, clamped to the range of the clock.
     @inlinable
     public static func + (instant: Instant, duration: Duration) -> Instant {
         let nanoseconds = duration.wholeNanoseconds
@@ -21,14 +22,15 @@ public struct Instant: Hashable, Comparable, Sendable {
         return Instant(nanoseconds: overflow ? 0 : difference)
     }
 
-    /// The instant so many nanoseconds later; it saturates. A `Duration` is taken apart at the cost of a division.
+    /// Returns the instant `nanoseconds` later, clamped to the range of the clock. It avoids the division of a
+    /// `Duration`.
     @inlinable
     public func advanced(byNanoseconds nanoseconds: UInt64) -> Instant {
         let (sum, overflow) = self.nanoseconds.addingReportingOverflow(nanoseconds)
         return Instant(nanoseconds: overflow ? .max : sum)
     }
 
-    /// How long `earlier` was before this; negative when it was after.
+    /// Returns the time from `earlier` to this instant; negative if `earlier` is later.
     @inlinable
     public static func - (instant: Instant, earlier: Instant) -> Duration {
         .nanoseconds(Int64(bitPattern: instant.nanoseconds &- earlier.nanoseconds))
@@ -36,7 +38,7 @@ public struct Instant: Hashable, Comparable, Sendable {
 }
 
 extension Duration {
-    /// The duration in nanoseconds, cut to what 64 bits hold (292 years either way).
+    /// The duration in whole nanoseconds, clamped to 64 bits (292 years in either direction).
     @inlinable
     public var wholeNanoseconds: Int64 {
         let (seconds, attoseconds) = components

@@ -1,12 +1,12 @@
 #if !hasFeature(Embedded)
-    /// Stands for a secret in descriptions and reflections.
+    /// A placeholder for a secret in descriptions and reflections.
     ///
-    /// A type that holds keys is `CustomReflectable` with it. `print`, string interpolation, `String(reflecting:)`,
-    /// `dump` and the descriptions of the types around it then show the rest of its properties.
+    /// A type that holds keys uses it in its `CustomReflectable` conformance. Then `print`, string interpolation,
+    /// `String(reflecting:)`, `dump` and the descriptions of enclosing types show only the other properties.
     package struct Redacted: CustomStringConvertible, CustomReflectable, Sendable {
         package init() {}
 
-        /// A redacted value where there is a secret, else nil.
+        /// Returns a redacted value for a secret, or nil for nil.
         package static func optional<Secret>(_ secret: Secret?) -> Redacted? { secret.map { _ in Redacted() } }
 
         package var description: String { "redacted" }

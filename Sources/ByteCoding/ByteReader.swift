@@ -1,7 +1,7 @@
-/// Reads little-endian fields from borrowed bytes, each read checked once against the end.
+/// Reads little-endian fields from borrowed bytes. Each read checks once that enough bytes remain.
 ///
-/// The reader never copies: ``readBytes(count:)`` and ``readRemaining()`` return spans of the bytes it was given, which
-/// live as long as those do. A failed read throws and leaves the position where it was.
+/// The reader never copies: ``readBytes(count:)`` and ``readRemaining()`` return spans of the bytes it was given. These
+/// spans live as long as those bytes. A failed read throws and does not change the position.
 public struct ByteReader: ~Escapable {
     @usableFromInline
     let bytes: RawSpan
@@ -14,11 +14,11 @@ public struct ByteReader: ~Escapable {
         self.bytes = bytes
     }
 
-    /// How many octets have been read.
+    /// The number of bytes read so far.
     @inlinable
     public var position: Int { offset }
 
-    /// How many octets are left.
+    /// The number of bytes left to read.
     @inlinable
     public var remaining: Int { bytes.byteCount &- offset }
 
@@ -42,7 +42,7 @@ public struct ByteReader: ~Escapable {
         UInt16(littleEndian: try load(UInt16.self))
     }
 
-    /// Reads three octets, least significant first.
+    /// Reads three bytes, least significant first.
     @inlinable
     public mutating func readUInt24() throws(PacketDecodingError) -> UInt32 {
         try require(3)
@@ -58,7 +58,7 @@ public struct ByteReader: ~Escapable {
         UInt32(littleEndian: try load(UInt32.self))
     }
 
-    /// Reads six octets, least significant first, as a device address is sent.
+    /// Reads six bytes, least significant first, as a device address is sent.
     @inlinable
     @inline(__always)
     public mutating func readUInt48() throws(PacketDecodingError) -> UInt64 {
@@ -85,7 +85,7 @@ public struct ByteReader: ~Escapable {
         }
     }
 
-    /// Borrows the next `count` octets.
+    /// Borrows the next `count` bytes.
     @inlinable
     @inline(__always)
     @_lifetime(copy self)
@@ -96,7 +96,7 @@ public struct ByteReader: ~Escapable {
         return unsafe bytes.extracting(unchecked: start..<offset)
     }
 
-    /// Borrows all that is left, which may be nothing.
+    /// Borrows all remaining bytes, possibly none.
     @inlinable
     @inline(__always)
     @_lifetime(copy self)
@@ -112,7 +112,7 @@ public struct ByteReader: ~Escapable {
         offset &+= count
     }
 
-    /// Throws ``PacketDecodingError/trailingBytes(count:)`` unless everything has been read.
+    /// Throws ``PacketDecodingError/trailingBytes(count:)`` unless all bytes have been read.
     @inlinable
     public func requireEnd() throws(PacketDecodingError) {
         if remaining != 0 { throw .trailingBytes(count: remaining) }
@@ -121,7 +121,8 @@ public struct ByteReader: ~Escapable {
     @inlinable
     @inline(__always)
     func require(_ count: Int) throws(PacketDecodingError) {
-        // As unsigned numbers, one comparison serves: a negative count is more than there ever is.
+        // Compared as unsigned numbers, a negative count is larger than any possible remainder, so one comparison
+        // suffices.
         if UInt(bitPattern: remaining) < UInt(bitPattern: count) { throw truncated(count) }
     }
 

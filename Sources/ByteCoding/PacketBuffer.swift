@@ -1,12 +1,13 @@
-/// One outbound packet: bytes appended at the end, headers prepended in place at the front.
+/// One outbound packet: bytes are appended at the end, headers are prepended in place at the front.
 ///
-/// A PDU is written once, after a headroom that leaves space for the headers of the layers below it; each lower layer
-/// then prepends its own without moving what is there. A buffer is made to be reused: ``reset()`` keeps its memory.
+/// A PDU is written once, behind a headroom for the headers of the lower layers. Each lower layer then prepends its
+/// header without moving the bytes already written. A buffer is meant to be reused: ``reset()`` keeps its memory.
 public struct PacketBuffer: Sendable {
     /// Space for the H4 indicator (1), the ACL header (4), the L2CAP header (4) and an SDU length (2), rounded up.
     public static let defaultHeadroom = 16
 
-    /// As long as there is room: the packet lies in it from `start` to `end`, so that a field costs one check and one store.
+    /// The packet lies between `start` and `end`. The array always has its full length, so a field costs one check and
+    /// one store.
     @usableFromInline
     var storage: [UInt8]
     @usableFromInline
@@ -16,7 +17,7 @@ public struct PacketBuffer: Sendable {
     @usableFromInline
     let headroom: Int
 
-    /// Makes an empty packet with room for `capacity` octets behind `headroom` octets of headers.
+    /// Creates an empty packet with capacity for `capacity` bytes behind `headroom` bytes for headers.
     @inlinable
     public init(capacity: Int = 64, headroom: Int = PacketBuffer.defaultHeadroom) {
         precondition(capacity >= 0 && headroom >= 0)
@@ -26,7 +27,7 @@ public struct PacketBuffer: Sendable {
         self.headroom = headroom
     }
 
-    /// How many octets the packet has.
+    /// The length of the packet, in bytes.
     @inlinable
     public var count: Int { end &- start }
 
@@ -64,7 +65,7 @@ public struct PacketBuffer: Sendable {
         appendInteger(value)
     }
 
-    /// Appends the low three octets of `value`, least significant first.
+    /// Appends the low three bytes of `value`, least significant first.
     @inlinable
     public mutating func appendUInt24(_ value: UInt32) {
         append(UInt16(truncatingIfNeeded: value))
@@ -76,7 +77,7 @@ public struct PacketBuffer: Sendable {
         appendInteger(value)
     }
 
-    /// Appends the low six octets of `value`, least significant first, as a device address is sent.
+    /// Appends the low six bytes of `value`, least significant first, as a device address is sent.
     @inlinable
     public mutating func appendUInt48(_ value: UInt64) {
         append(UInt32(truncatingIfNeeded: value))
@@ -107,7 +108,7 @@ public struct PacketBuffer: Sendable {
         append(bytes.rawSpan)
     }
 
-    /// Appends a number and what follows it, with one check of the room.
+    /// Appends a number and the bytes after it, with one capacity check.
     @inlinable
     public mutating func append(_ first: UInt8, _ rest: RawSpan) {
         makeRoom(rest.byteCount &+ 1)
@@ -119,7 +120,7 @@ public struct PacketBuffer: Sendable {
         end &+= rest.byteCount &+ 1
     }
 
-    /// Appends two numbers and what follows them, with one check of the room.
+    /// Appends two numbers and the bytes after them, with one capacity check.
     @inlinable
     public mutating func append(_ first: UInt8, _ second: UInt16, _ rest: RawSpan) {
         makeRoom(rest.byteCount &+ 3)
@@ -132,7 +133,7 @@ public struct PacketBuffer: Sendable {
         end &+= rest.byteCount &+ 3
     }
 
-    /// Appends `count` octets of zero, as padding.
+    /// Appends `count` zero bytes, as padding.
     @inlinable
     public mutating func appendZeros(_ count: Int) {
         for _ in 0..<count { append(UInt8(0)) }
@@ -145,7 +146,7 @@ public struct PacketBuffer: Sendable {
         end &+= MemoryLayout<Value>.size
     }
 
-    /// Copies bytes into the storage; the caller has made room for them.
+    /// Copies bytes into the storage. The caller ensures that they fit.
     @inlinable
     static func copy(_ bytes: RawSpan, to storage: UnsafeMutableRawBufferPointer, at offset: Int) {
         unsafe bytes.withUnsafeBytes { bytes in
@@ -156,7 +157,7 @@ public struct PacketBuffer: Sendable {
 
     // MARK: Appending several fields
 
-    /// Appends numbers, one after the other, with one check of the room.
+    /// Appends numbers in order, with one capacity check.
     @inlinable
     @inline(__always)
     public mutating func append<First: Field, Second: Field>(_ first: First, _ second: Second) {
@@ -167,7 +168,7 @@ public struct PacketBuffer: Sendable {
         }
     }
 
-    /// Appends numbers, one after the other, with one check of the room.
+    /// Appends numbers in order, with one capacity check.
     @inlinable
     @inline(__always)
     public mutating func append<First: Field, Second: Field, Third: Field>(
@@ -185,7 +186,7 @@ public struct PacketBuffer: Sendable {
         }
     }
 
-    /// Appends numbers, one after the other, with one check of the room.
+    /// Appends numbers in order, with one capacity check.
     @inlinable
     @inline(__always)
     public mutating func append<First: Field, Second: Field, Third: Field, Fourth: Field>(
@@ -206,10 +207,11 @@ public struct PacketBuffer: Sendable {
         }
     }
 
-    /// A number as packets hold it; without a sign, so that no literal is taken for one of eight octets.
+    /// An unsigned number of a packet. Literals default to the signed `Int`, so none is taken for a field of eight
+    /// bytes.
     public typealias Field = FixedWidthInteger & UnsignedInteger & BitwiseCopyable
 
-    /// Makes room for so many octets, counts them in, and tells where they go.
+    /// Ensures capacity for `count` bytes, adds them to the packet, and returns the offset of the first.
     @inlinable
     mutating func beginAppending(_ count: Int) -> Int {
         makeRoom(count)
@@ -239,7 +241,7 @@ public struct PacketBuffer: Sendable {
         store(value, at: start)
     }
 
-    /// Prepends two numbers, of which the first comes first, as headers have them.
+    /// Prepends two numbers, `first` before `second`, as headers contain them.
     @inlinable
     public mutating func prepend(_ first: UInt16, _ second: UInt16) {
         makeHeadroom(4)
@@ -249,7 +251,7 @@ public struct PacketBuffer: Sendable {
 
     // MARK: Changing
 
-    /// Writes over the octet at `offset` from the packet's start, for a length or count known only afterwards.
+    /// Overwrites the byte at `offset` from the packet's start, for a length or count that is known only later.
     ///
     /// - Precondition: `offset` lies in the packet.
     @inlinable
@@ -258,25 +260,25 @@ public struct PacketBuffer: Sendable {
         store(value, at: start &+ offset)
     }
 
-    /// Writes over the two octets at `offset` from the packet's start.
+    /// Overwrites the two bytes at `offset` from the packet's start.
     ///
-    /// - Precondition: both octets lie in the packet.
+    /// - Precondition: both bytes lie in the packet.
     @inlinable
     public mutating func overwrite(at offset: Int, with value: UInt16) {
         precondition(offset >= 0 && offset < count &- 1)
         store(value, at: start &+ offset)
     }
 
-    /// Drops `count` octets from the front; the space becomes headroom again.
+    /// Removes `count` bytes from the front. Their space becomes headroom again.
     ///
-    /// - Precondition: the packet has that many.
+    /// - Precondition: the packet has at least `count` bytes.
     @inlinable
     public mutating func removeFirst(_ count: Int) {
         precondition(count >= 0 && count <= self.count)
         start &+= count
     }
 
-    /// Drops octets from the end until the packet has `count` of them, where it has more.
+    /// Removes bytes from the end so that at most `count` remain.
     @inlinable
     public mutating func truncate(to count: Int) {
         precondition(count >= 0)
@@ -285,7 +287,7 @@ public struct PacketBuffer: Sendable {
 
     // MARK: Storage
 
-    /// Writes a number over the storage, least significant octet first; the caller has seen to it that it lies in there.
+    /// Overwrites part of the storage with a number, least significant byte first. The caller ensures that it fits.
     @inlinable
     mutating func store<Value: FixedWidthInteger & BitwiseCopyable>(_ value: Value, at offset: Int) {
         unsafe storage.withUnsafeMutableBytes {
@@ -318,7 +320,8 @@ public struct PacketBuffer: Sendable {
 }
 
 extension PacketBuffer {
-    /// Runs `encode` on an empty buffer and returns what it wrote: for tests, tools and other places off the packet path.
+    /// Runs `encode` on an empty buffer and returns the bytes it wrote. For tests, tools and other code off the packet
+    /// path.
     @inlinable
     public static func bytes(_ encode: (inout PacketBuffer) -> Void) -> [UInt8] {
         var buffer = PacketBuffer()

@@ -1,15 +1,16 @@
-/// Why bytes from the air or from a controller could not be read as the packet they claim to be.
+/// The reason why received bytes cannot be decoded as the expected packet.
 ///
-/// Every codec of the stack throws this one type, so that a malformed packet costs no allocation to report and a caller
-/// can handle a bad ATT PDU and a bad HCI event alike: count it, answer as the protocol says, go on.
+/// Every codec of the stack throws this type. Reporting a malformed packet therefore costs no allocation. A caller
+/// handles a malformed ATT PDU and a malformed HCI event alike: count it, answer as the protocol requires, and
+/// continue.
 public enum PacketDecodingError: Error, Sendable, Equatable {
-    /// A field needs `needed` octets where only `available` are left.
+    /// A field needs `needed` bytes, but only `available` are left.
     case truncated(needed: Int, available: Int)
-    /// The packet is complete, but `count` octets follow it that belong to nothing.
+    /// The packet is complete, but `count` more bytes follow it.
     case trailingBytes(count: Int)
-    /// A length field, or the length of the whole packet, is not one that the specification allows.
+    /// A length field, or the length of the whole packet, has a value that the specification does not allow.
     case invalidLength(Int, field: StaticString)
-    /// A field holds a value that the specification does not define or forbids here.
+    /// A field holds a value that the specification does not define, or forbids here.
     case invalidValue(UInt64, field: StaticString)
 
     public static func == (left: PacketDecodingError, right: PacketDecodingError) -> Bool {

@@ -1,5 +1,5 @@
 extension Array where Element == UInt8 {
-    /// Copies borrowed bytes into an array of their own.
+    /// Copies borrowed bytes into a new array.
     @inlinable
     public init(copying bytes: RawSpan) {
         self = unsafe bytes.withUnsafeBytes { unsafe Array($0) }
@@ -20,14 +20,14 @@ extension Array where Element == UInt8 {
 }
 
 extension RawSpan {
-    /// The octet at `offset`, or nil past the end.
+    /// The byte at `offset`, or nil past the end.
     @inlinable
     public subscript(checked offset: Int) -> UInt8? {
         guard offset >= 0, offset < byteCount else { return nil }
         return unsafe unsafeLoad(fromByteOffset: offset, as: UInt8.self)
     }
 
-    /// Whether both spans hold the same octets.
+    /// Whether both spans hold the same bytes.
     @inlinable
     public func elementsEqual(_ other: RawSpan) -> Bool {
         guard byteCount == other.byteCount else { return false }

@@ -8,18 +8,18 @@ public enum CaptureFormat: Hashable, Sendable {
     case packetLogger(ByteOrder)
 }
 
-/// What the first octets of a file show.
+/// The result of examining the first bytes of a file.
 enum CaptureFormatDetection {
     case format(CaptureFormat, headerLength: Int)
     case needsBytes
     case none(CaptureReadingError)
 
-    /// The most octets that are needed to tell.
+    /// The number of bytes that suffice to identify every format.
     static let length = 24
 
     /// - Parameters:
-    ///   - bytes: the first octets of the file.
-    ///   - isWhole: there are no more.
+    ///   - bytes: the first bytes of the file.
+    ///   - isWhole: whether the file has no more bytes.
     init(_ bytes: RawSpan, isWhole: Bool) {
         guard isWhole || bytes.byteCount >= CaptureFormatDetection.length else {
             self = .needsBytes
@@ -42,9 +42,9 @@ enum CaptureFormatDetection {
         }
     }
 
-    /// The format by its marks; nil where there are none.
+    /// Identifies the format by its magic number. Returns nil if there is none.
     ///
-    /// - Throws: where the marks are there, but not the header they promise.
+    /// - Throws: ``PacketDecodingError`` if a valid header does not follow the magic number.
     private static func identify(
         _ bytes: RawSpan
     ) throws(PacketDecodingError) -> (format: CaptureFormat, headerLength: Int)? {
@@ -58,7 +58,7 @@ enum CaptureFormatDetection {
         return PacketLoggerRecord.byteOrder(of: bytes).map { (.packetLogger($0), 0) }
     }
 
-    /// What a file is that is no capture.
+    /// Describes a file that is not a capture.
     private static func describe(_ bytes: RawSpan) -> CaptureReadingError {
         if bytes.isEmpty { return .empty }
         let first = (0..<4).reduce(UInt32(0)) { $0 << 8 | UInt32(bytes[checked: $1] ?? 0) }
@@ -71,7 +71,7 @@ enum CaptureFormatDetection {
         }
     }
 
-    /// Whether there is nothing but printable ASCII, white space, and octets that other characters have in UTF-8.
+    /// Whether the first ``length`` bytes are all printable ASCII, white space, or bytes of other characters in UTF-8.
     private static func isText(_ bytes: RawSpan) -> Bool {
         for offset in 0..<min(bytes.byteCount, length) {
             switch bytes[checked: offset] ?? 0 {

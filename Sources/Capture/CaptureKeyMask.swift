@@ -1,38 +1,40 @@
 import ByteCoding
 
-/// Replaces keys in captured packets by zeros, so that a capture can be given to others.
+/// Replaces keys in captured packets by zeros, so that a capture can be shared.
 ///
 /// # Masked contents
 ///
-/// - Keys in commands and events, such as those of LE Enable Encryption, LE Long Term Key Request Reply, LE Add Device To
-///   Resolving List and LE Generate DHKey Complete.
+/// - Keys in commands and events, such as those of LE Enable Encryption, LE Long Term Key Request Reply, LE Add Device
+///   To Resolving List and LE Generate DHKey Complete.
 /// - The Security Manager's key distribution: Encryption Information, Identity Information and Signing Information.
 /// - Pairing Confirm and Pairing Random. The key of LE legacy pairing can be computed from them and a known or guessed
 ///   passkey, and they reveal the passkey of LE Secure Connections.
-/// - Notes of Linux's monitor channel that come from programs: log lines, and the management channel's commands and events.
+/// - Notes of Linux's monitor channel that come from programs: log lines, and the management channel's commands and
+///   events.
+/// - All notes of PacketLogger.
 ///
-/// Packets keep their length, so a masked capture can be decoded, but pairings cannot be replayed from it. The data of
-/// applications are not masked.
+/// Packets keep their length. So a masked capture can be decoded, but pairings cannot be replayed from it. Application
+/// data is not masked.
 public struct CaptureKeyMask: Sendable {
-    /// One side's fragments on one connection, which form L2CAP PDUs.
+    /// The fragments in one direction of one connection, which form L2CAP PDUs.
     private struct Stream: Hashable {
         let adapterIndex: UInt16
         let handle: UInt16
         let direction: CaptureDirection
     }
 
-    /// A PDU of which not all fragments have passed.
+    /// A PDU with fragments that have not passed yet.
     private struct PartialPDU {
         /// Its first bytes: the basic L2CAP header and the Security Manager's command code.
         var head: [UInt8] = []
-        /// The bytes that have passed.
+        /// The number of bytes that have passed.
         var count = 0
 
-        /// The bytes of the PDU with its header; nil while the length is not known.
+        /// The length of the PDU with its header, in bytes; nil while it is unknown.
         var length: Int? { head.count < 2 ? nil : 4 + (Int(head[0]) | Int(head[1]) << 8) }
     }
 
-    /// The most PDUs that are followed at a time.
+    /// Maximum number of PDUs that are tracked at a time.
     private static let limit = 1024
 
     private var partial: [Stream: PartialPDU] = [:]
@@ -41,7 +43,7 @@ public struct CaptureKeyMask: Sendable {
 
     /// Masks a packet, given without its H4 indicator.
     ///
-    /// - Returns: the packet with its keys replaced; nil where nothing in it is masked.
+    /// - Returns: the packet with its keys replaced, or nil if nothing in it is masked.
     public mutating func mask(
         _ kind: CapturedPacketKind,
         _ direction: CaptureDirection?,
@@ -62,7 +64,7 @@ public struct CaptureKeyMask: Sendable {
 
     /// Masks a note.
     ///
-    /// - Returns: as many zeros as the note has bytes, where programs have written it; nil for other notes.
+    /// - Returns: as many zeros as the note has bytes, if a program or PacketLogger wrote it; nil for other notes.
     public func mask(_ note: CaptureNote, _ bytes: RawSpan) -> [UInt8]? {
         switch note {
         case .monitor(.userLogging), .monitor(.controlCommand), .monitor(.controlEvent), .packetLogger:
@@ -75,7 +77,8 @@ public struct CaptureKeyMask: Sendable {
 
     private typealias Secrets = (lowerBound: Int, upperBound: Int?)
 
-    /// Where the keys lie in a command's parameters (Vol 4, Part E, 7); to the end where there is no upper bound.
+    /// The range of the keys in a command's parameters (Vol 4, Part E, 7). Without an upper bound, it extends to the
+    /// end.
     private static func secretParameters(of opcode: UInt16) -> Secrets? {
         switch opcode {
         case 0x040B: (6, 22)  // Link Key Request Reply
@@ -119,7 +122,7 @@ public struct CaptureKeyMask: Sendable {
 
     // MARK: Data
 
-    /// Masks the Security Manager's PDUs in a fragment, wherever the sender has cut them.
+    /// Masks the Security Manager's PDUs in a fragment, wherever the sender has split them.
     private mutating func maskData(
         _ bytes: RawSpan,
         _ direction: CaptureDirection,
@@ -160,7 +163,7 @@ public struct CaptureKeyMask: Sendable {
 
     private static func isSecurityManager(_ channel: UInt16?) -> Bool { channel == 0x0006 || channel == 0x0007 }
 
-    /// Whether a PDU carries a key, or what a key can be computed from.
+    /// Whether a PDU carries a key, or data from which a key can be computed.
     private static func isSecret(_ head: [UInt8]) -> Bool {
         guard head.count == 5, isSecurityManager(UInt16(head[2]) | UInt16(head[3]) << 8) else { return false }
         // Pairing Confirm, Pairing Random, Encryption, Identity and Signing Information (Vol 3, Part H, 3.5 and 3.6).

@@ -1,16 +1,17 @@
 import ByteCoding
 
-/// How packets lie in the records of a pcap or pcapng file, as the registry of link-layer header types numbers them.
+/// The encapsulation of packets in a pcap or pcapng file. The values are those of the registry of link-layer header
+/// types.
 public struct CaptureLinkType: RawRepresentable, Hashable, Sendable {
     public let rawValue: UInt16
 
     public init(rawValue: UInt16) { self.rawValue = rawValue }
 
-    /// HCI packets with their H4 indicator; nothing says which way data went, but for pcapng's flags.
+    /// HCI packets with their H4 indicator. Only pcapng's flags give the direction of data.
     public static let hciH4 = CaptureLinkType(rawValue: 187)
-    /// HCI packets with their H4 indicator, behind four octets that say which way they went.
+    /// HCI packets with their H4 indicator, behind four bytes that give the direction.
     public static let hciH4WithDirection = CaptureLinkType(rawValue: 201)
-    /// What Linux's monitor channel gives: adapter and opcode, then the packet.
+    /// Packets and notes of Linux's monitor channel: adapter and opcode, then the packet.
     public static let linuxMonitor = CaptureLinkType(rawValue: 254)
 
     /// Whether records of this type can be read.
@@ -21,9 +22,9 @@ public struct CaptureLinkType: RawRepresentable, Hashable, Sendable {
         }
     }
 
-    /// What `packet` is, where its own octets start after the headers, and the adapter where they name it.
+    /// Returns the meaning of `packet`, the length of its headers, and the adapter if the headers name it.
     ///
-    /// - Parameter direction: which way it went, where the record's header says so.
+    /// - Parameter direction: the direction, if the record's header gives it.
     func parse(_ packet: RawSpan, direction: CaptureDirection?) -> LinkContent {
         var reader = ByteReader(packet)
         var direction = direction
@@ -52,10 +53,10 @@ public struct CaptureLinkType: RawRepresentable, Hashable, Sendable {
     }
 }
 
-/// What a record's packet is, by its link type.
+/// The meaning of a record's packet, by its link type.
 struct LinkContent {
     var meaning: RecordLayout.Meaning
-    /// Octets before the packet's own.
+    /// The number of bytes before the packet itself.
     var headerLength: Int
     var adapterIndex: UInt16?
 }

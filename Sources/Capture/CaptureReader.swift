@@ -1,9 +1,9 @@
 import ByteCoding
 
-/// Reads a capture of any format as its octets come, one record at a time.
+/// Reads a capture of any format incrementally, one record at a time.
 ///
-/// Octets go in by ``append(_:)``, in pieces of any size, and ``finish()`` says that there are no more; between them
-/// ``advance()`` goes from record to record, and ``record`` is where it stands:
+/// The caller appends bytes with ``append(_:)``, in pieces of any size, and calls ``finish()`` after the last. In
+/// between, ``advance()`` moves to the next record, and ``record`` is the current record:
 ///
 ///     reading: while true {
 ///         switch try reader.advance() {
@@ -13,32 +13,33 @@ import ByteCoding
 ///         }
 ///     }
 ///
-/// No more is kept than the octets appended since the last record and the record itself: a reader that is fed only when
-/// it asks needs the same memory for a file of any size, sound or damaged. What the format is shows in the first octets.
+/// The reader detects the format from the first bytes. It keeps only the bytes appended since the last record, and the
+/// record itself. If the caller appends bytes only on request, the reader needs the same memory for a file of any size,
+/// valid or damaged.
 public struct CaptureReader: Sendable {
-    /// The most octets that a packet may have with the headers of its encapsulation; a longer one is damage. The longest
-    /// HCI packet has a quarter.
+    /// Maximum length of a packet with the headers of its encapsulation, in bytes. A longer packet counts as damage.
+    /// The longest HCI packet has about a quarter of it.
     public static let maximumPacketLength: UInt32 = 262_144
 
-    /// What ``advance()`` has come to.
+    /// The result of ``advance()``.
     public enum Progress: Hashable, Sendable {
-        /// A record, to be had as ``CaptureReader/record``.
+        /// A record is available as ``CaptureReader/record``.
         case record
-        /// The end of what was appended; more is needed, or ``CaptureReader/finish()``.
+        /// The appended bytes are used up. Append more, or call ``CaptureReader/finish()``.
         case needsBytes
         /// The end of the capture.
         case end
     }
 
-    /// The capture's format, once its first octets have been seen.
+    /// The capture's format; nil until it is detected.
     public private(set) var format: CaptureFormat?
-    /// Where in the file the next record starts, or the one that ``record`` is.
+    /// The offset in the file of the current record, or of the next if there is no current record.
     public private(set) var offset: UInt64 = 0
-    /// How many records there have been.
+    /// The number of records read.
     public private(set) var recordCount: UInt64 = 0
 
     private var storage: [UInt8] = []
-    /// Where in `storage` the octets are that have not been read.
+    /// The index of the first unread byte in `storage`.
     private var start = 0
     private var isFinished = false
     private var current: RecordLayout?
@@ -48,7 +49,7 @@ public struct CaptureReader: Sendable {
 
     public init() {}
 
-    /// Takes the next octets of the file.
+    /// Appends the next bytes of the file.
     public mutating func append(_ bytes: RawSpan) {
         if start == storage.count {
             storage.removeAll(keepingCapacity: true)
@@ -60,14 +61,15 @@ public struct CaptureReader: Sendable {
         unsafe bytes.withUnsafeBytes { unsafe storage.append(contentsOf: $0) }
     }
 
-    /// Says that all octets of the file have been appended.
+    /// Declares that all bytes of the file have been appended.
     public mutating func finish() {
         isFinished = true
     }
 
-    /// Goes to the next record.
+    /// Moves to the next record.
     ///
-    /// - Throws: where the file is no capture or damaged. The records before are good; every further call throws the same.
+    /// - Throws: ``CaptureReadingError`` if the file is not a capture or is damaged. Earlier records are valid. Every
+    ///   further call throws the same error.
     public mutating func advance() throws(CaptureReadingError) -> Progress {
         if let failure { throw failure }
         if let current { consume(current.length) }
@@ -80,7 +82,7 @@ public struct CaptureReader: Sendable {
         }
     }
 
-    /// The record that ``advance()`` has come to; nil before the first, and after one that came to none.
+    /// The current record; nil before the first, and if the last ``advance()`` did not return a record.
     public var record: CaptureRecord? {
         @_lifetime(borrow self)
         get {
@@ -90,7 +92,7 @@ public struct CaptureReader: Sendable {
         }
     }
 
-    /// How many octets are kept.
+    /// The number of bytes kept.
     package var keptLength: Int { storage.count }
 
     private var available: Int { storage.count - start }
@@ -131,13 +133,14 @@ public struct CaptureReader: Sendable {
         }
     }
 
-    /// What to do about a record that cannot be read: wait, where it may still become whole.
+    /// Handles a record that cannot be decoded: requests more bytes if the record may only be incomplete, otherwise
+    /// throws.
     private func unmet(_ error: PacketDecodingError) throws(CaptureReadingError) -> Progress {
         if case .truncated = error, !isFinished { return .needsBytes }
         throw .damaged(CaptureDamage(offset: blocks.blockOffset ?? offset, reason: error))
     }
 
-    /// Finds out the format; false where more octets are needed for that.
+    /// Detects the format. Returns false if that needs more bytes.
     private mutating func identify() throws(CaptureReadingError) -> Bool {
         switch CaptureFormatDetection(storage.rawSpan.extracting(droppingFirst: start), isWhole: isFinished) {
         case .format(let format, let headerLength):
@@ -149,9 +152,9 @@ public struct CaptureReader: Sendable {
         }
     }
 
-    /// Reads what stands at `start`.
+    /// Parses the element at `start`.
     ///
-    /// - Throws: ``PacketDecodingError/truncated(needed:available:)`` where it is not there as a whole.
+    /// - Throws: ``PacketDecodingError/truncated(needed:available:)`` if the element is incomplete.
     private mutating func parse(_ format: CaptureFormat) throws(PacketDecodingError) -> CaptureElement {
         let storage = storage
         let bytes = storage.rawSpan.extracting(droppingFirst: start)
@@ -164,9 +167,9 @@ public struct CaptureReader: Sendable {
     }
 }
 
-/// What stands at a place in a capture.
+/// An element of a capture.
 enum CaptureElement {
     case record(RecordLayout)
-    /// So many octets that hold no record.
+    /// An element without a record, with its length in bytes.
     case none(length: UInt64)
 }

@@ -1,34 +1,34 @@
 import ByteCoding
 
-/// Why a file cannot be read as a capture, or no further.
+/// The reason why a file cannot be read as a capture, or not any further.
 public enum CaptureReadingError: Error, Sendable, Equatable {
-    /// The file has no octet.
+    /// The file is empty.
     case empty
     /// The file is text.
     case text
-    /// The file is compressed by a program of this name.
+    /// The file is compressed in this format.
     case compressed(CompressionFormat)
-    /// The file begins with these four octets, as no capture does that can be read.
+    /// The file begins with these four bytes, which begin no supported format. Missing bytes are zero.
     case unknownFormat(firstOctets: UInt32)
-    /// It is a btsnoop file, but packets lie in it in a way that cannot be read.
+    /// The file is a btsnoop file, but the encapsulation of its packets is not supported.
     case unsupportedDataLink(BTSnoopHeader.DataLink)
-    /// It is a pcap file, but of another network than Bluetooth's HCI.
+    /// The file is a pcap file, but not of Bluetooth HCI.
     case unsupportedLinkType(CaptureLinkType)
-    /// All before was read; from here on nothing can be.
+    /// The records before this damage were read. No record after it can be read.
     case damaged(CaptureDamage)
 
-    /// How a file was compressed that may hold a capture.
+    /// The compression format of a file that may contain a capture.
     public enum CompressionFormat: Sendable, Hashable {
         case gzip, zip, zstandard, xz
     }
 }
 
-/// Where a capture is damaged, and how.
+/// The position and kind of damage in a capture.
 public struct CaptureDamage: Error, Sendable, Equatable {
-    /// The octet of the file at which the damaged header, record or block starts.
+    /// The offset in the file, in bytes, of the damaged header, record or block.
     public var offset: UInt64
-    /// What is wrong there; ``PacketDecodingError/truncated(needed:available:)`` where the file ends within it, as that
-    /// of a recorder does that was killed.
+    /// The kind of damage; ``PacketDecodingError/truncated(needed:available:)`` if the file ends within the element, as
+    /// after its recorder was killed.
     public var reason: PacketDecodingError
 
     public init(offset: UInt64, reason: PacketDecodingError) {

@@ -6,19 +6,19 @@ public struct CaptureRecord: ~Escapable {
     public let content: CapturedContent
     /// The record's number in the file, from 1.
     public let number: UInt64
-    /// Where in the file the record starts.
+    /// The offset in the file, in bytes, at which the record starts.
     public let offset: UInt64
-    /// When it was taken; nil where the format does not tell.
+    /// The time at which the record was taken; nil if the format does not give it.
     public let time: CaptureTime?
-    /// Which adapter it belongs to: the kernel's index in a recording of the monitor channel (0xFFFF for none), the
-    /// interface's number within its section in pcapng, else zero.
+    /// The adapter of the record: the kernel's index in a recording of the monitor channel (0xFFFF for none), the
+    /// interface's number within its section in pcapng, otherwise zero.
     public let adapterIndex: UInt16
-    /// The section of a pcapng file, from zero: where files were strung together, each is one, with interfaces of its
-    /// own. Zero in other formats.
+    /// The section of a pcapng file, from zero. Concatenated files are sections with their own interfaces. Zero in
+    /// other formats.
     public let section: UInt64
-    /// How many octets the recorder has cut off the packet's end; zero where it is whole.
+    /// The number of bytes that the recorder cut off the packet's end; zero if it is complete.
     public let cutLength: UInt32
-    /// How many packets the recorder has lost since it began, as far as it tells.
+    /// The number of packets that the recorder has lost since it began, if it reports that.
     public let cumulativeDrops: UInt64
 
     @_lifetime(copy bytes)
@@ -39,7 +39,7 @@ public struct CaptureRecord: ~Escapable {
     }
 }
 
-/// Where a record's parts lie, counted from its start, and what they are.
+/// The layout of a record's parts, relative to its start, and their meaning.
 struct RecordLayout {
     enum Meaning {
         case packet(CapturedPacketKind, CaptureDirection?)
@@ -47,10 +47,10 @@ struct RecordLayout {
         case malformed(PacketDecodingError, CaptureDirection?)
     }
 
-    /// The whole record's octets.
+    /// The length of the whole record, in bytes.
     var length: Int
     var meaning: Meaning
-    /// The packet's octets, without headers and indicator.
+    /// The range of the packet without headers and indicator.
     var payload: Range<Int>
     var time: CaptureTime?
     var adapterIndex: UInt16 = 0

@@ -1,16 +1,16 @@
 import ByteCoding
 
-/// Writes captures, a record at a time, into buffers that its owner brings to a file.
+/// Encodes captures, one record at a time, into buffers that the caller writes to a file.
 public struct CaptureWriter: Sendable {
-    /// The formats that are written.
+    /// The supported formats.
     public enum Format: Hashable, Sendable {
-        /// btsnoop of H4 packets, which most programs read: of one adapter, with times of microseconds.
+        /// btsnoop of H4 packets, which most programs read. Adapters are not distinguished; times are in microseconds.
         case btsnoop
-        /// btsnoop as Linux's monitor channel gives it: adapters kept apart, notes kept.
+        /// btsnoop of Linux's monitor channel, with adapters and notes. Times are in microseconds.
         case btsnoopMonitor
-        /// pcapng of H4 packets, an interface for each adapter, with times of nanoseconds.
+        /// pcapng of H4 packets, with an interface for each adapter. Times are in nanoseconds.
         case pcapng
-        /// pcapng as Linux's monitor channel gives it: adapters kept apart, notes kept, with times of nanoseconds.
+        /// pcapng of Linux's monitor channel, with adapters and notes. Times are in nanoseconds.
         case pcapngMonitor
     }
 
@@ -21,7 +21,7 @@ public struct CaptureWriter: Sendable {
         self.format = format
     }
 
-    /// Writes what a file begins with.
+    /// Writes the header of a file.
     public mutating func encodeHeader(into buffer: inout PacketBuffer) {
         switch format {
         case .btsnoop: BTSnoopHeader(dataLink: .hciUART).encode(into: &buffer)
@@ -33,10 +33,10 @@ public struct CaptureWriter: Sendable {
         }
     }
 
-    /// Writes a record as it was read, out of a capture of any format.
+    /// Writes a record that was read from a capture of any format.
     ///
-    /// - Returns: false where this writer's format has no place for it: a note among H4 packets, data of which the
-    ///   capture did not tell which way they went. Nothing is written then.
+    /// - Returns: false if this writer's format cannot represent it. For example, the format is of H4 packets and the
+    ///   record is a note, or the capture does not give the direction of data. Nothing is written then.
     public mutating func encode(_ record: borrowing CaptureRecord, into buffer: inout PacketBuffer) -> Bool {
         switch record.content {
         case .packet(_, _, let bytes), .note(_, let bytes), .malformed(_, _, let bytes):
@@ -44,7 +44,7 @@ public struct CaptureWriter: Sendable {
         }
     }
 
-    /// Writes a record as it was read, but with other bytes in the place of its own.
+    /// Writes a record that was read, but with `bytes` in place of its bytes.
     ///
     /// - Returns: as ``encode(_:into:)``.
     public mutating func encode(
@@ -72,8 +72,8 @@ public struct CaptureWriter: Sendable {
 
     /// Writes a packet that begins with its H4 indicator.
     ///
-    /// - Returns: false where this writer's format has no place for it: with an indicator that the monitor channel does
-    ///   not know. Nothing is written then.
+    /// - Returns: false if this writer's format cannot represent it. For example, the format is of the monitor channel
+    ///   and the indicator is unknown, or a command or event has the wrong direction. Nothing is written then.
     @discardableResult
     public mutating func encode(
         h4Packet packet: RawSpan,
@@ -91,7 +91,7 @@ public struct CaptureWriter: Sendable {
 
     /// Writes a record of Linux's monitor channel.
     ///
-    /// - Returns: false where this writer's format has no place for it. Nothing is written then.
+    /// - Returns: false if this writer's format cannot represent it. Nothing is written then.
     @discardableResult
     public mutating func encode(
         _ opcode: MonitorOpcode,
@@ -105,7 +105,7 @@ public struct CaptureWriter: Sendable {
         return encode(kind, direction, bytes, stamp, into: &buffer)
     }
 
-    /// What the header of every record says.
+    /// The fields in the header of every record.
     struct Stamp {
         var time: CaptureTime
         var adapterIndex: UInt16
@@ -142,7 +142,7 @@ public struct CaptureWriter: Sendable {
         }
     }
 
-    /// Writes an H4 record: the indicator, where there is one, and `bytes`.
+    /// Writes an H4 record: the indicator, if any, and `bytes`.
     private mutating func encode(
         indicator: UInt8?,
         isCommandOrEvent: Bool,

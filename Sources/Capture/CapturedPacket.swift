@@ -1,24 +1,24 @@
 import ByteCoding
 
-/// What a record of a capture holds: an HCI packet, or a note that stands between the packets.
+/// The content of a capture's record: an HCI packet, or a note between packets.
 public enum CapturedContent: ~Escapable {
-    /// A packet and which way it went, where the capture tells; `bytes` are without the H4 indicator.
+    /// A packet and its direction, if the capture gives it. `bytes` excludes the H4 indicator.
     case packet(CapturedPacketKind, CaptureDirection?, bytes: RawSpan)
-    /// What the recorder says of the system or of itself, not of the air: an adapter that comes or goes, a log line, the
-    /// control channel.
+    /// A note of the recorder about the system or itself, not a packet: an adapter that is added or removed, a log
+    /// line, the control channel.
     case note(CaptureNote, bytes: RawSpan)
-    /// A record whose place in the file is sound, but which holds no HCI packet; `bytes` are all of it, from where the
-    /// H4 indicator should be.
+    /// A valid record that does not contain an HCI packet. `bytes` is the whole content, from the position of the H4
+    /// indicator.
     case malformed(PacketDecodingError, CaptureDirection?, bytes: RawSpan)
 }
 
-/// Which way a captured packet went.
+/// The direction of a captured packet.
 public enum CaptureDirection: Hashable, Sendable {
     case hostToController
     case controllerToHost
 }
 
-/// What a captured packet is; the raw value is its H4 indicator (Vol 4, Part A, 2).
+/// The kind of a captured packet. The raw value is its H4 indicator (Vol 4, Part A, 2).
 public enum CapturedPacketKind: UInt8, Hashable, Sendable {
     case command = 1
     case acl = 2
@@ -26,7 +26,7 @@ public enum CapturedPacketKind: UInt8, Hashable, Sendable {
     case event = 4
     case iso = 5
 
-    /// The way that packets of this kind always go; nil for data, which go both ways.
+    /// The only direction of packets of this kind; nil for data, which has both directions.
     public var onlyDirection: CaptureDirection? {
         switch self {
         case .command: .hostToController
@@ -36,12 +36,12 @@ public enum CapturedPacketKind: UInt8, Hashable, Sendable {
     }
 }
 
-/// What a record is that holds no HCI packet.
+/// The kind of a record that contains no HCI packet.
 public enum CaptureNote: Hashable, Sendable {
-    /// What Linux's monitor channel tells besides packets.
+    /// A note of Linux's monitor channel.
     case monitor(MonitorOpcode)
-    /// A record of Apple's PacketLogger that is no packet: a line of a log, say.
+    /// A record of Apple's PacketLogger that is not a packet, such as a log line.
     case packetLogger(PacketLoggerType)
-    /// A packet of another network than Bluetooth's HCI, in a capture of several interfaces.
+    /// A packet that is not Bluetooth HCI, in a capture of several interfaces.
     case otherNetwork(CaptureLinkType)
 }

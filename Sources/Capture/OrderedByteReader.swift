@@ -1,12 +1,12 @@
 import ByteCoding
 
-/// Which octet of a number comes first.
+/// The order of the bytes of a number.
 public enum ByteOrder: Hashable, Sendable {
     case littleEndian
     case bigEndian
 }
 
-/// Reads numbers in the order that a file was written in.
+/// Reads numbers in the byte order of the file.
 struct OrderedByteReader: ~Escapable {
     private var reader: ByteReader
     let order: ByteOrder

@@ -2,29 +2,29 @@ import BluetoothTypes
 import ByteCoding
 import Capture
 
-/// Reads the records of a capture one after the other and says what each is.
+/// Dissects the records of a capture in order, and describes each.
 ///
-/// What later packets need to be understood is kept: commands and requests that wait for their answers, links, frames that
-/// come in fragments, attributes that were discovered. All of it is bounded, so that a capture of any length takes the same
-/// memory.
+/// The dissector keeps the state that later packets need: commands and requests without an answer, links, fragmented
+/// frames, discovered attributes. All of this state is bounded, so a capture of any length needs the same memory.
 public final class Dissector {
-    /// What the capture holds as a whole, as far as it was read; nil where nobody wants to know.
+    /// A summary of the records read so far; nil if it was not requested.
     public private(set) var summary: CaptureSummary?
     private var adapters: [UInt16: AdapterState] = [:]
-    /// The one that the last packet went through, as the next mostly does.
+    /// The adapter of the last packet, which is mostly that of the next packet too.
     private var lastAdapter: (index: UInt16, state: AdapterState)?
     private var firstTime: Int64?
     private var lastTime: Int64 = 0
     private var linkCount = 0
 
-    /// - Parameter summarizing: whether ``summary`` is wanted.
+    /// - Parameter summarizing: whether ``summary`` is collected.
     public init(summarizing: Bool = false) {
         summary = summarizing ? CaptureSummary() : nil
     }
 
-    /// Takes the next record.
+    /// Dissects the next record.
     ///
-    /// - Parameter isDescribed: whether what the record says is wanted; otherwise only what later records need is noted.
+    /// - Parameter isDescribed: whether the record's layers are described. Otherwise, only the state for later records
+    ///   is updated.
     public func dissect(_ record: borrowing CaptureRecord, isDescribed: Bool = true) -> PacketDescription {
         let time = record.time?.microsecondsSince1970 ?? lastTime
         lastTime = time
@@ -90,14 +90,14 @@ public final class Dissector {
 
     private func findAdapter(_ index: UInt16) -> AdapterState {
         if let adapter = adapters[index] { return adapter }
-        // A capture with more adapters than any machine has is a damaged one.
+        // A capture with more adapters than any machine has is damaged.
         if adapters.count >= 64 { adapters.removeAll() }
         let adapter = AdapterState()
         adapters[index] = adapter
         return adapter
     }
 
-    /// Synchronous and ISO data: the header only.
+    /// Dissects synchronous and ISO data: the header only.
     private func dissectOther(
         _ kind: CapturedPacketKind,
         _ bytes: RawSpan,
@@ -112,7 +112,7 @@ public final class Dissector {
             packet.link = adapter.link(word & 0x0FFF)?.reference
             layer.head.append(Field(HCINames.handle, .hexadecimal(UInt64(word & 0x0FFF), digits: 4), isInLine: true))
             layer.head.append(Field(HCINames.flags, .hexadecimal(UInt64(word >> 12), digits: 1)))
-            // An ISO header's length has 14 bits; the two above are reserved (Vol 4, Part E, 5.4.5).
+            // The length in an ISO header has 14 bits; the two bits above are reserved (Vol 4, Part E, 5.4.5).
             let lengthWord = try kind == .iso ? reader.readUInt16() : UInt16(reader.readUInt8())
             let length = Int(lengthWord & 0x3FFF)
             layer.head.append(Field(HCINames.length, .measure(Int64(length), .octets), isInLine: true))
@@ -145,7 +145,7 @@ extension Dissector {
         return link
     }
 
-    /// The link of a packet, which may have been made before the capture.
+    /// Returns the link of a packet. If the link was made before the capture, opens it now.
     func link(_ handle: UInt16, _ adapter: AdapterState, at time: Int64) -> LinkState {
         adapter.link(handle) ?? openLink(adapter, handle: handle, peer: nil, isCentral: nil, at: time)
     }

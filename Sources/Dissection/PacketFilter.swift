@@ -1,26 +1,25 @@
 import BluetoothTypes
 import Capture
 
-/// Which packets are wanted: each is one condition, and several must all hold.
+/// A condition that selects packets. Several filters must all accept a packet.
 public enum PacketFilter: Hashable, Sendable {
-    /// Packets that went through this adapter.
+    /// Packets of this adapter.
     case adapter(UInt16)
-    /// Packets in which the address stands, and those of links to it.
+    /// Packets that contain the address, and packets of links to it.
     case address(UInt64)
     /// Packets of the link with this connection handle.
     case link(UInt16)
     /// Packets that have this layer.
     case layer(Layer.Kind)
-    /// Packets with this opcode: of a command, of the command that an event answers, or of an ATT PDU where it is one
-    /// octet.
+    /// Packets with this opcode: commands, events that answer the command, or ATT PDUs, whose opcode is one byte.
     case opcode(UInt16)
     /// ATT PDUs that name this attribute.
     case handle(UInt16)
     /// Packets that are malformed.
     case malformed
 
-    /// Reads `adapter=hci0`, `address=F0:01:02:03:04:05`, `link=0x40`, `layer=att`, `opcode=0x200D`, `handle=0x2A` or
-    /// `malformed`.
+    /// Parses `adapter=hci0`, `address=F0:01:02:03:04:05`, `link=0x40`, `layer=att`, `opcode=0x200D`, `handle=0x2A` or
+    /// `malformed`. Returns nil otherwise.
     public init?(parsing text: String) {
         if text == "malformed" {
             self = .malformed
@@ -56,7 +55,7 @@ public enum PacketFilter: Hashable, Sendable {
         text.hasPrefix("0x") || text.hasPrefix("0X") ? UInt16(text.dropFirst(2), radix: 16) : UInt16(text)
     }
 
-    /// Whether the packet may be wanted, as far as its outermost layer shows; what is not wanted need not be described.
+    /// Whether the filter may accept a packet with this outermost layer. Other packets need not be described.
     public func mayAccept(_ kind: CapturedPacketKind?) -> Bool {
         switch self {
         case .layer(.att), .layer(.smp), .layer(.l2cap), .layer(.acl), .handle: kind == .acl
@@ -69,7 +68,7 @@ public enum PacketFilter: Hashable, Sendable {
         }
     }
 
-    /// Whether a packet that has been described is wanted.
+    /// Whether the filter accepts a described packet.
     public func accepts(_ packet: PacketDescription) -> Bool {
         switch self {
         case .adapter(let index): packet.adapter == index
@@ -110,7 +109,7 @@ extension Field {
         }
     }
 
-    /// Whether the field names the attribute, by itself or in a list; the ends of ranges do not.
+    /// Whether the field names the attribute, by itself or in a list. The ends of a range do not count.
     fileprivate func containsAttribute(_ handle: UInt16) -> Bool {
         contains(handle, named: "handle") || contains(handle, named: "valueHandle")
     }

@@ -1,4 +1,4 @@
-/// What a client may do with an attribute, and what its link must be for it (Vol 3, Part F, 3.2.5).
+/// The operations that a client may do on an attribute, and the link security that they need (Vol 3, Part F, 3.2.5).
 public struct AttributePermissions: OptionSet, Hashable, Sendable {
     public let rawValue: UInt16
 
@@ -16,13 +16,13 @@ public struct AttributePermissions: OptionSet, Hashable, Sendable {
     /// Reading needs the app's consent for this client.
     public static let readAuthorized = AttributePermissions(rawValue: 1 << 6)
     public static let writeAuthorized = AttributePermissions(rawValue: 1 << 7)
-    /// Writing needs a signature, or an encrypted link, on which nobody signs; with ``writeAuthenticated``, the key of
-    /// either must be authenticated (LE security mode 2: Vol 3, Part C, 10.2.2).
+    /// Writing needs a signature or an encrypted link; clients do not sign on an encrypted link. With
+    /// ``writeAuthenticated``, the key of either must be authenticated (LE security mode 2: Vol 3, Part C, 10.2.2).
     public static let writeSigned = AttributePermissions(rawValue: 1 << 8)
-    /// Reading needs a link encrypted with an authenticated key of LE Secure Connections, 16 bytes long (LE security mode 1,
-    /// level 4: Vol 3, Part C, 10.2.1).
+    /// Reading needs a link encrypted with an authenticated key of LE Secure Connections, 16 bytes long (LE security
+    /// mode 1, level 4: Vol 3, Part C, 10.2.1).
     public static let readSecureConnections = AttributePermissions(rawValue: 1 << 9)
-    /// Writing needs a link encrypted with an authenticated key of LE Secure Connections, 16 bytes long. A signature does not
-    /// replace it.
+    /// Writing needs a link encrypted with an authenticated key of LE Secure Connections, 16 bytes long. A signature
+    /// does not replace it.
     public static let writeSecureConnections = AttributePermissions(rawValue: 1 << 10)
 }

@@ -1,9 +1,9 @@
-/// A first-in, first-out queue of what an engine puts out for its owner.
+/// A first-in, first-out queue of an engine's outputs for its owner.
 ///
-/// The first element is stored in place: one output at a time, as with most packets, allocates nothing.
+/// The first element is stored in place: one output at a time, the usual case for packets, allocates nothing.
 ///
-/// The queue is an object, and its first element is only loaded and stored. So the runtime need not check that accesses of it
-/// do not overlap, as it does for a structure that an object changes in place.
+/// The queue is an object, and its first element is only loaded and stored. So the runtime need not check that accesses
+/// to it do not overlap. It does so for a structure that an object changes in place.
 final class OutputQueue<Element> {
     private var first: Element?
     /// Whether there are elements after the first.
@@ -15,7 +15,7 @@ final class OutputQueue<Element> {
     @inline(__always)
     var isEmpty: Bool { first == nil }
 
-    /// The element that was appended last and is not taken yet.
+    /// The element that was appended last and is still in the queue.
     var last: Element? { others.last ?? first }
 
     @inline(__always)

@@ -3,16 +3,16 @@ import ByteCoding
 
 /// Whether an ACL packet starts an L2CAP PDU or continues one (Vol 4, Part E, 5.4.2).
 public enum PacketBoundaryFlag: UInt8, Sendable {
-    /// Starts a PDU that is not flushed. What a host sends on LE.
+    /// Starts a PDU that is not flushed. A host sends this value on LE.
     case firstNonFlushable = 0b00
     case continuing = 0b01
-    /// Starts a PDU that may be flushed. What a controller sends on LE.
+    /// Starts a PDU that may be flushed. A controller sends this value on LE.
     case firstFlushable = 0b10
     /// A whole PDU, on AMP controllers only.
     case complete = 0b11
 }
 
-/// To whom an ACL packet goes (Vol 4, Part E, 5.4.2). Always ``pointToPoint`` on LE.
+/// The destination of an ACL packet (Vol 4, Part E, 5.4.2). Always ``pointToPoint`` on LE.
 public enum BroadcastFlag: UInt8, Sendable {
     case pointToPoint = 0b00
     case brEdrBroadcast = 0b01
@@ -22,13 +22,13 @@ public enum BroadcastFlag: UInt8, Sendable {
 
 /// The header of an ACL data packet (Vol 4, Part E, 5.4.2).
 public struct ACLHeader: Sendable, Equatable {
-    /// In octets.
+    /// The length of the header in bytes.
     public static let length = 4
 
     public var connectionHandle: ConnectionHandle
     public var packetBoundaryFlag: PacketBoundaryFlag
     public var broadcastFlag: BroadcastFlag
-    /// How many octets follow the header.
+    /// The number of bytes after the header.
     public var dataTotalLength: UInt16
 
     @inlinable
@@ -74,17 +74,18 @@ public struct ACLHeader: Sendable, Equatable {
         buffer.append(dataTotalLength)
     }
 
-    /// Puts the header before the data that `buffer` holds, whose length it takes in place of ``dataTotalLength``.
+    /// Prepends the header to the data in `buffer`. The header takes the length of the data in place of
+    /// ``dataTotalLength``.
     ///
-    /// Data longer than 65,535 octets has no ACL header; the length is then cut to its low 16 bits.
+    /// An ACL header cannot represent data longer than 65,535 bytes; the length is then cut to its low 16 bits.
     @inlinable
     public func prepend(to buffer: inout PacketBuffer) {
         prepend(to: &buffer, dataTotalLength: UInt16(truncatingIfNeeded: buffer.count))
     }
 
-    /// Puts the header before a buffer whose first `dataTotalLength` octets are the packet's data.
+    /// Prepends the header to a buffer whose first `dataTotalLength` bytes are the packet's data.
     ///
-    /// What follows them belongs to later packets: a PDU is fragmented where it lies.
+    /// The bytes after them belong to later packets: a PDU is fragmented in place.
     @inlinable
     public func prepend(to buffer: inout PacketBuffer, dataTotalLength: UInt16) {
         buffer.prepend(firstWord, dataTotalLength)
@@ -99,10 +100,10 @@ public struct ACLHeader: Sendable, Equatable {
 /// An ACL data packet: its header and the borrowed data (Vol 4, Part E, 5.4.2).
 public struct ACLPacket: ~Escapable {
     public let header: ACLHeader
-    /// As many octets as the header says.
+    /// The data, with the length that the header gives.
     public let payload: RawSpan
 
-    /// - Throws: when the packet is shorter or longer than its header says.
+    /// - Throws: an error if the length of the packet differs from its header.
     @inlinable
     @inline(__always)
     @_lifetime(copy packet)

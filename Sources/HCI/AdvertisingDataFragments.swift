@@ -5,7 +5,7 @@ public struct LegacyAdvertisingData: Sendable, Equatable {
     /// The capacity of a legacy PDU, in bytes.
     public static let maximumLength = 31
 
-    /// The significant part.
+    /// The data without padding.
     public let bytes: [UInt8]
 
     /// - Parameter bytes: cut after 31 bytes.
@@ -27,14 +27,14 @@ public struct LegacyAdvertisingData: Sendable, Equatable {
     }
 }
 
-/// Up to 251 octets of extended advertising or scan response data, sent after their length (Vol 4, Part E, 7.8.54).
+/// Up to 251 bytes of extended advertising or scan response data, sent after their length (Vol 4, Part E, 7.8.54).
 public struct AdvertisingDataFragment: Sendable, Equatable {
-    /// The most that one command carries, in octets.
+    /// The maximum length for one command, in bytes.
     public static let maximumLength = 251
 
     public let bytes: [UInt8]
 
-    /// - Parameter bytes: cut after 251 octets; the rest belongs into further fragments.
+    /// - Parameter bytes: cut after 251 bytes; the rest belongs in further fragments.
     public init(_ bytes: [UInt8] = []) {
         self.bytes = bytes.count > Self.maximumLength ? Array(bytes.prefix(Self.maximumLength)) : bytes
     }
@@ -49,14 +49,14 @@ public struct AdvertisingDataFragment: Sendable, Equatable {
     }
 }
 
-/// Up to 252 octets of periodic advertising data, sent after their length (Vol 4, Part E, 7.8.62).
+/// Up to 252 bytes of periodic advertising data, sent after their length (Vol 4, Part E, 7.8.62).
 public struct PeriodicAdvertisingDataFragment: Sendable, Equatable {
-    /// The most that one command carries, in octets.
+    /// The maximum length for one command, in bytes.
     public static let maximumLength = 252
 
     public let bytes: [UInt8]
 
-    /// - Parameter bytes: cut after 252 octets; the rest belongs into further fragments.
+    /// - Parameter bytes: cut after 252 bytes; the rest belongs in further fragments.
     public init(_ bytes: [UInt8] = []) {
         self.bytes = bytes.count > Self.maximumLength ? Array(bytes.prefix(Self.maximumLength)) : bytes
     }

@@ -1,4 +1,4 @@
-/// What legacy advertising allows others to do (Vol 4, Part E, 7.8.5).
+/// The operations that legacy advertising allows others (Vol 4, Part E, 7.8.5).
 public enum AdvertisingType: UInt8, Sendable {
     /// ADV_IND.
     case connectableScannableUndirected = 0x00
@@ -12,7 +12,7 @@ public enum AdvertisingType: UInt8, Sendable {
     case connectableLowDutyCycleDirected = 0x04
 }
 
-/// On which primary channels to advertise (Vol 4, Part E, 7.8.5).
+/// The primary channels for advertising (Vol 4, Part E, 7.8.5).
 public struct AdvertisingChannelMap: OptionSet, Hashable, Sendable {
     public let rawValue: UInt8
     public init(rawValue: UInt8) { self.rawValue = rawValue }
@@ -23,7 +23,7 @@ public struct AdvertisingChannelMap: OptionSet, Hashable, Sendable {
     public static let all: AdvertisingChannelMap = [.channel37, .channel38, .channel39]
 }
 
-/// From whom an advertiser takes requests (Vol 4, Part E, 7.8.5).
+/// The devices from which an advertiser accepts requests (Vol 4, Part E, 7.8.5).
 public enum AdvertisingFilterPolicy: UInt8, Sendable {
     case all = 0x00
     /// Scan requests from the filter accept list only.
@@ -33,7 +33,7 @@ public enum AdvertisingFilterPolicy: UInt8, Sendable {
     case filterAcceptListOnly = 0x03
 }
 
-/// What extended advertising allows others to do, and what its PDUs carry (Vol 4, Part E, 7.8.53).
+/// The operations that extended advertising allows others, and the contents of its PDUs (Vol 4, Part E, 7.8.53).
 public struct AdvertisingEventProperties: OptionSet, Hashable, Sendable {
     public let rawValue: UInt16
     public init(rawValue: UInt16) { self.rawValue = rawValue }
@@ -47,13 +47,13 @@ public struct AdvertisingEventProperties: OptionSet, Hashable, Sendable {
     public static let includeTXPower = AdvertisingEventProperties(rawValue: 1 << 6)
 }
 
-/// Whether a scanner asks for scan responses (Vol 4, Part E, 7.8.10).
+/// Whether a scanner requests scan responses (Vol 4, Part E, 7.8.10).
 public enum ScanType: UInt8, Sendable {
     case passive = 0x00
     case active = 0x01
 }
 
-/// Whose advertising a scanner reports (Vol 4, Part E, 7.8.10; Vol 6, Part B, 4.3.3).
+/// The advertisers that a scanner reports (Vol 4, Part E, 7.8.10; Vol 6, Part B, 4.3.3).
 public enum ScanningFilterPolicy: UInt8, Sendable {
     case basicUnfiltered = 0x00
     case basicFiltered = 0x01
@@ -61,7 +61,7 @@ public enum ScanningFilterPolicy: UInt8, Sendable {
     case extendedFiltered = 0x03
 }
 
-/// Whether an advertiser is reported again and again (Vol 4, Part E, 7.8.65).
+/// Whether an advertiser is reported repeatedly (Vol 4, Part E, 7.8.65).
 public enum DuplicateFilter: UInt8, Sendable {
     case disabled = 0x00
     case enabled = 0x01
@@ -69,14 +69,14 @@ public enum DuplicateFilter: UInt8, Sendable {
     case resetEachPeriod = 0x02
 }
 
-/// Whom an initiator connects to (Vol 4, Part E, 7.8.12).
+/// The devices that an initiator connects to (Vol 4, Part E, 7.8.12).
 public enum InitiatorFilterPolicy: UInt8, Sendable {
-    /// The device whose address the command names.
+    /// The device whose address the command has.
     case peerAddress = 0x00
     case filterAcceptList = 0x01
 }
 
-/// Which part of an advertising set's data a command brings (Vol 4, Part E, 7.8.54).
+/// The part of an advertising set's data in a command (Vol 4, Part E, 7.8.54).
 public enum AdvertisingDataOperation: UInt8, Sendable {
     case intermediateFragment = 0x00
     case firstFragment = 0x01
@@ -92,7 +92,7 @@ public enum FragmentPreference: UInt8, Sendable {
     case shouldNotFragment = 0x01
 }
 
-/// Which part of its advertiser's data a report brings (Vol 4, Part E, 7.7.65.13 and 7.7.65.15).
+/// The part of the advertiser's data in a report (Vol 4, Part E, 7.7.65.13 and 7.7.65.15).
 public struct DataStatus: RawRepresentable, Hashable, Sendable {
     public let rawValue: UInt8
 
@@ -100,7 +100,7 @@ public struct DataStatus: RawRepresentable, Hashable, Sendable {
     public init(rawValue: UInt8) { self.rawValue = rawValue }
 
     public static let complete = DataStatus(rawValue: 0b00)
-    /// More is to come in further reports.
+    /// More data follows in further reports.
     public static let incompleteMoreToCome = DataStatus(rawValue: 0b01)
     /// The rest was not received.
     public static let truncated = DataStatus(rawValue: 0b10)

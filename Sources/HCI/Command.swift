@@ -1,6 +1,6 @@
 import ByteCoding
 
-/// Names a command: the group in the upper 6 bits, the command in the lower 10 (Vol 4, Part E, 5.4.1).
+/// The identifier of a command: the group in the upper 6 bits, the command in the lower 10 (Vol 4, Part E, 5.4.1).
 public struct Opcode: RawRepresentable, Hashable, Sendable {
     public let rawValue: UInt16
 
@@ -15,7 +15,7 @@ public struct Opcode: RawRepresentable, Hashable, Sendable {
         rawValue = UInt16(group) << 10 | command & 0x03FF
     }
 
-    /// Zero: in Command Complete and Command Status it only returns command credits.
+    /// Zero: Command Complete and Command Status with this opcode only return command credits.
     public static let none = Opcode(rawValue: 0)
 
     @inlinable
@@ -30,12 +30,13 @@ extension Opcode: CustomStringConvertible {
     public var description: String { name ?? "command 0x" + String(rawValue, radix: 16, uppercase: true) }
 }
 
-/// An HCI command: its parameters, its opcode, and what the controller returns for it (Vol 4, Part E, 7).
+/// An HCI command: its parameters, its opcode, and its return parameters (Vol 4, Part E, 7).
 ///
-/// Both directions are coded, so that a software controller and a capture decoder read what a host writes.
+/// Commands are both encoded and decoded, so that a software controller and a capture decoder can read the commands of
+/// a host.
 public protocol Command: Sendable {
-    /// What Command Complete carries for this command, or ``NoReturnParameters`` where the controller answers with Command
-    /// Status and an event of its own.
+    /// The return parameters in Command Complete, or ``NoReturnParameters`` if the controller answers with Command
+    /// Status and another event.
     associatedtype ReturnParameters: HCI.ReturnParameters
 
     static var opcode: Opcode { get }
@@ -53,7 +54,7 @@ extension Command {
 
     /// Appends the whole packet: the command header, then the parameters (Vol 4, Part E, 5.4.1).
     ///
-    /// A command's parameters never exceed 255 octets; each command sees to that when it is made.
+    /// The parameters never exceed 255 bytes; each command ensures this when it is created.
     public func encodePacket(into buffer: inout PacketBuffer) {
         let start = buffer.count
         buffer.append(Self.opcode.rawValue)
@@ -63,25 +64,25 @@ extension Command {
     }
 }
 
-/// What a command returns in Command Complete: always a status first, which ``ErrorCode`` names.
+/// The return parameters of a command in Command Complete. They always begin with a status, an ``ErrorCode``.
 ///
-/// A controller that fails a command may return the status alone, so nothing more is read when it is not success.
+/// A controller that fails a command may return the status alone, so nothing more is read if it is not success.
 public protocol ReturnParameters: Sendable {
-    /// Decodes what follows the status, which was success.
+    /// Decodes the bytes after the status, which was success.
     init(decodingAfterStatus reader: inout ByteReader) throws(PacketDecodingError)
 
-    /// Appends what follows the status.
+    /// Appends the bytes after the status.
     func encodeAfterStatus(into buffer: inout PacketBuffer)
 }
 
-/// A status and nothing else.
+/// Return parameters with only a status.
 public struct StatusReturnParameters: ReturnParameters, Equatable {
     public init() {}
     public init(decodingAfterStatus reader: inout ByteReader) {}
     public func encodeAfterStatus(into buffer: inout PacketBuffer) {}
 }
 
-/// Marks a command that is answered by Command Status, which returns nothing.
+/// Marks a command that is answered by Command Status, which has no return parameters.
 public struct NoReturnParameters: ReturnParameters, Equatable {
     public init() {}
     public init(decodingAfterStatus reader: inout ByteReader) {}

@@ -4,11 +4,11 @@ import ByteCoding
 public struct CommandComplete: EventParameters, ~Escapable {
     public static let code: UInt8 = 0x0E
 
-    /// How many commands the host may now send before the next such event.
+    /// The number of commands that the host may now send before the next such event.
     public var numHCICommandPackets: UInt8
-    /// The command; ``Opcode/none`` when the event only returns credits.
+    /// The command; ``Opcode/none`` if the event only returns credits.
     public var commandOpcode: Opcode
-    /// The status, then what the command returns.
+    /// The status, then the command's other return parameters.
     public var returnParameters: RawSpan
 
     @_lifetime(copy returnParameters)
@@ -32,12 +32,12 @@ public struct CommandComplete: EventParameters, ~Escapable {
         buffer.append(returnParameters)
     }
 
-    /// The status, with which all return parameters begin; nil when there are none.
+    /// The status, with which all return parameters begin; nil if there are none.
     public var status: ErrorCode? { returnParameters[checked: 0].map(ErrorCode.init(rawValue:)) }
 
-    /// Decodes what the command returned: the status first, and the rest only when that is success.
+    /// Decodes the command's return parameters: the status first, and the rest only if it is success.
     ///
-    /// - Throws: when the event belongs to another command, or what it returned is malformed.
+    /// - Throws: an error if the event belongs to another command, or its return parameters are malformed.
     public func decode<C: Command>(
         _ command: C.Type
     ) throws(PacketDecodingError) -> Result<C.ReturnParameters, ErrorCode> {

@@ -2,11 +2,11 @@ import ByteCoding
 
 /// The header of a command packet (Vol 4, Part E, 5.4.1).
 public struct CommandHeader: Sendable, Equatable {
-    /// In octets.
+    /// The length of the header in bytes.
     public static let length = 3
 
     public var opcode: Opcode
-    /// How many octets follow the header.
+    /// The number of bytes after the header.
     public var parameterTotalLength: UInt8
 
     public init(opcode: Opcode, parameterTotalLength: UInt8) {
@@ -26,13 +26,14 @@ public struct CommandHeader: Sendable, Equatable {
     }
 }
 
-/// A command packet as a controller or a capture sees it: its header and the borrowed parameters (Vol 4, Part E, 5.4.1).
+/// A command packet as a controller or a capture receives it: its header and the borrowed parameters
+/// (Vol 4, Part E, 5.4.1).
 public struct CommandPacket: ~Escapable {
     public let header: CommandHeader
-    /// As many octets as the header says.
+    /// The parameters, with the length that the header gives.
     public let parameters: RawSpan
 
-    /// - Throws: when the packet is shorter or longer than its header says.
+    /// - Throws: an error if the length of the packet differs from its header.
     @_lifetime(copy packet)
     public init(decoding packet: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(packet)
@@ -41,12 +42,12 @@ public struct CommandPacket: ~Escapable {
         try reader.requireEnd()
     }
 
-    /// Which command it is; compare with the `opcode` of a ``Command``.
+    /// The command's opcode; compare it with the `opcode` of a ``Command``.
     public var opcode: Opcode { header.opcode }
 
-    /// Decodes the parameters as those of the command named.
+    /// Decodes the parameters as those of the given command.
     ///
-    /// - Throws: also when the packet is another command.
+    /// - Throws: an error also if the packet is another command.
     public func decode<C: Command>(_ command: C.Type) throws(PacketDecodingError) -> C {
         guard opcode == C.opcode else { throw .invalidValue(UInt64(opcode.rawValue), field: "Opcode") }
         return try C(decoding: parameters)

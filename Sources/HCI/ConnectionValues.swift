@@ -1,6 +1,6 @@
 import ByteCoding
 
-/// Which side of a connection the controller is (Vol 4, Part E, 7.7.65.1).
+/// The role of the controller in a connection (Vol 4, Part E, 7.7.65.1).
 public struct Role: RawRepresentable, Hashable, Sendable {
     public let rawValue: UInt8
 
@@ -11,12 +11,12 @@ public struct Role: RawRepresentable, Hashable, Sendable {
     public static let peripheral = Role(rawValue: 0x01)
 }
 
-/// The data channels, 0 to 36, that are used or may be: one bit for each in 5 octets (Vol 4, Part E, 7.8.19).
+/// The data channels, 0 to 36, that are used or may be used: one bit for each in 5 bytes (Vol 4, Part E, 7.8.19).
 public struct ChannelMap: RawRepresentable, Hashable, Sendable {
     /// Bit n is channel n.
     public let rawValue: UInt64
 
-    /// - Parameter rawValue: 37 bits; those above are dropped.
+    /// - Parameter rawValue: 37 bits; higher bits are dropped.
     public init(rawValue: UInt64) { self.rawValue = rawValue & 0x1F_FFFF_FFFF }
 
     public static let all = ChannelMap(rawValue: 0x1F_FFFF_FFFF)
@@ -38,7 +38,7 @@ public struct ChannelMap: RawRepresentable, Hashable, Sendable {
     }
 }
 
-/// Whether a link is encrypted, and how.
+/// Whether a link is encrypted, and by which cipher.
 public struct EncryptionState: RawRepresentable, Hashable, Sendable {
     public let rawValue: UInt8
     public init(rawValue: UInt8) { self.rawValue = rawValue }

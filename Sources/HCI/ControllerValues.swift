@@ -1,10 +1,10 @@
-/// Which transmit power ``ReadTransmitPowerLevel`` returns.
+/// The kind of transmit power that ``ReadTransmitPowerLevel`` returns.
 public enum TransmitPowerLevelType: UInt8, Sendable {
     case current = 0x00
     case maximum = 0x01
 }
 
-/// Which data ``SetControllerToHostFlowControl`` puts under flow control.
+/// The kinds of data that ``SetControllerToHostFlowControl`` puts under flow control.
 public enum FlowControlEnable: UInt8, Sendable {
     case off = 0x00
     case acl = 0x01
@@ -12,7 +12,7 @@ public enum FlowControlEnable: UInt8, Sendable {
     case aclAndSynchronous = 0x03
 }
 
-/// Which kind of data overflowed the controller's buffers.
+/// The kind of data that overflowed the controller's buffers.
 public struct LinkType: RawRepresentable, Hashable, Sendable {
     public let rawValue: UInt8
     public init(rawValue: UInt8) { self.rawValue = rawValue }

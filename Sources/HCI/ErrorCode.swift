@@ -1,4 +1,4 @@
-/// Why a command failed or a connection ended (Vol 1, Part F).
+/// The reason why a command failed or a connection ended (Vol 1, Part F).
 public struct ErrorCode: RawRepresentable, Error, Hashable, Sendable {
     public let rawValue: UInt8
 
@@ -76,14 +76,14 @@ public struct ErrorCode: RawRepresentable, Error, Hashable, Sendable {
 }
 
 extension ErrorCode: CustomStringConvertible {
-    /// The specification's name of the error, or its number where it has none.
+    /// The specification's name of the error, or its number if it has none.
     public var description: String {
         if Int(rawValue) < names.count, let name = names[Int(rawValue)] { return name }
         return "Error 0x" + (rawValue < 0x10 ? "0" : "") + String(rawValue, radix: 16, uppercase: true)
     }
 }
 
-/// By code; nil where a code is reserved.
+/// The names by code; nil if a code is reserved.
 private let names: [String?] = [
     "Success",
     "Unknown HCI Command",

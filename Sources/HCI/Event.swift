@@ -4,11 +4,11 @@ extension Event {
     /// The code that all LE events share.
     public static let leMetaCode: UInt8 = 0x3E
 
-    /// Decodes a whole event packet, without the H4 indicator.
+    /// Decodes a complete event packet, without the H4 indicator.
     ///
-    /// Lists inside it (reports, completed packets) are only checked as they are walked.
+    /// Lists in the packet (reports, completed packets) are only checked as they are iterated.
     ///
-    /// - Throws: when the packet is shorter or longer than its header says, or its parameters are malformed.
+    /// - Throws: an error if the length of the packet differs from its header, or its parameters are malformed.
     @_lifetime(copy packet)
     public init(decoding packet: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(packet)
@@ -29,9 +29,9 @@ extension Event {
 }
 
 extension Event {
-    /// The event's name in the specification (Vol 4, Part E, 7.7), or its number where it has none.
+    /// The event's name in the specification (Vol 4, Part E, 7.7), or its number if it has none.
     ///
-    /// - Parameter subeventCode: of an LE Meta event, whose name is the subevent's then.
+    /// - Parameter subeventCode: the subevent code of an LE Meta event, which is then named by its subevent.
     public static func name(code: UInt8, subeventCode: UInt8? = nil) -> String {
         if code == leMetaCode, let subeventCode {
             return name(ofSubeventCode: subeventCode) ?? "LE subevent 0x" + hexadecimal(subeventCode)

@@ -1,6 +1,6 @@
-/// Which events of the first page a controller sends (Vol 4, Part E, 7.3.1).
+/// The events of the first page that a controller sends (Vol 4, Part E, 7.3.1).
 ///
-/// Only the events that an LE host meets have names; the bits of the others can be set by value.
+/// Only the events that an LE host receives have names; the bits of the others can be set by value.
 public struct EventMask: OptionSet, Hashable, Sendable {
     public let rawValue: UInt64
     public init(rawValue: UInt64) { self.rawValue = rawValue }
@@ -13,11 +13,11 @@ public struct EventMask: OptionSet, Hashable, Sendable {
     public static let encryptionKeyRefreshComplete = EventMask(rawValue: 1 << 47)
     public static let leMeta = EventMask(rawValue: 1 << 61)
 
-    /// What holds after a reset. It lacks ``leMeta``.
+    /// The mask after a reset. It lacks ``leMeta``.
     public static let `default` = EventMask(rawValue: 0x0000_1FFF_FFFF_FFFF)
 }
 
-/// Which events of the second page a controller sends (Vol 4, Part E, 7.3.69). None after a reset.
+/// The events of the second page that a controller sends (Vol 4, Part E, 7.3.69). None after a reset.
 public struct EventMaskPage2: OptionSet, Hashable, Sendable {
     public let rawValue: UInt64
     public init(rawValue: UInt64) { self.rawValue = rawValue }
@@ -27,7 +27,7 @@ public struct EventMaskPage2: OptionSet, Hashable, Sendable {
     public static let encryptionChangeV2 = EventMaskPage2(rawValue: 1 << 25)
 }
 
-/// Which LE Meta events a controller sends (Vol 4, Part E, 7.8.1).
+/// The LE Meta events that a controller sends (Vol 4, Part E, 7.8.1).
 public struct LEEventMask: OptionSet, Hashable, Sendable {
     public let rawValue: UInt64
     public init(rawValue: UInt64) { self.rawValue = rawValue }
@@ -74,6 +74,6 @@ public struct LEEventMask: OptionSet, Hashable, Sendable {
     public static let periodicAdvertisingResponseReport = LEEventMask(rawValue: 1 << 39)
     public static let enhancedConnectionCompleteV2 = LEEventMask(rawValue: 1 << 40)
 
-    /// What holds after a reset: the five events of Bluetooth 4.0.
+    /// The mask after a reset: the five events of Bluetooth 4.0.
     public static let `default` = LEEventMask(rawValue: 0x1F)
 }

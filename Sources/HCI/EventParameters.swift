@@ -2,12 +2,13 @@ import ByteCoding
 
 /// An HCI event's parameters, which may borrow from the packet (Vol 4, Part E, 7.7).
 ///
-/// Both directions are coded, so that a software controller writes what a host reads.
+/// Events are both encoded and decoded, so that a software controller can write the events that a host reads.
 public protocol EventParameters: ~Escapable {
     /// The event code.
     static var code: UInt8 { get }
 
-    /// Decodes the parameters, which fill `parameters`. For an LE Meta event they begin after the subevent code.
+    /// Decodes the parameters, which fill `parameters`. The parameters of an LE Meta event begin after the subevent
+    /// code.
     @_lifetime(copy parameters)
     init(decoding parameters: RawSpan) throws(PacketDecodingError)
 
@@ -16,7 +17,7 @@ public protocol EventParameters: ~Escapable {
 
     /// Appends the whole packet: the event header, then the parameters (Vol 4, Part E, 5.4.4).
     ///
-    /// The parameters of an event never exceed 255 octets; data that would make them longer is cut.
+    /// The parameters of an event never exceed 255 bytes; longer data is cut.
     func encodePacket(into buffer: inout PacketBuffer)
 }
 

@@ -36,7 +36,7 @@ public struct LEFeatures: OptionSet, Hashable, Sendable {
     public static let isochronousBroadcaster = LEFeatures(rawValue: 1 << 30)
     public static let synchronizedReceiver = LEFeatures(rawValue: 1 << 31)
     public static let connectedIsochronousStreamHostSupport = LEFeatures(rawValue: 1 << 32)
-    /// Two bits stand for this feature; a controller sets both or neither.
+    /// Two bits represent this feature; a controller sets both or neither.
     public static let powerControlRequest = LEFeatures(rawValue: 1 << 33 | 1 << 34)
     public static let pathLossMonitoring = LEFeatures(rawValue: 1 << 35)
     public static let periodicAdvertisingADISupport = LEFeatures(rawValue: 1 << 36)
@@ -49,7 +49,7 @@ public struct LEFeatures: OptionSet, Hashable, Sendable {
     public static let periodicAdvertisingWithResponsesScanner = LEFeatures(rawValue: 1 << 44)
 }
 
-/// The features of page 0 that tell what a controller is (Vol 2, Part C, 3.3). The others can be read by value.
+/// The features of page 0 that describe the kind of controller (Vol 2, Part C, 3.3). The others can be read by value.
 public struct LMPFeatures: OptionSet, Hashable, Sendable {
     public let rawValue: UInt64
     public init(rawValue: UInt64) { self.rawValue = rawValue }
@@ -79,7 +79,7 @@ public struct CoreVersion: RawRepresentable, Hashable, Comparable, Sendable {
 }
 
 extension CoreVersion: CustomStringConvertible {
-    /// The version as it is written, "5.4"; the number in parentheses where it has no name here.
+    /// The version as it is written, "5.4"; the number in parentheses if it has no name here.
     public var description: String {
         switch rawValue {
         case 0x00: "1.0b"

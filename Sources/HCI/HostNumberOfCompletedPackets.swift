@@ -3,13 +3,13 @@ import ByteCoding
 
 /// A command to return buffers of the host to the controller, by connection (Vol 4, Part E, 7.3.40).
 ///
-/// The controller answers only when it fails: then with Command Complete. No command credit is spent.
+/// The controller answers only if it fails, with Command Complete. The command uses no command credit.
 public struct HostNumberOfCompletedPackets: Command, Equatable {
     public typealias ReturnParameters = StatusReturnParameters
 
     public static let opcode = Opcode(group: 0x03, command: 0x0035)
 
-    /// How many packets of one connection the host has done with.
+    /// The number of packets of one connection that the host has processed.
     public struct Completion: Sendable, Equatable {
         public var connectionHandle: ConnectionHandle
         public var hostNumCompletedPackets: UInt16
@@ -20,7 +20,7 @@ public struct HostNumberOfCompletedPackets: Command, Equatable {
         }
     }
 
-    /// The most connections that one command holds.
+    /// The maximum number of connections in one command.
     public static let maximumCount = 63
 
     public let completions: [Completion]

@@ -3,11 +3,11 @@ import ByteCoding
 
 /// An event with one or more reports of received legacy advertising (Vol 4, Part E, 7.7.65.2).
 ///
-/// The fields of one report follow each other; then come those of the next.
+/// The fields of one report are adjacent; the fields of the next report follow.
 public struct LEAdvertisingReport: LEEventParameters, ~Escapable {
     public static let subeventCode: UInt8 = 0x02
 
-    /// What was received.
+    /// The type of the received advertising PDU.
     public struct EventType: RawRepresentable, Hashable, Sendable {
         public let rawValue: UInt8
         public init(rawValue: UInt8) { self.rawValue = rawValue }
@@ -30,7 +30,7 @@ public struct LEAdvertisingReport: LEEventParameters, ~Escapable {
         public var address: PeerAddress
         /// Advertising or scan response data.
         public var data: RawSpan
-        /// In dBm; 127 when it is not known.
+        /// In dBm; 127 if it is not known.
         public var rssi: Int8
 
         @_lifetime(copy data)
@@ -56,7 +56,7 @@ public struct LEAdvertisingReport: LEEventParameters, ~Escapable {
             buffer.append(rssi)
         }
 
-        /// Appends a whole event packet with this report alone.
+        /// Appends a whole event packet with only this report.
         public func encodePacket(into buffer: inout PacketBuffer) {
             let start = buffer.beginEvent(code: LEAdvertisingReport.code)
             buffer.append(LEAdvertisingReport.subeventCode)
@@ -66,7 +66,7 @@ public struct LEAdvertisingReport: LEEventParameters, ~Escapable {
         }
     }
 
-    /// Walks the reports of one event.
+    /// An iterator over the reports of one event.
     public struct Reports: ~Escapable {
         private var reader: ByteReader
         private var left: UInt8
@@ -77,9 +77,9 @@ public struct LEAdvertisingReport: LEEventParameters, ~Escapable {
             left = count
         }
 
-        /// The next report, or nil at the end.
+        /// The next report; nil at the end.
         ///
-        /// - Throws: when the report is cut short or bytes follow the last one. There are no more reports then.
+        /// - Throws: an error if the report is truncated or bytes follow the last one. No more reports follow then.
         @_lifetime(copy self)
         public mutating func next() throws(PacketDecodingError) -> Report? {
             guard left > 0 else {
@@ -101,7 +101,7 @@ public struct LEAdvertisingReport: LEEventParameters, ~Escapable {
     public let numReports: UInt8
     private let bytes: RawSpan
 
-    /// Decodes the number of reports; they themselves are decoded as they are walked.
+    /// Decodes the number of reports. The reports are decoded as they are iterated.
     @_lifetime(copy parameters)
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)

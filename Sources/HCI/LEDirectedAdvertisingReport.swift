@@ -7,15 +7,15 @@ public struct LEDirectedAdvertisingReport: LEEventParameters, ~Escapable {
 
     /// One advertising PDU.
     public struct Report: Sendable, Equatable {
-        /// In bytes.
+        /// The length of a report in bytes.
         static let length = 16
 
         /// Always ``LEAdvertisingReport/EventType/connectableDirected``.
         public var eventType: LEAdvertisingReport.EventType
         public var address: PeerAddress
-        /// To whom it was directed.
+        /// The target of the directed advertising.
         public var directAddress: PeerAddress
-        /// In dBm; 127 when it is not known.
+        /// In dBm; 127 if it is not known.
         public var rssi: Int8
 
         public init(
@@ -44,7 +44,7 @@ public struct LEDirectedAdvertisingReport: LEEventParameters, ~Escapable {
             buffer.append(rssi)
         }
 
-        /// Appends a whole event packet with this report alone.
+        /// Appends a whole event packet with only this report.
         public func encodePacket(into buffer: inout PacketBuffer) {
             let start = buffer.beginEvent(code: LEDirectedAdvertisingReport.code)
             buffer.append(LEDirectedAdvertisingReport.subeventCode)
@@ -54,7 +54,7 @@ public struct LEDirectedAdvertisingReport: LEEventParameters, ~Escapable {
         }
     }
 
-    /// Walks the reports of one event.
+    /// An iterator over the reports of one event.
     public struct Reports: ~Escapable {
         private var reader: ByteReader
 
@@ -63,7 +63,7 @@ public struct LEDirectedAdvertisingReport: LEEventParameters, ~Escapable {
             self.reader = reader
         }
 
-        /// The next report, or nil at the end.
+        /// The next report; nil at the end.
         public mutating func next() -> Report? {
             try? Report(decoding: &reader)
         }
@@ -71,7 +71,7 @@ public struct LEDirectedAdvertisingReport: LEEventParameters, ~Escapable {
 
     private let bytes: RawSpan
 
-    /// - Throws: when the length is not that of as many reports as the first byte says.
+    /// - Throws: an error if the length does not match the number of reports in the first byte.
     @_lifetime(copy parameters)
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)

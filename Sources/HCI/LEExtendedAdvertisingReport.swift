@@ -3,11 +3,11 @@ import ByteCoding
 
 /// An event with one or more reports of advertising received by extended scanning (Vol 4, Part E, 7.7.65.13).
 ///
-/// The fields of one report follow each other; then come those of the next.
+/// The fields of one report are adjacent; the fields of the next report follow.
 public struct LEExtendedAdvertisingReport: LEEventParameters, ~Escapable {
     public static let subeventCode: UInt8 = 0x0D
 
-    /// What was received, and how much of its data the report brings.
+    /// The properties of the received advertising, and the status of its data.
     public struct EventType: OptionSet, Hashable, Sendable {
         public let rawValue: UInt16
         public init(rawValue: UInt16) { self.rawValue = rawValue }
@@ -16,34 +16,34 @@ public struct LEExtendedAdvertisingReport: LEEventParameters, ~Escapable {
         public static let scannable = EventType(rawValue: 1 << 1)
         public static let directed = EventType(rawValue: 1 << 2)
         public static let scanResponse = EventType(rawValue: 1 << 3)
-        /// The PDU was a legacy one: the report has no SID, and its data is whole.
+        /// The PDU was a legacy PDU: the report has no SID, and its data is complete.
         public static let legacyPDU = EventType(rawValue: 1 << 4)
 
         /// Bits 5 and 6.
         public var dataStatus: DataStatus { DataStatus(rawValue: UInt8(truncatingIfNeeded: rawValue >> 5 & 0b11)) }
 
-        /// The same type with another data status, of which two bits are kept.
+        /// The same type with another data status, of which two bits are used.
         public func with(_ dataStatus: DataStatus) -> EventType {
             EventType(rawValue: rawValue & ~0b110_0000 | UInt16(dataStatus.rawValue & 0b11) << 5)
         }
     }
 
-    /// One advertising PDU, or a part of the data of a train of them.
+    /// One advertising PDU, or a part of the data of a sequence of PDUs.
     public struct Report: ~Escapable {
         public var eventType: EventType
         public var address: PeerAddress
         public var primaryPHY: PHY
-        /// ``PHY/none`` when nothing was on the secondary channels.
+        /// ``PHY/none`` if there was no PDU on the secondary channels.
         public var secondaryPHY: PHY
-        /// 0x00 to 0x0F; 0xFF when there is none.
+        /// 0x00 to 0x0F; 0xFF if there is none.
         public var advertisingSID: UInt8
-        /// In dBm; 127 when it is not known.
+        /// In dBm; 127 if it is not known.
         public var txPower: Int8
-        /// In dBm; 127 when it is not known.
+        /// In dBm; 127 if it is not known.
         public var rssi: Int8
-        /// In units of 1.25 ms; 0 when there is no periodic advertising.
+        /// In units of 1.25 ms; 0 if there is no periodic advertising.
         public var periodicAdvertisingInterval: UInt16
-        /// To whom the advertising was directed, when it was.
+        /// The target, if the advertising was directed.
         public var directAddress: PeerAddress
         /// Advertising or scan response data, at most 229 bytes.
         public var data: RawSpan
@@ -100,7 +100,7 @@ public struct LEExtendedAdvertisingReport: LEEventParameters, ~Escapable {
             buffer.append(lengthPrefixed: data)
         }
 
-        /// Appends a whole event packet with this report alone.
+        /// Appends a whole event packet with only this report.
         public func encodePacket(into buffer: inout PacketBuffer) {
             let start = buffer.beginEvent(code: LEExtendedAdvertisingReport.code)
             buffer.append(LEExtendedAdvertisingReport.subeventCode)
@@ -110,7 +110,7 @@ public struct LEExtendedAdvertisingReport: LEEventParameters, ~Escapable {
         }
     }
 
-    /// Walks the reports of one event.
+    /// An iterator over the reports of one event.
     public struct Reports: ~Escapable {
         private var reader: ByteReader
         private var left: UInt8
@@ -121,9 +121,9 @@ public struct LEExtendedAdvertisingReport: LEEventParameters, ~Escapable {
             left = count
         }
 
-        /// The next report, or nil at the end.
+        /// The next report; nil at the end.
         ///
-        /// - Throws: when the report is cut short or bytes follow the last one. There are no more reports then.
+        /// - Throws: an error if the report is truncated or bytes follow the last one. No more reports follow then.
         @_lifetime(copy self)
         public mutating func next() throws(PacketDecodingError) -> Report? {
             guard left > 0 else {
@@ -145,7 +145,7 @@ public struct LEExtendedAdvertisingReport: LEEventParameters, ~Escapable {
     public let numReports: UInt8
     private let bytes: RawSpan
 
-    /// Decodes the number of reports; they themselves are decoded as they are walked.
+    /// Decodes the number of reports. The reports are decoded as they are iterated.
     @_lifetime(copy parameters)
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)

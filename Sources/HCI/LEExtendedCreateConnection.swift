@@ -7,7 +7,7 @@ public struct LEExtendedCreateConnection: Command, Equatable {
 
     public static let opcode = Opcode(group: 0x08, command: 0x0043)
 
-    /// How one PHY is scanned for the advertiser, and how a connection made there is run.
+    /// The scan parameters for one PHY, and the connection parameters for a connection on it.
     public struct PHYParameters: Sendable, Equatable {
         /// In units of 0.625 ms, 0x0004 to 0xFFFF.
         public var scanInterval: UInt16
@@ -71,13 +71,13 @@ public struct LEExtendedCreateConnection: Command, Equatable {
 
     public var initiatorFilterPolicy: InitiatorFilterPolicy
     public var ownAddressType: OwnAddressType
-    /// Ignored when the filter accept list is used.
+    /// Ignored if the filter accept list is used.
     public var peerAddress: DeviceAddress
-    /// Nil not to scan the LE 1M PHY.
+    /// The parameters for the LE 1M PHY; nil if it is not scanned.
     public var le1M: PHYParameters?
-    /// For connections on the LE 2M PHY, which is never scanned; nil to make none there.
+    /// The parameters for connections on the LE 2M PHY, which is never scanned; nil for no connections on it.
     public var le2M: PHYParameters?
-    /// Nil not to scan the LE Coded PHY.
+    /// The parameters for the LE Coded PHY; nil if it is not scanned.
     public var leCoded: PHYParameters?
 
     public init(
@@ -96,7 +96,7 @@ public struct LEExtendedCreateConnection: Command, Equatable {
         self.leCoded = leCoded
     }
 
-    /// The PHYs with parameters, as the command names them.
+    /// The PHYs with parameters, as in the command.
     public var initiatingPHYs: PHYSet {
         var phys: PHYSet = []
         if le1M != nil { phys.insert(.le1M) }

@@ -33,7 +33,7 @@ public struct P256PublicKey: Sendable, Equatable {
     /// 32 bytes, least significant first.
     public let y: [UInt8]
 
-    /// Each coordinate is cut after 32 bytes, or padded with zeros, which are its most significant bytes.
+    /// Creates a key. Each coordinate is cut after 32 bytes, or padded with zeros as its most significant bytes.
     public init(x: [UInt8], y: [UInt8]) {
         self.x = Self.fitted(x)
         self.y = Self.fitted(y)

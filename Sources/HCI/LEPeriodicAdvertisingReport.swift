@@ -6,11 +6,11 @@ public struct LEPeriodicAdvertisingReport: LEEventParameters, ~Escapable {
 
     /// 0x0000 to 0x0EFF.
     public var syncHandle: UInt16
-    /// In dBm; 127 when it is not known.
+    /// In dBm; 127 if it is not known.
     public var txPower: Int8
-    /// In dBm; 127 when it is not known.
+    /// In dBm; 127 if it is not known.
     public var rssi: Int8
-    /// 0xFF when there is no constant tone extension.
+    /// 0xFF if there is no constant tone extension.
     public var cteType: UInt8
     public var dataStatus: DataStatus
     public var data: RawSpan

@@ -1,6 +1,6 @@
 import BluetoothTypes
 
-// Keys are not part of descriptions and reflections, so that none is in a log by accident. Embedded Swift has no
+// Keys are not part of descriptions and reflections, so they cannot be logged by accident. Embedded Swift has no
 // reflection.
 
 #if !hasFeature(Embedded)

@@ -6,13 +6,13 @@ public struct LESetExtendedAdvertisingEnable: Command, Equatable {
 
     public static let opcode = Opcode(group: 0x08, command: 0x0039)
 
-    /// One advertising set, and when it is to stop by itself.
+    /// One advertising set, and the time at which it stops automatically.
     public struct AdvertisingSet: Sendable, Equatable {
         /// 0x00 to 0xEF.
         public var advertisingHandle: UInt8
-        /// In units of 10 ms; 0 for no end.
+        /// In units of 10 ms; 0 for no limit.
         public var duration: UInt16
-        /// 0 for no end.
+        /// 0 for no limit.
         public var maxExtendedAdvertisingEvents: UInt8
 
         public init(advertisingHandle: UInt8, duration: UInt16 = 0, maxExtendedAdvertisingEvents: UInt8 = 0) {
@@ -22,11 +22,11 @@ public struct LESetExtendedAdvertisingEnable: Command, Equatable {
         }
     }
 
-    /// The most sets that one command holds.
+    /// The maximum number of sets in one command.
     public static let maximumCount = 63
 
     public let enable: Bool
-    /// None, with ``enable`` false, stands for all sets.
+    /// The advertising sets. An empty list, with ``enable`` false, means all sets.
     public let sets: [AdvertisingSet]
 
     /// - Parameter sets: cut after ``maximumCount``.

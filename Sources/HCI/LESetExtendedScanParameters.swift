@@ -6,7 +6,7 @@ public struct LESetExtendedScanParameters: Command, Equatable {
 
     public static let opcode = Opcode(group: 0x08, command: 0x0041)
 
-    /// How one PHY is scanned.
+    /// The scan parameters for one PHY.
     public struct PHYParameters: Sendable, Equatable {
         public var scanType: ScanType
         /// In units of 0.625 ms, 0x0004 to 0xFFFF.
@@ -35,9 +35,9 @@ public struct LESetExtendedScanParameters: Command, Equatable {
 
     public var ownAddressType: OwnAddressType
     public var scanningFilterPolicy: ScanningFilterPolicy
-    /// Nil to leave the LE 1M PHY alone.
+    /// The parameters for the LE 1M PHY; nil if it is not scanned.
     public var le1M: PHYParameters?
-    /// Nil to leave the LE Coded PHY alone.
+    /// The parameters for the LE Coded PHY; nil if it is not scanned.
     public var leCoded: PHYParameters?
 
     public init(
@@ -52,7 +52,7 @@ public struct LESetExtendedScanParameters: Command, Equatable {
         self.leCoded = leCoded
     }
 
-    /// The PHYs that are scanned, as the command names them.
+    /// The PHYs to scan, as in the command.
     public var scanningPHYs: PHYSet {
         var phys: PHYSet = []
         if le1M != nil { phys.insert(.le1M) }
@@ -80,7 +80,7 @@ public struct LESetExtendedScanParameters: Command, Equatable {
 }
 
 extension ByteReader {
-    /// Reads a set of PHYs that has members, all of them `allowed`.
+    /// Reads a set of PHYs that is not empty and is a subset of `allowed`.
     mutating func readPHYSet(
         among allowed: PHYSet,
         field: StaticString

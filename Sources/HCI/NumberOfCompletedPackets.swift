@@ -5,9 +5,9 @@ import ByteCoding
 public struct NumberOfCompletedPackets: EventParameters, ~Escapable {
     public static let code: UInt8 = 0x13
 
-    /// How many packets of one connection were sent or flushed.
+    /// The number of packets of one connection that were sent or flushed.
     public struct Completion: Sendable, Equatable {
-        /// In bytes.
+        /// The length of a completion in bytes.
         static let length = 4
 
         public var connectionHandle: ConnectionHandle
@@ -20,7 +20,7 @@ public struct NumberOfCompletedPackets: EventParameters, ~Escapable {
         }
     }
 
-    /// Walks the connections of one event.
+    /// An iterator over the connections of one event.
     public struct Completions: ~Escapable {
         @usableFromInline
         var reader: ByteReader
@@ -30,7 +30,7 @@ public struct NumberOfCompletedPackets: EventParameters, ~Escapable {
             self.reader = reader
         }
 
-        /// The next connection's completion, or nil at the end.
+        /// The next connection's completion; nil at the end.
         @inlinable
         public mutating func next() -> Completion? {
             guard
@@ -43,7 +43,7 @@ public struct NumberOfCompletedPackets: EventParameters, ~Escapable {
 
     let pairs: RawSpan
 
-    /// - Throws: when the length is not that of as many connections as the first byte says.
+    /// - Throws: an error if the length does not match the number of connections in the first byte.
     @_lifetime(copy parameters)
     public init(decoding parameters: RawSpan) throws(PacketDecodingError) {
         var reader = ByteReader(parameters)
@@ -57,7 +57,7 @@ public struct NumberOfCompletedPackets: EventParameters, ~Escapable {
         buffer.append(pairs)
     }
 
-    /// How many connections the event tells of.
+    /// The number of connections in the event.
     public var numHandles: Int { pairs.byteCount / Completion.length }
 
     /// An iterator over the connections, from the first.

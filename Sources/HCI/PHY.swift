@@ -24,7 +24,7 @@ extension PHY: CustomStringConvertible {
     }
 }
 
-/// Several physical layers, as commands name them (Vol 4, Part E, 7.8.48).
+/// A set of physical layers, as in commands (Vol 4, Part E, 7.8.48).
 public struct PHYSet: OptionSet, Hashable, Sendable {
     public let rawValue: UInt8
     public init(rawValue: UInt8) { self.rawValue = rawValue }
@@ -34,7 +34,7 @@ public struct PHYSet: OptionSet, Hashable, Sendable {
     public static let leCoded = PHYSet(rawValue: 1 << 2)
 }
 
-/// The directions in which the host does not care for the PHY: the parameter ALL_PHYS (Vol 4, Part E, 7.8.48).
+/// The directions in which the host has no preference for a PHY: the parameter ALL_PHYS (Vol 4, Part E, 7.8.48).
 public struct PHYPreference: OptionSet, Hashable, Sendable {
     public let rawValue: UInt8
     public init(rawValue: UInt8) { self.rawValue = rawValue }
@@ -43,7 +43,7 @@ public struct PHYPreference: OptionSet, Hashable, Sendable {
     public static let anyReceiver = PHYPreference(rawValue: 1 << 1)
 }
 
-/// Which coding the host prefers when sending on the LE Coded PHY (Vol 4, Part E, 7.8.49).
+/// The coding that the host prefers when sending on the LE Coded PHY (Vol 4, Part E, 7.8.49).
 public struct PHYOptions: RawRepresentable, Hashable, Sendable {
     public let rawValue: UInt16
     public init(rawValue: UInt16) { self.rawValue = rawValue }

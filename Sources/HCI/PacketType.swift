@@ -1,6 +1,6 @@
 import ByteCoding
 
-/// The indicator that precedes each packet on a UART and like transports, known as H4 (Vol 4, Part A, 2).
+/// The indicator before each packet on a UART and similar transports, known as H4 (Vol 4, Part A, 2).
 public enum PacketType: UInt8, Sendable {
     case command = 0x01
     case acl = 0x02
@@ -8,10 +8,10 @@ public enum PacketType: UInt8, Sendable {
     case event = 0x04
     case iso = 0x05
 
-    /// The longest header of any type, in octets.
+    /// The maximum length of a header of any type, in bytes.
     public static let maximumHeaderLength = 4
 
-    /// How many octets precede the payload, without the indicator itself.
+    /// The number of bytes before the payload, without the indicator itself.
     @inlinable
     public var headerLength: Int {
         switch self {
@@ -21,9 +21,9 @@ public enum PacketType: UInt8, Sendable {
         }
     }
 
-    /// How many octets follow the header, as its length field says; nil while `header` is shorter than a header.
+    /// The number of bytes after the header, by its length field; nil while `header` is shorter than a header.
     ///
-    /// - Parameter header: the packet after its indicator, as far as it has arrived.
+    /// - Parameter header: the part of the packet after its indicator that has arrived.
     @inlinable
     public func payloadLength(header: RawSpan) -> Int? {
         guard header.byteCount >= headerLength else { return nil }
@@ -40,10 +40,10 @@ public enum PacketType: UInt8, Sendable {
         }
     }
 
-    /// The whole length of the packet at the front of a stream, with indicator and header; nil while too little of it has
-    /// arrived to tell.
+    /// The total length of the packet at the start of a stream, with indicator and header; nil while too few bytes have
+    /// arrived.
     ///
-    /// - Throws: when the first octet is no indicator. The stream has then lost its framing.
+    /// - Throws: an error if the first byte is not an indicator. The stream has then lost its framing.
     @inlinable
     public static func packetLength(atStartOf stream: RawSpan) throws(PacketDecodingError) -> Int? {
         guard let indicator = stream[checked: 0] else { return nil }

@@ -1,7 +1,7 @@
 import BluetoothTypes
 import ByteCoding
 
-/// How a controller tells another device's address (Vol 4, Part E, 7.7.65).
+/// The type of another device's address, as a controller reports it (Vol 4, Part E, 7.7.65).
 public struct AddressType: RawRepresentable, Hashable, Sendable {
     public let rawValue: UInt8
 
@@ -16,17 +16,17 @@ public struct AddressType: RawRepresentable, Hashable, Sendable {
     public static let randomIdentity = AddressType(rawValue: 0x03)
     /// A resolvable private address that the controller could not resolve; in directed advertising only.
     public static let unresolved = AddressType(rawValue: 0xFE)
-    /// None was given.
+    /// The report has no address.
     public static let anonymous = AddressType(rawValue: 0xFF)
 }
 
-/// Another device's address with all that HCI says of its type: sent as the type and 48 bits.
+/// Another device's address with its type in HCI: sent as the type and 48 bits.
 public struct PeerAddress: Hashable, Sendable {
     public var type: AddressType
-    /// The address as a number of 48 bits; it means nothing when the type is anonymous.
+    /// The address as a number of 48 bits; it has no meaning if the type is anonymous.
     public var value: UInt64
 
-    /// - Parameter value: 48 bits; those above are dropped.
+    /// - Parameter value: 48 bits; higher bits are dropped.
     @inlinable
     public init(type: AddressType, value: UInt64) {
         self.type = type
@@ -41,7 +41,7 @@ public struct PeerAddress: Hashable, Sendable {
     /// No address: an anonymous advertiser.
     public static let anonymous = PeerAddress(type: .anonymous, value: 0)
 
-    /// The address without whether it was resolved; nil when there is none or its type is reserved.
+    /// The address without the information whether it was resolved; nil if there is none or its type is reserved.
     @inlinable
     public var deviceAddress: DeviceAddress? {
         switch type.rawValue {
@@ -68,12 +68,12 @@ public struct PeerAddress: Hashable, Sendable {
     }
 }
 
-/// Which address the controller itself uses (Vol 4, Part E, 7.8.5).
+/// The kind of address that the controller itself uses (Vol 4, Part E, 7.8.5).
 public enum OwnAddressType: UInt8, Sendable {
     case `public` = 0x00
     case random = 0x01
-    /// A resolvable private address of the controller's making; the public address where it has no key for the peer.
+    /// A resolvable private address that the controller generates; the public address if it has no key for the peer.
     case resolvableOrPublic = 0x02
-    /// A resolvable private address of the controller's making; the random address where it has no key for the peer.
+    /// A resolvable private address that the controller generates; the random address if it has no key for the peer.
     case resolvableOrRandom = 0x03
 }

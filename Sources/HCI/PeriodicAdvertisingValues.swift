@@ -1,4 +1,4 @@
-/// What each periodic advertising PDU has besides data.
+/// The fields of each periodic advertising PDU besides data.
 public struct PeriodicAdvertisingProperties: OptionSet, Hashable, Sendable {
     public let rawValue: UInt16
     public init(rawValue: UInt16) { self.rawValue = rawValue }
@@ -6,7 +6,7 @@ public struct PeriodicAdvertisingProperties: OptionSet, Hashable, Sendable {
     public static let includeTXPower = PeriodicAdvertisingProperties(rawValue: 1 << 6)
 }
 
-/// Whether periodic advertising runs, and whether its PDUs carry the ADI field.
+/// Whether periodic advertising runs, and whether its PDUs have the ADI field.
 public struct PeriodicAdvertisingEnable: OptionSet, Hashable, Sendable {
     public let rawValue: UInt8
     public init(rawValue: UInt8) { self.rawValue = rawValue }
@@ -20,7 +20,7 @@ public struct PeriodicSyncOptions: OptionSet, Hashable, Sendable {
     public let rawValue: UInt8
     public init(rawValue: UInt8) { self.rawValue = rawValue }
 
-    /// The periodic advertiser list names the advertiser; otherwise the command does.
+    /// The periodic advertiser list selects the advertiser; otherwise the command does.
     public static let usePeriodicAdvertiserList = PeriodicSyncOptions(rawValue: 1 << 0)
     public static let reportingInitiallyDisabled = PeriodicSyncOptions(rawValue: 1 << 1)
     public static let duplicateFilteringInitiallyEnabled = PeriodicSyncOptions(rawValue: 1 << 2)

@@ -1,13 +1,13 @@
 import ByteCoding
 
-/// Which commands a controller knows: one bit for each in 64 octets (Vol 4, Part E, 6.27).
+/// The commands that a controller supports: one bit for each in 64 bytes (Vol 4, Part E, 6.27).
 public struct SupportedCommands: Sendable, Equatable {
-    /// In octets.
+    /// The length in bytes.
     public static let length = 64
 
     private var octets: [UInt8]
 
-    /// None.
+    /// Creates an empty set.
     public init() {
         octets = [UInt8](repeating: 0, count: Self.length)
     }
@@ -20,25 +20,29 @@ public struct SupportedCommands: Sendable, Equatable {
         buffer.append(octets)
     }
 
-    /// Whether the bit is set that the table of 6.27 gives as an octet, 0 to 63, and a bit in it, 0 to 7; false outside
-    /// those ranges.
+    /// Whether a bit is set; false outside the ranges.
+    ///
+    /// - Parameters:
+    ///   - octet: the octet in the table of 6.27, 0 to 63.
+    ///   - bit: the bit in the octet, 0 to 7.
     public func contains(octet: Int, bit: Int) -> Bool {
         guard octets.indices.contains(octet), (0..<8).contains(bit) else { return false }
         return octets[octet] >> UInt8(bit) & 1 == 1
     }
 
-    /// Whether the command is known to the controller; false for a command that has no bit, as that which reads these.
+    /// Whether the controller supports the command; false for a command without a bit, such as Read Local Supported
+    /// Commands.
     public func contains(_ opcode: Opcode) -> Bool {
         guard let position = Self.position(of: opcode) else { return false }
         return contains(octet: position >> 3, bit: position & 7)
     }
 
-    /// Whether the command is known to the controller.
+    /// Whether the controller supports the command.
     public func contains<C: Command>(_ command: C.Type) -> Bool {
         contains(C.opcode)
     }
 
-    /// Sets the command's bit. Nothing happens for a command that has none.
+    /// Sets the command's bit. The call has no effect for a command without a bit.
     public mutating func insert(_ opcode: Opcode) {
         guard let position = Self.position(of: opcode) else { return }
         octets[position >> 3] |= 1 << UInt8(position & 7)

@@ -14,14 +14,14 @@ extension ByteReader {
         return DeviceAddress(try readUInt48(), isRandom: type == 1)
     }
 
-    /// Reads an octet that is zero or one.
+    /// Reads a byte that is zero or one.
     mutating func readFlag(_ field: StaticString) throws(PacketDecodingError) -> Bool {
         let value = try readUInt8()
         guard value <= 1 else { throw .invalidValue(UInt64(value), field: field) }
         return value == 1
     }
 
-    /// Reads an octet that is one of an enumeration.
+    /// Reads a byte that is a value of an enumeration.
     mutating func readValue<Value: RawRepresentable>(
         _ field: StaticString
     ) throws(PacketDecodingError) -> Value where Value.RawValue == UInt8 {
@@ -41,13 +41,13 @@ extension PacketBuffer {
         append(UInt8(flag ? 1 : 0))
     }
 
-    /// Appends exactly `count` octets: `bytes` cut, or padded with zeros.
+    /// Appends exactly `count` bytes: `bytes` cut, or padded with zeros.
     mutating func append(_ bytes: RawSpan, count: Int) {
         append(bytes.extracting(first: count))
         appendZeros(Swift.max(0, count - bytes.byteCount))
     }
 
-    /// Appends a length of one octet and as much of `bytes` as it can count, cut after 255 octets.
+    /// Appends a length of one byte and `bytes`, cut after 255 bytes.
     mutating func append(lengthPrefixed bytes: RawSpan) {
         let part = bytes.extracting(first: 255)
         append(UInt8(truncatingIfNeeded: part.byteCount))

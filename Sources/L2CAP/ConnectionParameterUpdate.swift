@@ -1,6 +1,6 @@
 import ByteCoding
 
-/// Asks the central for other connection parameters (Vol 3, Part A, 4.20).
+/// A request to the central for other connection parameters (Vol 3, Part A, 4.20).
 public struct ConnectionParameterUpdateRequest: Equatable, Sendable {
     /// In units of 1.25 ms: 6 to 3200.
     public var intervalMin: UInt16
@@ -18,7 +18,8 @@ public struct ConnectionParameterUpdateRequest: Equatable, Sendable {
         self.timeout = timeout
     }
 
-    /// Whether each value is in its range, and the timeout longer than twice the longest silence that the latency allows.
+    /// Whether each value is in its range, and the timeout is longer than twice the longest silence that the latency
+    /// allows.
     public var isValid: Bool {
         let longestSilence = (1 + Int(latency)) * Int(intervalMax) * 2  // in 1.25 ms
         return (6...3200).contains(intervalMin) && (6...3200).contains(intervalMax) && intervalMin <= intervalMax
@@ -46,7 +47,7 @@ public struct ConnectionParameterUpdateRequest: Equatable, Sendable {
     }
 }
 
-/// The central's answer (Vol 3, Part A, 4.21).
+/// The central's response (Vol 3, Part A, 4.21).
 public enum ConnectionParameterUpdateResponse: UInt16, Sendable {
     case accepted = 0
     case rejected = 1

@@ -1,6 +1,6 @@
 import ByteCoding
 
-/// Names a channel on a link (Vol 3, Part A, 2.1).
+/// The identifier of a channel on a link (Vol 3, Part A, 2.1).
 public struct ChannelIdentifier: RawRepresentable, Hashable, Sendable {
     public let rawValue: UInt16
 
@@ -11,22 +11,22 @@ public struct ChannelIdentifier: RawRepresentable, Hashable, Sendable {
     public static let null = ChannelIdentifier(rawValue: 0x0000)
     /// The Attribute Protocol.
     public static let attribute = ChannelIdentifier(rawValue: 0x0004)
-    /// LE signalling.
+    /// LE signaling.
     public static let signaling = ChannelIdentifier(rawValue: 0x0005)
     /// The Security Manager protocol.
     public static let securityManager = ChannelIdentifier(rawValue: 0x0006)
 
-    /// What a device gives to connection-oriented channels on an LE link.
+    /// The values that a device assigns to connection-oriented channels on an LE link.
     public static let dynamicRange: ClosedRange<UInt16> = 0x0040...0x007F
 
-    /// Whether the channel is a connection-oriented one.
+    /// Whether the channel is connection-oriented.
     @inlinable
     public var isDynamic: Bool { ChannelIdentifier.dynamicRange.contains(rawValue) }
 }
 
 /// A basic L2CAP frame: the length of the payload, the channel, the payload (Vol 3, Part A, 3.1).
 public struct Frame: ~Escapable {
-    /// Length (2 octets) and channel identifier (2 octets).
+    /// The length of the header in bytes: length (2 bytes) and channel identifier (2 bytes).
     public static let headerLength = 4
 
     public let channel: ChannelIdentifier
@@ -43,7 +43,7 @@ public struct Frame: ~Escapable {
         try reader.requireEnd()
     }
 
-    /// Prepends the header to a payload of at most 65,535 octets that is already in `buffer`.
+    /// Prepends the header to a payload of at most 65,535 bytes that is already in `buffer`.
     @inlinable
     public static func prependHeader(channel: ChannelIdentifier, to buffer: inout PacketBuffer) {
         let length = UInt16(truncatingIfNeeded: buffer.count)

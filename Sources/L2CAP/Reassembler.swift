@@ -1,46 +1,46 @@
 import ByteCoding
 
-/// Puts the fragments that a link's ACL packets carry together to L2CAP frames (Vol 3, Part A, 7.2.2).
+/// Reassembles the fragments in a link's ACL packets to L2CAP frames (Vol 3, Part A, 7.2.2).
 ///
-/// A frame that came in one fragment is handed on where it lies; only one that really came in several is copied. What a
-/// peer can make the reassembler hold is bounded by ``maximumPayloadLength``.
+/// A frame in a single fragment is delivered in place. Only a frame in several fragments is copied.
+/// ``maximumPayloadLength`` limits the memory that a peer can claim.
 public struct Reassembler {
-    /// What came of one fragment.
+    /// The outcome of one fragment.
     public enum Outcome: Equatable, Sendable {
         /// A frame was complete and has been delivered.
         case delivered
-        /// More fragments are to come.
+        /// More fragments follow.
         case incomplete
         /// The fragment, or the frame it belongs to, was dropped.
         case dropped(Violation)
     }
 
-    /// How a sequence of fragments can be wrong.
+    /// An error in a sequence of fragments.
     public enum Violation: Equatable, Sendable {
-        /// A continuing fragment where no frame had been started.
+        /// A continuing fragment without a started frame.
         case unexpectedContinuation
         /// A frame was started while another was incomplete; the older one is lost.
         case interruptedFrame
-        /// More octets than the frame's length says.
+        /// The fragments have more bytes than the frame's length.
         case excessOctets
         /// The frame is longer than ``Reassembler/maximumPayloadLength``.
         case oversizedFrame(length: Int)
-        /// The frame's start is empty.
+        /// The first fragment of a frame is empty.
         case emptyStart
     }
 
     private enum State: Equatable {
         case idle
-        /// The header itself is split: its length is not known yet.
+        /// The header itself is split: its length field is not complete yet.
         case collectingHeader
         case collecting(total: Int)
-        /// The rest of a frame that is too long is let go.
+        /// The rest of a frame that is too long is discarded.
         case discarding(remaining: Int)
     }
 
-    /// What ``maximumPayloadLength`` is where nothing else is said.
+    /// The default of ``maximumPayloadLength``, in bytes.
     public static let defaultMaximumPayloadLength = 4096
-    /// The longest payload that is put together, in octets.
+    /// The longest payload that is reassembled, in bytes.
     public let maximumPayloadLength: Int
     private var state = State.idle
     private var collected: [UInt8] = []
@@ -49,11 +49,11 @@ public struct Reassembler {
         self.maximumPayloadLength = maximumPayloadLength
     }
 
-    /// Takes one fragment and hands a frame that it completes to `deliver`.
+    /// Takes one fragment, and passes a frame that it completes to `deliver`.
     ///
     /// - Parameters:
     ///   - fragment: an ACL packet's data.
-    ///   - isStart: whether its Packet Boundary flag says that a frame starts with it.
+    ///   - isStart: whether the fragment starts a frame, by its Packet Boundary flag.
     public mutating func receive(
         _ fragment: RawSpan,
         isStart: Bool,
@@ -138,7 +138,7 @@ public struct Reassembler {
         collected.append(copying: fragment)
     }
 
-    /// The whole length of the frame that starts with `bytes`, or nil while its length field is not complete.
+    /// The total length of the frame that starts with `bytes`; nil while its length field is not complete.
     private static func frameLength(of bytes: RawSpan) -> Int? {
         var reader = ByteReader(bytes)
         guard let length = try? reader.readUInt16() else { return nil }

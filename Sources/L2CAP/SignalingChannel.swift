@@ -1,42 +1,42 @@
 import BluetoothTypes
 import ByteCoding
 
-/// The LE signalling channel of one link: answers the peer's commands and pairs our own with their responses
+/// The LE signaling channel of one link: answers the peer's commands and matches our own to their responses
 /// (Vol 3, Part A, 4 and 6.2).
 public struct SignalingChannel {
-    /// Which end of the link we are.
+    /// The role of this device on the link.
     public enum Role: Sendable {
         case central
         case peripheral
     }
 
-    /// What the owner does after a command was received.
+    /// The owner's next action after a command.
     public enum Action: Equatable, Sendable {
-        /// Nothing; the command was an answer to nothing or needs none.
+        /// Nothing: the command needs no answer, or is a response without a request.
         case none
-        /// Send what was written into the buffer.
+        /// Send the bytes in the buffer.
         case send
-        /// The peer, a peripheral, asks for other parameters: decide, then call
+        /// The peer, a peripheral, requests other parameters: decide, then call
         /// ``SignalingChannel/answer(_:identifier:into:)``.
         case parameterUpdateRequested(ConnectionParameterUpdateRequest, identifier: UInt8)
-        /// Our own request was answered, or will not be: nil.
+        /// Our own request was answered; nil if it was rejected or timed out.
         case parameterUpdateFinished(ConnectionParameterUpdateResponse?)
-        /// The C-frame holds no whole command, or a response could not be read; neither is answered. Count it.
+        /// The C-frame holds no complete command, or a response could not be decoded. Neither is answered; count it.
         case malformed(PacketDecodingError)
-        /// A request could not be read. Count it, and send the Command Reject that was written into the buffer.
+        /// A request could not be decoded. Count it, and send the Command Reject in the buffer.
         case rejected(PacketDecodingError)
     }
 
-    /// Our request cannot be made now.
+    /// The reason why a request cannot be sent now.
     public enum RequestError: Error, Equatable, Sendable {
         case onlyPeripheralsRequest
         case requestPending
         case invalidParameters
     }
 
-    /// The longest C-frame payload that we accept; what an LE-U signalling channel must at least take.
+    /// The longest C-frame payload that this device accepts, in bytes: the minimum for an LE-U signaling channel.
     public static let maximumTransmissionUnit = 23
-    /// How long a request waits for its response (RTX timer, Vol 3, Part A, 6.2.1).
+    /// The time that a request waits for its response (RTX timer, Vol 3, Part A, 6.2.1).
     public static let responseTimeout = Duration.seconds(30)
 
     private struct Pending: Equatable {
@@ -45,7 +45,7 @@ public struct SignalingChannel {
     }
 
     private let role: Role
-    /// Where the link's requests get their identifiers from, those for channels as well.
+    /// The source of identifiers for all requests of the link, including those for channels.
     public var identifiers = SignalingIdentifiers()
     private var pendingParameterUpdate: Pending?
 
@@ -53,13 +53,13 @@ public struct SignalingChannel {
         self.role = role
     }
 
-    /// When ``advance(to:)`` wants to be called, if at all.
+    /// The time at which the owner must call ``advance(to:)``; nil if there is none.
     public var deadline: Instant? { pendingParameterUpdate?.deadline }
 
-    /// Takes the payload of one frame from the signalling channel.
+    /// Takes the payload of one frame from the signaling channel.
     public mutating func receive(_ payload: RawSpan, into buffer: inout PacketBuffer) -> Action {
         guard payload.byteCount <= SignalingChannel.maximumTransmissionUnit else {
-            // The identifier of the first request is what a reject must carry (Vol 3, Part A, 4.1).
+            // A reject must have the identifier of the first request (Vol 3, Part A, 4.1).
             CommandReject.signalingMTUExceeded(actual: UInt16(SignalingChannel.maximumTransmissionUnit))
                 .encode(identifier: payload[checked: 1] ?? 0, into: &buffer)
             return .send
@@ -70,7 +70,7 @@ public struct SignalingChannel {
                 return try receive(command, into: &buffer)
             } catch {
                 guard !command.code.isResponse else { return .malformed(error) }
-                // The corresponding response would be inappropriate (Vol 3, Part A, 4.1), and without an answer the peer
+                // The corresponding response would be inappropriate (Vol 3, Part A, 4.1). Without an answer the peer
                 // would wait for the 30 seconds of its timer.
                 CommandReject.commandNotUnderstood.encode(identifier: command.identifier, into: &buffer)
                 return .rejected(error)
@@ -110,7 +110,7 @@ public struct SignalingChannel {
         }
     }
 
-    /// Writes the answer to a peripheral's request.
+    /// Writes the response to a peripheral's request.
     public func answer(
         _ response: ConnectionParameterUpdateResponse,
         identifier: UInt8,
@@ -119,7 +119,7 @@ public struct SignalingChannel {
         response.encode(identifier: identifier, into: &buffer)
     }
 
-    /// Writes a request for other parameters; its outcome comes as ``Action/parameterUpdateFinished(_:)``.
+    /// Writes a request for other parameters; ``Action/parameterUpdateFinished(_:)`` reports its outcome.
     public mutating func requestParameterUpdate(
         _ request: ConnectionParameterUpdateRequest,
         at now: Instant,
@@ -136,7 +136,7 @@ public struct SignalingChannel {
         request.encode(identifier: identifier, into: &buffer)
     }
 
-    /// Ends a request whose time is over.
+    /// Ends a request whose time has expired.
     public mutating func advance(to now: Instant) -> Action {
         guard let pending = pendingParameterUpdate, pending.deadline <= now else { return .none }
         pendingParameterUpdate = nil

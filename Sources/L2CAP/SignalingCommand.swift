@@ -1,6 +1,6 @@
 import ByteCoding
 
-/// What an LE signalling command is (Vol 3, Part A, 4, table 4.2).
+/// The code of an LE signaling command (Vol 3, Part A, 4, table 4.2).
 public struct SignalingCode: RawRepresentable, Hashable, Sendable {
     public let rawValue: UInt8
 
@@ -20,7 +20,7 @@ public struct SignalingCode: RawRepresentable, Hashable, Sendable {
     public static let creditBasedReconfigureRequest = SignalingCode(rawValue: 0x19)
     public static let creditBasedReconfigureResponse = SignalingCode(rawValue: 0x1A)
 
-    /// Whether a command with this code answers another, and so is never itself answered.
+    /// Whether a command with this code is a response, which is never answered itself.
     public var isResponse: Bool {
         switch self {
         case .commandReject, .disconnectionResponse, .connectionParameterUpdateResponse,
@@ -30,7 +30,7 @@ public struct SignalingCode: RawRepresentable, Hashable, Sendable {
         }
     }
 
-    /// Appends the header of a command whose data, of `length` octets, is to follow.
+    /// Appends the header of a command with `length` bytes of data.
     func encodeHeader(identifier: UInt8, length: Int, into buffer: inout PacketBuffer) {
         buffer.append(rawValue)
         buffer.append(identifier)
@@ -38,10 +38,10 @@ public struct SignalingCode: RawRepresentable, Hashable, Sendable {
     }
 }
 
-/// The one command of an LE C-frame: code, identifier, length, data (Vol 3, Part A, 4).
+/// The command of an LE C-frame: code, identifier, length, data (Vol 3, Part A, 4).
 public struct SignalingCommand: ~Escapable {
     public let code: SignalingCode
-    /// Pairs a response with its request; never zero.
+    /// Matches a response to its request; never zero.
     public let identifier: UInt8
     public let data: RawSpan
 
@@ -72,7 +72,7 @@ public struct SignalingCommand: ~Escapable {
     }
 }
 
-/// Why a signalling command was not carried out (Vol 3, Part A, 4.1).
+/// The reason why a signaling command was not executed (Vol 3, Part A, 4.1).
 public enum CommandReject: Equatable, Sendable {
     case commandNotUnderstood
     case signalingMTUExceeded(actual: UInt16)

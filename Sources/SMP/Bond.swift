@@ -1,17 +1,16 @@
 import BluetoothTypes
 
-/// What two devices know of each other since they have been paired (Vol 3, Part H, 2.4.1).
+/// The shared keys and identities of two paired devices (Vol 3, Part H, 2.4.1).
 public struct Bond: Hashable, Sendable {
-    /// The peer's identity address; the address that it was paired by where it has given none.
+    /// The peer's identity address. If the peer has not distributed one, the address that it was paired by.
     public var identity: DeviceAddress
-    /// The key with which the link is encrypted when this device is the central.
+    /// The key that encrypts the link when this device is the central.
     public var centralKey: LongTermKey?
-    /// The key with which the link is encrypted when this device is the peripheral; the same one after LE Secure
-    /// Connections.
+    /// The key that encrypts the link when this device is the peripheral; the same key after LE Secure Connections.
     public var peripheralKey: LongTermKey?
     /// Resolves the peer's private addresses (IRK).
     public var identityResolvingKey: UInt128?
-    /// Verifies what the peer has signed (its CSRK).
+    /// Verifies the peer's signatures (its CSRK).
     public var peerSigningKey: SigningKey?
     /// Signs for the peer (our CSRK).
     public var ownSigningKey: SigningKey?
@@ -20,15 +19,15 @@ public struct Bond: Hashable, Sendable {
         self.identity = identity
     }
 
-    /// What the keys of this bond are worth.
+    /// The strength of the keys of this bond; nil if it has none.
     public var strength: KeyStrength? {
         (centralKey ?? peripheralKey)?.strength
     }
 }
 
 extension Bond {
-    /// Takes the sign counters of another record of the same bond where they are higher. A counter must never be used twice,
-    /// and never be accepted twice (Vol 3, Part H, 2.4.5).
+    /// Raises the sign counters to those of another record of the same bond if they are higher. A counter must never be
+    /// used twice, and never be accepted twice (Vol 3, Part H, 2.4.5).
     package mutating func raiseCounters(to other: Bond) {
         peerSigningKey?.raiseCounter(to: other.peerSigningKey)
         ownSigningKey?.raiseCounter(to: other.ownSigningKey)
@@ -41,11 +40,11 @@ extension SigningKey {
     }
 }
 
-/// A key that encrypts links, and what it is worth (Vol 3, Part H, 2.4.2).
+/// A key that encrypts links, and its strength (Vol 3, Part H, 2.4.2).
 public struct LongTermKey: Hashable, Sendable {
-    /// Its octets beyond the key size are zero.
+    /// The key. Its bytes beyond the key size are zero.
     public var value: UInt128
-    /// EDIV and Rand, by which LE legacy pairing names keys; zero after LE Secure Connections.
+    /// EDIV and Rand, which identify keys in LE legacy pairing; zero after LE Secure Connections.
     public var encryptedDiversifier: UInt16
     public var randomNumber: UInt64
     public var strength: KeyStrength
@@ -58,13 +57,13 @@ public struct LongTermKey: Hashable, Sendable {
     }
 }
 
-/// What an encrypted link is worth.
+/// The strength of the key of an encrypted link.
 public struct KeyStrength: Hashable, Sendable {
-    /// Whether nobody can have stood between the devices when they were paired.
+    /// Whether the pairing was protected against a man in the middle.
     public var isAuthenticated: Bool
     /// Whether the key is of LE Secure Connections.
     public var isSecureConnections: Bool
-    /// In octets: 7 to 16.
+    /// The key size in bytes: 7 to 16.
     public var keySize: UInt8
 
     public init(isAuthenticated: Bool, isSecureConnections: Bool, keySize: UInt8) {
@@ -74,12 +73,12 @@ public struct KeyStrength: Hashable, Sendable {
     }
 }
 
-/// A key that signs writes, and how often it was used (Vol 3, Part H, 2.4.5).
+/// A key that signs writes, and its counter (Vol 3, Part H, 2.4.5).
 public struct SigningKey: Hashable, Sendable {
     /// The Connection Signature Resolving Key.
     public var value: UInt128
     public var isAuthenticated: Bool
-    /// The lowest counter that has not been used yet.
+    /// The lowest counter that has not been used.
     public var nextCounter: UInt32
 
     public init(value: UInt128, isAuthenticated: Bool, nextCounter: UInt32 = 0) {

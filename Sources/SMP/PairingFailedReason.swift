@@ -1,4 +1,4 @@
-/// Why a device ends a pairing (Vol 3, Part H, 3.5.5).
+/// The reason why a device ends a pairing (Vol 3, Part H, 3.5.5).
 public struct PairingFailedReason: RawRepresentable, Error, Hashable, Sendable {
     public let rawValue: UInt8
 

@@ -1,6 +1,6 @@
 import BluetoothTypes
 
-/// What a device can show and take in (Vol 3, Part H, 2.3.2; the values are those of 3.5.1).
+/// The input and output capability of a device (Vol 3, Part H, 2.3.2; the values are those of 3.5.1).
 public enum IOCapability: UInt8, Hashable, Sendable, CaseIterable {
     case displayOnly = 0x00
     case displayYesNo = 0x01
@@ -9,69 +9,70 @@ public enum IOCapability: UInt8, Hashable, Sendable, CaseIterable {
     case keyboardDisplay = 0x04
 }
 
-/// How a device pairs.
+/// The parameters by which a device pairs.
 public struct PairingParameters: Hashable, Sendable {
-    /// What a person can be shown here and can take in. Unless it is nothing, the peer is asked for a model that
-    /// authenticates.
+    /// The input and output that are available to the user. Unless it is ``IOCapability/noInputNoOutput``, the peer is
+    /// asked for a model with authentication.
     public var ioCapability = IOCapability.noInputNoOutput
-    /// Whether keys are kept after the link has ended.
+    /// Whether the keys are stored after the connection has ended.
     public var bonds = true
-    /// Whether nobody may be able to stand between: just works is then not enough.
+    /// Whether protection against a man in the middle is required: just works is then refused.
     public var requiresAuthentication = false
     /// Whether LE legacy pairing is refused.
     public var requiresSecureConnections = false
-    /// Whether LE Secure Connections is offered, where it is not required: false makes a device of before Bluetooth 4.2.
+    /// Whether LE Secure Connections is offered if it is not required. If false, this device behaves as before
+    /// Bluetooth 4.2.
     package var offersSecureConnections = true
-    /// The shortest key that is accepted, in octets: 7 to 16.
+    /// The shortest key that is accepted, in bytes: 7 to 16.
     public var minimumKeySize: UInt8 = 16
-    /// The longest key that is offered, in octets: 7 to 16.
+    /// The longest key that is offered, in bytes: 7 to 16.
     public var maximumKeySize: UInt8 = 16
-    /// Whether a peer may use the public key whose private half everybody knows (2.3.5.6.1).
+    /// Whether a peer may use the debug public key, whose private key is public (2.3.5.6.1).
     public var allowsDebugKey = false
-    /// Whether each device tells the other of the keys that are pressed while a passkey is typed, if the other wants that as
-    /// well (Vol 3, Part H, 3.5.8). The keys themselves are not told.
+    /// Whether each device reports key presses during passkey entry to the other, if the other supports this as well
+    /// (Vol 3, Part H, 3.5.8). The digits themselves are not sent.
     public var usesKeypressNotifications = false
-    /// What the peer has handed over by another way than the link, if anything.
+    /// The peer's out-of-band data; nil if there is none.
     public var peerOutOfBandData: OutOfBandData?
-    /// What this device has handed over by another way than the link, with the secret that belongs to it.
+    /// This device's out-of-band data, with its secret; nil if there is none.
     public var ownOutOfBandData: OwnOutOfBandData?
 
     public init() {}
 }
 
-/// What a device hands over by another way than the link (2.3.5.4 and 2.3.5.6.4).
+/// Out-of-band data of a device (2.3.5.4 and 2.3.5.6.4).
 public enum OutOfBandData: Hashable, Sendable {
-    /// LE legacy pairing: the temporary key, which both sides use. Who has one offers legacy pairing alone, where it is not
-    /// refused.
+    /// LE legacy pairing: the temporary key, which both sides use. A device that has one offers only legacy pairing,
+    /// unless it requires LE Secure Connections.
     case temporaryKey(UInt128)
     /// LE Secure Connections: the confirm value C and the random value r.
     case secureConnections(confirm: UInt128, random: UInt128)
 }
 
-/// Out of band data of this device: what the peer is to be given, and the key pair and random value that it commits to.
+/// Out-of-band data of this device: the data for the peer, and the key pair and random value behind it.
 public enum OwnOutOfBandData: Hashable, Sendable {
     case temporaryKey(UInt128)
     case secureConnections(privateKey: P256PrivateKey, random: UInt128)
 }
 
-/// How the devices make sure of each other (2.3.5.1).
+/// The methods of authentication in a pairing (2.3.5.1).
 public enum AssociationModel: Hashable, Sendable, CaseIterable {
     case justWorks
-    /// This device shows a passkey that is typed on the other.
+    /// This device shows a passkey, and the user enters it on the other device.
     case passkeyShownHere
-    /// The other device shows a passkey that is typed here.
+    /// The other device shows a passkey, and the user enters it on this device.
     case passkeyTypedHere
-    /// The same passkey is typed on both.
+    /// The user enters the same passkey on both devices.
     case passkeyTypedOnBoth
     case numericComparison
     case outOfBand
 }
 
-/// What a device gives its peer at the end of pairing, beside the long term key (2.4.3).
+/// The identity that a device distributes to its peer at the end of pairing, besides the long term key (2.4.3).
 public struct LocalIdentity: Hashable, Sendable {
-    /// The public or static random address that stands for this device.
+    /// The identity address of this device: public or static random.
     public var address: DeviceAddress
-    /// Makes this device's private addresses (IRK); nil where it uses none.
+    /// Generates this device's private addresses (IRK); nil if it uses none.
     public var resolvingKey: UInt128?
 
     public init(address: DeviceAddress, resolvingKey: UInt128?) {

@@ -1,6 +1,6 @@
 import BluetoothTypes
 
-/// What the owner of a ``SecurityChannel`` does, in this order.
+/// An action of the owner of a ``SecurityChannel``. The owner executes actions in order.
 public enum PairingStep: Hashable, Sendable {
     /// Send a PDU on the Security Manager's channel.
     case send([UInt8])
@@ -8,20 +8,21 @@ public enum PairingStep: Hashable, Sendable {
     case ask(PairingQuestion)
     /// The peer has sent a keypress notification, which needs no answer.
     case keyPressed(KeypressNotification.Kind)
-    /// As the central: start encryption with this key (LE Enable Encryption; it pauses and refreshes one that is on).
+    /// As the central: start encryption with this key (LE Enable Encryption). If the link is encrypted, this refreshes
+    /// the key.
     case encrypt(LongTermKey)
-    /// As the peripheral: this is the key for the central's coming LE Long Term Key Request with these EDIV and Rand. Until
-    /// the pairing has ended, the controller must be given no other one.
+    /// As the peripheral: the key for the central's next LE Long Term Key Request with these EDIV and Rand. Until the
+    /// pairing has ended, the controller must get no other key.
     case expectEncryption(LongTermKey)
-    /// As the central: the peripheral asks for security (2.4.6); nothing has been begun.
+    /// As the central: the peripheral requests security (2.4.6); nothing has begun.
     case securityRequested(SecurityRequirements)
-    /// Pairing is done and its keys are distributed; the link is encrypted with a key of this strength.
+    /// Pairing has finished and its keys are distributed; the link is encrypted with a key of this strength.
     case completed(PairingOutcome)
-    /// Pairing has ended and has left nothing.
+    /// Pairing has failed and has no result.
     case failed(PairingFailure)
 }
 
-/// What a Security Request or a local caller asks of a link.
+/// The security that a Security Request or a local caller requires of a link.
 public struct SecurityRequirements: Hashable, Sendable {
     public var bonds: Bool
     public var isAuthenticated: Bool
@@ -34,16 +35,18 @@ public struct SecurityRequirements: Hashable, Sendable {
     }
 }
 
-/// What a person, or an app for it, is asked during pairing. A question that is open when the pairing ends is void.
+/// A question to the user, or to the app on the user's behalf. A question that is open when the pairing ends becomes
+/// void.
 public enum PairingQuestion: Hashable, Sendable {
-    /// Whether to pair at all, by this model and with this strength; answered by ``PairingAnswer/accept`` or `refuse`. Asked
-    /// before the peer is told anything that depends on it.
+    /// Whether to pair at all, by this model and with this strength; answered by ``PairingAnswer/accept`` or `refuse`.
+    /// The question is asked before the peer receives anything that depends on the answer.
     case consent(AssociationModel, KeyStrength)
-    /// Show this passkey, 0 to 999,999, in six digits; needs no answer, but `refuse` ends the pairing.
+    /// Show this passkey, 0 to 999,999, in six digits. It needs no answer, but `refuse` ends the pairing.
     case showPasskey(UInt32)
-    /// Take the passkey that the other device shows, or that both are given; answered by `passkey` or `refuse`.
+    /// Ask for the passkey that the other device shows, or that the user enters on both; answered by `passkey` or
+    /// `refuse`.
     case enterPasskey
-    /// Compare this number, 0 to 999,999, with the one that the other device shows; answered by `accept` or `refuse`.
+    /// Compare this number, 0 to 999,999, with the number on the other device; answered by `accept` or `refuse`.
     case compare(UInt32)
 }
 
@@ -53,13 +56,13 @@ public enum PairingAnswer: Hashable, Sendable {
     case passkey(UInt32)
 }
 
-/// What a pairing has come to.
+/// The outcome of a pairing.
 public struct PairingOutcome: Hashable, Sendable {
     public var model: AssociationModel
     public var strength: KeyStrength
-    /// The keys of both sides: to be kept where ``isBonded``, else to be forgotten with the link.
+    /// The keys of both sides: to be stored if ``isBonded``, otherwise to be dropped with the connection.
     public var bond: Bond
-    /// Whether both sides keep the keys.
+    /// Whether both sides store the keys.
     public var isBonded: Bool
 
     public init(model: AssociationModel, strength: KeyStrength, bond: Bond, isBonded: Bool) {
@@ -70,13 +73,13 @@ public struct PairingOutcome: Hashable, Sendable {
     }
 }
 
-/// Why a pairing has failed.
+/// The reason why a pairing has failed.
 public enum PairingFailure: Error, Hashable, Sendable {
-    /// This device has ended it, for a reason of Vol 3, Part H, 3.5.5.
+    /// This device has ended the pairing, for a reason of Vol 3, Part H, 3.5.5.
     case ended(PairingFailedReason)
-    /// The peer has ended it.
+    /// The peer has ended the pairing.
     case endedByPeer(PairingFailedReason)
-    /// Nothing came for 30 s (3.4); the link's Security Manager can no longer be used.
+    /// The pairing did not proceed for 30 s (3.4); the link's Security Manager can no longer be used.
     case timedOut
     /// The link could not be encrypted with the new key.
     case encryptionFailed
@@ -86,7 +89,7 @@ public enum PairingFailure: Error, Hashable, Sendable {
 
 #if !hasFeature(Embedded)
     extension PairingStep: CustomReflectable {
-        /// A PDU to send may hold a key: its command code is shown, without parameters.
+        /// A PDU to send may contain a key, so only its command code is shown.
         public var customMirror: Mirror {
             switch self {
             case .send(let pdu): Mirror(self, children: ["send": Array(pdu.prefix(1))], displayStyle: .enum)

@@ -1,7 +1,7 @@
 import BluetoothTypes
 import ByteCoding
 
-/// How long a pairing waits after the last PDU that was sent for it (Vol 3, Part H, 3.4).
+/// The time that a pairing waits after the last PDU that was sent for it (Vol 3, Part H, 3.4).
 let pairingTimeout = Duration.seconds(30)
 
 extension SecurityChannel {
@@ -14,12 +14,12 @@ extension SecurityChannel {
         if case .closed = phase { return [] }
         let overdue = advance(to: now)
         guard overdue.isEmpty else { return overdue }
-        // A command with a reserved code is ignored (3.3). A PDU without a code is no command, so there is nothing that
-        // Pairing Failed could answer: it is ignored as well. A command of a wrong length, also one that is too long, is
-        // answered with Invalid Parameters (3.5.5).
+        // A command with a reserved code is ignored (3.3). A PDU without a code is not a command, and Pairing Failed
+        // could not answer it, so it is ignored as well. A command of wrong length is answered with Invalid Parameters
+        // (3.5.5).
         guard let code = pdu[checked: 0], CommandCode(rawValue: code) != nil else { return [] }
         guard code != CommandCode.pairingFailed.rawValue else {
-            // One that is malformed ends the pairing as well; what it is never answered with is another.
+            // A malformed Pairing Failed ends the pairing as well. It is never answered.
             let command = try? PairingFailed(decoding: pdu)
             return receiveFailed(command?.reason ?? .unspecifiedReason)
         }
@@ -83,22 +83,22 @@ extension SecurityChannel {
                 )
             ]
         case (.central, .pairingRequest), (.peripheral, .securityRequest):
-            // Each is the other role's (3.5.1 and 3.6.7).
+            // Only the other role sends these (3.5.1 and 3.6.7).
             return refuse(.commandNotSupported)
         default:
-            // What is left of a pairing that has ended; the peer knows or will know.
+            // A late command of an ended pairing. The peer knows of the end or will receive it.
             return []
         }
     }
 
-    /// Answers what cannot be taken; a pairing ends by it.
+    /// Rejects an invalid command and ends the pairing, if there is one.
     private mutating func refuse(_ reason: PairingFailedReason) -> [PairingStep] {
         isPairing ? end(.ended(reason), telling: reason) : [.send(failing: reason)]
     }
 
     // MARK: Pairing
 
-    /// What this device is and wants in a pairing that begins now.
+    /// The terms of a pairing that begins now.
     var terms: PairingTerms {
         PairingTerms(
             role: role == .central ? .initiator : .responder,
@@ -109,7 +109,7 @@ extension SecurityChannel {
         )
     }
 
-    /// Does something with the pairing that is going on, if one is.
+    /// Applies a change to the current pairing, if there is one.
     mutating func pair<Generator: RandomNumberGenerator>(
         at now: Instant,
         random: inout Generator,
@@ -135,9 +135,9 @@ extension SecurityChannel {
         return turn.steps
     }
 
-    /// Ends the pairing and leaves nothing of it.
+    /// Ends the pairing and drops its state.
     ///
-    /// - Parameter reason: what the peer is told; nil where it knows.
+    /// - Parameter reason: the reason to send to the peer; nil if the peer knows already.
     mutating func end(_ failure: PairingFailure, telling reason: PairingFailedReason? = nil) -> [PairingStep] {
         phase = .idle
         guard let reason else { return [.failed(failure)] }

@@ -1,7 +1,7 @@
 import BluetoothTypes
 
-// Keys, and secrets from which keys are derived, are not part of descriptions and reflections: none can be logged by
-// accident. Embedded Swift has no reflection.
+// Keys, and secrets from which keys are derived, are not part of descriptions and reflections, so they cannot be logged
+// by accident. Embedded Swift has no reflection.
 
 #if !hasFeature(Embedded)
     extension LongTermKey: CustomReflectable {
@@ -86,7 +86,7 @@ import BluetoothTypes
     }
 
     extension SecurityChannel: CustomReflectable {
-        /// The pairing under way is left out: its states hold nonces and keys.
+        /// The current pairing is left out: its states hold nonces and keys.
         public var customMirror: Mirror {
             Mirror(
                 self,

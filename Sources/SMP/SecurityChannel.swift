@@ -3,12 +3,12 @@ import ByteCoding
 
 /// The Security Manager on one link: pairing, in either role (Vol 3, Part H).
 ///
-/// It knows no link, clock or person: PDUs, times, random numbers and answers come in, and what is to be done goes out as
-/// ``PairingStep``s, in their order. A pairing ends with ``PairingStep/completed(_:)`` or ``PairingStep/failed(_:)``, and
-/// leaves nothing here; another one may follow, except after the time for one has run out.
+/// It has no access to the link, the clock or the user: PDUs, times, random numbers and answers are its inputs. Its
+/// outputs are ``PairingStep``s, in order. A pairing ends with ``PairingStep/completed(_:)`` or
+/// ``PairingStep/failed(_:)``, and no state of it remains. Another pairing may follow, except after a timeout.
 ///
-/// Whatever the peer sends out of turn ends the pairing. What it may send while a person is asked is kept until the answer,
-/// which is one PDU at most.
+/// A command that the peer sends out of turn ends the pairing. While the user is asked, the peer may send at most one
+/// PDU, which is kept until the answer.
 public struct SecurityChannel<Functions: SecurityFunctions>: Sendable {
     /// The role of this device on the link: the central initiates.
     public enum Role: Hashable, Sendable {
@@ -18,23 +18,24 @@ public struct SecurityChannel<Functions: SecurityFunctions>: Sendable {
 
     enum Phase: Sendable {
         case idle
-        /// As the central: the peripheral has asked for security, and the owner has not decided.
+        /// As the central: the peripheral has requested security, and the owner has not decided.
         case asked
-        /// As the peripheral: the central has been asked for security.
+        /// As the peripheral: a Security Request is sent to the central.
         case asking(deadline: Instant)
         case pairing(Pairing, deadline: Instant)
-        /// Nothing more is sent or taken on this link.
+        /// Nothing more is sent or received on this link.
         case closed(PairingFailure)
     }
 
     public let role: Role
-    /// The addresses that the link was made with, which go into the confirm values: private ones, where they were used.
+    /// The addresses that were used to create the connection. They are part of the confirm values; they are private
+    /// addresses if those were used.
     ///
-    /// A controller may tell only after the connection which own one that was; a pairing that is going on keeps to what it
-    /// began with.
+    /// A controller may report the own address only after the connection is created. A current pairing keeps the
+    /// address with which it began.
     public package(set) var ownAddress: DeviceAddress
     public let peerAddress: DeviceAddress
-    /// How this device pairs and who it is; a pairing that is going on keeps to what was set when it began.
+    /// The parameters and the identity of this device. A current pairing keeps the values with which it began.
     public var parameters = PairingParameters()
     public var identity: LocalIdentity
     let toolbox: Toolbox<Functions>
@@ -54,17 +55,18 @@ public struct SecurityChannel<Functions: SecurityFunctions>: Sendable {
         toolbox = Toolbox(functions)
     }
 
-    /// Whether a pairing is going on. A Security Request is none yet.
+    /// Whether a pairing is in progress. A Security Request alone is not a pairing.
     public var isPairing: Bool {
         if case .pairing = phase { true } else { false }
     }
 
-    /// Whether nothing more is sent or taken on this link, since the time for a pairing has run out (3.4), or it has ended.
+    /// Whether nothing more is sent or received on this link, because a pairing has timed out (3.4) or the connection
+    /// has ended.
     public var isClosed: Bool {
         if case .closed = phase { true } else { false }
     }
 
-    /// When the pairing, or a Security Request, is given up (3.4).
+    /// The time at which the pairing, or a Security Request, times out (3.4).
     public var deadline: Instant? {
         switch phase {
         case .asking(let deadline), .pairing(_, let deadline): deadline
@@ -74,7 +76,8 @@ public struct SecurityChannel<Functions: SecurityFunctions>: Sendable {
 
     // MARK: The owner
 
-    /// Begins: a Pairing Request as the central, a Security Request as the peripheral; nothing where one is under way.
+    /// Begins security: sends a Pairing Request as the central, a Security Request as the peripheral. Has no effect if
+    /// one is in progress.
     public mutating func start(
         at now: Instant,
         random: inout some RandomNumberGenerator
@@ -96,7 +99,7 @@ public struct SecurityChannel<Functions: SecurityFunctions>: Sendable {
         return turn.steps
     }
 
-    /// Ends a pairing that is going on, and tells the peer. As the central, it also refuses what a Security Request asks.
+    /// Ends the current pairing and informs the peer. As the central, it also refuses a Security Request.
     public mutating func cancel(_ reason: PairingFailedReason) -> [PairingStep] {
         switch phase {
         case .idle, .closed:
@@ -109,7 +112,7 @@ public struct SecurityChannel<Functions: SecurityFunctions>: Sendable {
         }
     }
 
-    /// The link has ended.
+    /// Takes the end of the connection.
     public mutating func linkEnded() -> [PairingStep] {
         defer { phase = .closed(.linkEnded) }
         switch phase {
@@ -118,14 +121,14 @@ public struct SecurityChannel<Functions: SecurityFunctions>: Sendable {
         }
     }
 
-    /// Takes note of the time.
+    /// Advances the time and ends a pairing that has timed out.
     public mutating func advance(to now: Instant) -> [PairingStep] {
         guard let deadline, deadline <= now else { return [] }
         phase = .closed(.timedOut)
         return [.failed(.timedOut)]
     }
 
-    /// Takes the answer to a ``PairingStep/ask(_:)``; an answer to what was not asked is ignored.
+    /// Takes the answer to a ``PairingStep/ask(_:)``; an answer without an open question is ignored.
     public mutating func answer(
         _ answer: PairingAnswer,
         at now: Instant,
@@ -140,9 +143,9 @@ public struct SecurityChannel<Functions: SecurityFunctions>: Sendable {
         }
     }
 
-    /// Sends a keypress notification while a passkey is asked for here (Vol 3, Part H, 3.5.8).
+    /// Sends a keypress notification while this device awaits a passkey (Vol 3, Part H, 3.5.8).
     ///
-    /// - Returns: nothing where no passkey is asked for, or either side does not use these notifications.
+    /// - Returns: no steps if no passkey is awaited, or either side does not support these notifications.
     public mutating func pressed(
         _ kind: KeypressNotification.Kind,
         at now: Instant,
@@ -151,10 +154,10 @@ public struct SecurityChannel<Functions: SecurityFunctions>: Sendable {
         pair(at: now, random: &random) { (pairing, turn) throws(PairingFailure) in pairing.pressed(kind, in: &turn) }
     }
 
-    /// The controller has ended an attempt to encrypt the link, or to refresh its key.
+    /// Takes the result of the controller's attempt to encrypt the link, or to refresh its key.
     ///
-    /// - Parameter strength: that of the key which the link is now encrypted with, as ``PairingStep`` or ``Bond`` has told
-    ///   it; nil where it is not encrypted.
+    /// - Parameter strength: the strength of the key that now encrypts the link, as a ``PairingStep`` or ``Bond``
+    ///   reports it; nil if the link is not encrypted.
     public mutating func encryptionChanged(
         to strength: KeyStrength?,
         at now: Instant,
@@ -162,11 +165,11 @@ public struct SecurityChannel<Functions: SecurityFunctions>: Sendable {
     ) -> [PairingStep] {
         switch phase {
         case .asked:
-            // The peripheral has been given what it asked for, with a key that both had.
+            // The link is encrypted with an existing key, as the peripheral requested.
             if strength != nil { phase = .idle }
             return []
         case .asking:
-            // The central has followed the Security Request, with success or not: nothing more is awaited.
+            // The central has answered the Security Request, successfully or not.
             phase = .idle
             return []
         case .idle, .pairing, .closed:

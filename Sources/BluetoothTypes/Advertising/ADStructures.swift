@@ -12,7 +12,7 @@ public struct ADStructure: ~Escapable {
         self.data = data
     }
 
-    /// The octets of each UUID where the structure is a list of them or data with one at its front.
+    /// The bytes of each UUID, if the structure is a list of UUIDs or data with a UUID at its start.
     @inlinable
     var uuidLength: Int? {
         switch type {
@@ -23,14 +23,14 @@ public struct ADStructure: ~Escapable {
         }
     }
 
-    /// The UUIDs of a list; none for a structure of another type. Octets that make no whole UUID are left out.
+    /// The UUIDs of a list; none for a structure of another type. Trailing bytes that form no whole UUID are ignored.
     @inlinable
     public var uuids: UUIDIterator {
         @_lifetime(copy self)
         get { UUIDIterator(ByteReader(data), uuidLength: uuidLength ?? 0) }
     }
 
-    /// Walks a list of UUIDs.
+    /// Iterates over a list of UUIDs.
     public struct UUIDIterator: ~Escapable {
         @usableFromInline var reader: ByteReader
         @usableFromInline let uuidLength: Int
@@ -50,10 +50,10 @@ public struct ADStructure: ~Escapable {
     }
 }
 
-/// Walks the AD structures of advertising data without copying them.
+/// Iterates over the AD structures of advertising data without copying them.
 ///
-/// A length of zero ends the significant part (Vol 3, Part C, 11). A structure that runs over the end is an error, after
-/// those before it have been delivered; nothing follows it.
+/// A length of zero ends the significant part (Vol 3, Part C, 11). The iterator throws an error for a structure that
+/// extends past the end of the data. It then ends.
 public struct ADStructureIterator: ~Escapable {
     @usableFromInline var reader: ByteReader
 

@@ -1,4 +1,4 @@
-/// What an AD structure carries (Assigned Numbers, 2.3; Core Specification Supplement, Part A).
+/// The kind of data in an AD structure (Assigned Numbers, 2.3; Core Specification Supplement, Part A).
 public struct ADType: RawRepresentable, Hashable, Sendable {
     public let rawValue: UInt8
 
@@ -31,11 +31,11 @@ public struct ADType: RawRepresentable, Hashable, Sendable {
     public static let advertisingIntervalLong = ADType(rawValue: 0x2F)
     public static let manufacturerSpecificData = ADType(rawValue: 0xFF)
 
-    /// Whether it is a list of services, of whatever width and complete or not.
+    /// Whether it is a list of services, complete or not, of any UUID width.
     package var isServiceList: Bool { (0x02...0x07).contains(rawValue) }
 }
 
-/// How a device may be found, and what else it is (Core Specification Supplement, Part A, 1.3).
+/// The discoverability and BR/EDR support of a device (Core Specification Supplement, Part A, 1.3).
 public struct AdvertisingFlags: OptionSet, Hashable, Sendable {
     public let rawValue: UInt8
 

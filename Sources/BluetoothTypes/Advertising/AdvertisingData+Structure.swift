@@ -1,10 +1,10 @@
 import ByteCoding
 
 extension AdvertisingData {
-    /// One AD structure to be built. Its data have at most 254 octets; what is longer is cut.
+    /// One AD structure to be encoded. Its data has at most 254 bytes; longer data is truncated.
     public enum Structure: Hashable, Sendable {
         case flags(AdvertisingFlags)
-        /// A list of services of one width, that of the first; those of other widths are left out.
+        /// A list of services of the first UUID's width. UUIDs of other widths are left out.
         case serviceUUIDs([BluetoothUUID], isComplete: Bool)
         case solicitedServiceUUIDs([BluetoothUUID])
         case serviceData(BluetoothUUID, [UInt8])
@@ -14,17 +14,17 @@ extension AdvertisingData {
         case txPowerLevel(Int8)
         case manufacturerData(CompanyIdentifier, [UInt8])
         case appearance(Appearance)
-        /// In units of 0.625 ms: 24 or 32 bits are sent where 16 do not hold it.
+        /// In units of 0.625 ms. A value that does not fit 16 bits is sent in 24 or 32 bits.
         case advertisingInterval(UInt32)
-        /// The shortest and the longest interval that the peripheral prefers, in units of 1.25 ms; 0xFFFF is none.
+        /// The minimum and maximum interval that the peripheral prefers, in units of 1.25 ms; 0xFFFF is none.
         case peripheralConnectionIntervalRange(UInt16, UInt16)
         case targetAddress(DeviceAddress)
         case leRole(LERole)
-        /// The scheme's code point and the rest of the URI in UTF-8.
+        /// The scheme's code point and the rest of the URI, in UTF-8.
         case uri(String)
         case raw(ADType, [UInt8])
 
-        /// Lists of services, a structure for each width among them, in the order 16, 32, 128 bits.
+        /// Returns lists of services, one structure for each width that occurs, in the order 16, 32, 128 bits.
         public static func lists(of uuids: [BluetoothUUID], isComplete: Bool = true) -> [Structure] {
             [BluetoothUUID.Width.bits16, .bits32, .bits128].compactMap { width in
                 let list = uuids.filter { $0.width == width }
@@ -42,7 +42,7 @@ extension AdvertisingData {
             buffer.overwrite(at: start, with: UInt8(truncatingIfNeeded: buffer.count - start - 1))
         }
 
-        /// The type under which the structure is sent.
+        /// The type of the encoded structure.
         public var type: ADType {
             switch self {
             case .flags: .flags

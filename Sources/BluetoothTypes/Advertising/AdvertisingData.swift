@@ -2,9 +2,9 @@ import ByteCoding
 
 /// Advertising or scan response data that an app builds or has received: the AD structures, as they are sent.
 ///
-/// What is malformed in received data is passed over: the accessors give what can be read before it.
+/// Malformed received data is not an error: the accessors return the structures before the malformed part.
 public struct AdvertisingData: Hashable, Sendable {
-    /// The data as they are sent.
+    /// The data as sent.
     public private(set) var bytes: [UInt8]
 
     /// No data.
@@ -12,19 +12,19 @@ public struct AdvertisingData: Hashable, Sendable {
         bytes = []
     }
 
-    /// Takes received data, whatever they are.
+    /// Wraps received data without validating it.
     public init(decoding bytes: [UInt8]) {
         self.bytes = bytes
     }
 
-    /// Builds data from structures, in their order.
+    /// Encodes structures, in their order.
     public init(_ structures: [Structure]) {
         bytes = PacketBuffer.bytes { buffer in
             for structure in structures { structure.encode(into: &buffer) }
         }
     }
 
-    /// In octets.
+    /// The length of the data, in bytes.
     public var length: Int { bytes.count }
 
     /// Appends a structure after the others.
@@ -37,7 +37,7 @@ public struct AdvertisingData: Hashable, Sendable {
         bytes += other.bytes
     }
 
-    /// The structures that can be read, without the padding or whatever else follows them.
+    /// The structures that can be read, without padding or other bytes after them.
     package var significantPart: AdvertisingData {
         var length = 0
         forEachStructure { length += $0.data.byteCount + 2 }
@@ -52,7 +52,7 @@ public struct AdvertisingData: Hashable, Sendable {
 }
 
 extension AdvertisingData {
-    /// The complete local name, else the shortened one. What is not UTF-8 in it is replaced.
+    /// The complete local name, or else the shortened name. Invalid UTF-8 is replaced.
     public var localName: String? {
         var shortened: String?
         var complete: String?
@@ -78,7 +78,7 @@ extension AdvertisingData {
         }
     }
 
-    /// Data by service; of several for one service, the last.
+    /// Service data by service. If a service occurs several times, the last is used.
     public var serviceData: [BluetoothUUID: [UInt8]] {
         var result: [BluetoothUUID: [UInt8]] = [:]
         forEachStructure { structure in
@@ -160,7 +160,7 @@ extension AdvertisingData {
         return result
     }
 
-    /// The little-endian number that fills the first structure of a type and length.
+    /// Returns the little-endian number in the first structure with this type and exactly this length.
     private func first(_ type: ADType, length: Int) -> UInt32? {
         var value: UInt32?
         forEachStructure { structure in
@@ -173,7 +173,7 @@ extension AdvertisingData {
     }
 }
 
-/// Reads UTF-8; what is not is replaced.
+/// Decodes UTF-8. Invalid bytes are replaced.
 private func text(_ bytes: RawSpan) -> String {
     String(decoding: [UInt8](copying: bytes), as: UTF8.self)
 }

@@ -1,6 +1,7 @@
-/// Names of assigned numbers: lines of four hexadecimal digits, a space and the name, in ascending order.
+/// The names of assigned numbers. A table has lines of four hexadecimal digits, a space and the name, in ascending
+/// order.
 ///
-/// The tables are one string each, which costs nothing to compile and nothing to load; they are read when first asked.
+/// Each table is one string, which costs nothing to compile or load. It is parsed on first use.
 struct AssignedNames: Sendable {
     private let names: [UInt16: String]
 
@@ -24,22 +25,22 @@ struct AssignedNames: Sendable {
 }
 
 extension BluetoothUUID {
-    /// The name that the Bluetooth SIG gives the service, characteristic, descriptor or declaration, or the member that a
-    /// UUID is assigned to; nil where it is none of these.
+    /// The name that the Bluetooth SIG assigns to the service, characteristic, descriptor or declaration, or the name
+    /// of the member to which the UUID is assigned. Nil for other UUIDs.
     public var name: String? {
         shortValue.flatMap { AssignedNames.uuids[$0] ?? AssignedNames.members[$0] }
     }
 }
 
 extension CompanyIdentifier {
-    /// The company's name, where the number is assigned.
+    /// The company's name; nil if the number is not assigned.
     public var name: String? {
         AssignedNames.companies[rawValue]
     }
 }
 
 extension Appearance {
-    /// The name of the subcategory, or of the category where the subcategory has none; nil for a category that is not
+    /// The name of the subcategory, or of the category if the subcategory has no name. Nil if the category is not
     /// assigned.
     public var name: String? {
         AssignedNames.appearances[rawValue] ?? AssignedNames.appearances[category << 6]

@@ -1,27 +1,28 @@
 import ByteCoding
 
-/// The header of a btsnoop file: 16 octets, big-endian, as all of the format is.
+/// The header of a btsnoop file: 16 bytes. All numbers of the format are big-endian.
 public struct BTSnoopHeader: Hashable, Sendable {
-    /// How the packets lie in the records.
+    /// The encapsulation of packets in the records.
     public struct DataLink: RawRepresentable, Hashable, Sendable {
         public let rawValue: UInt32
 
         public init(rawValue: UInt32) { self.rawValue = rawValue }
 
-        /// HCI packets without an indicator; the record's flags tell what they are.
+        /// HCI packets without an indicator. The record's flags give the direction, and whether the packet is a command
+        /// or event.
         public static let hciUnencapsulated = DataLink(rawValue: 1001)
         /// HCI packets with their H4 indicator.
         public static let hciUART = DataLink(rawValue: 1002)
-        /// Packets of the BlueCore Serial Protocol; not read.
+        /// Packets of the BlueCore Serial Protocol. Not supported.
         public static let hciBCSP = DataLink(rawValue: 1003)
-        /// Packets of the three-wire UART transport (Vol 4, Part D); not read.
+        /// Packets of the three-wire UART transport (Vol 4, Part D). Not supported.
         public static let hciThreeWireUART = DataLink(rawValue: 1004)
-        /// What Linux's monitor channel gives: flags hold adapter and opcode.
+        /// Packets and notes of Linux's monitor channel. The flags hold the adapter and opcode.
         public static let linuxMonitor = DataLink(rawValue: 2001)
     }
 
     public static let length = 16
-    /// "btsnoop" and a zero.
+    /// "btsnoop" and a zero byte.
     private static let identification: UInt64 = 0x6274_736E_6F6F_7000
 
     public var dataLink: DataLink
@@ -55,13 +56,13 @@ public struct BTSnoopHeader: Hashable, Sendable {
 
 /// One packet of a btsnoop file.
 public struct BTSnoopRecord: ~Escapable {
-    /// Octets before the packet's own.
+    /// The number of header bytes before the packet, in each record.
     public static let headerLength = 24
-    /// 1970-01-01 in microseconds since the year 0, from which the format counts.
+    /// 1970-01-01 in microseconds since the year 0, the epoch of the format.
     private static let epoch: Int64 = 0x00DC_DDB3_0F2F_8000
 
     public var packet: RawSpan
-    /// The packet's length before the recorder cut it.
+    /// The packet's length before the recorder truncated it.
     public var originalLength: UInt32
     public var flags: UInt32
     public var cumulativeDrops: UInt32
@@ -80,7 +81,7 @@ public struct BTSnoopRecord: ~Escapable {
 
     public var isCommandOrEvent: Bool { flags & 2 != 0 }
 
-    /// Reads the record that `reader` is at.
+    /// Decodes the record at the position of `reader`.
     @_lifetime(copy reader)
     public init(decoding reader: inout ByteReader) throws(PacketDecodingError) {
         originalLength = try reader.readUInt32().byteSwapped
@@ -99,7 +100,7 @@ public struct BTSnoopRecord: ~Escapable {
         encode(indicator: nil, into: &buffer)
     }
 
-    /// - Parameter indicator: an octet to write before the packet, which the original length counts already.
+    /// - Parameter indicator: a byte to write before the packet. The original length already includes it.
     func encode(indicator: UInt8?, into buffer: inout PacketBuffer) {
         let length = packet.byteCount + (indicator == nil ? 0 : 1)
         buffer.append(originalLength.byteSwapped)

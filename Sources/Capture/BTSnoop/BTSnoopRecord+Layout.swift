@@ -21,7 +21,7 @@ extension BTSnoopHeader.DataLink: CustomStringConvertible {
 }
 
 extension BTSnoopRecord {
-    /// Reads the record that `bytes` begin with.
+    /// Decodes the record at the start of `bytes`.
     static func layout(
         _ bytes: RawSpan,
         in dataLink: BTSnoopHeader.DataLink
@@ -50,7 +50,7 @@ extension BTSnoopRecord {
                 adapterIndex: UInt16(truncatingIfNeeded: flags >> 16)
             )
         case .hciUnencapsulated:
-            // Synchronous and ISO data cannot be told from ACL data here.
+            // Here, synchronous and ISO data cannot be distinguished from ACL data.
             let kind: CapturedPacketKind =
                 switch (isCommandOrEvent, direction) {
                 case (true, .hostToController): .command

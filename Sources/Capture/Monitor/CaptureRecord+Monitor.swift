@@ -1,15 +1,15 @@
 import ByteCoding
 
 extension CaptureRecord {
-    /// The longest message of Linux's monitor channel: its header says the length in 16 bits.
+    /// Maximum length of a message of Linux's monitor channel, in bytes. The header has a length field of 16 bits.
     public static let maximumMonitorMessageLength = 6 + 0xFFFF
 
-    /// A message of Linux's monitor channel as the kernel gives it: opcode, adapter and length, then so many octets (the
+    /// Creates a record from a message of Linux's monitor channel: opcode, adapter and length, then the content (the
     /// kernel's `hci_mon.h`).
     ///
     /// - Parameters:
-    ///   - number: the record's, from 1.
-    ///   - cumulativeDrops: how many messages have been lost so far.
+    ///   - number: the record's number, from 1.
+    ///   - cumulativeDrops: the number of messages lost so far.
     @_lifetime(copy message)
     public init(monitorMessage message: RawSpan, number: UInt64, time: CaptureTime, cumulativeDrops: UInt64 = 0) {
         var layout = RecordLayout(

@@ -1,15 +1,15 @@
 import BluetoothTypes
 import ByteCoding
 
-/// What the monitor channel tells of an adapter that has come: 16 octets.
+/// The monitor channel's information about an added adapter: 16 bytes.
 public struct MonitorNewIndex: ~Escapable {
-    /// What kind of controller it is: 0 a primary one.
+    /// The type of controller. 0 is a primary controller.
     public var type: UInt8
-    /// The bus it is on, as the kernel numbers them: 0 virtual, 1 USB, 3 UART.
+    /// The bus, in the kernel's numbers: 0 virtual, 1 USB, 3 UART.
     public var bus: UInt8
-    /// Its public address; zero where it has none or it is not known yet.
+    /// The public address; zero if there is none or it is not known yet.
     public var address: UInt64
-    /// The kernel's name for it, "hci0" say, without the zeros that fill it up.
+    /// The kernel's name of the adapter, such as "hci0", without the trailing zeros.
     public var name: RawSpan
 
     @_lifetime(copy bytes)

@@ -1,12 +1,12 @@
-/// What a record of Linux's monitor channel is (the kernel's `hci_mon.h`).
+/// The kind of a record of Linux's monitor channel (the kernel's `hci_mon.h`).
 public struct MonitorOpcode: RawRepresentable, Hashable, Sendable {
     public let rawValue: UInt16
 
     public init(rawValue: UInt16) { self.rawValue = rawValue }
 
-    /// An adapter has come; see ``MonitorNewIndex``.
+    /// An adapter was added; see ``MonitorNewIndex``.
     public static let newIndex = MonitorOpcode(rawValue: 0)
-    /// An adapter has gone.
+    /// An adapter was removed.
     public static let deleteIndex = MonitorOpcode(rawValue: 1)
     public static let commandPacket = MonitorOpcode(rawValue: 2)
     public static let eventPacket = MonitorOpcode(rawValue: 3)
@@ -14,30 +14,30 @@ public struct MonitorOpcode: RawRepresentable, Hashable, Sendable {
     public static let aclReceived = MonitorOpcode(rawValue: 5)
     public static let synchronousTransmitted = MonitorOpcode(rawValue: 6)
     public static let synchronousReceived = MonitorOpcode(rawValue: 7)
-    /// An adapter has been brought up.
+    /// An adapter was brought up.
     public static let openIndex = MonitorOpcode(rawValue: 8)
-    /// An adapter has been brought down.
+    /// An adapter was brought down.
     public static let closeIndex = MonitorOpcode(rawValue: 9)
     /// An adapter's address and manufacturer, once they are known.
     public static let indexInformation = MonitorOpcode(rawValue: 10)
-    /// What a controller reports by a way of its manufacturer's own.
+    /// A vendor-specific diagnostic message of a controller.
     public static let vendorDiagnostics = MonitorOpcode(rawValue: 11)
-    /// A line of the kernel's; text that may end with a zero.
+    /// A line of the kernel's log. The text may end with a zero.
     public static let systemNote = MonitorOpcode(rawValue: 12)
-    /// A line that a program has logged.
+    /// A line of a program's log.
     public static let userLogging = MonitorOpcode(rawValue: 13)
-    /// A program has opened a control channel.
+    /// A program opened a control channel.
     public static let controlOpen = MonitorOpcode(rawValue: 14)
-    /// A program has closed a control channel.
+    /// A program closed a control channel.
     public static let controlClose = MonitorOpcode(rawValue: 15)
     /// A program's command on a control channel.
     public static let controlCommand = MonitorOpcode(rawValue: 16)
-    /// What the kernel told a program on a control channel.
+    /// An event that the kernel sent to a program on a control channel.
     public static let controlEvent = MonitorOpcode(rawValue: 17)
     public static let isoTransmitted = MonitorOpcode(rawValue: 18)
     public static let isoReceived = MonitorOpcode(rawValue: 19)
 
-    /// The packet that records of this opcode hold, and which way it went; nil for a note.
+    /// The kind and direction of the packet in records of this opcode; nil for a note.
     public var packet: (kind: CapturedPacketKind, direction: CaptureDirection)? {
         switch self {
         case .commandPacket: (.command, .hostToController)
@@ -52,7 +52,8 @@ public struct MonitorOpcode: RawRepresentable, Hashable, Sendable {
         }
     }
 
-    /// The opcode of records that hold such a packet; nil for a command or an event that goes the wrong way.
+    /// Creates the opcode for packets of a kind and direction. Returns nil for a command or event in the wrong
+    /// direction.
     public init?(_ kind: CapturedPacketKind, _ direction: CaptureDirection) {
         switch (kind, direction) {
         case (.command, .hostToController): self = .commandPacket

@@ -1,8 +1,8 @@
 import ByteCoding
 
-/// The header of a pcap file: 24 octets, in the byte order of the machine that wrote it.
+/// The header of a pcap file: 24 bytes, in the byte order of the machine that wrote it.
 public struct PCAPHeader: Hashable, Sendable {
-    /// What the records' times count.
+    /// The resolution of the records' times.
     public enum Resolution: Hashable, Sendable {
         case microseconds
         case nanoseconds
@@ -13,7 +13,7 @@ public struct PCAPHeader: Hashable, Sendable {
     public var byteOrder: ByteOrder
     public var resolution: Resolution
     public var linkType: CaptureLinkType
-    /// Recorders cut packets that are longer; zero for none.
+    /// The length to which recorders truncate packets, in bytes; zero for no limit.
     public var snapLength: UInt32
 
     static func isAtStart(of bytes: RawSpan) -> Bool {
@@ -43,17 +43,17 @@ public struct PCAPHeader: Hashable, Sendable {
         guard version == (2, 4) else {
             throw .invalidValue(UInt64(version.0) << 16 | UInt64(version.1), field: "pcap version")
         }
-        // The zone and the accuracy of times, which every recorder leaves zero.
+        // The time zone and accuracy, which every recorder leaves zero.
         try reader.skip(8)
         snapLength = try reader.readUInt32()
-        // What is above the link type speaks of frame check sequences.
+        // The upper 16 bits concern frame check sequences.
         linkType = CaptureLinkType(rawValue: UInt16(truncatingIfNeeded: try reader.readUInt32()))
     }
 }
 
-/// The records of a pcap file: 16 octets of header each.
+/// The records of a pcap file. Each has a header of 16 bytes.
 enum PCAPRecord {
-    /// Reads the record that `bytes` begin with.
+    /// Decodes the record at the start of `bytes`.
     static func layout(_ bytes: RawSpan, in header: PCAPHeader) throws(PacketDecodingError) -> RecordLayout {
         var reader = OrderedByteReader(bytes, header.byteOrder)
         let seconds = try reader.readUInt32()

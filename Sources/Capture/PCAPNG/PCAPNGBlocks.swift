@@ -1,12 +1,12 @@
 import ByteCoding
 
-/// Goes through the blocks of a pcapng file, and knows what those before say of those that come.
+/// Reads the blocks of a pcapng file, and keeps the state that later blocks depend on.
 struct PCAPNGBlocks: Sendable {
-    /// The blocks that are read; all others are passed over.
+    /// The block types that are read. All others are skipped.
     enum BlockType {
         static let sectionHeader: UInt32 = 0x0A0D_0D0A
         static let interfaceDescription: UInt32 = 1
-        /// Older than the enhanced one, and no more written.
+        /// Obsolete, replaced by the enhanced packet block.
         static let packet: UInt32 = 2
         static let simplePacket: UInt32 = 3
         static let enhancedPacket: UInt32 = 6
@@ -18,14 +18,14 @@ struct PCAPNGBlocks: Sendable {
         static let dropCount: UInt16 = 4
     }
 
-    /// The longest block that is read as a whole: the longest packet, and more options than any has.
+    /// Maximum length of a block that is read as a whole, in bytes. It holds the longest packet and many options.
     private static let maximumBlockLength: UInt32 = 1 << 20
-    /// The most interfaces of one section; more would be a file that is made to fill memory.
+    /// Maximum number of interfaces of one section. The limit bounds the memory for a malicious file.
     static let maximumInterfaceCount = 4096
     private static let smallestBlockLength: UInt32 = 12
     static let byteOrderMagic: UInt32 = 0x1A2B_3C4D
 
-    /// A block that is passed over, and of which the length at its end has still to come.
+    /// A block that is being skipped. The length at its end has not been read yet.
     private struct PassedBlock {
         var offset: UInt64
         var length: UInt32
@@ -44,7 +44,7 @@ struct PCAPNGBlocks: Sendable {
         return PCAPNGBlocks.byteOrder(magic) != nil
     }
 
-    /// - Parameter magic: the byte-order magic, read with the least significant octet first.
+    /// - Parameter magic: the byte-order magic, read with the least significant byte first.
     private static func byteOrder(_ magic: UInt32) -> ByteOrder? {
         switch magic {
         case byteOrderMagic: .littleEndian
@@ -55,10 +55,10 @@ struct PCAPNGBlocks: Sendable {
 
     var isWithinBlock: Bool { passed != nil }
 
-    /// Where a block starts that is being passed over.
+    /// The offset in the file of the block that is being skipped.
     var blockOffset: UInt64? { passed?.offset }
 
-    /// Reads the block that `bytes` begin with, which lie at `offset` of the file.
+    /// Reads the block at the start of `bytes`, which is at `offset` of the file.
     mutating func next(_ bytes: RawSpan, at offset: UInt64) throws(PacketDecodingError) -> CaptureElement {
         if let passed {
             var reader = OrderedByteReader(bytes, order)
@@ -94,7 +94,7 @@ struct PCAPNGBlocks: Sendable {
         do throws(PacketDecodingError) {
             return try read(type, body, length: Int(length))
         } catch .truncated {
-            // The block is whole; what it says of its parts is not true.
+            // The block is complete, so a length inside it is wrong.
             throw .invalidLength(Int(length), field: "pcapng block")
         }
     }
@@ -103,7 +103,7 @@ struct PCAPNGBlocks: Sendable {
         guard trailer == length else { throw .invalidLength(Int(trailer), field: "pcapng block, at its end,") }
     }
 
-    /// The order of the octets in a block; a section's header tells it anew.
+    /// Returns the byte order of a block. A section header defines it for the blocks that follow.
     private func byteOrder(of block: RawSpan) throws(PacketDecodingError) -> ByteOrder {
         var reader = ByteReader(block)
         guard try reader.readUInt32() == BlockType.sectionHeader else { return order }
@@ -155,7 +155,7 @@ struct PCAPNGBlocks: Sendable {
         } else if type == BlockType.packet {
             index = UInt32(try reader.readUInt16())
             let count = try reader.readUInt16()
-            // All ones where the recorder does not know.
+            // 0xFFFF if the recorder does not know the number.
             drops = count == 0xFFFF ? 0 : UInt64(count)
         }
         guard index < interfaces.count else { throw .invalidValue(UInt64(index), field: "pcapng interface") }
@@ -202,12 +202,12 @@ struct PCAPNGBlocks: Sendable {
         )
     }
 
-    /// Octets of a block before its body: type and length.
+    /// The number of bytes of a block before its body: type and length.
     private static let bodyOffset = 8
 }
 
 extension CaptureDirection {
-    /// The two lowest bits of a packet's flags tell whether it came in or went out, seen from the host.
+    /// Reads the direction from the two lowest bits of a packet's flags: inbound or outbound, seen from the host.
     fileprivate init?(flags: UInt32) {
         switch flags & 3 {
         case 1: self = .controllerToHost

@@ -1,10 +1,10 @@
 import ByteCoding
 
-/// Writes the blocks of one section of a pcapng file, least significant octets first.
+/// Encodes the blocks of one section of a pcapng file, in little-endian byte order.
 struct PCAPNGEncoder: Sendable {
-    /// The adapter that each interface stands for.
+    /// The adapter of each interface.
     private var adapters: [UInt16] = []
-    /// What the last packet's header said of lost ones.
+    /// The number of lost packets reported with the last packet.
     private var cumulativeDrops: UInt64 = 0
 
     func encodeSectionHeader(into buffer: inout PacketBuffer) {
@@ -14,14 +14,14 @@ struct PCAPNGEncoder: Sendable {
         buffer.append(PCAPNGBlocks.byteOrderMagic)
         buffer.append(1 as UInt16)
         buffer.append(0 as UInt16)
-        // Nobody knows yet how long the section will be.
+        // The length of the section is not known yet.
         buffer.append(UInt64.max)
         buffer.append(length)
     }
 
-    /// The interface of an adapter; one that comes for the first time is described first.
+    /// Returns the interface of an adapter. Writes its description first if it is new.
     ///
-    /// - Returns: nil where a section has as many interfaces as it may have.
+    /// - Returns: nil if the section has the maximum number of interfaces.
     mutating func interface(
         of adapter: UInt16,
         _ linkType: CaptureLinkType,
@@ -35,7 +35,7 @@ struct PCAPNGEncoder: Sendable {
         buffer.append(length)
         buffer.append(linkType.rawValue)
         buffer.append(0 as UInt16)
-        // No packet is cut.
+        // Packets are not truncated.
         buffer.append(0 as UInt32)
         PCAPNGEncoder.encodeOption(PCAPNGInterface.Option.timeResolution, length: 1, into: &buffer)
         buffer.append(9 as UInt8)
@@ -48,8 +48,8 @@ struct PCAPNGEncoder: Sendable {
     /// Writes an Enhanced Packet Block.
     ///
     /// - Parameters:
-    ///   - header: what the link type puts before each packet; its most significant octet comes first.
-    ///   - indicator: the H4 indicator, where the link type has it.
+    ///   - header: the header of each packet in this link type, written with its most significant byte first.
+    ///   - indicator: the H4 indicator, if the link type has it.
     mutating func encodePacket(
         header: UInt32,
         indicator: UInt8?,

@@ -1,6 +1,6 @@
 import ByteCoding
 
-/// What an Interface Description Block says of the packets of an interface.
+/// The properties of an interface, from its Interface Description Block.
 struct PCAPNGInterface: Sendable {
     enum Option {
         static let timeResolution: UInt16 = 9
@@ -8,11 +8,12 @@ struct PCAPNGInterface: Sendable {
     }
 
     let linkType: CaptureLinkType
-    /// Longer packets are cut; zero for none.
+    /// The length to which longer packets are truncated, in bytes; zero for no limit.
     let snapLength: UInt32
-    /// In what times are counted: the power of ten, or with the highest bit of two, that makes up a second.
+    /// The resolution of times: the negative exponent of the unit in seconds, to base 10, or to base 2 if the highest
+    /// bit is set.
     private var timeResolution: UInt8 = 6
-    /// Seconds to be added to all times.
+    /// The offset added to all times, in seconds.
     private var timeOffset: Int64 = 0
 
     init(decoding body: consuming OrderedByteReader) throws(PacketDecodingError) {
@@ -29,7 +30,7 @@ struct PCAPNGInterface: Sendable {
         }
     }
 
-    /// The time of a packet that was stamped with `units`.
+    /// Returns the time of a packet with the timestamp `units`.
     func time(_ units: UInt64) -> CaptureTime {
         let exponent = Int(timeResolution & 0x7F)
         let seconds: UInt64
@@ -39,7 +40,7 @@ struct PCAPNGInterface: Sendable {
             let fraction = UInt128(units - (seconds << exponent))
             nanoseconds = UInt64(truncatingIfNeeded: (fraction * 1_000_000_000) >> exponent)
         } else {
-            // From ten to the minus twenty on, all units there are make less than a second.
+            // At exponents from 20, every 64-bit timestamp is less than one second.
             let unitsPerSecond = PCAPNGInterface.powerOfTen(exponent)
             seconds = unitsPerSecond.map { units / $0 } ?? 0
             let fraction = unitsPerSecond.map { units % $0 } ?? units
@@ -52,14 +53,14 @@ struct PCAPNGInterface: Sendable {
         return CaptureTime(seconds: isOver ? .max : sum, nanoseconds: UInt32(clamping: nanoseconds))
     }
 
-    /// Ten to the power of `exponent`; nil where that is more than 64 bits hold.
+    /// Returns ten to the power of `exponent`, or nil if 64 bits cannot hold it.
     private static func powerOfTen(_ exponent: Int) -> UInt64? {
         guard exponent <= 19 else { return nil }
         return (0..<exponent).reduce(UInt64(1)) { power, _ in power * 10 }
     }
 }
 
-/// An option of a block: what there is besides the fields that all have.
+/// An option of a block, in addition to the fixed fields.
 struct PCAPNGOption: ~Escapable {
     let code: UInt16
     let value: RawSpan
@@ -82,12 +83,12 @@ struct PCAPNGOption: ~Escapable {
 }
 
 extension OrderedByteReader {
-    /// Skips what fills a field up to a multiple of four octets.
+    /// Skips the padding up to a multiple of four bytes.
     mutating func skipPadding() throws(PacketDecodingError) {
         try skip((4 - position % 4) % 4)
     }
 
-    /// The next option of a block; nil where there is none, or the one that ends them.
+    /// Returns the next option of a block, or nil at its end or at the end-of-options mark.
     @_lifetime(copy self)
     mutating func readOption() throws(PacketDecodingError) -> PCAPNGOption? {
         guard remaining > 0 else { return nil }

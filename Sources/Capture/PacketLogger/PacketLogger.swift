@@ -1,6 +1,6 @@
 import ByteCoding
 
-/// What a record of Apple's PacketLogger is.
+/// The type of a record of Apple's PacketLogger.
 public struct PacketLoggerType: RawRepresentable, Hashable, Sendable {
     public let rawValue: UInt8
 
@@ -12,10 +12,10 @@ public struct PacketLoggerType: RawRepresentable, Hashable, Sendable {
     public static let aclReceived = PacketLoggerType(rawValue: 0x03)
     public static let synchronousSent = PacketLoggerType(rawValue: 0x08)
     public static let synchronousReceived = PacketLoggerType(rawValue: 0x09)
-    /// A packet of the Link Manager Protocol, which a controller tells by a way of its manufacturer's own.
+    /// A packet of the Link Manager Protocol, which a controller reports in a vendor-specific way.
     public static let linkManagerSent = PacketLoggerType(rawValue: 0x0A)
     public static let linkManagerReceived = PacketLoggerType(rawValue: 0x0B)
-    /// Lines of the system's logs; those from here on are text.
+    /// Lines of the system's logs. The records from this type on contain text.
     public static let systemLog = PacketLoggerType(rawValue: 0xF7)
     public static let kernel = PacketLoggerType(rawValue: 0xF8)
     public static let kernelDebug = PacketLoggerType(rawValue: 0xF9)
@@ -25,10 +25,10 @@ public struct PacketLoggerType: RawRepresentable, Hashable, Sendable {
     public static let configuration = PacketLoggerType(rawValue: 0xFD)
     public static let newController = PacketLoggerType(rawValue: 0xFE)
 
-    /// Whether such a record holds text.
+    /// Whether such a record contains text.
     public var isText: Bool { (0xF7...0xFE).contains(rawValue) }
 
-    /// The packet that records of this type hold, and which way it went; nil for a note.
+    /// The kind and direction of the packet in records of this type; nil for a note.
     public var packet: (kind: CapturedPacketKind, direction: CaptureDirection)? {
         switch self {
         case .command: (.command, .hostToController)
@@ -41,19 +41,19 @@ public struct PacketLoggerType: RawRepresentable, Hashable, Sendable {
         }
     }
 
-    /// Whether a file may begin with such a record.
+    /// Whether a file may begin with a record of this type.
     fileprivate var isKnown: Bool {
         packet != nil || isText || self == .linkManagerSent || self == .linkManagerReceived
     }
 }
 
-/// The records of a PacketLogger file, which has no header: length, time and type, 13 octets, then the packet.
+/// The records of a PacketLogger file, which has no header: length, time and type in 13 bytes, then the packet.
 enum PacketLoggerRecord {
     private static let headerLength = 13
-    /// What the length field counts besides the packet: time and type.
+    /// The number of bytes besides the packet that the length field includes: time and type.
     private static let countedHeaderLength: UInt32 = 9
 
-    /// The order of the octets in a file that begins with `bytes`, where its first record can be one.
+    /// Returns the byte order of a file that begins with `bytes`, or nil if they do not begin with a record.
     static func byteOrder(of bytes: RawSpan) -> ByteOrder? {
         for order in [ByteOrder.bigEndian, .littleEndian] {
             var reader = OrderedByteReader(bytes, order)
@@ -69,7 +69,7 @@ enum PacketLoggerRecord {
         return nil
     }
 
-    /// Reads the record that `bytes` begin with.
+    /// Decodes the record at the start of `bytes`.
     static func layout(_ bytes: RawSpan, _ order: ByteOrder) throws(PacketDecodingError) -> RecordLayout {
         var reader = OrderedByteReader(bytes, order)
         let length = try reader.readUInt32()

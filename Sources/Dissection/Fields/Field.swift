@@ -1,10 +1,10 @@
 import BluetoothTypes
 
-/// What a field is called, in the specification's words and in JSON.
+/// The name of a field, in the specification's words and in JSON.
 public final class FieldName: Sendable {
-    /// As the specification writes it, with spaces: `Connection Handle`.
+    /// The name as in the specification, with spaces: `Connection Handle`.
     public let text: String
-    /// As a member of a JSON object: `connectionHandle`.
+    /// The name as a member of a JSON object: `connectionHandle`.
     public let key: String
     /// The words in lower case, for a line: `connection handle`.
     let words: String
@@ -35,16 +35,16 @@ public final class FieldName: Sendable {
     }
 }
 
-/// One thing that a packet says.
+/// One field of a packet.
 public struct Field: Sendable {
-    /// What it is called.
+    /// The name of the field.
     public let name: FieldName
-    /// What it holds.
+    /// The value of the field.
     public let value: Value
-    /// Whether the line about the packet has it.
+    /// Whether the summary line of the packet includes the field.
     let isInLine: Bool
 
-    /// - Parameter isInLine: whether the line about the packet has it.
+    /// - Parameter isInLine: whether the summary line of the packet includes the field.
     public init(_ name: FieldName, _ value: Value, isInLine: Bool = false) {
         self.name = name
         self.value = value
@@ -52,22 +52,22 @@ public struct Field: Sendable {
     }
 }
 
-/// What a field holds, with what is needed to show it and no more: text is made when it is asked for.
+/// The value of a field, with the information to show it. Text is created only on request.
 public enum Value: Sendable {
     case number(Int64)
-    /// A number as it is sent, and what one of it is.
+    /// A number as sent, and its unit.
     case measure(Int64, Unit)
-    /// A number that is written with this many hexadecimal digits.
+    /// A number written with this many hexadecimal digits.
     case hexadecimal(UInt64, digits: UInt8)
-    /// A number of 128 bits, written with the most significant octet first.
+    /// A number of 128 bits, written with the most significant byte first.
     case wide(UInt128)
-    /// A number whose meaning the specification lists; without a name it is reserved.
+    /// A number whose meaning the specification lists. A number without a name is reserved.
     case named(UInt64, String?)
-    /// A set of bits and what those that are set are called.
+    /// A set of bits, and the names of its bits.
     case flags(UInt64, FlagNames, digits: UInt8 = 2)
     case truth(Bool)
     case octets([UInt8])
-    /// Text as a device sent it: what shows it makes it safe.
+    /// Text as sent by a device. Code that shows it must replace unsafe characters.
     case text(String)
     case address(UInt64)
     case uuid(BluetoothUUID)
@@ -75,19 +75,19 @@ public enum Value: Sendable {
     case fields([Field])
 }
 
-/// What one of a number is.
+/// The unit of a number.
 public struct Unit: Hashable, Sendable {
-    /// In microseconds, or zero where the unit is no time.
+    /// The unit in microseconds, or zero if it is not a unit of time.
     let microseconds: Int64
-    /// Written after a number that is no time.
+    /// The symbol after a number that is not a time.
     let symbol: StaticStringValue
 
-    /// A unit of time.
+    /// Creates a unit of time.
     static func time(microseconds: Int64) -> Unit { Unit(microseconds: microseconds, symbol: .none) }
     static let decibelMilliwatts = Unit(microseconds: 0, symbol: .decibelMilliwatts)
     static let octets = Unit(microseconds: 0, symbol: .octets)
 
-    /// The symbols that there are.
+    /// The available symbols.
     enum StaticStringValue: Hashable, Sendable {
         case none
         case decibelMilliwatts
@@ -103,7 +103,7 @@ public struct Unit: Hashable, Sendable {
     }
 }
 
-/// The names of a set's bits, from the lowest.
+/// The names of the bits of a set, from the lowest.
 public final class FlagNames: Sendable {
     let names: [String?]
 
@@ -111,7 +111,7 @@ public final class FlagNames: Sendable {
         self.names = names
     }
 
-    /// The names of the bits that are set; `bit 7` for one without a name.
+    /// Returns the names of the set bits. A bit without a name is written as `bit 7`.
     func names(in value: UInt64) -> [String] {
         (0..<64).compactMap { bit in
             guard value >> UInt64(bit) & 1 == 1 else { return nil }
@@ -120,9 +120,9 @@ public final class FlagNames: Sendable {
     }
 }
 
-/// One protocol's part of a packet.
+/// The part of a packet that belongs to one protocol.
 public struct Layer: Sendable {
-    /// The protocols, in the order in which they lie in each other.
+    /// The protocols, from the outermost to the innermost.
     public enum Kind: String, Sendable, CaseIterable {
         /// An HCI command.
         case command
@@ -134,13 +134,13 @@ public struct Layer: Sendable {
         case iso
         /// HCI ACL data.
         case acl
-        /// A frame of L2CAP.
+        /// An L2CAP frame.
         case l2cap
-        /// A PDU of the Attribute Protocol.
+        /// An Attribute Protocol PDU.
         case att
-        /// A PDU of the Security Manager Protocol.
+        /// A Security Manager Protocol PDU.
         case smp
-        /// What the recorder says besides packets.
+        /// A note of the recorder.
         case note
     }
 
@@ -148,9 +148,9 @@ public struct Layer: Sendable {
     public let kind: Kind
     /// The packet's name in its protocol.
     public var title: String
-    /// The numbers that name it: an opcode, an event code.
+    /// The numbers that identify the packet, such as an opcode or an event code.
     public var head: [Field]
-    /// What the packet says, in the order in which it lies there.
+    /// The fields of the packet, in wire order.
     public var fields: [Field] = []
 
     init(_ kind: Kind, _ title: String, head: [Field] = []) {

@@ -1,61 +1,61 @@
 import Capture
 
-/// All that one record of a capture says.
+/// The description of one record of a capture.
 public struct PacketDescription: Sendable {
-    /// From 1, as captures are usually counted.
+    /// The record's number, from 1, as is usual for captures.
     public var index: Int
-    /// Microseconds since the beginning of 1970, UTC.
+    /// The time in microseconds since the beginning of 1970, UTC.
     public var time: Int64
-    /// Since the first record.
+    /// The time since the first record, in microseconds.
     public var elapsedMicroseconds: Int64
-    /// Which adapter it went through; 0xFFFF for none.
+    /// The adapter of the packet; 0xFFFF for none.
     public var adapter: UInt16
-    /// Which way it went, where the capture tells.
+    /// The direction, if the capture gives it.
     public var direction: CaptureDirection?
-    /// What the record is: `command`, `event`, `acl`, `synchronous`, `iso` or `note`.
+    /// The kind of record: `command`, `event`, `acl`, `synchronous`, `iso` or `note`.
     public var kind: Layer.Kind
-    /// From the outermost to the innermost.
+    /// The layers, from the outermost to the innermost.
     public var layers: [Layer] = []
     /// The link that the packet belongs to.
     public var link: LinkReference?
-    /// The packet that this one answers, and how long that took.
+    /// The packet that this packet answers, and the time between them.
     public var answered: Answered?
-    /// What is wrong with the packet, if anything.
+    /// The errors in the packet.
     public var malformed: [Malformation] = []
 
-    /// A packet that another answers.
+    /// The packet that another packet answers.
     public struct Answered: Sendable {
-        /// Its number in the capture.
+        /// The number of that packet in the capture.
         public let index: Int
-        /// From that packet to this one.
+        /// The time from that packet to this packet, in microseconds.
         public let microseconds: Int64
     }
 
-    /// What is wrong, and in which layer.
+    /// An error in a packet, and its layer.
     public struct Malformation: Sendable {
-        /// The protocol whose rules are broken.
+        /// The protocol whose rules are violated.
         public let layer: Layer.Kind
-        /// In words.
+        /// A description of the error.
         public let reason: String
     }
 }
 
-/// A link as each of its packets names it.
+/// The link of a packet.
 public struct LinkReference: Sendable {
-    /// Counted through the capture, since handles are used again.
+    /// The link's number in the capture. Handles are reused, numbers are not.
     public let number: Int
     /// The connection handle.
     public let handle: UInt16
-    /// Nil where the link was made before the capture.
+    /// Nil if the link was made before the capture.
     public let peer: PeerReference?
-    /// What the captured host is on the link; nil where the link was made before the capture.
+    /// Whether the captured host is the central. Nil if the link was made before the capture, or is a BR/EDR link.
     public let isCentral: Bool?
 }
 
-/// A device and how its address was told.
+/// A device, by its address and the type of the address.
 public struct PeerReference: Hashable, Sendable {
-    /// A number of 48 bits, the first octet as written the most significant.
+    /// The address as a 48-bit number. The first byte as written is the most significant.
     public let address: UInt64
-    /// As HCI tells it: 0 public, 1 random, 2 and 3 the identities that they were resolved to; nil on BR/EDR.
+    /// The address type of HCI: 0 public, 1 random, 2 and 3 resolved identities (public and random). Nil on BR/EDR.
     public let type: UInt8?
 }

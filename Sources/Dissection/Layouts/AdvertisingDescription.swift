@@ -2,7 +2,7 @@ import BluetoothTypes
 import ByteCoding
 
 extension Value {
-    /// AD structures, each with its type and what its data say; what is malformed in them is kept as octets.
+    /// Describes AD structures: the type and content of each. Malformed parts are kept as bytes.
     static func advertisingData(_ data: RawSpan) -> Value {
         var structures: [Value] = []
         var iterator = ADStructureIterator(data)
@@ -40,7 +40,7 @@ extension Value {
         static let text = FieldName("Text")
     }
 
-    /// A structure that runs over the end of the data.
+    /// Describes a structure that extends past the end of the data.
     private static func describe(cut structure: RawSpan, _ error: PacketDecodingError) -> [Field] {
         var fields: [Field] = []
         if let type = structure[checked: 1] {

@@ -1,4 +1,4 @@
-/// The commands of L2CAP signalling (Vol 3, Part A, 4), of LE and of BR/EDR.
+/// The L2CAP signaling commands of LE and of BR/EDR (Vol 3, Part A, 4).
 enum SignallingLayouts {
     static let commands = LayoutTable(
         """

@@ -1,5 +1,5 @@
 extension FlagNames {
-    /// - Parameter list: names from bit 0, separated by commas; an empty one is reserved.
+    /// - Parameter list: the names from bit 0, separated by commas. An empty name is reserved.
     private convenience init(_ list: String) {
         self.init(
             list.split(separator: ",", omittingEmptySubsequences: false).map {
@@ -22,7 +22,7 @@ extension FlagNames {
 
     static let clientConfiguration = FlagNames("notification, indication")
 
-    /// By the name that layouts use.
+    /// The flags by their name in layouts.
     static let all: [String: FlagNames] = [
         "phys": physSet,
         "advertisingChannels": FlagNames("37, 38, 39"),

@@ -2,7 +2,7 @@ import BluetoothTypes
 import ByteCoding
 
 extension ParameterLayout {
-    /// Reads parameters as far as they go; what is missing or too much is the error.
+    /// Reads parameters up to the first error. Returns an error if parameters are missing or bytes remain.
     func read(
         _ reader: inout ByteReader,
         into fields: inout [Field],
@@ -70,17 +70,18 @@ extension ParameterLayout {
 }
 
 extension FieldName {
-    /// Octets after the last parameter.
+    /// Bytes after the last parameter.
     static let excess = FieldName("Excess")
-    /// Parameters of a packet whose layout is not known.
+    /// Parameters of a packet whose layout is unknown.
     static let parameters = FieldName("Parameters")
     static let data = FieldName("Data")
-    /// Bits that the specification reserves and that are not zero.
+    /// Reserved bits that are not zero.
     static let reservedBits = FieldName("Reserved Bits")
 }
 
 extension Field {
-    /// The reserved bits of the field before this one, whose value does not show them; nil where they are zero as they must be.
+    /// Returns a field for the reserved bits of the preceding field, whose value does not show them. Returns nil if
+    /// they are zero, as required.
     static func reservedBits(_ bits: UInt16) -> Field? {
         bits == 0 ? nil : Field(.reservedBits, .hexadecimal(UInt64(bits), digits: 1), isInLine: true)
     }
@@ -134,7 +135,7 @@ extension ParameterLayout.Parameter {
 }
 
 extension ByteReader {
-    /// Reads a number of up to eight octets, least significant first.
+    /// Reads a number of up to eight bytes, least significant first.
     mutating func readUnsigned(octets: Int) throws(PacketDecodingError) -> UInt64 {
         switch octets {
         case 1: return UInt64(try readUInt8())

@@ -1,10 +1,10 @@
-/// What the values of an enumerated parameter are called.
+/// The names of the values of an enumerated parameter.
 final class NamedValues: Sendable {
-    /// The names of the lowest values, which are nearly all that there are.
+    /// The names of the lowest values, which are nearly all names.
     private let low: [String?]
     private let names: [UInt64: String]
 
-    /// - Parameter list: numbers with their names, `0=public 1=random`; an underscore stands for a space.
+    /// - Parameter list: numbers with their names, `0=public 1=random`. An underscore stands for a space.
     private convenience init(_ list: String) {
         var names: [UInt64: String] = [:]
         for entry in list.split(separator: " ") {
@@ -24,7 +24,7 @@ final class NamedValues: Sendable {
 
     subscript(value: UInt64) -> String? { value < 256 ? low[Int(value)] : names[value] }
 
-    /// By the name that layouts use.
+    /// The enumerations by their name in layouts.
     static let all: [String: NamedValues] = [
         "error": errors,
         "attError": attErrors,
@@ -108,7 +108,7 @@ final class NamedValues: Sendable {
         "execute": NamedValues("0=cancel_all 1=write_all"),
     ]
 
-    /// What serves of a connection-oriented channel there are (Assigned Numbers, 2.7).
+    /// The services with an assigned PSM or SPSM (Assigned Numbers, 2.7).
     static let psms = NamedValues(
         "1=SDP 3=RFCOMM 5=TCS-BIN 7=TCS-BIN-CORDLESS 15=BNEP 17=HID_Control 19=HID_Interrupt 21=UPnP 23=AVCTP 25=AVDTP "
             + "27=AVCTP_Browsing 29=UDI_C-Plane 31=ATT 33=3DSP 35=LE_IPSP 37=OTS 39=EATT"

@@ -1,17 +1,20 @@
-/// How the parameters of a packet lie in it: what the tables of the specification say, in one line of text.
+/// The layout of a packet's parameters, written as one line of text after the tables of the specification.
 ///
-/// A line has the parameters in their order, separated by spaces, each as `Name:type`. A `!` after the type puts it into the
-/// line about the packet. The types:
-/// - `u8 u16 u24 u32 u64`, `i8`: numbers, least significant octet first; `u16*1250us` counts units of time, `i8dBm` power.
-/// - `x8 x16 x32 x48 x64`: numbers written in hexadecimal; `u128`: keys and the like.
-/// - `handle`: a connection handle. `address`: six octets. `uuid`: a UUID that fills the rest.
-/// - `@name`: an octet of an enumeration, `@@name`: two; `#name`: an octet of flags, `##name`: two, `#8name`: eight.
-/// - `bytesN`: so many octets. `rest`: what is left. `textN`, `text`: UTF-8 up to a zero.
-/// - `ad`: AD structures to the end. `ad8`: a length of one octet, then AD structures. `ad8of31`: the same in 31 octets.
-/// - `data8`: a length of one octet, then octets.
-/// - `count`: a number of the groups that follow; `phys`: the same, a group for each bit.
-/// - `Name{ ... }`: a group, which is repeated as the last `count` or `phys` says, or to the end where there is none.
-/// - `Name?{ ... }`: parameters that may be missing together.
+/// A line has the parameters in order, separated by spaces, each as `Name:type`. A `!` after the type includes the
+/// parameter in the summary line of the packet. The types:
+/// - `u8 u16 u24 u32 u64`, `i8`: numbers, least significant byte first; `u16*1250us` counts units of time, `i8dBm`
+///   power.
+/// - `x8 x16 x32 x48 x64`: numbers written in hexadecimal; `u128`: keys and similar numbers.
+/// - `handle`: a connection handle. `address`: six bytes. `uuid`: a UUID that fills the rest.
+/// - `@name`: an enumeration of one byte, `@@name`: of two; `#name`: flags of one byte, `##name`: of two, `#8name`: of
+///   eight.
+/// - `bytesN`: N bytes. `rest`: all remaining bytes. `textN`, `text`: UTF-8 up to a zero.
+/// - `ad`: AD structures to the end. `ad8`: a length of one byte, then AD structures. `ad8of31`: the same, in a field
+///   of 31 bytes after the length.
+/// - `data8`: a length of one byte, then that many bytes.
+/// - `count`: the number of the groups that follow; `phys`: the same, with one group for each set bit.
+/// - `Name{ ... }`: a group, repeated as the last `count` or `phys` says, or to the end without one.
+/// - `Name?{ ... }`: parameters that may be absent together.
 struct ParameterLayout: Sendable {
     indirect enum Kind: Sendable {
         case unsigned(octets: Int)
@@ -38,7 +41,7 @@ struct ParameterLayout: Sendable {
 
     enum AdvertisingDataLength: Sendable {
         case rest
-        /// An octet says it; the data have room for this many, if that is fixed.
+        /// A byte gives the length. If the data field has a fixed size, `room` is that size in bytes.
         case counted(room: Int?)
     }
 
@@ -56,7 +59,7 @@ struct ParameterLayout: Sendable {
         self.parameters = parameters
     }
 
-    /// Reads a line of the tables of this room; nil where it is not one.
+    /// Parses a line of a layout table. Returns nil if it is not valid.
     init?(parsing text: some StringProtocol) {
         var words = text.split { $0 == " " }.map { String($0) }[...]
         guard let parameters = ParameterLayout.parse(&words, isGroup: false), words.isEmpty else { return nil }
@@ -110,7 +113,7 @@ extension ParameterLayout.Kind {
         }
     }
 
-    /// `u16`, `u16*625us`, `x32`.
+    /// Parses `u16`, `u16*625us`, `x32`.
     private static func number(_ text: Substring) -> Self? {
         let parts = text.split(separator: "*")
         guard let first = parts.first, let bits = Int(first.dropFirst()), bits.isMultiple(of: 8), bits <= 64 else {
@@ -127,7 +130,7 @@ extension ParameterLayout.Kind {
         }
     }
 
-    /// `@role`, `@@result`, `#flags`, `##properties`, `#8features`.
+    /// Parses `@role`, `@@result`, `#flags`, `##properties`, `#8features`.
     private static func set(_ text: Substring) -> Self? {
         if text.hasPrefix("@") {
             let octets = text.prefix { $0 == "@" }.count
@@ -142,7 +145,7 @@ extension ParameterLayout.Kind {
         return FlagNames.all[String(rest)].map { .flags(octets: hashes, $0) }
     }
 
-    /// `bytes16`, `text248`.
+    /// Parses `bytes16`, `text248`.
     private static func sized(_ text: Substring) -> Self? {
         if text.hasPrefix("bytes"), let count = Int(text.dropFirst(5)) { return .octets(count) }
         if text.hasPrefix("text"), let count = Int(text.dropFirst(4)) { return .text(count) }
@@ -150,10 +153,10 @@ extension ParameterLayout.Kind {
     }
 }
 
-/// Layouts by number, out of a table of lines: a number in hexadecimal, then the layout. They are read when first used.
+/// Layouts by number, from a table of lines: a number in hexadecimal, then the layout.
 struct LayoutTable: Sendable {
     private let layouts: [UInt16: ParameterLayout]
-    /// Lines that are no layouts: none, as a test has it.
+    /// The lines that are not valid layouts. A test checks that there are none.
     let problems: [String]
 
     init(_ table: String) {

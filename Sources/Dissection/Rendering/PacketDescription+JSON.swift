@@ -2,10 +2,11 @@ import BluetoothTypes
 import Capture
 
 extension PacketDescription {
-    /// Appends the packet as one object of JSON, without the end of the line.
+    /// Appends the packet as one JSON object, without a line break.
     ///
-    /// Numbers are as they are sent, in the units of the specification; those of 64 bits and more are strings. Beside a number that has a name stands the name,
-    /// and beside a set of bits the names of those that are set: `status` and `statusName`.
+    /// Numbers have the values sent, in the units of the specification. Numbers of 64 bits and more are strings. The
+    /// name of a number follows it in a member of its own, as do the names of the set bits of a set: `status` and
+    /// `statusName`.
     public func appendJSON(to text: inout TextBuffer) {
         text.append("{\"index\":" as StaticString)
         text.append(decimal: Int64(index))
@@ -118,7 +119,7 @@ extension Value {
         case .number(let number), .measure(let number, _): text.append(decimal: number)
         case .named(let number, _): text.append(decimal: Int64(clamping: number))
         case .hexadecimal(let number, let digits), .flags(let number, _, let digits):
-            // JSON's numbers hold 53 bits everywhere; what is wider is a string, whatever it holds.
+            // JSON numbers are exact only up to 53 bits. A wider field is always a string.
             if digits < 14 {
                 text.append(decimal: Int64(clamping: number))
             } else {
@@ -156,7 +157,7 @@ extension Value {
         }
     }
 
-    /// The member with the value's name, where it has one.
+    /// Appends the member with the value's name, if it has a name.
     fileprivate func appendNames(of field: FieldName, to text: inout TextBuffer) {
         switch self {
         case .named(_, let name?): appendName(name, of: field, to: &text)

@@ -2,7 +2,7 @@ import BluetoothTypes
 import Capture
 
 extension PacketDescription {
-    /// Appends the packet as one line, without its end: number, time of day in UTC, adapter, direction, what it is.
+    /// Appends the packet as one line, without a line break: number, time of day in UTC, adapter, direction, summary.
     public func appendLine(to text: inout TextBuffer, isColored: Bool = false) {
         text.append(decimal: Int64(index), width: 6)
         text.append(ascii: " ")
@@ -38,7 +38,7 @@ extension PacketDescription {
         }
     }
 
-    /// What the packet is, in the words of its innermost protocol.
+    /// Appends the summary of the packet, as its innermost protocol names it.
     private func appendSummary(to text: inout TextBuffer) {
         guard let last = layers.last else {
             text.append(kind.rawValue)
@@ -85,7 +85,7 @@ extension PacketDescription {
         appendFields(of: layer, to: &text)
     }
 
-    /// A colon and the fields, where there is anything to say of them.
+    /// Appends a colon and the fields, if any of them is shown.
     private func appendFields(of layer: Layer, to text: inout TextBuffer) {
         let end = text.count
         text.append(": " as StaticString)
@@ -123,7 +123,7 @@ extension PacketDescription {
 }
 
 extension [Field] {
-    /// Appends the fields that belong into a line, separated by commas.
+    /// Appends the fields of the summary line, separated by commas.
     func appendLine(to text: inout TextBuffer, areNamed: Bool = true) {
         var isFirst = true
         var index = startIndex
@@ -133,7 +133,7 @@ extension [Field] {
             guard field.isInLine, !field.isSuccess, !field.value.isSilent else { continue }
             if !isFirst { text.append(", " as StaticString) }
             isFirst = false
-            // An address stands before its type.
+            // An address is written before its type.
             if case .named(let number, let name) = field.value, index < endIndex,
                 case .address(let address) = self[index].value, self[index].isInLine
             {
@@ -164,7 +164,7 @@ extension Field {
 }
 
 extension Value {
-    /// Whether a line has nothing to say of the value.
+    /// Whether the summary line shows nothing of the value.
     fileprivate var isSilent: Bool {
         switch self {
         case .list(let values): values.allSatisfy(\.isSilent)
@@ -173,7 +173,7 @@ extension Value {
         }
     }
 
-    /// Whether a line must say what the value is.
+    /// Whether the summary line must name the value.
     fileprivate func needsName(in name: FieldName) -> Bool {
         switch self {
         case .number, .measure, .truth, .wide: true
@@ -218,7 +218,7 @@ extension Value {
         }
     }
 
-    /// Values in brackets, those that a line does not have left out.
+    /// Appends values in brackets. Values that the summary line does not show are left out.
     private static func append(_ values: [Value], to text: inout TextBuffer) {
         var isFirst = true
         for value in values {
@@ -231,7 +231,7 @@ extension Value {
         if !isFirst { text.append(ascii: "]") }
     }
 
-    /// Octets as digits and, where they spell a text, that.
+    /// Appends bytes as digits, followed by their text if they are printable.
     static func append(_ octets: [UInt8], limit: Int, to text: inout TextBuffer) {
         guard !octets.isEmpty else {
             text.append("(empty)" as StaticString)
@@ -251,7 +251,7 @@ extension Value {
 }
 
 extension Unit {
-    /// A number of the unit, as people write it.
+    /// Appends a number of this unit in human-readable form.
     func append(_ number: Int64, to text: inout TextBuffer) {
         if microseconds > 0 {
             text.append(duration: number.multipliedReportingOverflow(by: microseconds).partialValue)

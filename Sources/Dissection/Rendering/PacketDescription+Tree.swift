@@ -1,7 +1,7 @@
 import BluetoothTypes
 
 extension PacketDescription {
-    /// Appends every field on a line of its own, in the order in which they lie in the packet, each line ended.
+    /// Appends each field on its own line, in wire order. Each line ends with a line break.
     public func appendTree(to text: inout TextBuffer) {
         for layer in layers {
             text.append("         " as StaticString)
@@ -50,7 +50,7 @@ extension Value {
         }
     }
 
-    /// The value with the number that was sent and what it means.
+    /// Appends the value with the number sent and its meaning.
     private func appendWhole(to text: inout TextBuffer) {
         switch self {
         case .measure(let number, let unit):

@@ -1,17 +1,17 @@
 import BluetoothTypes
 import JSONText
 
-/// Text in the making: octets of UTF-8, appended without strings in between where that is easy.
+/// A buffer for UTF-8 text, which avoids intermediate strings.
 public struct TextBuffer: Sendable {
-    /// What has been written.
+    /// The text written so far.
     public private(set) var bytes: [UInt8] = []
 
-    /// - Parameter capacity: octets for which there is room at once.
+    /// - Parameter capacity: the number of bytes to allocate at once.
     public init(capacity: Int = 0) {
         bytes.reserveCapacity(capacity)
     }
 
-    /// In octets.
+    /// The length of the text, in bytes.
     public var count: Int { bytes.count }
 
     /// Empties the buffer and keeps its memory.
@@ -19,7 +19,7 @@ public struct TextBuffer: Sendable {
         bytes.removeAll(keepingCapacity: true)
     }
 
-    /// Takes back what was appended since there were so many octets.
+    /// Truncates the text to `count` bytes.
     mutating func truncate(to count: Int) {
         bytes.removeLast(bytes.count - count)
     }
@@ -28,12 +28,12 @@ public struct TextBuffer: Sendable {
         bytes.append(contentsOf: text.utf8)
     }
 
-    /// Appends printable characters of ASCII.
+    /// Appends printable ASCII characters.
     mutating func append(printable text: [UInt8]) {
         bytes.append(contentsOf: text)
     }
 
-    /// Appends one character of ASCII.
+    /// Appends one ASCII character.
     public mutating func append(ascii: Unicode.Scalar) {
         bytes.append(UInt8(truncatingIfNeeded: ascii.value))
     }
@@ -45,7 +45,7 @@ public struct TextBuffer: Sendable {
     mutating func append(decimal number: Int64, width: Int = 0, padding: Unicode.Scalar = " ") {
         if 0...9 ~= number, width <= 1 { return bytes.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: number)) }
         if number < 0 { append(ascii: "-") }
-        // The digits come from the last to the first, and are turned round where they stand.
+        // The digits are appended from the last to the first, then reversed in place.
         var first = bytes.count
         var rest = number.magnitude
         repeat {
@@ -61,7 +61,7 @@ public struct TextBuffer: Sendable {
         }
     }
 
-    /// A number below 100 as two digits.
+    /// Appends a number below 100 as two digits.
     mutating func append(pair number: Int64) {
         bytes.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: number / 10))
         bytes.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: number % 10))
@@ -74,7 +74,7 @@ public struct TextBuffer: Sendable {
         }
     }
 
-    /// Pairs of lower-case digits.
+    /// Appends bytes as pairs of lower-case digits.
     mutating func append(octets: some Sequence<UInt8>) {
         for octet in octets {
             appendDigit(octet >> 4, isUpper: false)
@@ -91,7 +91,7 @@ public struct TextBuffer: Sendable {
         }
     }
 
-    /// Thousandths with as many digits after the point as are needed: 48750 as `48.75`.
+    /// Appends a number of thousandths with as few decimals as possible: 48750 as `48.75`.
     mutating func append(thousandths number: Int64) {
         if number < 0 { append(ascii: "-") }
         let magnitude = number.magnitude
@@ -107,16 +107,16 @@ public struct TextBuffer: Sendable {
         }
     }
 
-    /// Text of a device: what could steer a terminal or hide what follows is replaced.
+    /// Appends text from a device. Replaces characters that could control a terminal or hide other text.
     mutating func append(foreign text: String) {
-        // Nearly every name is ASCII, of which nothing can hide.
+        // Nearly every name is printable ASCII, which is safe.
         guard !text.utf8.allSatisfy({ 0x20...0x7E ~= $0 }) else { return append(text) }
         for scalar in text.unicodeScalars {
             bytes.append(contentsOf: String(scalar.isHarmless ? scalar : "\u{FFFD}").utf8)
         }
     }
 
-    /// A string of JSON with its quotation marks.
+    /// Appends a JSON string with its quotation marks.
     mutating func append(json text: String) {
         JSON.write(text, to: &bytes)
     }
@@ -131,11 +131,11 @@ public struct TextBuffer: Sendable {
 }
 
 extension Unicode.Scalar {
-    /// Whether a terminal only shows it.
+    /// Whether a terminal only displays the character.
     fileprivate var isHarmless: Bool {
         switch properties.generalCategory {
         case .control, .surrogate, .privateUse, .unassigned, .lineSeparator, .paragraphSeparator: false
-        // The zero-width joiner holds emoji together; other format characters can hide or turn text.
+        // The zero-width joiner joins emoji. Other format characters can hide or reorder text.
         case .format: self == "\u{200D}"
         default: true
         }
@@ -143,6 +143,6 @@ extension Unicode.Scalar {
 }
 
 extension [UInt8] {
-    /// Whether the octets spell a text: at least two characters of printable ASCII.
+    /// Whether the bytes form a text: at least two printable ASCII characters.
     var isSpelling: Bool { count >= 2 && allSatisfy { 0x20...0x7E ~= $0 } }
 }

@@ -1,5 +1,5 @@
 extension TextBuffer {
-    /// A time in UTC as ISO 8601 has it: `2024-03-01T12:00:00.123456Z`.
+    /// Appends a time in UTC in the format of ISO 8601: `2024-03-01T12:00:00.123456Z`.
     mutating func append(time microseconds: Int64) {
         let day = microseconds.flooredQuotient(86_400_000_000)
         append(date: day)
@@ -8,7 +8,7 @@ extension TextBuffer {
         append(ascii: "Z")
     }
 
-    /// The time of day: `12:00:00.123456`.
+    /// Appends the time of day: `12:00:00.123456`.
     mutating func append(clock microseconds: Int64) {
         let time = microseconds - microseconds.flooredQuotient(86_400_000_000) * 86_400_000_000
         append(pair: time / 3_600_000_000)
@@ -23,9 +23,9 @@ extension TextBuffer {
         append(pair: fraction % 100)
     }
 
-    /// The date of a day, counted from the first of 1970.
+    /// Appends the date of a day, counted from 1970-01-01.
     private mutating func append(date day: Int64) {
-        // Years are counted from March, so that the leap day is the last; eras have 400 years.
+        // Years are counted from March, so the leap day is the last day. Eras have 400 years.
         let shifted = day + 719_468
         let era = shifted.flooredQuotient(146_097)
         let dayOfEra = shifted - era * 146_097
@@ -40,7 +40,7 @@ extension TextBuffer {
         append(pair: dayOfYear - (153 * month + 2) / 5 + 1)
     }
 
-    /// How long something took, in a unit that suits it.
+    /// Appends a duration in milliseconds, or in seconds from one second.
     mutating func append(duration microseconds: Int64) {
         if microseconds.magnitude < 1_000_000 {
             append(thousandths: microseconds)

@@ -2,7 +2,7 @@ import BluetoothTypes
 import HCI
 
 extension CaptureSummary {
-    /// Appends the summary as one object of JSON, without the end of the line. Times are in microseconds.
+    /// Appends the summary as one JSON object, without a line break. Times are in microseconds.
     public func appendJSON(to text: inout TextBuffer) {
         text.append("{\"packets\":{" as StaticString)
         let kinds = Layer.Kind.allCases.filter { packets[$0] != nil }

@@ -2,7 +2,7 @@ import BluetoothTypes
 import HCI
 
 extension CaptureSummary {
-    /// Appends the summary as lines.
+    /// Appends the summary as lines of text.
     public func appendText(to text: inout TextBuffer) {
         appendCounts(to: &text)
         appendDevices(to: &text)

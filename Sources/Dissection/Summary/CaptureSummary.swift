@@ -3,53 +3,54 @@ import ByteCoding
 import Capture
 import HCI
 
-/// What a capture holds as a whole: devices, links, procedures, errors, and how long things took.
+/// A summary of a capture: devices, links, procedures, errors, and round-trip times.
 public struct CaptureSummary: Sendable {
-    /// What is kept of each kind; devices and the like beyond that are only counted.
+    /// Maximum number of devices, of links and of errors. Reports and links beyond it are only counted.
     private static let limit = 4096
 
-    /// A device that has advertised or to which there was a link.
+    /// A device that advertised or was connected.
     public struct Device: Sendable {
-        /// Its names, shortened ones too.
+        /// The names of the device, complete and shortened.
         public var names: [String] = []
-        /// The services that it advertised.
+        /// The services that the device advertised.
         public var services: [BluetoothUUID] = []
-        /// Advertising reports.
+        /// The number of advertising reports.
         public var reports = 0
-        /// In dBm; nil where no report said it.
+        /// The weakest signal, in dBm; nil if no report gave it.
         public var weakest: Int8?
-        /// In dBm.
+        /// The strongest signal, in dBm; nil if no report gave it.
         public var strongest: Int8?
     }
 
-    /// A link, from its connection to its disconnection, or as much of it as was captured.
+    /// A link, from its connection to its disconnection, as far as it was captured.
     public struct Link: Sendable {
-        /// Which link it is.
+        /// The identity of the link.
         public let reference: LinkReference
-        /// Microseconds since 1970.
+        /// The time in microseconds since 1970.
         public let begin: Int64
-        /// Nil where the capture ends before.
+        /// The time in microseconds since 1970; nil if the capture ends before the link.
         public var end: Int64?
-        /// Why it ended, where an event says so.
+        /// The reason for the disconnection, if an event gave it.
         public var reason: ErrorCode?
         /// ACL data from the captured host.
         public var sent = Traffic()
-        /// ACL data to it.
+        /// ACL data to the captured host.
         public var received = Traffic()
     }
 
-    /// ACL data that went one way.
+    /// ACL data in one direction.
     public struct Traffic: Sendable {
-        /// ACL packets.
+        /// The number of ACL packets.
         public var packets = 0
-        /// What is in them, without their headers.
+        /// The number of bytes in the packets, without their headers.
         public var octets = 0
-        /// When the first went, in microseconds since 1970.
+        /// The time of the first packet, in microseconds since 1970.
         public var first: Int64?
-        /// When the last went.
+        /// The time of the last packet, in microseconds since 1970.
         public var last: Int64 = 0
 
-        /// In octets a second, over the time between the first and the last packet.
+        /// The throughput in bytes per second, between the first and the last packet. Nil if no time passed between
+        /// them.
         public var throughput: Double? {
             guard let first, last > first else { return nil }
             return Double(octets) / (Double(last &- first) / 1e6)
@@ -63,29 +64,29 @@ public struct CaptureSummary: Sendable {
         }
     }
 
-    /// How many packets of each kind there are.
+    /// The number of packets of each kind.
     public private(set) var packets: [Layer.Kind: Int] = [:]
-    /// How many of them are malformed.
+    /// The number of malformed packets.
     public private(set) var malformed = 0
-    /// When the first packet was taken, in microseconds since 1970.
+    /// The time of the first packet, in microseconds since 1970.
     public private(set) var firstTime: Int64?
-    /// When the last was.
+    /// The time of the last packet, in microseconds since 1970.
     public private(set) var lastTime: Int64 = 0
-    /// Who advertised or was connected.
+    /// The devices that advertised or were connected.
     public private(set) var devices: [PeerReference: Device] = [:]
-    /// Reports of devices for which there was no room.
+    /// The number of reports of devices beyond the limit.
     public private(set) var uncountedReports = 0
-    /// Links by their numbers.
+    /// The links by number.
     public private(set) var links: [Int: Link] = [:]
-    /// Links for which there was no room.
+    /// The number of links beyond the limit.
     public private(set) var uncountedLinks = 0
-    /// How often each GATT procedure was begun, by its requests.
+    /// The number of PDUs that each GATT procedure sent, by name.
     public private(set) var procedures: [String: Int] = [:]
-    /// How often what went wrong in what.
+    /// The number of errors, by place and error.
     public private(set) var errors: [String: Int] = [:]
-    /// Answers to commands by opcode.
+    /// The round-trip times of commands, by opcode.
     public private(set) var commandTimes: [UInt16: RoundTrips] = [:]
-    /// Answers to ATT requests by the request.
+    /// The round-trip times of ATT requests, by the request's name.
     public private(set) var requestTimes: [String: RoundTrips] = [:]
 
     mutating func note(_ packet: PacketDescription) {
@@ -151,7 +152,7 @@ public struct CaptureSummary: Sendable {
 extension CaptureSummary.Device {
     fileprivate mutating func note(rssi: Int8, _ data: RawSpan) {
         reports += 1
-        // 127 says that the strength is not known.
+        // 127 means that the strength is unknown.
         if rssi != 127 {
             weakest = min(weakest ?? rssi, rssi)
             strongest = max(strongest ?? rssi, rssi)
@@ -174,17 +175,18 @@ extension CaptureSummary.Device {
     }
 }
 
-/// How long answers took: the least, the most, and a median that is exact for few and close for many.
+/// Statistics of round-trip times: minimum, maximum, and a median that is exact for few values and approximate for
+/// many.
 public struct RoundTrips: Sendable {
-    /// How many there were.
+    /// The number of round trips.
     public private(set) var count = 0
-    /// In microseconds.
+    /// The shortest time, in microseconds.
     public private(set) var least = Int64.max
-    /// In microseconds.
+    /// The longest time, in microseconds.
     public private(set) var most = Int64.min
-    /// Counts by size: sixteen steps to each power of two, so that no value is off by more than a sixteenth.
+    /// A histogram with sixteen steps for each power of two, so that each value is accurate to one sixteenth.
     private var counts: [Int: Int] = [:]
-    /// The first values themselves.
+    /// The first values.
     private var values: [Int64] = []
     private static let exactCount = 1024
 
@@ -196,7 +198,7 @@ public struct RoundTrips: Sendable {
         counts[RoundTrips.step(of: microseconds), default: 0] += 1
     }
 
-    /// In microseconds; nil where there was none.
+    /// The median in microseconds; nil if there were no round trips.
     public var median: Int64? {
         guard count > 0 else { return nil }
         if count <= values.count { return values.sorted()[count / 2] }

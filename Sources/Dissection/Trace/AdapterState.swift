@@ -1,8 +1,9 @@
 import Capture
 
-/// What is known of one adapter.
+/// The state of one adapter.
 final class AdapterState {
-    /// Who can be kept in mind at a time; the oldest is forgotten for another.
+    /// Maximum number of links. A further link replaces the oldest. The limit of peers works alike. If there are too
+    /// many commands, all are removed.
     private static let linkLimit = 64
     private static let peerLimit = 64
     private static let commandLimit = 64
@@ -27,7 +28,7 @@ final class AdapterState {
         commands.removeValue(forKey: opcode)
     }
 
-    /// Forgets what a reset ends.
+    /// Removes all links after a reset, and returns them.
     func reset() -> [LinkState] {
         defer { links.removeAll() }
         return Array(links.values)
@@ -35,7 +36,7 @@ final class AdapterState {
 
     func link(_ handle: UInt16) -> LinkState? { links[handle] }
 
-    /// Notes a link; gives one that has ended by that.
+    /// Adds a link. Returns it, and a link that it replaces.
     func open(
         number: Int,
         handle: UInt16,
@@ -64,7 +65,7 @@ final class AdapterState {
         links.removeValue(forKey: handle)
     }
 
-    /// A peer's attributes outlast its links: clients discover them once.
+    /// A peer's attributes are kept after its links end, because clients discover them only once.
     private func database(of peer: PeerReference) -> ObservedDatabase {
         if let database = peers[peer] { return database }
         if peerOrder.count >= AdapterState.peerLimit { peers[peerOrder.removeFirst()] = nil }

@@ -1,9 +1,9 @@
 import BluetoothTypes
 import Capture
 
-/// Which requests are open on an ATT bearer, one each way (Vol 3, Part F, 3.3.2).
+/// The open requests and indications of an ATT bearer, one in each direction (Vol 3, Part F, 3.3.2).
 final class AttributeBearerState {
-    /// A request, with what is needed to read its response.
+    /// A request, with the information needed to read its response.
     struct Request {
         let opcode: UInt8
         let index: Int
@@ -11,12 +11,12 @@ final class AttributeBearerState {
         var subject = Subject.none
     }
 
-    /// What a request was about.
+    /// The subject of a request.
     enum Subject {
         case none
         case handle(UInt16)
         case handles([UInt16])
-        /// A search for attributes of a type; the value is that of Find By Type Value.
+        /// A search for attributes of a type. Find By Type Value also has a value.
         case type(BluetoothUUID, value: [UInt8] = [])
     }
 
@@ -25,12 +25,12 @@ final class AttributeBearerState {
     private var sentIndication: Request?
     private var receivedIndication: Request?
 
-    /// Notes a request that goes in `direction`.
+    /// Stores a request that is sent in `direction`.
     func open(_ request: Request, _ direction: CaptureDirection) {
         if direction == .hostToController { sent = request } else { received = request }
     }
 
-    /// The request that a response in `direction` answers, which is closed by that.
+    /// Closes and returns the request that a response in `direction` answers.
     func close(_ opcode: UInt8, _ direction: CaptureDirection) -> Request? {
         let request = direction == .hostToController ? received : sent
         guard let request, request.opcode == opcode else { return nil }

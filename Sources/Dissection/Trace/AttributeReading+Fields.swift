@@ -2,7 +2,7 @@ import ATT
 import BluetoothTypes
 import ByteCoding
 
-/// What the fields of ATT PDUs are called.
+/// The field names of ATT PDUs.
 enum AttributeNames {
     static let opcode = FieldName("Opcode")
     static let handle = FieldName("Handle")
@@ -50,16 +50,16 @@ extension AttributeReading {
         }
     }
 
-    /// An attribute by its handle and what is known of it.
+    /// Describes an attribute by its handle and by its type, if known.
     func attribute(_ handle: UInt16, in database: ObservedDatabase) -> [Field] {
         var fields: [Field] = []
-        // An attribute's own fields, and mostly a value behind them.
+        // An attribute's own fields, and mostly a value after them.
         fields.reserveCapacity(6)
         append(handle, in: database, to: &fields)
         return fields
     }
 
-    /// Says which attribute a PDU is about.
+    /// Adds the attribute of the PDU.
     mutating func addAttribute(_ handle: UInt16, in database: ObservedDatabase) {
         guard isDescribed else { return }
         append(handle, in: database, to: &fields)
@@ -76,7 +76,7 @@ extension AttributeReading {
         if let service = database.service(of: handle) { fields.append(Field(AttributeNames.service, .uuid(service))) }
     }
 
-    /// A value, and what it says where its type is one that every stack knows.
+    /// Describes a value, with its content if the type is one of the GATT declarations or the CCCD.
     func interpretation(_ value: [UInt8], type: BluetoothUUID?) -> [Field] {
         var fields = [Field(AttributeNames.value, .octets(value), isInLine: true)]
         var reader = ByteReader(value.rawSpan)

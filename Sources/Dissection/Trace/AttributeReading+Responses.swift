@@ -51,7 +51,7 @@ extension AttributeReading {
         )
         addAttribute(response.handle.rawValue, in: telling)
         add(AttributeNames.error, .named(code, NamedValues.attErrors[code]), isInLine: true)
-        // How each discovery ends is no error.
+        // Every discovery ends with this error, so it is not counted.
         if response.error != .attributeNotFound { failure = "\(response.error)" }
     }
 
@@ -141,7 +141,7 @@ extension AttributeReading {
         var list: [Value] = []
         while !reader.isAtEnd {
             let length = Int(try reader.readUInt16())
-            // The last value may be cut to what fits (Vol 3, Part F, 3.4.4.12).
+            // The last value may be truncated to fit the PDU (Vol 3, Part F, 3.4.4.12).
             let value = try reader.readBytes(count: min(length, reader.remaining))
             guard isDescribed else { continue }
             var fields = list.count < handles.count ? attribute(handles[list.count], in: telling) : []

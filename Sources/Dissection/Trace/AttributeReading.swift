@@ -3,16 +3,16 @@ import BluetoothTypes
 import ByteCoding
 import Capture
 
-/// Reads one ATT PDU: what it says becomes fields and is noted in the database of the server that it is about.
+/// Reads one ATT PDU into fields, and updates the observed database of the server.
 struct AttributeReading {
     let direction: CaptureDirection
     let link: LinkState
     let request: AttributeBearerState.Request?
     let isDescribed: Bool
     var fields: [Field] = []
-    /// What the PDU begins, for the summary.
+    /// The GATT procedure of the PDU, for the summary.
     var procedure: String?
-    /// The error that the PDU tells.
+    /// The error in the PDU.
     var failure: String?
 
     init(
@@ -31,12 +31,12 @@ struct AttributeReading {
         if isDescribed { fields.append(Field(name, value(), isInLine: isInLine)) }
     }
 
-    /// The database of the server that a request in this direction asks.
+    /// The database of the server that receives a request in this direction.
     var asked: ObservedDatabase { link.database(ofServerSending: direction.opposite) }
     /// The database of the server that sends this PDU.
     var telling: ObservedDatabase { link.database(ofServerSending: direction) }
 
-    /// What a request is about, which its response does not say.
+    /// Reads a PDU. Returns the subject of a request, which its response does not repeat.
     mutating func read(_ opcode: Opcode, _ pdu: RawSpan) throws(PacketDecodingError) -> AttributeBearerState.Subject {
         switch opcode.kind {
         case .request, .command: return try readRequest(opcode, pdu)
@@ -154,7 +154,7 @@ struct AttributeReading {
         return subject
     }
 
-    /// Says which attribute a request is about.
+    /// Adds the attribute of a request, and returns it as the subject.
     private mutating func about(_ handle: AttributeHandle) -> AttributeBearerState.Subject {
         addAttribute(handle.rawValue, in: asked)
         return .handle(handle.rawValue)

@@ -54,7 +54,7 @@ extension Dissector {
         packet.layers.append(layer)
     }
 
-    /// The request that a response answers.
+    /// Returns the request that a response answers.
     private func request(
         _ code: UInt8,
         _ opcode: Opcode?,

@@ -189,7 +189,7 @@ extension Dissector {
         }
     }
 
-    // MARK: Signalling
+    // MARK: Signaling
 
     private func dissectSignalling(
         _ payload: RawSpan,
@@ -202,7 +202,7 @@ extension Dissector {
         var reader = ByteReader(payload)
         var commands: [[Field]] = []
         do throws(PacketDecodingError) {
-            // On BR/EDR a frame may have several commands, on LE one (Vol 3, Part A, 4).
+            // On BR/EDR a frame may contain several commands, on LE only one (Vol 3, Part A, 4).
             repeat {
                 let code = try reader.readUInt8()
                 let identifier = try reader.readUInt8()
@@ -244,7 +244,7 @@ extension Dissector {
         packet.layers.append(layer)
     }
 
-    /// Takes note of channels that are made and ended.
+    /// Tracks channels that are opened and closed.
     private func follow(
         _ code: UInt8,
         _ identifier: UInt8,
@@ -291,7 +291,7 @@ extension Dissector {
                 from: direction
             )
         case 0x07 where words.count >= 2:
-            // The response has both ends as the request had them.
+            // The response repeats both ends in the order of the request.
             link.close(destination: words[0], source: words[1], from: direction.opposite)
         default: break
         }
@@ -326,7 +326,7 @@ extension Dissector {
 }
 
 extension RawSpan {
-    /// The numbers of two octets each that the bytes are, at most sixteen.
+    /// The bytes as 16-bit numbers, at most sixteen.
     fileprivate var words: [UInt16] {
         var reader = ByteReader(self)
         var words: [UInt16] = []

@@ -4,7 +4,7 @@ import Capture
 import HCI
 
 extension Dissector {
-    /// Takes note of what an event says of links, commands and devices.
+    /// Updates the state of links, commands and devices from an event.
     func follow(
         _ event: borrowing Event,
         _ adapter: AdapterState,
@@ -79,7 +79,7 @@ extension Dissector {
             .reference
     }
 
-    /// Takes note of a Connection Complete: links of BR/EDR, whose frames are put together too.
+    /// Handles a BR/EDR Connection Complete. Frames of BR/EDR links are reassembled too.
     func followClassic(
         _ parameters: RawSpan,
         _ adapter: AdapterState,
@@ -94,7 +94,7 @@ extension Dissector {
             openLink(adapter, handle: handle & 0x0FFF, peer: peer, isCentral: nil, at: packet.time).reference
     }
 
-    /// Names the link of a command whose first parameter is a connection handle.
+    /// Sets the packet's link for a command whose first parameter is a connection handle.
     func noteLink(
         ofCommand opcode: Opcode,
         _ parameters: RawSpan,
@@ -109,7 +109,7 @@ extension Dissector {
 }
 
 extension ParameterLayout {
-    /// Whether the first parameter names a link.
+    /// Whether the first parameter is a connection handle.
     fileprivate var beginsWithConnectionHandle: Bool {
         guard let first = parameters.first, case .handle = first.kind else { return false }
         return first.name.key == "connectionHandle"
@@ -117,7 +117,7 @@ extension ParameterLayout {
 }
 
 extension Event {
-    /// The link of which the event speaks; nil where it speaks of several or none.
+    /// The link of the event; nil for an event about several links or none.
     fileprivate var connectionHandle: ConnectionHandle? {
         switch self {
         case .encryptionChange(let event): event.connectionHandle

@@ -74,7 +74,7 @@ extension Dissector {
         }
     }
 
-    /// Takes note of an event with excess bytes by the parameters before these, as a host that ignores them does.
+    /// Follows an event with excess bytes without these bytes, like a host that ignores them.
     private func followPrefix(
         of bytes: RawSpan,
         without count: Int,
@@ -85,7 +85,7 @@ extension Dissector {
         guard count > 0, count <= event.count - 2, let excess = UInt8(exactly: count) else { return }
         event.removeLast(count)
         event[1] -= excess
-        // Its other parameters may be malformed too: then nothing more is known of it.
+        // Its other parameters may be malformed too. The event is then not followed.
         try? follow(Event(decoding: event.rawSpan), adapter, &packet)
     }
 
@@ -104,7 +104,7 @@ extension Dissector {
         packet.layers.append(layer)
     }
 
-    /// Puts parameters into a layer by their layout, or as octets where there is none.
+    /// Adds parameters to a layer by their layout, or as bytes without one.
     private func describe(
         _ parameters: RawSpan,
         _ layout: ParameterLayout?,
@@ -179,7 +179,7 @@ extension Dissector {
             if reader.isAtEnd { return }
             let layout = CommandLayouts.returns(of: opcode.rawValue)
             if layout == nil, opcode.group == 0x3F {
-                // What a vendor's commands return need not begin with a status, but mostly does.
+                // The return parameters of a vendor command need not begin with a status, although most do.
                 let rest = [UInt8](copying: reader.readRemaining())
                 layer.fields.append(Field(HCINames.returned, .octets(rest), isInLine: true))
                 return
@@ -206,7 +206,7 @@ extension Dissector {
 }
 
 extension Opcode {
-    /// The command's name; a vendor's by its number.
+    /// The command's name, or the number of a vendor command.
     var title: String { knownTitle ?? "Command 0x" + hexadecimalText(UInt64(rawValue), digits: 4) }
 
     var knownTitle: String? {

@@ -15,12 +15,12 @@ private enum NoteNames {
     static let channel = FieldName("Channel")
     static let version = FieldName("Version")
     static let flags = FieldName("Flags")
-    /// The channels of HCI sockets that are no packet's, as the monitor numbers them.
+    /// The channels of HCI sockets that carry no packets, by the monitor's numbers.
     static let channels = NamedValues([0: "raw channel", 1: "user channel", 2: "management channel"])
 }
 
 extension Layer {
-    /// What a recorder says besides packets.
+    /// Describes a note of the recorder.
     init(note: CaptureNote, _ bytes: RawSpan) {
         switch note {
         case .monitor(let opcode):
@@ -92,7 +92,7 @@ extension Layer {
         if !bytes.isEmpty { fields.append(Field(.data, .octets([UInt8](copying: bytes)))) }
     }
 
-    /// Who has opened which channel: false where the record does not say it as kernels do.
+    /// Adds the program and its channel. Returns false if the record does not have the kernel's format.
     private mutating func addControl(_ reader: inout ByteReader) -> Bool {
         guard let cookie = try? reader.readUInt32(), let channel = try? reader.readUInt16(),
             let version = try? reader.readBytes(count: 3), let flags = try? reader.readUInt32(),
@@ -112,7 +112,7 @@ extension Layer {
         Field(NoteNames.text, .text(string(bytes)), isInLine: true)
     }
 
-    /// UTF-8 up to a zero.
+    /// Decodes UTF-8 up to a zero.
     private static func string(_ bytes: RawSpan) -> String {
         String(decoding: [UInt8](copying: bytes).prefix { $0 != 0 }, as: UTF8.self)
     }

@@ -1,9 +1,9 @@
 import Capture
 import L2CAP
 
-/// What is known of one link, from its connection to its disconnection.
+/// The state of one link, from its connection to its disconnection.
 final class LinkState {
-    /// Counted through the capture.
+    /// The link's number in the capture.
     let number: Int
     let handle: UInt16
     let peer: PeerReference?
@@ -12,13 +12,13 @@ final class LinkState {
     let peerDatabase: ObservedDatabase
     /// The adapter's own attributes.
     let localDatabase: ObservedDatabase
-    /// The bearer of the fixed channel.
+    /// The ATT bearer of the fixed channel.
     let bearer = AttributeBearerState()
     private var sent = Reassembler(maximumPayloadLength: 0xFFFF)
     private var received = Reassembler(maximumPayloadLength: 0xFFFF)
-    /// Connection-oriented channels by the CID in the frames of each direction.
+    /// Connection-oriented channels, by the CID in the frames of each direction.
     private var channels: [DirectedIdentifier: ChannelState] = [:]
-    /// Requests for channels that have not been answered, by who asked and the identifier.
+    /// Unanswered channel requests, by the direction of the request and its identifier.
     private var proposals: [DirectedIdentifier: ChannelProposal] = [:]
 
     struct DirectedIdentifier: Hashable {
@@ -50,7 +50,7 @@ final class LinkState {
 
     var reference: LinkReference { LinkReference(number: number, handle: handle, peer: peer, isCentral: isCentral) }
 
-    /// Puts fragments together; `deliver` has a frame that is complete.
+    /// Reassembles fragments, and calls `deliver` with each complete frame.
     func receive(
         _ fragment: RawSpan,
         isStart: Bool,
@@ -63,19 +63,19 @@ final class LinkState {
         }
     }
 
-    /// The attributes that a server has whose PDUs go in this direction.
+    /// Returns the attributes of the server that sends its PDUs in this direction.
     func database(ofServerSending direction: CaptureDirection) -> ObservedDatabase {
         direction == .hostToController ? localDatabase : peerDatabase
     }
 
-    /// The connection-oriented channel to which a frame belongs.
+    /// Returns the connection-oriented channel of a frame.
     func channel(_ identifier: UInt16, _ direction: CaptureDirection) -> ChannelState? {
         channels[DirectedIdentifier(direction: direction, identifier: identifier)]
     }
 }
 
 extension LinkState {
-    /// What one link may have open or proposed; what is more is not followed.
+    /// Maximum number of proposals, and of channel ends. A channel has two ends. Excess channels are not followed.
     private static let limit = 512
 
     func propose(_ proposal: ChannelProposal, identifier: UInt8, from direction: CaptureDirection) {
@@ -83,11 +83,11 @@ extension LinkState {
         proposals[DirectedIdentifier(direction: direction, identifier: UInt16(identifier))] = proposal
     }
 
-    /// Takes note of the answer to a proposal.
+    /// Handles the answer to a proposal.
     ///
     /// - Parameters:
-    ///   - destinations: the channels' ends on the device that answers; zero for those that were refused.
-    ///   - direction: the answer's.
+    ///   - destinations: the CIDs of the answering device; zero for refused channels.
+    ///   - direction: the direction of the answer.
     func answer(identifier: UInt8, destinations: [UInt16], isFinal: Bool, from direction: CaptureDirection) {
         let key = DirectedIdentifier(direction: direction.opposite, identifier: UInt16(identifier))
         guard let proposal = proposals[key] else { return }
@@ -95,15 +95,16 @@ extension LinkState {
         for (source, destination) in zip(proposal.sources, destinations)
         where source != 0 && destination != 0 && channels.count < LinkState.limit {
             let channel = ChannelState(psm: proposal.psm, isCreditBased: proposal.isCreditBased)
-            // Frames carry the CID of the end that they go to.
+            // A frame carries the CID of its destination.
             channels[DirectedIdentifier(direction: direction, identifier: source)] = channel
             channels[DirectedIdentifier(direction: direction.opposite, identifier: destination)] = channel
         }
     }
 
-    /// Forgets a channel.
+    /// Removes a channel.
     ///
-    /// - Parameter direction: of the request, whose destination is the peer's end and whose source is the sender's own.
+    /// - Parameter direction: the direction of the request. Its destination is the peer's CID, and its source is the
+    ///   sender's CID.
     func close(destination: UInt16, source: UInt16, from direction: CaptureDirection) {
         channels[DirectedIdentifier(direction: direction, identifier: destination)] = nil
         channels[DirectedIdentifier(direction: direction.opposite, identifier: source)] = nil
@@ -129,11 +130,11 @@ final class ChannelState {
     }
 }
 
-/// An SDU that comes in K-frames (Vol 3, Part A, 3.4.3).
+/// An SDU that is sent in K-frames (Vol 3, Part A, 3.4.3).
 struct ServiceDataUnit {
-    /// What is still to come.
+    /// The number of bytes still missing.
     var remaining = 0
-    /// What has come of an SDU on an ATT bearer; others are not kept.
+    /// The received bytes of an SDU on an ATT bearer. Other SDUs are not kept.
     var collected: [UInt8] = []
 }
 

@@ -2,16 +2,16 @@ import ATT
 import BluetoothTypes
 import ByteCoding
 
-/// A server's attributes as far as a capture shows them: their types, by what clients have discovered.
+/// A server's attributes as far as a capture shows them: the types that clients have discovered.
 final class ObservedDatabase {
-    /// What is kept of one attribute.
+    /// The known information about one attribute.
     struct Attribute {
         var type: BluetoothUUID
-        /// The characteristic to which a descriptor belongs.
+        /// The characteristic of a descriptor.
         var characteristic: BluetoothUUID?
     }
 
-    /// More attributes than any device has that is known; what is beyond is not kept.
+    /// Maximum number of attributes, more than any known device has. Further attributes are not kept.
     private static let limit = 4096
 
     private var attributes: [UInt16: Attribute] = [:]
@@ -21,12 +21,12 @@ final class ObservedDatabase {
 
     subscript(handle: UInt16) -> Attribute? { attributes[handle] }
 
-    /// The service in which an attribute lies.
+    /// Returns the service that contains an attribute.
     func service(of handle: UInt16) -> BluetoothUUID? {
         services.first { $0.handles.contains(handle) }?.uuid
     }
 
-    /// The attribute at `handle` is of a type, which a client was told.
+    /// Stores the type of the attribute at `handle`, as reported to a client.
     func note(_ handle: UInt16, type: BluetoothUUID) {
         guard attributes.count < ObservedDatabase.limit || attributes[handle] != nil else { return }
         var characteristic: BluetoothUUID?
@@ -39,7 +39,7 @@ final class ObservedDatabase {
 
     func noteService(_ handles: ClosedRange<UInt16>, uuid: BluetoothUUID, type: BluetoothUUID) {
         note(handles.lowerBound, type: type)
-        // What begins where another did is what has become of it.
+        // A service with the same start handle replaces the earlier one.
         if let known = services.firstIndex(where: { $0.handles.lowerBound == handles.lowerBound }) {
             services[known] = (handles, uuid)
         } else if services.count < 512 {
@@ -47,7 +47,7 @@ final class ObservedDatabase {
         }
     }
 
-    /// A characteristic's declaration was read.
+    /// Stores a characteristic from its declaration.
     func noteCharacteristic(declaration: UInt16, value: RawSpan) {
         var reader = ByteReader(value)
         guard (try? reader.readUInt8()) != nil, let valueHandle = try? reader.readUInt16(),

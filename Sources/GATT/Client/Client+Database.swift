@@ -2,33 +2,39 @@ import ATT
 import BluetoothTypes
 import ByteCoding
 
-/// What a client knows of the server's database.
+/// The client's knowledge of the server's database.
 enum DatabaseKnowledge {
-    /// Nothing that would be certain: the server is not trusted, or could not be learnt of.
+    /// No certain knowledge: the server is not trusted, or its database could not be learned.
     case none
-    /// It is being made sure of; the handle of Service Changed, where an earlier connection has learnt it.
+    /// The client is validating its cache or discovering the database. `serviceChanged` is the handle of Service
+    /// Changed, if an earlier connection discovered it.
     case learning(isOutdated: Bool, serviceChanged: AttributeHandle?)
     case certain(DatabaseCache)
 }
 
 extension Client {
-    /// The services of the server, where they need not be discovered.
+    /// The services of the server, if they need not be discovered.
     var knownServices: [DiscoveredService]? {
         if case .certain(let cache) = knowledge { cache.services } else { nil }
     }
 
-    /// The server is one that this device is bonded to, and its link is encrypted with the bond's key: what an earlier
-    /// connection has learnt of its database is used where it still holds, and learnt anew where it does not.
+    /// Starts to validate `cache`, or to learn the server's database.
     ///
-    /// Nothing happens where the database is known or being learnt. The owner then calls ``nextRequest(mtu:into:)`` where
-    /// the bearer is free.
+    /// The caller calls this once the server is a bonded device and its link is encrypted with the bond's key. If the
+    /// cache of an earlier connection is still valid, the client uses it. Otherwise the client discovers the database
+    /// again.
+    ///
+    /// The call has no effect if the database is known or being learned. The owner then calls
+    /// ``nextRequest(mtu:into:)`` if the bearer is free.
+    ///
+    /// - Parameter cache: the cache of an earlier connection; nil if there is none.
     public func trust(_ cache: DatabaseCache?) {
         guard case .none = knowledge else { return }
         learn(cache, serviceChanged: cache?.genericAttribute(.serviceChanged)?.valueHandle)
     }
 
-    /// Takes an indication. Where it is the server's Service Changed, what is known of its database is dropped and learnt
-    /// anew (Vol 3, Part G, 7.1); the owner then calls ``nextRequest(mtu:into:)`` where the bearer is free.
+    /// Takes an indication. If it is the server's Service Changed, the client drops its cache and learns the database
+    /// again (Vol 3, Part G, 7.1). The owner then calls ``nextRequest(mtu:into:)`` if the bearer is free.
     public func indicationReceived(from handle: AttributeHandle) {
         switch knowledge {
         case .none: break
@@ -42,7 +48,7 @@ extension Client {
         }
     }
 
-    /// The server says that its database is not the one that this client knows.
+    /// Drops the cache: the server has answered Database Out Of Sync.
     func outOfSync() {
         guard case .certain(let cache) = knowledge else { return }
         drop(serviceChanged: cache.genericAttribute(.serviceChanged)?.valueHandle)
@@ -58,7 +64,7 @@ extension Client {
         performInBackground(LearnDatabase(known: cache))
     }
 
-    /// Takes what the background procedure has learnt.
+    /// Takes the result of the background procedure.
     func databaseLearnt(_ run: TypedProcedureRun<LearnDatabase>) {
         guard case .learning(let isOutdated, let serviceChanged) = knowledge else { return }
         do throws(ClientError) {

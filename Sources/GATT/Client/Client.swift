@@ -4,12 +4,12 @@ import ByteCoding
 
 /// A GATT client on one bearer: procedures in a queue, one request at a time.
 ///
-/// The owner sends what the client writes and gives it what the bearer says is a response.
+/// The owner sends what the client writes, and passes it each PDU that the bearer identifies as a response.
 ///
 /// ## Outputs
 ///
-/// The client does not call its owner. Beside requests it queues ``ClientOutput``s: the end of a procedure, a demand for
-/// security, a change of the cache. After each call that changes the client, the owner takes the outputs with
+/// The client does not call its owner. Besides requests it queues ``ClientOutput``s: the end of a procedure, a demand
+/// for security, a change of the cache. After each call that changes the client, the owner takes the outputs with
 /// ``takeOutput()`` until that returns nil. No procedure starts while there are outputs. So the owner then calls
 /// ``nextRequest(mtu:into:)`` if the bearer is free:
 ///
@@ -21,8 +21,8 @@ import ByteCoding
 /// }
 /// ```
 ///
-/// Once the server is one that this device is bonded to, and has proven it (``trust(_:)``), the client learns its whole
-/// database, when nothing else is to be done, and answers discovery from it.
+/// Once the server is a bonded device and encryption has verified its identity (``trust(_:)``), the client learns the
+/// whole database. It does so when it has nothing else to do, and then answers discovery from its cache.
 public final class Client {
     /// The procedure that starts next. Mostly it is the only one that waits, and costs no change of an array.
     private var next: ProcedureRun?
@@ -33,7 +33,7 @@ public final class Client {
     /// A background procedure that has given way, and its next request.
     private var suspended: (procedure: ProcedureRun, request: [UInt8])?
     private var hasClosed = false
-    /// The request in flight, kept where it may have to be sent again.
+    /// The request in flight, kept in case it must be sent again.
     private var request = PacketBuffer(capacity: 0, headroom: 0)
     private var hasElevated = false
     /// The Error Response that asks for more security, while the client waits for that.
@@ -57,39 +57,42 @@ public final class Client {
         set { mayElevateSecurity = newValue }
     }
 
-    /// Whether no procedure starts: the server's identity is to be verified first. A running procedure is not stopped.
+    /// Whether no procedure may start, because the server's identity must be verified first. A running procedure
+    /// continues.
     public var isHeld: Bool {
         get { holdsProcedures }
         set { holdsProcedures = newValue }
     }
 
-    /// Whether the running procedure waits for the link's security to be raised.
+    /// Whether the running procedure waits until the link's security has been raised.
     public var isElevating: Bool { awaitsElevation }
 
     /// Whether the running procedure has prepared writes that are not executed yet.
     public var isPreparingWrite: Bool { preparesWrite }
 
-    /// Whether a command must not be sent now: it would overtake a procedure that has not started or not executed its
-    /// prepared writes, or a request that is repeated when the link is secure enough.
+    /// Whether a command must not be sent now.
+    ///
+    /// It would overtake a procedure that has not started, prepared writes that are not executed, or a request that the
+    /// client repeats once the link is secure enough.
     public var isBusyForCommands: Bool { next != nil || preparesWrite || awaitsElevation }
 
-    /// Whether the client was closed: each procedure ends at once.
+    /// Whether the client is closed. Each procedure then ends at once.
     public var isClosed: Bool { hasClosed }
 
     /// Whether no procedure runs or waits.
     public var isIdle: Bool { running == nil && suspended == nil && next == nil }
 
-    /// Removes and returns the oldest output; nil where there is none.
+    /// Removes and returns the oldest output; nil if there is none.
     public func takeOutput() -> ClientOutput? { outputs.take() }
 
-    /// Puts out that another cache is to be kept. That there is none is said once, however often the server says that its
-    /// database has changed.
+    /// Queues an output with the cache to keep. Repeated outputs with nil are merged into one, however often the server
+    /// reports that its database has changed.
     func cacheChanged(_ cache: DatabaseCache?) {
         if cache == nil, case .cacheChanged(nil)? = outputs.last { return }
         outputs.append(.cacheChanged(cache))
     }
 
-    /// Queues a procedure. The owner then calls ``nextRequest(mtu:into:)`` where the bearer is free.
+    /// Queues a procedure. The owner then calls ``nextRequest(mtu:into:)`` if the bearer is free.
     ///
     /// - Returns: the run, which has the result once ``ClientOutput/ended(_:)`` names it.
     @discardableResult
@@ -99,7 +102,7 @@ public final class Client {
         return run
     }
 
-    /// Queues a procedure, likewise; it ends at once where the client is closed.
+    /// Queues a run. The run ends at once if the client is closed.
     public func perform(_ run: ProcedureRun) {
         if hasClosed {
             fail(run, .bearerClosed)
@@ -108,7 +111,7 @@ public final class Client {
         }
     }
 
-    /// Queues a procedure before all others, which gives way to them once it has had its first response.
+    /// Queues a procedure before all others. After its first response it yields to them.
     func performInBackground(_ procedure: LearnDatabase) {
         guard !hasClosed else { return }
         let run = TypedProcedureRun(procedure, isBackground: true)
@@ -120,7 +123,7 @@ public final class Client {
         next = run
     }
 
-    /// Ends a procedure at once. The response to its request, if that was sent, is still awaited and then ignored.
+    /// Ends a procedure at once. If its request was sent, the client still waits for the response and ignores it.
     public func cancel(_ run: ProcedureRun) {
         if run === next {
             next = takeLater()
@@ -143,9 +146,9 @@ public final class Client {
         }
     }
 
-    /// Starts the next procedure, where none runs, and writes its request.
+    /// Starts the next procedure if none runs, and writes its request.
     ///
-    /// - Returns: the request's opcode; nil where there is nothing to send, or outputs are to be taken first.
+    /// - Returns: the request's opcode; nil if there is nothing to send, or if the owner must first take outputs.
     public func nextRequest(mtu: Int, into buffer: inout PacketBuffer) -> Opcode? {
         guard running == nil, !holdsProcedures, outputs.isEmpty else { return nil }
         while let run = next {
@@ -211,7 +214,8 @@ public final class Client {
         return opcode ?? nextRequest(mtu: mtu, into: &buffer)
     }
 
-    /// Makes the server drop the parts that a cancelled procedure prepared. The next long write would execute them as well.
+    /// Makes the server drop the parts that a cancelled procedure prepared. Otherwise the next long write would execute
+    /// them too.
     private func cancelPreparedWrites(into buffer: inout PacketBuffer) -> Opcode {
         preparesWrite = false
         ExecuteWriteRequest(flags: .cancelAll).encode(into: &buffer)
@@ -228,7 +232,8 @@ public final class Client {
         return opcode
     }
 
-    /// The link's security has been raised, or not: sends the failed request again, or ends its procedure in `error`.
+    /// Takes the result of raising the link's security: sends the failed request again, or ends its procedure in
+    /// `error`.
     ///
     /// - Returns: the opcode of the request that was written.
     public func securityElevated(
@@ -244,7 +249,7 @@ public final class Client {
             return nil
         }
         if running.hasEnded {
-            // It was cancelled meanwhile.
+            // It was cancelled while security was raised.
             self.running = nil
             return nextRequest(mtu: mtu, into: &buffer)
         }
@@ -259,8 +264,8 @@ public final class Client {
         }
     }
 
-    /// The link's security cannot be raised: the procedure takes the server's refusal instead. Nothing happens where the
-    /// client does not wait for it.
+    /// Takes the report that the link's security cannot be raised. The procedure receives the server's refusal. The
+    /// call has no effect if the client does not wait for security.
     ///
     /// - Returns: the opcode of the request that was written.
     public func elevationDeclined(mtu: Int, into buffer: inout PacketBuffer) -> Opcode? {
@@ -276,7 +281,7 @@ public final class Client {
             ?? nextRequest(mtu: mtu, into: &buffer)
     }
 
-    /// Ends all procedures: the bearer is dead or its link gone.
+    /// Ends all procedures, because the bearer has failed or the connection has ended.
     public func close() {
         hasClosed = true
         let all = [running, suspended?.procedure, next].compactMap { $0 } + later
@@ -289,9 +294,10 @@ public final class Client {
         for procedure in all { fail(procedure, .bearerClosed) }
     }
 
-    /// Ends the procedures that run or wait, because the link is not as secure as it has to be. Others may follow.
+    /// Ends the procedures that run or wait, because the link is not secure enough. The client accepts further
+    /// procedures.
     ///
-    /// The response to a request in flight is still awaited and then ignored.
+    /// The client still waits for the response to a request in flight, and ignores it.
     public func refuseProcedures(_ error: ATT.ErrorCode) {
         let all = [running, suspended?.procedure, next].compactMap { $0 } + later
         suspended = nil

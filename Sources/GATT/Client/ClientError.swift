@@ -2,24 +2,24 @@ import ATT
 import BluetoothTypes
 import ByteCoding
 
-/// Why a GATT procedure did not succeed.
+/// The reason why a GATT procedure failed.
 public enum ClientError: Error, Hashable, Sendable {
     /// The server answered with an Error Response.
     case attribute(ATT.ErrorCode, handle: AttributeHandle, request: Opcode)
     /// The server's response could not be read.
     case malformedResponse(Opcode)
-    /// The server answered with handles that it was not asked for, or that do not rise.
+    /// The server answered with handles that are outside the requested range or not in rising order.
     case handlesOutOfOrder(Opcode)
-    /// The server gave back another value than was prepared; nothing was written (Vol 3, Part G, 4.9.5).
+    /// The server echoed another value than was prepared; nothing was written (Vol 3, Part G, 4.9.5).
     case valueMismatch(handle: AttributeHandle)
-    /// The server has more attributes than one procedure takes (``DiscoveryLimits/attributes``).
+    /// The server has more attributes than one procedure accepts (``DiscoveryLimits/attributes``).
     case tooManyAttributes(limit: Int)
-    /// The server has not given all in as many requests as one procedure sends (``DiscoveryLimits/requests``).
+    /// The procedure did not finish within the number of requests that it may send (``DiscoveryLimits/requests``).
     case tooManyRequests(limit: Int)
-    /// The bearer died or the link went before the procedure was done.
+    /// The bearer failed or the connection ended before the procedure finished.
     case bearerClosed
     case cancelled
-    /// What was asked cannot be sent.
+    /// The request cannot be sent with these arguments.
     case invalidArgument
 }
 
@@ -41,6 +41,6 @@ extension ClientError: CustomStringConvertible {
         }
     }
 
-    /// What can be done if a whole database cannot be discovered.
+    /// The advice for a server whose whole database cannot be discovered.
     private static let discoveryAdvice = "use attributes by their handles, or discover single services"
 }

@@ -2,7 +2,7 @@ import ATT
 import BluetoothTypes
 import ByteCoding
 
-/// What a procedure does next.
+/// The next step of a procedure.
 public enum ClientStep<Output: Sendable> {
     /// A request with this opcode has been written; its response comes next.
     case send(Opcode)
@@ -11,20 +11,20 @@ public enum ClientStep<Output: Sendable> {
 
 /// One GATT sub-procedure of a client (Vol 3, Part G, 4): a state machine that writes requests and takes responses.
 ///
-/// A procedure is started once and then given each response to what it wrote, until it finishes. Whatever a server
-/// answers, it finishes: each response must bring it forward.
+/// The owner starts a procedure once and then passes it each response to its requests, until it finishes. The procedure
+/// finishes whatever the server answers, because each response must make progress.
 public protocol ClientProcedure: Sendable {
     associatedtype Output: Sendable
 
-    /// Takes what is known for certain of the server's database, before the procedure starts.
+    /// Takes the validated cache of the server's database, before the procedure starts.
     ///
-    /// - Returns: the outcome, where the procedure need not ask the server at all.
+    /// - Returns: the outcome, if the procedure needs no request.
     mutating func recall(from services: [DiscoveredService]) -> Output?
 
     /// Writes the first request.
     mutating func start(mtu: Int, into buffer: inout PacketBuffer) -> ClientStep<Output>
 
-    /// Takes the response to the last request, whose opcode is the right one.
+    /// Takes the response to the last request; the caller has checked its opcode.
     mutating func receive(_ response: RawSpan, mtu: Int, into buffer: inout PacketBuffer) -> ClientStep<Output>
 
     /// Takes an Error Response to the last request.
@@ -34,11 +34,11 @@ public protocol ClientProcedure: Sendable {
         into buffer: inout PacketBuffer
     ) -> ClientStep<Output>
 
-    /// What came of it, where a ``ProcedureRun`` runs it: kept here, the run need not know its type.
+    /// The outcome, if a ``ProcedureRun`` runs the procedure. It is kept here so that the run need not know its type.
     var outcome: Result<Output, ClientError>? { get set }
 
-    // The same three, as a run calls them: each returns the opcode of the request that was written, or sets the outcome. A
-    // procedure has them by the extension below.
+    // The same three for a run: each returns the opcode of the request that was written, or sets the outcome. The
+    // extension below implements them.
 
     mutating func advance(mtu: Int, into buffer: inout PacketBuffer) -> Opcode?
     mutating func advance(by response: RawSpan, mtu: Int, into buffer: inout PacketBuffer) -> Opcode?
@@ -71,7 +71,7 @@ extension ClientProcedure {
         switch step {
         case .send(let opcode): return opcode
         case .finished(let result):
-            // Who has cancelled the procedure has had its outcome.
+            // A cancelled procedure has its outcome already.
             if outcome == nil { outcome = result }
             return nil
         }

@@ -1,13 +1,13 @@
 import ATT
 import BluetoothTypes
 
-/// A server's database as a client has discovered it, good for as long as the server's Database Hash is the same
+/// A server's database as a client has discovered it. It is valid while the server's Database Hash stays the same
 /// (Vol 3, Part G, 2.5.2).
 public struct DatabaseCache: Hashable, Sendable {
-    /// The Database Hash, most significant octet first; nil where the server has none, and only Service Changed tells of
-    /// changes.
+    /// The Database Hash, most significant byte first. If the server has none, this is nil and only Service Changed
+    /// reports changes.
     public var hash: UInt128?
-    /// In the order of their handles, with all that is in them.
+    /// The services in the order of their handles, with their contents.
     public var services: [DiscoveredService]
 
     public init(hash: UInt128?, services: [DiscoveredService]) {

@@ -17,7 +17,7 @@ public struct DiscoverAll: ClientProcedure {
 
     private var state = State.primaryServices(DiscoverServices())
     private var services: [DiscoveredService] = []
-    /// What the procedures under way and to come may still use.
+    /// The budget that remains for the current and the following procedures.
     private var budget = DiscoveryBudget()
 
     public init() {}
@@ -39,12 +39,12 @@ public struct DiscoverAll: ClientProcedure {
         mtu: Int,
         into buffer: inout PacketBuffer
     ) -> ClientStep<[DiscoveredService]> {
-        // Some servers know no secondary services at all.
+        // Some servers do not support secondary services at all.
         if case .secondaryServices = state, error.error == .unsupportedGroupType { return next(mtu, &buffer) }
         return take(.error(error), mtu, &buffer)
     }
 
-    /// Gives the procedure under way what is for it.
+    /// Passes an input to the current procedure.
     private mutating func take(
         _ input: borrowing ProcedureInput,
         _ mtu: Int,
@@ -86,7 +86,7 @@ public struct DiscoverAll: ClientProcedure {
         }
     }
 
-    /// Goes on with the step of the procedure under way, or keeps its result and starts the next.
+    /// Sends the next request of the current procedure, or keeps its result and starts the next procedure.
     private mutating func advance<Part: Sendable>(
         _ step: ClientStep<Part>,
         _ mtu: Int,

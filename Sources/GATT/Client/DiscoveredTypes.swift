@@ -80,7 +80,7 @@ public struct DiscoveredCharacteristic: Hashable, Sendable {
         self.descriptors = descriptors
     }
 
-    /// Where the descriptors lie; nil where there is no room for any.
+    /// The range of handles for descriptors; nil if it is empty.
     public var descriptorRange: HandleRange? {
         guard let start = valueHandle.next, start <= endHandle else { return nil }
         return HandleRange(start: start, end: endHandle)

@@ -2,12 +2,17 @@ import ATT
 import BluetoothTypes
 import ByteCoding
 
-/// Makes sure of a server's whole database, so that it need not be discovered again (Vol 3, Part G, 2.5.2).
+/// Validates the cache of a server's database, or discovers the whole database (Vol 3, Part G, 2.5.2).
 ///
-/// It reads the Database Hash. Where that is the one of an earlier connection, what was learnt then is good and nothing else
-/// is asked for. Otherwise everything is discovered, the client says that it caches (Client Supported Features, and
-/// Service Changed's configuration), and the hash is read again: if it is another one, the database has changed under way
-/// and is discovered once more, a bounded number of times.
+/// The procedure reads the Database Hash. If the hash is the same as on an earlier connection, the cache is valid and
+/// nothing else is requested. Otherwise the procedure:
+///
+/// 1. discovers everything;
+/// 2. writes Client Supported Features and the configuration of Service Changed;
+/// 3. reads the hash again, if the server has one.
+///
+/// If the second hash differs, the database has changed during discovery, and the procedure discovers it again, a
+/// limited number of times.
 struct LearnDatabase: ClientProcedure {
     var outcome: Result<Output, ClientError>?
     private enum State {
@@ -17,17 +22,17 @@ struct LearnDatabase: ClientProcedure {
         case rereadingHash(ReadDatabaseHash)
     }
 
-    /// How often a database may be discovered before a server that never keeps still is given up.
+    /// Maximum number of discoveries before the client gives up on a server whose database keeps changing.
     private static let attemptLimit = 3
 
     let known: DatabaseCache?
     private var state = State.readingHash(ReadDatabaseHash())
     private var learnt = DatabaseCache(hash: nil, services: [])
-    /// What is still to be written, the next last.
+    /// The remaining writes, the next one last.
     private var writes: [WriteValue] = []
     private var attempts = 0
 
-    /// - Parameter known: what an earlier connection has learnt.
+    /// - Parameter known: the cache of an earlier connection.
     init(known: DatabaseCache?) {
         self.known = known
     }
@@ -50,7 +55,7 @@ struct LearnDatabase: ClientProcedure {
         into buffer: inout PacketBuffer
     ) -> ClientStep<DatabaseCache> {
         if error.error == .databaseOutOfSync { return discover(mtu, &buffer) }
-        // A server need not let itself be told.
+        // A server need not accept these writes.
         if case .writing = state { return write(mtu, &buffer) }
         return take(.error(error), mtu, &buffer)
     }
@@ -96,7 +101,7 @@ struct LearnDatabase: ClientProcedure {
         _ mtu: Int,
         _ buffer: inout PacketBuffer
     ) -> ClientStep<DatabaseCache> {
-        // A server without a hash tells a bonded client of each change, or never changes.
+        // A server without a hash reports each change to a bonded client, or never changes.
         if let known, known.hash == hash { return .finished(.success(known)) }
         learnt.hash = hash
         return discover(mtu, &buffer)

@@ -2,8 +2,10 @@ import ATT
 import BluetoothTypes
 import ByteCoding
 
-/// Write Long Characteristic Values and Reliable Writes (Vol 3, Part G, 4.9.4 and 4.9.5): all values are prepared part by
-/// part, what the server gives back is compared, and then all are written at once or none.
+/// Write Long Characteristic Values and Reliable Writes (Vol 3, Part G, 4.9.4 and 4.9.5).
+///
+/// The client prepares all values part by part, and compares the parts that the server echoes. The server then writes
+/// all values or none.
 public struct PreparedWrites: ClientProcedure {
     public var outcome: Result<Output, ClientError>?
     /// One value to be written.
@@ -26,7 +28,7 @@ public struct PreparedWrites: ClientProcedure {
     private let writes: [Write]
     private var state = State.preparing(write: 0, offset: 0, length: 0)
 
-    /// - Parameter writes: at least one; each value up to 512 octets.
+    /// - Parameter writes: at least one; each value at most 512 bytes.
     public init(_ writes: [Write]) { self.writes = writes }
 
     public mutating func start(mtu: Int, into buffer: inout PacketBuffer) -> ClientStep<Void> {
@@ -93,7 +95,7 @@ public struct PreparedWrites: ClientProcedure {
         }
     }
 
-    /// Lets the server drop what it has queued, then ends in `error`.
+    /// Makes the server drop its queued writes, then ends in `error`.
     private mutating func cancel(_ error: ClientError, into buffer: inout PacketBuffer) -> ClientStep<Void> {
         state = .cancelling(error)
         return send(ExecuteWriteRequest(flags: .cancelAll), into: &buffer)

@@ -1,7 +1,7 @@
 import ATT
 import ByteCoding
 
-/// What a procedure is given: its start, a response or an error. Procedures that are made of others pass it on.
+/// An input of a procedure: its start, a response or an error. Procedures that consist of others pass it to them.
 enum ProcedureInput: ~Escapable {
     case start
     case response(RawSpan)

@@ -4,7 +4,7 @@ import ByteCoding
 
 /// A procedure that waits, runs or has ended, whatever the type of its output.
 public class ProcedureRun {
-    /// Whether it gives way to those that wait, after each response.
+    /// Whether it yields to waiting procedures after each response.
     let isBackground: Bool
     private final var isOver = false
     /// The request that was written last.
@@ -15,11 +15,11 @@ public class ProcedureRun {
         self.isBackground = isBackground
     }
 
-    /// Whether there is an outcome; a run that was cancelled has one before its response has come.
+    /// Whether there is an outcome. A cancelled run has one before its response has arrived.
     public final var hasEnded: Bool { isOver }
 
-    /// Ends the run if it has not ended: its caller does not want the result. A run that a client has is cancelled by
-    /// ``Client/cancel(_:)``.
+    /// Ends the run if it has not ended, because its caller does not need the result. ``Client/cancel(_:)`` cancels a
+    /// run that a client has accepted.
     public final func cancel() { _ = fail(.cancelled) }
 
     /// Each returns the opcode of the request that was written, or nil when the procedure has finished.
@@ -40,15 +40,15 @@ public class ProcedureRun {
         return true
     }
 
-    /// Ends the run in the error with which a server would refuse its request. A run that has not started writes its first
-    /// request, which is not sent: so the error names the right one.
+    /// Ends the run in the error with which a server would refuse its request. A run that has not started writes its
+    /// first request without sending it, so that the error names the right opcode.
     ///
     /// - Returns: false if it had ended before.
     final func refuse(_ error: ATT.ErrorCode) -> Bool {
         guard !isOver else { return false }
         var unsent = PacketBuffer()
         guard let request = lastRequest ?? start(recalling: nil, mtu: Bearer.defaultMTU, into: &unsent) else {
-            // The procedure cannot send what it was asked to.
+            // The procedure's arguments are invalid.
             return true
         }
         return fail(.attribute(error, handle: .invalid, request: request))
@@ -57,14 +57,14 @@ public class ProcedureRun {
     @usableFromInline
     func setOutcome(_ error: ClientError) {}
 
-    /// Takes note of the request that the procedure has written; if there is none, the run has ended.
+    /// Records the request that the procedure has written; if there is none, the run has ended.
     final func follow(_ opcode: Opcode?) -> Opcode? {
         if let opcode { lastRequest = opcode } else { isOver = true }
         return opcode
     }
 }
 
-/// A procedure with what came of it.
+/// A procedure and its outcome.
 public final class TypedProcedureRun<P: ClientProcedure>: ProcedureRun {
     @usableFromInline
     var procedure: P
@@ -80,14 +80,14 @@ public final class TypedProcedureRun<P: ClientProcedure>: ProcedureRun {
         super.init(isBackground: isBackground)
     }
 
-    /// What came of it, once it has ended.
+    /// The outcome, once the run has ended.
     @inlinable
     public func output() throws(ClientError) -> P.Output {
         guard let outcome = procedure.outcome else { throw .cancelled }
         return try outcome.get()
     }
 
-    // What is done for each packet names no type that depends on the procedure's: the runtime would have to look that up.
+    // No code that runs for each packet names a type that depends on `P`: the runtime would have to look the type up.
 
     @usableFromInline
     override func start(

@@ -1,12 +1,12 @@
 import ATT
 import BluetoothTypes
 
-/// A walk up a range of handles, request by request, that can only go forward: so it ends, whatever the server answers.
+/// A walk up a range of handles, request by request. It only moves forward, so it ends whatever the server answers.
 ///
-/// A server may have 65,535 attributes and give one of them in each response, so a walk also ends when its
+/// A server may have 65,535 attributes and return one of them in each response, so a walk also ends when its
 /// ``DiscoveryBudget`` is used up.
 struct RangeWalk: Sendable {
-    /// What is still to be asked for.
+    /// The range that remains.
     private(set) var range: HandleRange
     private(set) var isAtEnd = false
     var budget = DiscoveryBudget()
@@ -17,7 +17,8 @@ struct RangeWalk: Sendable {
 
     /// Moves past a handle, or a group of handles, in a response.
     ///
-    /// - Returns: the error when the handle lies outside the requested range or goes backward, or when the budget is used up.
+    /// - Returns: the error if the handle lies outside the requested range or goes backward, or if the budget is used
+    ///   up.
     mutating func advance(
         over handle: AttributeHandle,
         endingAt end: AttributeHandle? = nil,

@@ -2,7 +2,7 @@ import ATT
 import BluetoothTypes
 import ByteCoding
 
-/// Reads the Database Hash by its type, as it is to be read (Vol 3, Part G, 7.3); nil where the server has none.
+/// Reads the Database Hash by its type, as the specification requires (Vol 3, Part G, 7.3); nil if the server has none.
 public struct ReadDatabaseHash: ClientProcedure {
     public var outcome: Result<Output, ClientError>?
     public init() {}

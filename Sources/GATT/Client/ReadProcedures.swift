@@ -2,10 +2,10 @@ import ATT
 import BluetoothTypes
 import ByteCoding
 
-/// The longest attribute value (Vol 3, Part F, 3.2.9).
+/// The maximum length of an attribute value, in bytes (Vol 3, Part F, 3.2.9).
 public let maximumAttributeValueLength = 512
 
-/// Read Characteristic Value (Vol 3, Part G, 4.8.1): at most ATT_MTU - 1 octets.
+/// Read Characteristic Value (Vol 3, Part G, 4.8.1): at most ATT_MTU - 1 bytes.
 public struct ReadValue: ClientProcedure {
     public var outcome: Result<Output, ClientError>?
     let handle: AttributeHandle
@@ -28,7 +28,7 @@ public struct ReadValue: ClientProcedure {
     }
 }
 
-/// Read Long Characteristic Values (Vol 3, Part G, 4.8.3): the whole value, part by part, up to 512 octets.
+/// Read Long Characteristic Values (Vol 3, Part G, 4.8.3): the whole value, part by part, up to 512 bytes.
 public struct ReadLongValue: ClientProcedure {
     public var outcome: Result<Output, ClientError>?
     let handle: AttributeHandle
@@ -45,7 +45,7 @@ public struct ReadLongValue: ClientProcedure {
         mtu: Int,
         into buffer: inout PacketBuffer
     ) -> ClientStep<[UInt8]> {
-        // Read Response and Read Blob Response have the same form. What is beyond ATT_MTU is asked for again.
+        // Read Response and Read Blob Response have the same form. Bytes beyond ATT_MTU are read again.
         let part = response.extracting(first: min(response.byteCount, mtu)).extracting(droppingFirst: 1)
         let taken = part.extracting(first: min(part.byteCount, maximumAttributeValueLength - value.count))
         if value.isEmpty { value = [UInt8](copying: taken) } else { value.append(copying: taken) }
@@ -58,7 +58,7 @@ public struct ReadLongValue: ClientProcedure {
         mtu: Int,
         into buffer: inout PacketBuffer
     ) -> ClientStep<[UInt8]> {
-        // A value that ends where a part ends may be found out only by asking for more.
+        // If a value ends exactly with a part, the client may only learn this by a further request.
         if !value.isEmpty, error.error == .invalidOffset || error.error == .attributeNotLong {
             return .finished(.success(value))
         }
@@ -69,7 +69,7 @@ public struct ReadLongValue: ClientProcedure {
 /// A value found by its type.
 public struct TypedValue: Hashable, Sendable {
     public let handle: AttributeHandle
-    /// It may be cut to what one response holds.
+    /// May be cut to the length of one response.
     public let value: [UInt8]
 }
 

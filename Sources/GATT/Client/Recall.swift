@@ -1,7 +1,7 @@
 import ATT
 import BluetoothTypes
 
-// What discovery would find, by what is known of the server's database.
+// Results of discovery procedures, taken from the cache of the server's database.
 
 extension DiscoverServices {
     public mutating func recall(from services: [DiscoveredService]) -> [DiscoveredService]? {
@@ -30,7 +30,7 @@ extension DiscoverCharacteristics {
         }
         var characteristics: [DiscoveredCharacteristic] = []
         for (index, characteristic) in declared.enumerated() {
-            // Each ends where the next begins, the last with the range, as they do when they are discovered.
+            // Each characteristic ends before the next one, and the last with the range, as in discovery.
             let end = index + 1 < declared.count ? declared[index + 1].handle.rawValue - 1 : range.end.rawValue
             characteristics.append(
                 DiscoveredCharacteristic(
@@ -47,7 +47,7 @@ extension DiscoverCharacteristics {
 }
 
 extension DiscoverDescriptors {
-    /// Only the descriptors of one characteristic are known; what else a range may hold is asked for.
+    /// The cache has only the descriptors of characteristics. The client requests any other range.
     public mutating func recall(from services: [DiscoveredService]) -> [DiscoveredDescriptor]? {
         guard range.isValid else { return nil }
         let characteristic = services.lazy.flatMap { $0.characteristics }.first {
@@ -62,7 +62,7 @@ extension DiscoverAll {
 }
 
 extension DiscoveredService {
-    /// The service without what is in it.
+    /// The service without its contents.
     fileprivate var declaration: DiscoveredService {
         DiscoveredService(uuid: uuid, isPrimary: isPrimary, handle: handle, endHandle: endHandle)
     }

@@ -2,7 +2,7 @@ import ATT
 import BluetoothTypes
 import ByteCoding
 
-/// Discover All Primary Services (Vol 3, Part G, 4.4.1); secondary ones are found in the same way.
+/// Discover All Primary Services (Vol 3, Part G, 4.4.1); secondary services are discovered in the same way.
 public struct DiscoverServices: ClientProcedure {
     public var outcome: Result<Output, ClientError>?
     let isPrimary: Bool
@@ -107,8 +107,8 @@ public struct DiscoverServicesByUUID: ClientProcedure {
     }
 }
 
-/// Find Included Services (Vol 3, Part G, 4.5.1). The UUID of an included service with a 128-bit one is not in the
-/// declaration; it is read from the included service's own.
+/// Find Included Services (Vol 3, Part G, 4.5.1). The include declaration does not have the UUID of a service with a
+/// 128-bit UUID. The client reads it from the declaration of the included service.
 public struct FindIncludedServices: ClientProcedure {
     public var outcome: Result<Output, ClientError>?
     private struct Include {

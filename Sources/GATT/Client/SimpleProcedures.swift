@@ -2,7 +2,7 @@ import ATT
 import BluetoothTypes
 import ByteCoding
 
-/// Exchange MTU (Vol 3, Part G, 4.3.1). Gives the server's receive MTU.
+/// Exchange MTU (Vol 3, Part G, 4.3.1). The output is the server's receive MTU.
 public struct ExchangeMTU: ClientProcedure {
     public var outcome: Result<Output, ClientError>?
     let offered: UInt16
@@ -25,12 +25,12 @@ public struct ExchangeMTU: ClientProcedure {
     }
 }
 
-/// Read Multiple Characteristic Values (Vol 3, Part G, 4.8.4). Gives the values one after the other.
+/// Read Multiple Characteristic Values (Vol 3, Part G, 4.8.4). The output has the values one after the other.
 public struct ReadMultipleValues: ClientProcedure {
     public var outcome: Result<Output, ClientError>?
     let handles: [AttributeHandle]
 
-    /// - Parameter handles: two or more, as many as one request holds.
+    /// - Parameter handles: at least two, at most as many as fit one request.
     public init(handles: [AttributeHandle]) { self.handles = handles }
 
     public mutating func start(mtu: Int, into buffer: inout PacketBuffer) -> ClientStep<[UInt8]> {
@@ -51,13 +51,13 @@ public struct ReadMultipleValues: ClientProcedure {
     }
 }
 
-/// Read Multiple Variable Length Characteristic Values (Vol 3, Part G, 4.8.5). Gives a value for each handle; the last ones
-/// may be cut or missing where the response has no room for them.
+/// Read Multiple Variable Length Characteristic Values (Vol 3, Part G, 4.8.5). The output has a value for each handle.
+/// The last values may be cut or missing if the response has no room for them.
 public struct ReadMultipleVariableValues: ClientProcedure {
     public var outcome: Result<Output, ClientError>?
     let handles: [AttributeHandle]
 
-    /// - Parameter handles: two or more, as many as one request holds.
+    /// - Parameter handles: at least two, at most as many as fit one request.
     public init(handles: [AttributeHandle]) { self.handles = handles }
 
     public mutating func start(mtu: Int, into buffer: inout PacketBuffer) -> ClientStep<[[UInt8]]> {
@@ -90,7 +90,7 @@ public struct WriteValue: ClientProcedure {
     let handle: AttributeHandle
     let value: [UInt8]
 
-    /// - Parameter value: at most ATT_MTU - 3 octets.
+    /// - Parameter value: at most ATT_MTU - 3 bytes.
     public init(handle: AttributeHandle, value: [UInt8]) {
         self.handle = handle
         self.value = value

@@ -2,9 +2,9 @@ import ATT
 import BluetoothTypes
 import ByteCoding
 
-/// Writes a value whole: by one request where it fits (Vol 3, Part G, 4.9.3), else part by part (4.9.4).
+/// Writes a whole value: by one request if it fits (Vol 3, Part G, 4.9.3), else part by part (4.9.4).
 ///
-/// Which of both is decided when the procedure starts, by the ATT_MTU of that moment.
+/// The procedure decides between the two when it starts, by the ATT_MTU at that time.
 public struct WriteWholeValue: ClientProcedure {
     public var outcome: Result<Output, ClientError>?
     private enum State {
@@ -16,7 +16,7 @@ public struct WriteWholeValue: ClientProcedure {
     private let value: [UInt8]
     private var state: State
 
-    /// - Parameter value: at most 512 octets.
+    /// - Parameter value: at most 512 bytes.
     public init(handle: AttributeHandle, value: [UInt8]) {
         self.handle = handle
         self.value = value
@@ -61,10 +61,10 @@ public struct WriteWholeValue: ClientProcedure {
     }
 }
 
-/// Finds the Client Characteristic Configuration of a characteristic and writes it (Vol 3, Part G, 4.7.1 and 4.12.3), as one
-/// procedure: what is queued after it is sent after the write.
+/// Finds the Client Characteristic Configuration of a characteristic and writes it (Vol 3, Part G, 4.7.1 and 4.12.3).
 ///
-/// It ends in Attribute Not Found where the characteristic has none.
+/// Both steps are one procedure, so procedures queued later are sent after the write. It ends in Attribute Not Found if
+/// the characteristic has no such descriptor.
 public struct SetClientConfiguration: ClientProcedure {
     public var outcome: Result<Output, ClientError>?
     private enum State {
@@ -74,11 +74,11 @@ public struct SetClientConfiguration: ClientProcedure {
 
     private let range: HandleRange
     private let configuration: ClientConfiguration
-    /// The descriptors, where they need not be found.
+    /// The descriptors, if they are known and need not be discovered.
     private var known: [DiscoveredDescriptor]?
     private var state: State
 
-    /// - Parameter range: from after the characteristic's value to its end.
+    /// - Parameter range: the handles after the characteristic's value, to its end.
     public init(_ configuration: ClientConfiguration, inDescriptors range: HandleRange) {
         self.range = range
         self.configuration = configuration

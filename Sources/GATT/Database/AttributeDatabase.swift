@@ -4,11 +4,11 @@ import ByteCoding
 
 /// One attribute of the server.
 struct Attribute {
-    /// What stands behind it.
+    /// The source of its value.
     enum Content {
         case stored([UInt8], maximumLength: Int)
         case handled
-        /// A value of each client's own: which of the bits may be set.
+        /// A separate value for each client; the bits that may be set.
         case clientConfiguration(ClientConfiguration, valueHandle: AttributeHandle)
         case clientSupportedFeatures
     }
@@ -17,10 +17,10 @@ struct Attribute {
     let type: BluetoothUUID
     var content: Content
     let permissions: AttributePermissions
-    /// Of a service's declaration, the last handle of the service; of any other attribute its own.
+    /// The last handle of the service for a service declaration; otherwise the attribute's own handle.
     let groupEnd: AttributeHandle
 
-    /// The value where the server itself has one that is the same for all clients.
+    /// The value, if the server has one that is the same for all clients.
     var storedValue: [UInt8]? {
         if case .stored(let value, _) = content { value } else { nil }
     }
@@ -28,9 +28,9 @@ struct Attribute {
 
 /// The attributes of a server in the order of their handles (Vol 3, Part F, 3.2, and Part G, 2.6).
 ///
-/// An attribute is found by its handle in constant time; a range is walked from its first attribute.
+/// A lookup by handle takes constant time. A range is walked from its first attribute.
 public struct AttributeDatabase {
-    /// Whether an attribute needs an encrypted link to be read or written.
+    /// Whether any attribute needs an encrypted link to be read or written.
     public var hasProtectedAttributes: Bool {
         attributes.contains { !$0.permissions.isDisjoint(with: .anyEncrypted) }
     }
@@ -53,13 +53,14 @@ public struct AttributeDatabase {
         index(of: handle).map { attributes[$0] }
     }
 
-    /// The index of the first attribute at or after a handle; the number of attributes where there is none.
+    /// The index of the first attribute at or after a handle; the number of attributes if there is none.
     func firstIndex(atOrAfter handle: AttributeHandle) -> Int {
         let position = Int(handle.rawValue)
         return position < indices.count ? Int(indices[position]) : attributes.count
     }
 
-    /// The index of the Client Characteristic Configuration of the characteristic whose value is the attribute at `index`.
+    /// The index of the Client Characteristic Configuration of the characteristic whose value is the attribute at
+    /// `index`.
     func configurationIndex(ofValueAt index: Int) -> Int? {
         let handle = attributes[index].handle
         var index = index + 1
@@ -82,7 +83,7 @@ public struct AttributeDatabase {
         attributes[index].content = .stored(value, maximumLength: maximumLength)
     }
 
-    /// Adds services and gives those attributes handles that have none, from the end of the database on.
+    /// Adds services. Attributes without a handle get the next handles after the end of the database.
     ///
     /// - Returns: the services with their handles, in the order given.
     public mutating func publish(_ definitions: [ServiceDefinition]) throws(DatabaseError) -> [PublishedService] {
@@ -94,7 +95,7 @@ public struct AttributeDatabase {
         return published
     }
 
-    /// Takes a service away; the range of its handles, or nil where there is none.
+    /// Removes a service and returns the range of its handles; nil if there is none.
     public mutating func remove(serviceAt handle: AttributeHandle) -> HandleRange? {
         guard let position = services.firstIndex(where: { $0.handle == handle }) else { return nil }
         let range = HandleRange(start: services[position].handle, end: services[position].endHandle)
@@ -113,7 +114,7 @@ public struct AttributeDatabase {
 
     // MARK: Hash
 
-    /// What the Database Hash is the AES-CMAC of, with a key of zeros (Vol 3, Part G, 7.3.1).
+    /// The message whose AES-CMAC, with a key of zeros, is the Database Hash (Vol 3, Part G, 7.3.1).
     public var hashInput: [UInt8] {
         var buffer = PacketBuffer(capacity: attributes.count * 16, headroom: 0)
         for attribute in attributes {

@@ -2,7 +2,7 @@ import ATT
 import BluetoothTypes
 import ByteCoding
 
-/// Lays services out as attributes (Vol 3, Part G, 3).
+/// Builds the attributes of services (Vol 3, Part G, 3).
 struct DatabaseBuilder {
     private(set) var attributes: [Attribute]
     private let services: [PublishedService]
@@ -15,7 +15,7 @@ struct DatabaseBuilder {
         nextHandle = end.next
     }
 
-    /// The handles that a service of a batch will have, so that those before it can include it.
+    /// The handles that a service of a batch will have, so that earlier services of the batch can include it.
     private struct Plan {
         let definition: ServiceDefinition
         let handle: AttributeHandle
@@ -34,7 +34,7 @@ struct DatabaseBuilder {
         return published
     }
 
-    /// Gives a service its handles.
+    /// Assigns handles to a service.
     private mutating func plan(_ definition: ServiceDefinition, after plans: [Plan]) throws(DatabaseError) -> Plan {
         guard let handle = definition.handle ?? nextHandle else { throw .handlesExhausted }
         var cursor = HandleCursor(next: handle)
@@ -76,7 +76,7 @@ struct DatabaseBuilder {
                 declaration { buffer in
                     buffer.append(target.handle.rawValue)
                     buffer.append(target.end.rawValue)
-                    // Only a 16-bit UUID stands in the declaration (Vol 3, Part G, 3.2).
+                    // The declaration has only 16-bit UUIDs (Vol 3, Part G, 3.2).
                     if target.uuid.width == .bits16 { target.uuid.encode(into: &buffer) }
                 }
             )
@@ -189,7 +189,7 @@ struct DatabaseBuilder {
     }
 }
 
-/// Handles in rising order, explicit or the next.
+/// A cursor that returns handles in rising order, explicit or the next free one.
 private struct HandleCursor {
     private var next: AttributeHandle?
     private(set) var last = AttributeHandle.invalid
@@ -210,7 +210,7 @@ private struct HandleCursor {
 }
 
 extension CharacteristicDefinition {
-    /// What a client may set in the Client Characteristic Configuration.
+    /// The bits that a client may set in the Client Characteristic Configuration.
     var allowedConfiguration: ClientConfiguration {
         var configuration: ClientConfiguration = []
         if properties.contains(.notify) { configuration.insert(.notification) }
@@ -218,14 +218,14 @@ extension CharacteristicDefinition {
         return configuration
     }
 
-    /// The descriptors with those that the properties ask for and that are not declared.
+    /// The declared descriptors, and those that the properties require and the app did not declare.
     var completeDescriptors: [DescriptorDefinition] {
         guard generatesDescriptors else { return descriptors }
         var complete: [DescriptorDefinition] = []
         func isMissing(_ uuid: BluetoothUUID) -> Bool { !descriptors.contains { $0.uuid == uuid } }
         if !allowedConfiguration.isEmpty, isMissing(.clientCharacteristicConfiguration) {
             var permissions: AttributePermissions = [.read, .write]
-            // Who may not have the value may not have it notified either.
+            // A client that may not read the value must not receive its notifications either.
             if self.permissions.contains(.readEncrypted) { permissions.insert(.writeEncrypted) }
             if self.permissions.contains(.readAuthenticated) { permissions.insert(.writeAuthenticated) }
             if self.permissions.contains(.readSecureConnections) { permissions.insert(.writeSecureConnections) }

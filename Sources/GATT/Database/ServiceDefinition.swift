@@ -4,16 +4,16 @@ import BluetoothTypes
 public struct ServiceDefinition: Hashable, Sendable {
     public var uuid: BluetoothUUID
     public var isPrimary: Bool
-    /// The declaration's handle; nil for the next that is free.
+    /// The declaration's handle; nil for the next free handle.
     public var handle: AttributeHandle?
-    /// The last handle that is kept for the service; nil for its last attribute's.
+    /// The last handle that is reserved for the service; nil for the handle of its last attribute.
     public var endHandle: AttributeHandle?
     public var includes: [Include]
     public var characteristics: [CharacteristicDefinition]
 
     /// A service that this one includes.
     public enum Include: Hashable, Sendable {
-        /// The service at this index of those published together.
+        /// The service at this index of those published together with this one.
         case index(Int)
         /// The service whose declaration has this handle.
         case handle(AttributeHandle)
@@ -38,21 +38,22 @@ public struct ServiceDefinition: Hashable, Sendable {
 
 /// A characteristic as an app declares it.
 public struct CharacteristicDefinition: Hashable, Sendable {
-    /// Where a value comes from and goes to.
+    /// The source of a value.
     public enum Value: Hashable, Sendable {
-        /// Kept by the server; clients may write it where the permissions say so, up to a length of at most 512 octets.
+        /// Kept by the server. Clients may write it if the permissions allow this, up to the maximum length, at most
+        /// 512 bytes.
         case stored([UInt8], maximumLength: Int = 512)
-        /// Each read and write is the app's to answer.
+        /// The app answers each read and write.
         case handled
     }
 
     public var uuid: BluetoothUUID
-    /// The declaration's handle; nil for the next that is free. The value's is the one after it.
+    /// The declaration's handle; nil for the next free handle. The value's handle follows it.
     public var handle: AttributeHandle?
     public var properties: CharacteristicProperties
     public var permissions: AttributePermissions
     public var value: Value
-    /// Whether the descriptors that the properties ask for are made where they are not declared.
+    /// Whether the descriptors that the properties require are generated if they are not declared.
     public var generatesDescriptors: Bool
     public var descriptors: [DescriptorDefinition]
 
@@ -77,8 +78,9 @@ public struct CharacteristicDefinition: Hashable, Sendable {
 
 /// A descriptor as an app declares it.
 ///
-/// The Client Characteristic Configuration and Extended Properties descriptors are made where the properties ask for them;
-/// one that is declared only gives them a place.
+/// The server generates the Client Characteristic Configuration and Extended Properties descriptors if the properties
+/// require them. A declared descriptor replaces the generated one. The value of a declared Client Characteristic
+/// Configuration is ignored, because each client has its own.
 public struct DescriptorDefinition: Hashable, Sendable {
     public var uuid: BluetoothUUID
     public var handle: AttributeHandle?
@@ -115,15 +117,15 @@ public struct PublishedCharacteristic: Hashable, Sendable {
     public let descriptorHandles: [AttributeHandle]
 }
 
-/// Why services cannot be published.
+/// The reason why services cannot be published.
 public enum DatabaseError: Error, Hashable, Sendable {
-    /// The handle is used already, or lies below one before it in the service.
+    /// The handle is in use, or is lower than an earlier handle of the service.
     case handleNotFree(AttributeHandle)
     /// There is no handle left.
     case handlesExhausted
-    /// A value is longer than its maximum length, or than 512 octets.
+    /// A value is longer than its maximum length, or longer than 512 bytes.
     case valueTooLong(BluetoothUUID, length: Int)
-    /// A service includes one that is not there.
+    /// A service includes a service that is not published.
     case noSuchInclude(BluetoothUUID)
 }
 

@@ -1,18 +1,18 @@
 import ATT
 import BluetoothTypes
 
-/// An access to a value that is the app's to give or take.
+/// An access to a value that the app supplies or accepts.
 public struct AccessRequest: Hashable, Sendable {
-    /// Pairs the app's answer with the request.
+    /// Matches the app's answer to the request.
     public let identifier: UInt64
     public let kind: Kind
 
     public enum Kind: Hashable, Sendable {
-        /// The value from an offset on is asked for; what does not fit the PDU is left out.
+        /// The client reads the value from an offset on; bytes that do not fit the PDU are left out.
         case read(AttributeHandle, offset: Int)
         /// A value is written; a command is not answered.
         case write(AttributeWrite, isCommand: Bool)
-        /// Values that were prepared are written, all or none, in this order.
+        /// Prepared values are written, all or none, in this order.
         case execute([AttributeWrite])
     }
 }
@@ -32,44 +32,44 @@ public struct AttributeWrite: Hashable, Sendable {
 
 /// An access that needs the app's consent for its client (Vol 3, Part C, 10.5).
 public struct AuthorizationRequest: Hashable, Sendable {
-    /// Pairs the app's answer with the request.
+    /// Matches the app's answer to the request.
     public let identifier: UInt64
     public let handle: AttributeHandle
     public let isWrite: Bool
 }
 
-/// A signed write whose signature is to be verified before anything is done with it (Vol 3, Part H, 2.4.5).
+/// A signed write. Its signature must be verified before the write has any effect (Vol 3, Part H, 2.4.5).
 public struct SignedWrite: Hashable, Sendable {
-    /// What is signed: the PDU up to the signature.
+    /// The signed bytes: the PDU up to the signature.
     public let message: [UInt8]
-    /// 12 octets: the sign counter, then the MAC.
+    /// 12 bytes: the sign counter, then the MAC.
     public let signature: [UInt8]
 }
 
-/// What a signature that is right is worth.
+/// The security level of a valid signature.
 public enum SignatureStrength: Hashable, Sendable {
-    /// The key was distributed by a pairing in which somebody can have stood between.
+    /// The key was distributed by a pairing without protection against a man in the middle.
     case unauthenticated
     case authenticated
 }
 
-/// What clients do that an app may want to know.
+/// An action of a client that may interest the app.
 public enum ServerEvent: Hashable, Sendable {
     case read(AttributeHandle, offset: Int)
     case written(AttributeWrite, isCommand: Bool)
-    /// What a client wants to be sent of the characteristic whose value has this handle, before and now.
+    /// The configuration of the characteristic whose value has this handle has changed.
     case configured(AttributeHandle, from: ClientConfiguration, to: ClientConfiguration)
 }
 
-/// What a ``ServerSession`` puts out beside its responses; see ``ServerSession/takeOutput()``.
+/// An output of a ``ServerSession`` besides its responses; see ``ServerSession/takeOutput()``.
 public enum ServerOutput: Hashable, Sendable {
-    /// The client did something. Only where ``ServerSession/reportsEvents`` is set.
+    /// The client did something. The session puts this out only if ``ServerSession/reportsEvents`` is set.
     case event(ServerEvent)
-    /// ``ServerSession/persistentState`` has changed by what the client did.
+    /// The client has changed ``ServerSession/persistentState``.
     case persistentStateChanged
 }
 
-/// What the owner does after a PDU.
+/// The owner's next action after a PDU.
 public enum ServerAction: Hashable, Sendable {
     /// Send the response that was written.
     case respond
@@ -77,8 +77,9 @@ public enum ServerAction: Hashable, Sendable {
     case nothing
     /// Ask the app; its answer goes to ``ServerSession/complete(_:with:into:)``.
     case access(AccessRequest)
-    /// Ask the app whether this client may; its answer goes to ``ServerSession/complete(_:isAuthorized:into:)``.
+    /// Ask the app whether it authorizes this client; its answer goes to
+    /// ``ServerSession/complete(_:isAuthorized:into:)``.
     case authorize(AuthorizationRequest)
-    /// Verify a signature; where it is right, the write goes to ``ServerSession/receiveVerified(_:_:)``.
+    /// Verify a signature; if it is valid, the write goes to ``ServerSession/receiveVerified(_:_:)``.
     case verify(SignedWrite)
 }

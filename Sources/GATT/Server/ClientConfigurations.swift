@@ -1,22 +1,22 @@
 import BluetoothTypes
 
-/// The values of one client's Client Characteristic Configuration descriptors, by their handles, in rising order.
+/// The values of one client's Client Characteristic Configuration descriptors, in rising order of their handles.
 struct ClientConfigurations: Hashable, Sendable {
     struct Entry: Hashable, Sendable {
-        /// The descriptor's.
+        /// The descriptor's handle.
         let handle: AttributeHandle
         var configuration: ClientConfiguration
     }
 
     private(set) var entries: [Entry] = []
 
-    /// The value of the descriptor at a handle, where it was ever written.
+    /// The value of the descriptor at a handle; nil if it was never written.
     func value(at handle: AttributeHandle) -> ClientConfiguration? {
         let index = firstIndex(atOrAfter: handle)
         return index < entries.count && entries[index].handle == handle ? entries[index].configuration : nil
     }
 
-    /// Sets a value; gives the one before.
+    /// Sets a value and returns the previous one.
     mutating func set(_ configuration: ClientConfiguration, at handle: AttributeHandle) -> ClientConfiguration {
         let index = firstIndex(atOrAfter: handle)
         guard index < entries.count, entries[index].handle == handle else {

@@ -2,7 +2,7 @@ import ATT
 import BluetoothTypes
 import ByteCoding
 
-/// Serves one request of one client, with what the app has answered for it so far.
+/// Serves one request of one client, with the app's answers to it so far.
 struct RequestContext {
     let session: ServerSession
     let answers: [AccessRequest.Kind: Result<[UInt8], ATT.ErrorCode>]
@@ -72,11 +72,11 @@ struct RequestContext {
         buffer.append(Opcode.findByTypeValueResponse.rawValue)
         try forEachAttribute(in: request.range) { attribute in
             guard attribute.type == type, let value = attribute.storedValue else { return true }
-            // A service is named by its UUID in either width.
+            // The client may give a service's UUID in either width.
             let isEqual =
                 uuid.map { (try? BluetoothUUID(decoding: value.rawSpan)) == $0 }
                 ?? value.rawSpan.elementsEqual(request.value)
-            // Whether a value is right is as much as its client may read.
+            // A comparison discloses the value, so the client must be permitted to read it.
             guard isEqual, (try? session.check(.read, attribute)) != nil else { return true }
             guard buffer.count - start + 4 <= mtu else { return false }
             buffer.append(attribute.handle.rawValue)
@@ -116,7 +116,7 @@ struct RequestContext {
                 let value = try value(of: attribute, offset: 0)
                 return writer.append(handle: attribute.handle, value: value.rawSpan, to: &buffer)
             } catch {
-                // An attribute that cannot be read ends the list; it is an error where it is the first.
+                // An attribute that cannot be read ends the list. If it is the first, the request fails.
                 if case .error = error, !writer.isEmpty { return false }
                 throw error
             }
@@ -146,7 +146,7 @@ struct RequestContext {
         return attribute
     }
 
-    /// The value from an offset on, from the server or from the app.
+    /// The value from an offset on, from the server or the app.
     private func value(of attribute: Attribute, offset: Int) throws(Interruption) -> [UInt8] {
         if let value = session.ownValue(of: attribute) {
             guard offset <= value.count else { throw .error(.invalidOffset, attribute.handle) }
@@ -155,7 +155,7 @@ struct RequestContext {
         return try answer(to: .read(attribute.handle, offset: offset), at: attribute.handle)
     }
 
-    /// What the app has answered, or the question to it.
+    /// The app's answer. If there is none yet, the method throws the question to the app.
     @discardableResult
     private func answer(
         to access: AccessRequest.Kind,
@@ -182,9 +182,9 @@ struct RequestContext {
         reportRead(of: attribute, offset: Int(request.offset))
     }
 
-    /// An app hears of reads of values, not of the declarations that clients discover.
+    /// Reports a read of a value to the app. Reads of declarations, which clients discover, are not reported.
     ///
-    /// Nothing is reported of a client that only claims to be a bonded device.
+    /// Nothing is reported of a client that claims to be a bonded device and is not yet verified.
     private func reportRead(of attribute: Attribute, offset: Int) {
         guard !session.security.isIdentityUnverified else { return }
         switch attribute.type {
@@ -211,7 +211,7 @@ struct RequestContext {
         var handles = request.handles
         while let handle = handles.next() {
             let value = try value(of: readable(handle), offset: 0)
-            // A length that would be cut itself is left out with its value.
+            // If not even the length fits, the value is left out.
             guard buffer.count - start + 2 <= mtu else { continue }
             buffer.append(UInt16(truncatingIfNeeded: value.count))
             buffer.append(value)
@@ -254,8 +254,8 @@ struct RequestContext {
             .encode(into: &buffer)
     }
 
-    /// Writes all that is prepared or nothing: first everything is checked, then the app is asked, then the server's own
-    /// values are written.
+    /// Writes all prepared values or none. The method first checks all writes, then asks the app, then writes the
+    /// server's own values.
     private func executeWrite(_ request: ExecuteWriteRequest, into buffer: inout PacketBuffer) throws(Interruption) {
         if request.flags == .writeAll {
             let writes = session.mergedPreparedWrites()

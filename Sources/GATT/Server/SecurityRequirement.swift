@@ -1,10 +1,10 @@
 import ATT
 import BluetoothTypes
 
-/// What an attribute asks of a link before it may be read or written (Vol 3, Part C, 10.2 and 10.3).
+/// The link security that an attribute requires before it may be read or written (Vol 3, Part C, 10.2 and 10.3).
 enum SecurityRequirement {
     case none
-    /// A signature that is right, or encryption (LE security mode 2, level 1).
+    /// A valid signature, or encryption (LE security mode 2, level 1).
     case signature
     /// A signature with an authenticated key, or encryption with one (LE security mode 2, level 2).
     case authenticatedSignature
@@ -15,7 +15,7 @@ enum SecurityRequirement {
     /// LE security mode 1, level 4.
     case secureConnections
 
-    /// What a client is answered whose link is not enough (Vol 3, Part C, 10.3.1, Table 10.2); nil where it is.
+    /// The error for a client whose link is not secure enough (Vol 3, Part C, 10.3.1, Table 10.2); nil if it is.
     func error(
         _ security: LinkSecurity,
         _ signature: SignatureStrength? = nil,
@@ -43,9 +43,9 @@ enum SecurityRequirement {
 }
 
 extension LinkSecurity {
-    /// What a client is answered whose link is not encrypted though it has to be (Vol 3, Part C, 10.3.1, Table 10.2).
+    /// The error for a client whose link must be encrypted and is not (Vol 3, Part C, 10.3.1, Table 10.2).
     ///
-    /// Where there is a key, the link need only be encrypted with it; where there is none, the devices must pair.
+    /// If there is a key, the link need only be encrypted with it. If there is none, the devices must pair.
     var errorForWantOfEncryption: ATT.ErrorCode { hasKey ? .insufficientEncryption : .insufficientAuthentication }
 }
 
@@ -56,7 +56,7 @@ extension AttributePermissions {
     static let anyWrite: AttributePermissions = [
         .write, .writeEncrypted, .writeAuthenticated, .writeSecureConnections, .writeAuthorized, .writeSigned,
     ]
-    /// What needs an encrypted link.
+    /// The permissions that need an encrypted link.
     static let anyEncrypted: AttributePermissions = [
         .readEncrypted, .writeEncrypted, .readAuthenticated, .writeAuthenticated, .readSecureConnections,
         .writeSecureConnections,
@@ -68,7 +68,8 @@ extension AttributePermissions {
         return contains(.readEncrypted) ? .encryption : .none
     }
 
-    /// What is written by signature may be written with encryption as well: on an encrypted link nobody signs.
+    /// A value that accepts signed writes accepts writes on an encrypted link as well, because clients do not sign
+    /// there.
     var writeRequirement: SecurityRequirement {
         if contains(.writeSecureConnections) { return .secureConnections }
         if contains(.writeSigned), !contains(.writeEncrypted) {

@@ -2,14 +2,14 @@ import ATT
 import BluetoothTypes
 import ByteCoding
 
-/// A GATT server: the database that all clients see. Each client has a ``ServerSession``.
+/// A GATT server: the database that all clients share. Each client has a ``ServerSession``.
 public final class Server {
-    /// Computes AES-CMAC of a message with a key of 16 octets, both most significant octet first.
+    /// Computes AES-CMAC of a message with a key of 16 bytes, both most significant byte first.
     public typealias CMAC = (_ key: [UInt8], _ message: [UInt8]) -> [UInt8]
 
     public private(set) var database = AttributeDatabase()
     private let cmac: CMAC?
-    /// The value handle of the Database Hash, where the GATT service is published.
+    /// The value handle of the Database Hash, if the GATT service is published.
     private(set) var databaseHashHandle: AttributeHandle?
     private var serviceChangedHandle: AttributeHandle?
     /// The handles of the GAP and GATT services.
@@ -17,23 +17,24 @@ public final class Server {
     /// Counts changes of the database, so that a session knows whether its client has missed one.
     private(set) var revision: UInt64 = 0
 
-    /// Counts what clients configure, so that who remembers which of them have subscribed knows when to ask again.
+    /// Incremented when the configuration of a client changes, so that a cache of the subscribed clients can tell when
+    /// it is outdated.
     public private(set) var configurationRevision: UInt64 = 0
 
     func noteConfigurationChange() {
         configurationRevision &+= 1
     }
 
-    /// The Database Hash of the database as it is, written as the specification writes AES-CMAC's result: most significant
-    /// octet first. nil where there is no AES-CMAC.
+    /// The Database Hash of the current database, in the byte order of AES-CMAC's result in the specification: most
+    /// significant byte first. nil if there is no AES-CMAC.
     public private(set) var databaseHash: UInt128?
 
-    /// The shortest key, in octets, that encryption counts with for attributes that need it: 7 to 16.
+    /// The shortest encryption key, in bytes, that attributes with a need for encryption accept: 7 to 16.
     public var minimumKeySize: UInt8 {
         didSet { minimumKeySize = Server.keySize(minimumKeySize) }
     }
 
-    /// - Parameter cmac: for the Database Hash; without it the hash is zero.
+    /// - Parameter cmac: computes the Database Hash; without it the hash is zero.
     public init(minimumKeySize: UInt8 = 16, cmac: CMAC? = nil) {
         self.cmac = cmac
         self.minimumKeySize = Server.keySize(minimumKeySize)
@@ -43,10 +44,10 @@ public final class Server {
         min(max(size, 7), 16)
     }
 
-    /// The value handle of Service Changed, where the GATT service is published.
+    /// The value handle of Service Changed, if the GATT service is published.
     public var serviceChanged: AttributeHandle? { serviceChangedHandle }
 
-    /// Publishes services; clients that are connected are to be told of ``changedRange(_:)``.
+    /// Publishes services. The owner then reports the changed handles to connected clients by Service Changed.
     public func publish(_ definitions: [ServiceDefinition]) throws(DatabaseError) -> [PublishedService] {
         let published = try database.publish(definitions)
         for service in published
@@ -61,11 +62,14 @@ public final class Server {
         return published
     }
 
-    /// Takes a service away; the range of handles that clients are to be told of, or nil where there is none.
+    /// Removes a service.
+    ///
+    /// - Returns: the range of handles whose change connected clients must be informed of; nil if there is no such
+    ///   service.
     public func remove(serviceAt handle: AttributeHandle) -> HandleRange? {
         guard let range = database.remove(serviceAt: handle) else { return nil }
         coreServices.removeAll { range.isValid && $0.overlaps(range.start...range.end) }
-        // What takes these handles next is no longer the hash.
+        // The next attribute with these handles is not the hash.
         if let handle = databaseHashHandle, database.attribute(handle) == nil { databaseHashHandle = nil }
         if let handle = serviceChangedHandle, database.attribute(handle) == nil { serviceChangedHandle = nil }
         databaseChanged()
@@ -82,7 +86,7 @@ public final class Server {
         database.attribute(handle)?.storedValue
     }
 
-    /// Sets a value that the server keeps; false where there is none, or it is too long.
+    /// Sets a value that the server keeps. Returns false if there is none, or the value is too long.
     @discardableResult
     public func setValue(_ value: [UInt8], of handle: AttributeHandle) -> Bool {
         guard let index = database.index(of: handle),
@@ -102,7 +106,7 @@ public final class Server {
         let hash = cmac(Array(repeating: 0, count: 16), database.hashInput)
         databaseHash = hash.count == 16 ? hash.reduce(0) { $0 << 8 | UInt128($1) } : nil
         guard let databaseHashHandle, let index = database.index(of: databaseHashHandle) else { return }
-        // The hash is sent least significant octet first (Vol 3, Part G, 7.3).
+        // The hash is sent least significant byte first (Vol 3, Part G, 7.3).
         database.setValue(hash.reversed(), at: index)
     }
 }

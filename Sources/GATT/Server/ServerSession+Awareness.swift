@@ -2,16 +2,16 @@ import ATT
 import BluetoothTypes
 import ByteCoding
 
-// Robust caching, and what the server sends by itself.
+// Robust caching and server-initiated PDUs.
 extension ServerSession {
     private var usesRobustCaching: Bool {
         ClientSupportedFeatures(rawValue: clientFeatures).contains(.robustCaching)
     }
 
-    /// Whether the client has missed a change of the database and wants to be kept from what it would do wrong for it.
+    /// Whether the client has missed a change of the database and asked for robust caching.
     var isOutOfSync: Bool { usesRobustCaching && !awareness.isAware(of: server.revision) }
 
-    /// Takes note of a request, and gives the error for a client that must know of a change first
+    /// Records a request, and returns the error for a client that must first learn of a change
     /// (Vol 3, Part G, 2.5.2.1).
     func checkAwareness(_ opcode: Opcode, _ pdu: RawSpan) -> ErrorResponse? {
         let revision = server.revision
@@ -25,7 +25,7 @@ extension ServerSession {
             ? ErrorResponse(requestOpcode: opcode.rawValue, handle: .invalid, error: .databaseOutOfSync) : nil
     }
 
-    /// Whether who makes a request believes to know what stands at its handles; discovery does not.
+    /// Whether a request relies on known handles. Discovery does not.
     private func presumesKnowledge(_ opcode: Opcode, _ pdu: RawSpan) -> Bool {
         switch opcode {
         case .readRequest, .readBlobRequest, .readMultipleRequest, .readMultipleVariableRequest, .writeRequest,
@@ -49,7 +49,7 @@ extension ServerSession {
         }
     }
 
-    /// The client has confirmed Service Changed, and so knows the database of which it was sent.
+    /// Records that the client has confirmed Service Changed, and so knows the revision of which it was sent.
     public func serviceChangedConfirmed() {
         guard let sentRevision else { return }
         awareness.confirm(sentRevision)
@@ -57,13 +57,13 @@ extension ServerSession {
         persistentStateChanged()
     }
 
-    /// Whether the client wants to be told of changes and has not confirmed the last.
+    /// Whether the client has subscribed to Service Changed and has not confirmed the last change.
     public var isServiceChangedOwed: Bool {
         guard let handle = server.serviceChanged, configuration(of: handle).contains(.indication) else { return false }
         return announcedRevision != server.revision
     }
 
-    /// Services have been taken away: what the client has configured in them is gone with them.
+    /// Removes the client's configurations of services that were removed.
     public func servicesRemoved(in range: HandleRange) {
         guard range.isValid else { return }
         configurations.remove(in: range.start...range.end)
@@ -72,7 +72,7 @@ extension ServerSession {
 
     // MARK: Server-initiated
 
-    /// What the client wants to be sent of the characteristic whose value has this handle.
+    /// The client's configuration of the characteristic whose value has this handle.
     public func configuration(of valueHandle: AttributeHandle) -> ClientConfiguration {
         guard let index = server.database.index(of: valueHandle),
             let descriptor = server.database.configurationIndex(ofValueAt: index)
@@ -80,8 +80,11 @@ extension ServerSession {
         return configurations.value(at: server.database.attributes[descriptor].handle) ?? []
     }
 
-    /// What the client may be sent now of the characteristic whose value has this handle: what it wants, where its link is
-    /// what reading the value and subscribing to it ask for, and where it knows the database.
+    /// The part of the client's configuration that the server may send now for the characteristic value with this
+    /// handle.
+    ///
+    /// It is empty if the link does not meet the requirements for reading the value and subscribing to it, or if the
+    /// client does not know the current database.
     public func sendable(of valueHandle: AttributeHandle) -> ClientConfiguration {
         guard let index = server.database.index(of: valueHandle),
             let descriptor = server.database.configurationIndex(ofValueAt: index),
@@ -91,7 +94,7 @@ extension ServerSession {
         let permissions = server.database.attributes[descriptor].permissions
         let valuePermissions = server.database.attributes[index].permissions
         guard !security.isIdentityUnverified else { return [] }
-        // Service Changed is what an unaware client is to be sent (Vol 3, Part G, 2.5.2.1).
+        // An unaware client is still sent Service Changed (Vol 3, Part G, 2.5.2.1).
         guard !isOutOfSync || valueHandle == server.serviceChanged else { return [] }
         let size = server.minimumKeySize
         guard valuePermissions.readRequirement.error(security, minimumKeySize: size) == nil,
@@ -102,13 +105,13 @@ extension ServerSession {
         return needsAuthorization && !security.isAuthorized ? [] : configuration
     }
 
-    /// Writes a notification; the value is cut to what fits.
+    /// Writes a notification; the value is cut to the length that fits.
     public func notify(_ value: RawSpan, of handle: AttributeHandle, into buffer: inout PacketBuffer) {
         HandleValueNotification(handle: handle, value: value.extracting(first: min(value.byteCount, mtu - 3)))
             .encode(into: &buffer)
     }
 
-    /// Writes an indication; the value is cut to what fits.
+    /// Writes an indication; the value is cut to the length that fits.
     public func indicate(_ value: RawSpan, of handle: AttributeHandle, into buffer: inout PacketBuffer) {
         if handle == server.serviceChanged { sentRevision = server.revision }
         HandleValueIndication(handle: handle, value: value.extracting(first: min(value.byteCount, mtu - 3)))

@@ -2,11 +2,11 @@ import ATT
 import BluetoothTypes
 
 extension ServerSession {
-    /// What outlives the connection of a bonded client (Vol 3, Part G, 2.5.2.1, 3.3.3.3, 7.1 and 7.2).
+    /// The state that outlives the connection of a bonded client (Vol 3, Part G, 2.5.2.1, 3.3.3.3, 7.1 and 7.2).
     public struct PersistentState: Hashable, Sendable {
         /// The value of one Client Characteristic Configuration descriptor.
         public struct Configuration: Hashable, Sendable {
-            /// The descriptor's.
+            /// The descriptor's handle.
             public var handle: AttributeHandle
             public var configuration: ClientConfiguration
 
@@ -16,13 +16,13 @@ extension ServerSession {
             }
         }
 
-        /// In the order of their handles; descriptors that are zero are left out.
+        /// The configurations in the order of their handles; descriptors with value zero are left out.
         public var configurations: [Configuration]
-        /// What the client has written to Client Supported Features.
+        /// The value that the client has written to Client Supported Features.
         public var clientFeatures: UInt8
-        /// The Database Hash of the database that the client knows; nil where it has missed a change, or there is no hash.
+        /// The Database Hash of the database that the client knows; nil if it has missed a change, or there is no hash.
         public var knownDatabaseHash: UInt128?
-        /// Whether the client has not confirmed a Service Changed that was for it.
+        /// Whether the client has not confirmed a Service Changed that it should receive.
         public var isServiceChangedOwed: Bool
 
         public init(
@@ -38,7 +38,7 @@ extension ServerSession {
         }
     }
 
-    /// What is to be kept of the client now, where it is bonded.
+    /// The state to keep of a bonded client.
     public var persistentState: PersistentState {
         PersistentState(
             configurations: configurations.entries.filter { !$0.configuration.isEmpty }
@@ -49,10 +49,12 @@ extension ServerSession {
         )
     }
 
-    /// Takes up again what was kept of the client, once its link is encrypted with the key of its bond and no earlier.
+    /// Restores the stored state of the client. The caller does so once the link is encrypted with the key of the bond,
+    /// and not earlier.
     ///
-    /// What the client has written on this connection already stays. Where the database is another than the client knew,
-    /// the client has missed a change; ``isServiceChangedOwed`` then tells whether it is to be told.
+    /// Values that the client has already written on this connection stay. If the database differs from the one that
+    /// the client knew, the client has missed a change. ``isServiceChangedOwed`` then says whether the server must send
+    /// Service Changed.
     public func restore(_ state: PersistentState) {
         let isCurrent = state.knownDatabaseHash != nil && state.knownDatabaseHash == server.databaseHash
         if !awareness.hasBeenTold, !isCurrent { awareness.forget() }

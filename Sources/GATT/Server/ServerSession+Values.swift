@@ -2,20 +2,20 @@ import ATT
 import BluetoothTypes
 import ByteCoding
 
-// Who may have which value, and what becomes of one that is written.
+// Access checks, and the effects of writes.
 extension ServerSession {
     enum Direction {
         case read
         case write
     }
 
-    /// Checks an access in the order that the specification gives: whether it is permitted at all, then the link's
-    /// security, then the app's consent (Vol 3, Part F, 3.2.5 and 4.1; Part C, 10.3.1).
+    /// Checks an access in the order of the specification: the attribute's permissions, then the link's security, then
+    /// the app's consent (Vol 3, Part F, 3.2.5 and 4.1; Part C, 10.3.1).
     ///
-    /// A client that claims a bonded device's address has to encrypt the link first, whatever the attribute permits, except
-    /// for what any client needs in order to find services. A valid signature identifies the client as well.
+    /// A client that claims a bonded device's address must encrypt the link first, whatever the attribute permits. The
+    /// exception is what any client needs in order to find services. A valid signature identifies the client as well.
     ///
-    /// - Parameter signature: what the write's signature is worth, where it has a valid one.
+    /// - Parameter signature: the strength of the write's signature; nil if it has no valid one.
     func check(
         _ direction: Direction,
         _ attribute: Attribute,
@@ -40,8 +40,10 @@ extension ServerSession {
         }
     }
 
-    /// Whether an attribute is the host's own rather than an app's: declarations, and what the GAP and GATT services hold
-    /// apart from client configurations.
+    /// Whether a client may access an attribute before its identity is verified.
+    ///
+    /// Such a client may read declarations and the values of the GAP and GATT services apart from client
+    /// configurations. It may also read and write Client Supported Features.
     private func isServedBeforeVerification(_ attribute: Attribute, _ direction: Direction) -> Bool {
         switch attribute.content {
         case .handled, .clientConfiguration: return false
@@ -55,7 +57,7 @@ extension ServerSession {
         }
     }
 
-    /// The value of an attribute that needs no app.
+    /// The value of an attribute that needs no answer of the app; nil for any other.
     func ownValue(of attribute: Attribute) -> [UInt8]? {
         switch attribute.content {
         case .stored(let value, _): value
@@ -69,7 +71,7 @@ extension ServerSession {
         }
     }
 
-    /// Checks whether a value that needs no app can be written, and gives the value that there would be.
+    /// Checks whether a value can be written, and returns the value after the write.
     func validate(_ write: AttributeWrite, over current: [UInt8]?, _ attribute: Attribute) throws(Interruption)
         -> [UInt8]
     {
@@ -89,13 +91,13 @@ extension ServerSession {
             guard value.isSubset(of: allowed) else { throw .error(.valueNotAllowed, write.handle) }
         case .clientSupportedFeatures:
             guard let features = new.first else { throw .error(.invalidAttributeValueLength, write.handle) }
-            // A client may not take back what it has said (Vol 3, Part G, 7.2).
+            // A client must not clear a bit that it has set (Vol 3, Part G, 7.2).
             guard features & clientFeatures == clientFeatures else { throw .error(.valueNotAllowed, write.handle) }
         }
         return new
     }
 
-    /// Writes a value that needs no app.
+    /// Writes a value that needs no answer of the app.
     func apply(_ write: AttributeWrite, at index: Int, isCommand: Bool) throws(Interruption) {
         let attribute = server.database.attributes[index]
         let value = try validate(write, over: nil, attribute)
@@ -122,7 +124,7 @@ extension ServerSession {
     ) {
         let isFirst = configurations.value(at: handle) == nil
         let old = configurations.set(new, at: handle)
-        // Of what has changed before the client wanted to know, it is told nothing.
+        // The client is not informed of changes before its subscription.
         if valueHandle == server.serviceChanged, old.isEmpty { announcedRevision = server.revision }
         if new != old { emit(.configured(valueHandle, from: old, to: new)) }
         if new != old || isFirst { persistentStateChanged() }

@@ -4,19 +4,19 @@ import ByteCoding
 
 /// One client of a server: its configuration, its prepared writes, the request that is being served.
 ///
-/// A request that needs the app is kept and, with the app's answer, processed again from its start: so each request is
-/// written down once, whether its values are the server's or the app's.
+/// If a request needs an answer of the app, the session keeps the request. With the answer, it processes the request
+/// again from its start. So the code of each request is the same for values of the server and of the app.
 ///
 /// ## Outputs
 ///
-/// The session calls nothing of its owner's. Each method that takes an input returns what to send or to ask, and queues the
-/// rest as ``ServerOutput``s: what the client did, and that ``persistentState`` has changed. After each input, and before it
-/// sends a response, the owner takes them with ``takeOutput()`` until that returns nil. The inputs are
+/// The session does not call its owner. Each method that takes an input returns what to send or to ask. It queues the
+/// rest as ``ServerOutput``s: actions of the client, and changes of ``persistentState``. After each input, and before
+/// it sends a response, the owner takes them with ``takeOutput()`` until that returns nil. The inputs are
 /// ``receive(_:into:)``, ``complete(_:with:into:)``, ``complete(_:isAuthorized:into:)``, ``receiveVerified(_:_:)``,
-/// ``restore(_:)``, ``serviceChangedConfirmed()`` and ``servicesRemoved(in:)``. The session is in a consistent state then,
-/// so the owner may give it further inputs before it takes the next output.
+/// ``restore(_:)``, ``serviceChangedConfirmed()`` and ``servicesRemoved(in:)``. The session is in a consistent state
+/// then, so the owner may pass it further inputs before it takes the next output.
 public final class ServerSession {
-    /// How many parts, and how many octets of them, a client may prepare.
+    /// Maximum number of prepared parts, and of bytes in them, per client.
     public struct Limits: Sendable {
         public var preparedWrites = 64
         public var preparedOctets = 8192
@@ -26,10 +26,10 @@ public final class ServerSession {
 
     public let server: Server
     let limits: Limits
-    /// Whether the app can be asked to authorize this client; otherwise what needs authorization is refused until
-    /// ``LinkSecurity/isAuthorized`` is set.
+    /// Whether the app can be asked to authorize this client. If not, accesses that need authorization are refused
+    /// until ``LinkSecurity/isAuthorized`` is set.
     public var asksForAuthorization = false
-    // What each request needs is private: the compiler then proves that accesses of it do not overlap.
+    // State that each request needs is private: the compiler then proves that accesses to it do not overlap.
     private var linkSecurity = LinkSecurity()
     private var bearerMTU = Bearer.defaultMTU
     private var putsOutEvents = false
@@ -40,7 +40,7 @@ public final class ServerSession {
     }
     var clientFeatures: UInt8 = 0
     var awareness: ChangeAwareness
-    /// The revision that the client knows of by Service Changed; nil where it has missed one.
+    /// The revision that the client knows of by Service Changed; nil if it has missed one.
     var announcedRevision: UInt64?
     /// The revision of which the last Service Changed was sent.
     var sentRevision: UInt64?
@@ -78,7 +78,7 @@ public final class ServerSession {
         announcedRevision = server.revision
     }
 
-    /// What the client has proven of itself on this connection.
+    /// The security state of the client's link.
     public var security: LinkSecurity {
         get { linkSecurity }
         set { linkSecurity = newValue }
@@ -90,7 +90,8 @@ public final class ServerSession {
         set { bearerMTU = newValue }
     }
 
-    /// Whether the session puts out ``ServerOutput/event(_:)``. An owner that sets it takes the outputs after each input.
+    /// Whether the session puts out ``ServerOutput/event(_:)``. An owner that sets it must take the outputs after each
+    /// input.
     public var reportsEvents: Bool {
         get { putsOutEvents }
         set { putsOutEvents = newValue }
@@ -115,9 +116,9 @@ public final class ServerSession {
         }
     }
 
-    /// Takes the app's answer to an access: a value that was read, or nothing for one that was written.
+    /// Takes the app's answer to an access: a value that was read, or nothing for a write.
     ///
-    /// An answer to what nobody waits for any more is ignored.
+    /// An answer that no request waits for is ignored.
     public func complete(
         _ identifier: UInt64,
         with result: Result<[UInt8], ATT.ErrorCode>,
@@ -131,7 +132,7 @@ public final class ServerSession {
         return resume(pending, answers, into: &buffer)
     }
 
-    /// Takes the app's answer to a request for authorization; a client that is authorized stays so on this connection.
+    /// Takes the app's answer to a request for authorization. An authorized client stays so on this connection.
     public func complete(
         _ identifier: UInt64,
         isAuthorized: Bool,
@@ -199,7 +200,8 @@ public final class ServerSession {
         return nextIdentifier
     }
 
-    /// A client that has missed a change is not heard until it knows of it (Vol 3, Part G, 2.5.2.1).
+    /// Executes a command. Commands of a client that has missed a change are ignored until it knows of it
+    /// (Vol 3, Part G, 2.5.2.1).
     private func receiveCommand(_ opcode: Opcode, _ pdu: RawSpan) -> ServerAction {
         guard !isOutOfSync else { return .nothing }
         switch opcode {
@@ -208,7 +210,7 @@ public final class ServerSession {
             return write(command.value, to: command.handle, signature: nil)
         case .signedWriteCommand:
             guard let command = try? SignedWriteCommand(decoding: pdu) else { return .nothing }
-            // Verifying costs a write to the disk: only what would be carried out is worth it.
+            // Verification writes to the disk, so the server verifies only writes that it would execute.
             guard acceptsSignedWrite(to: command.handle) else { return .nothing }
             let message = pdu.extracting(first: pdu.byteCount - SignedWriteCommand.signatureLength)
             return .verify(
@@ -219,13 +221,13 @@ public final class ServerSession {
         }
     }
 
-    /// Whether a write with the strongest signature would be carried out.
+    /// Whether a write with the strongest signature would be executed.
     private func acceptsSignedWrite(to handle: AttributeHandle) -> Bool {
         guard let attribute = server.database.attribute(handle) else { return false }
         return (try? check(.write, attribute, signature: .authenticated)) != nil
     }
 
-    /// Carries a signed write out whose signature is right.
+    /// Executes a signed write whose signature is valid.
     public func receiveVerified(_ write: SignedWrite, _ strength: SignatureStrength) -> ServerAction {
         var reader = ByteReader(write.message.rawSpan)
         guard !isOutOfSync, (try? reader.readUInt8()) == Opcode.signedWriteCommand.rawValue,
@@ -234,7 +236,7 @@ public final class ServerSession {
         return self.write(reader.readRemaining(), to: AttributeHandle(handle), signature: strength)
     }
 
-    /// Carries a command out; what is not allowed is ignored (Vol 3, Part F, 3.4.5.3).
+    /// Executes a write command; a write that is not allowed is ignored (Vol 3, Part F, 3.4.5.3).
     private func write(
         _ value: RawSpan,
         to handle: AttributeHandle,
@@ -252,7 +254,7 @@ public final class ServerSession {
         return .nothing
     }
 
-    /// Asks the app to authorize the client, or refuses where there is nobody to ask or it has refused already.
+    /// Asks the app to authorize the client. Refuses if the app cannot be asked or has already refused.
     func authorization(of handle: AttributeHandle, isWrite: Bool) -> Interruption {
         asksForAuthorization && !isAuthorizationRefused
             ? .authorization(handle, isWrite: isWrite) : .error(.insufficientAuthorization, handle)
@@ -260,15 +262,15 @@ public final class ServerSession {
 
     // MARK: Outputs
 
-    /// Removes and returns the oldest output; nil where there is none.
+    /// Removes and returns the oldest output; nil if there is none.
     public func takeOutput() -> ServerOutput? { outputs.take() }
 
     func emit(_ event: @autoclosure () -> ServerEvent) {
         if reportsEvents { outputs.append(.event(event())) }
     }
 
-    /// Puts out that ``persistentState`` has changed. Once is enough for changes with nothing between them, so an owner
-    /// that never takes outputs and wants no events keeps one.
+    /// Queues the output that ``persistentState`` has changed. Consecutive changes are merged into one output, so the
+    /// queue of an owner that never takes outputs and does not set ``reportsEvents`` holds one element.
     func persistentStateChanged() {
         if outputs.last != .persistentStateChanged { outputs.append(.persistentStateChanged) }
     }
@@ -283,7 +285,7 @@ public final class ServerSession {
         preparedOctets += write.value.count
     }
 
-    /// The parts that are prepared, those that continue one another put together.
+    /// The prepared parts, with consecutive parts merged.
     func mergedPreparedWrites() -> [AttributeWrite] {
         var merged: [AttributeWrite] = []
         for write in preparedWrites {

@@ -1,10 +1,10 @@
 import ByteCoding
 
-/// The up to five channels that one command of the enhanced variant names (Vol 3, Part A, 4.25 to 4.27).
+/// The channels that one command of the enhanced variant names, at most five (Vol 3, Part A, 4.25 to 4.27).
 ///
-/// The list lies in the value itself: it costs no allocation, and a peer cannot make it longer.
+/// The list is stored in place. It costs no allocation, and a peer cannot make it longer.
 public struct ChannelIdentifierList: Sendable {
-    /// How many channels one command names at most.
+    /// Maximum number of channels that one command names.
     public static let capacity = 5
 
     private var identifiers = InlineArray<5, ChannelIdentifier>(repeating: .null)
@@ -12,14 +12,14 @@ public struct ChannelIdentifierList: Sendable {
 
     public init() {}
 
-    /// A list of these channels, or nil where there are more than ``capacity``.
+    /// A list of these channels; nil if there are more than ``capacity``.
     public init?(_ channels: some Sequence<ChannelIdentifier>) {
         for channel in channels {
             guard append(channel) else { return nil }
         }
     }
 
-    /// Decodes the rest of a command, which is nothing but channel identifiers.
+    /// Decodes the rest of a command, which consists of channel identifiers.
     init(decodingRestOf reader: inout ByteReader) throws(PacketDecodingError) {
         let length = reader.remaining
         guard length % 2 == 0, length <= 2 * ChannelIdentifierList.capacity else {
@@ -32,12 +32,14 @@ public struct ChannelIdentifierList: Sendable {
         for channel in self { buffer.append(channel.rawValue) }
     }
 
-    /// Whether a channel is named more than once.
+    /// Whether a channel occurs more than once.
     public var hasDuplicates: Bool {
         indices.contains { self[..<$0].contains(self[$0]) }
     }
 
-    /// Appends a channel where there is room, and tells whether there was.
+    /// Appends a channel if the list is not full.
+    ///
+    /// - Returns: false if the list was full.
     @discardableResult
     public mutating func append(_ channel: ChannelIdentifier) -> Bool {
         guard count < ChannelIdentifierList.capacity else { return false }

@@ -1,15 +1,15 @@
 import ByteCoding
 
-/// Asks for up to five channels with enhanced credit-based flow control (Vol 3, Part A, 4.25).
+/// A request for up to five channels with enhanced credit-based flow control (Vol 3, Part A, 4.25).
 public struct CreditBasedConnectionRequest: Equatable, Sendable {
     public var spsm: SPSM
-    /// The longest SDU that the device that asks can receive on each channel, in octets: 64 to 65,535.
+    /// The longest SDU that the requesting device can receive on each channel, in bytes: 64 to 65,535.
     public var mtu: UInt16
-    /// The longest K-frame payload that it can receive, in octets: 64 to 65,533.
+    /// The longest K-frame payload that it can receive, in bytes: 64 to 65,533.
     public var mps: UInt16
-    /// How many K-frames the peer may send on each channel at first: at least 1.
+    /// The number of K-frames that the peer may first send on each channel: at least 1.
     public var initialCredits: UInt16
-    /// The channels' ends on the device that asks.
+    /// The channel endpoints on the requesting device.
     public var sources: ChannelIdentifierList
 
     public init(spsm: SPSM, mtu: UInt16, mps: UInt16, initialCredits: UInt16, sources: ChannelIdentifierList) {
@@ -41,16 +41,16 @@ public struct CreditBasedConnectionRequest: Equatable, Sendable {
     }
 }
 
-/// The answer to a request for up to five channels (Vol 3, Part A, 4.26).
+/// The response to a request for up to five channels (Vol 3, Part A, 4.26).
 public struct CreditBasedConnectionResponse: Equatable, Sendable {
-    /// The longest SDU that the device that answers can receive on each channel, in octets: 64 to 65,535.
+    /// The longest SDU that the responding device can receive on each channel, in bytes: 64 to 65,535.
     public var mtu: UInt16
-    /// The longest K-frame payload that it can receive, in octets: 64 to 65,533.
+    /// The longest K-frame payload that it can receive, in bytes: 64 to 65,533.
     public var mps: UInt16
-    /// How many K-frames the device that asked may send on each channel at first: at least 1.
+    /// The number of K-frames that the requesting device may first send on each channel: at least 1.
     public var initialCredits: UInt16
     public var result: CreditBasedConnectionResult
-    /// The channels' ends on the device that answers, in the order of the request; null for each that was refused.
+    /// The channel endpoints on the responding device, in the order of the request; null for each refused channel.
     public var destinations: ChannelIdentifierList
 
     public init(
@@ -67,7 +67,7 @@ public struct CreditBasedConnectionResponse: Equatable, Sendable {
         self.destinations = destinations
     }
 
-    /// A response that opens no channel and names none.
+    /// A response that opens no channel and lists none.
     init(refusing result: CreditBasedConnectionResult) {
         self.init(mtu: 0, mps: 0, initialCredits: 0, result: result, destinations: ChannelIdentifierList())
     }

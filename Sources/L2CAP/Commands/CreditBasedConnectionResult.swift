@@ -1,7 +1,7 @@
-/// What came of a request for credit-based channels (Vol 3, Part A, 4.23 and 4.26).
+/// The result of a request for credit-based channels (Vol 3, Part A, 4.23 and 4.26).
 ///
-/// Both variants share the values. In the enhanced variant some say that all channels were refused and some that only
-/// those without a destination were; the last four belong to it alone.
+/// Both variants share the values. In the enhanced variant, some values mean that all channels were refused. Others
+/// mean that only the channels without a destination were refused. Only the enhanced variant has the last four values.
 public struct CreditBasedConnectionResult: RawRepresentable, Hashable, Sendable {
     public let rawValue: UInt16
 
@@ -22,7 +22,7 @@ public struct CreditBasedConnectionResult: RawRepresentable, Hashable, Sendable 
     /// Refused, or some refused: a source CID that the peer already uses for another channel.
     public static let sourceCIDAlreadyAllocated = CreditBasedConnectionResult(rawValue: 0x000A)
     public static let unacceptableParameters = CreditBasedConnectionResult(rawValue: 0x000B)
-    /// Enhanced only: all refused, the request is wrong in itself.
+    /// Enhanced only: all refused, because the request itself is invalid.
     public static let invalidParameters = CreditBasedConnectionResult(rawValue: 0x000C)
     /// Enhanced only: all pending, no further information available.
     public static let pending = CreditBasedConnectionResult(rawValue: 0x000D)
@@ -31,12 +31,13 @@ public struct CreditBasedConnectionResult: RawRepresentable, Hashable, Sendable 
     /// Enhanced only: all pending authorization.
     public static let authorizationPending = CreditBasedConnectionResult(rawValue: 0x000F)
 
-    /// Whether another response with the same identifier is to come.
+    /// Whether another response with the same identifier follows.
     public var isPending: Bool {
         self == .pending || self == .authenticationPending || self == .authorizationPending
     }
 
-    /// Whether a response of the enhanced variant may name channels that were made: the rest was refused for the result.
+    /// Whether a response of the enhanced variant may list open channels. The result is then the reason for the refused
+    /// ones.
     var allowsChannels: Bool {
         switch self {
         case .successful, .noResourcesAvailable, .invalidSourceCID, .sourceCIDAlreadyAllocated: true

@@ -1,13 +1,13 @@
 import ByteCoding
 
-/// Says what its sender can receive from now on, on up to five channels of the enhanced variant
+/// Changes the lengths that the sender can receive on up to five channels of the enhanced variant
 /// (Vol 3, Part A, 4.27).
 public struct CreditBasedReconfigureRequest: Equatable, Sendable {
-    /// The longest SDU that the sender can receive, in octets; never less than before.
+    /// The longest SDU that the sender can receive, in bytes; never less than before.
     public var mtu: UInt16
-    /// The longest K-frame payload that it can receive, in octets; less than before only for a single channel.
+    /// The longest K-frame payload that it can receive, in bytes; less than before only for a single channel.
     public var mps: UInt16
-    /// The channels' ends on the device that asks: the destinations of what it receives.
+    /// The channel endpoints on the requesting device: the destinations of the frames that it receives.
     public var destinations: ChannelIdentifierList
 
     public init(mtu: UInt16, mps: UInt16, destinations: ChannelIdentifierList) {
@@ -33,7 +33,7 @@ public struct CreditBasedReconfigureRequest: Equatable, Sendable {
     }
 }
 
-/// What came of a reconfiguration: all of it was done, or none (Vol 3, Part A, 4.28).
+/// The result of a reconfiguration: all of it was applied, or none (Vol 3, Part A, 4.28).
 public struct CreditBasedReconfigureResult: RawRepresentable, Hashable, Sendable {
     public let rawValue: UInt16
 
@@ -43,14 +43,14 @@ public struct CreditBasedReconfigureResult: RawRepresentable, Hashable, Sendable
     public static let successful = CreditBasedReconfigureResult(rawValue: 0x0000)
     /// The MTU would be less than before.
     public static let reductionOfMTUNotAllowed = CreditBasedReconfigureResult(rawValue: 0x0001)
-    /// The MPS would be less than before, for more than one channel at a time.
+    /// The MPS would be less than before, for more than one channel.
     public static let reductionOfMPSNotAllowed = CreditBasedReconfigureResult(rawValue: 0x0002)
-    /// One or more destinations are no channels of the sender.
+    /// One or more destinations are not channels of the sender.
     public static let invalidDestinationCIDs = CreditBasedReconfigureResult(rawValue: 0x0003)
     public static let unacceptableParameters = CreditBasedReconfigureResult(rawValue: 0x0004)
 }
 
-/// The answer to a reconfiguration (Vol 3, Part A, 4.28).
+/// The response to a reconfiguration (Vol 3, Part A, 4.28).
 public struct CreditBasedReconfigureResponse: Equatable, Sendable {
     public var result: CreditBasedReconfigureResult
 

@@ -1,10 +1,10 @@
 import ByteCoding
 
-/// Ends a channel (Vol 3, Part A, 4.6).
+/// A request to end a channel (Vol 3, Part A, 4.6).
 public struct DisconnectionRequest: Equatable, Sendable {
-    /// The channel's end on the device that is asked.
+    /// The channel endpoint on the device that receives the request.
     public var destination: ChannelIdentifier
-    /// The channel's end on the device that asks.
+    /// The channel endpoint on the requesting device.
     public var source: ChannelIdentifier
 
     public init(destination: ChannelIdentifier, source: ChannelIdentifier) {
@@ -27,11 +27,11 @@ public struct DisconnectionRequest: Equatable, Sendable {
     }
 }
 
-/// Says that a channel has ended; both ends are as in the request (Vol 3, Part A, 4.7).
+/// Confirms that a channel has ended; both endpoints are as in the request (Vol 3, Part A, 4.7).
 public struct DisconnectionResponse: Equatable, Sendable {
-    /// The channel's end on the device that was asked.
+    /// The channel endpoint on the device that received the request.
     public var destination: ChannelIdentifier
-    /// The channel's end on the device that asked.
+    /// The channel endpoint on the requesting device.
     public var source: ChannelIdentifier
 
     public init(destination: ChannelIdentifier, source: ChannelIdentifier) {

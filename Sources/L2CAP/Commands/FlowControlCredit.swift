@@ -1,10 +1,10 @@
 import ByteCoding
 
-/// Gives the peer credits: leave to send more K-frames (Vol 3, Part A, 4.24).
+/// Grants the peer credits to send more K-frames (Vol 3, Part A, 4.24).
 public struct FlowControlCredit: Equatable, Sendable {
-    /// The channel's end on the device that gives.
+    /// The channel endpoint on the granting device.
     public var channel: ChannelIdentifier
-    /// How many more K-frames: at least 1.
+    /// The number of further K-frames: at least 1.
     public var credits: UInt16
 
     public init(channel: ChannelIdentifier, credits: UInt16) {

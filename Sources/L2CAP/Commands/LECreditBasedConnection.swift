@@ -1,15 +1,15 @@
 import ByteCoding
 
-/// Asks for one channel with LE credit-based flow control (Vol 3, Part A, 4.22).
+/// A request for one channel with LE credit-based flow control (Vol 3, Part A, 4.22).
 public struct LECreditBasedConnectionRequest: Equatable, Sendable {
     public var spsm: SPSM
-    /// The channel's end on the device that asks.
+    /// The channel endpoint on the requesting device.
     public var source: ChannelIdentifier
-    /// The longest SDU that the device that asks can receive, in octets: 23 to 65,535.
+    /// The longest SDU that the requesting device can receive, in bytes: 23 to 65,535.
     public var mtu: UInt16
-    /// The longest K-frame payload that it can receive, in octets: 23 to 65,533.
+    /// The longest K-frame payload that it can receive, in bytes: 23 to 65,533.
     public var mps: UInt16
-    /// How many K-frames the peer may send at first.
+    /// The number of K-frames that the peer may send first.
     public var initialCredits: UInt16
 
     public init(spsm: SPSM, source: ChannelIdentifier, mtu: UInt16, mps: UInt16, initialCredits: UInt16) {
@@ -41,15 +41,15 @@ public struct LECreditBasedConnectionRequest: Equatable, Sendable {
     }
 }
 
-/// The answer to a request for one channel (Vol 3, Part A, 4.23).
+/// The response to a request for one channel (Vol 3, Part A, 4.23).
 public struct LECreditBasedConnectionResponse: Equatable, Sendable {
-    /// The channel's end on the device that answers; null where it refuses.
+    /// The channel endpoint on the responding device; null if it refuses.
     public var destination: ChannelIdentifier
-    /// The longest SDU that the device that answers can receive, in octets: 23 to 65,535.
+    /// The longest SDU that the responding device can receive, in bytes: 23 to 65,535.
     public var mtu: UInt16
-    /// The longest K-frame payload that it can receive, in octets: 23 to 65,533.
+    /// The longest K-frame payload that it can receive, in bytes: 23 to 65,533.
     public var mps: UInt16
-    /// How many K-frames the device that asked may send at first.
+    /// The number of K-frames that the requesting device may send first.
     public var initialCredits: UInt16
     public var result: CreditBasedConnectionResult
 
@@ -67,7 +67,7 @@ public struct LECreditBasedConnectionResponse: Equatable, Sendable {
         self.result = result
     }
 
-    /// A refusal: the other fields mean nothing then, and are zero.
+    /// A refusal. The other fields then have no meaning and are zero.
     public init(refusing result: CreditBasedConnectionResult) {
         self.init(destination: .null, mtu: 0, mps: 0, initialCredits: 0, result: result)
     }

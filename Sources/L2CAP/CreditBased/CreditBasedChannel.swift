@@ -1,20 +1,22 @@
 import ByteCoding
 
-/// One credit-based channel of a link: SDUs both ways, each way with its own lengths and credits (Vol 3, Part A, 10.1
-/// and 10.2).
+/// One credit-based channel of a link. Each direction of SDUs has its own lengths and credits
+/// (Vol 3, Part A, 10.1 and 10.2).
 ///
-/// Channels live in ``CreditBasedChannels``, which does all that needs signalling.
+/// Channels belong to ``CreditBasedChannels``, which does everything that needs signaling.
 public struct CreditBasedChannel {
-    /// What we can receive on a channel, and how much of either direction we hold.
+    /// The lengths that this device can receive on a channel, and the capacity of its queues.
     public struct Configuration: Hashable, Sendable {
-        /// The longest SDU that we receive, in octets: 23 to 65,535. The enhanced variant makes less than 64 into 64.
+        /// The longest SDU that this device receives, in bytes: 23 to 65,535. The enhanced variant raises less than 64
+        /// to 64.
         public var mtu: UInt16
-        /// The longest K-frame payload that we receive, in octets: 23 to 65,533. The enhanced variant makes less than 64
-        /// into 64. The link's reassembler must take as much.
+        /// The longest K-frame payload that this device receives, in bytes: 23 to 65,533. The enhanced variant raises
+        /// less than 64 to 64. The link's reassembler must accept as much.
         public var mps: UInt16
-        /// How many octets of SDUs not read yet we hold at most; more where the longest SDU would not fit.
+        /// Maximum number of bytes of unread SDUs. Each SDU counts 32 bytes more. The capacity is raised if the longest
+        /// SDU would not fit.
         public var receiveCapacity: Int
-        /// How many octets of SDUs not sent yet we hold at most, but for a single one.
+        /// Maximum number of bytes of unsent SDUs. Each SDU counts 32 bytes more. A single SDU may exceed the maximum.
         public var sendCapacity: Int
 
         /// - Parameter mps: 247 makes a K-frame with its header fill the longest Link Layer packet.
@@ -33,7 +35,7 @@ public struct CreditBasedChannel {
         /// Whether MTU and MPS are in their ranges.
         public var isValid: Bool { Variant.le.allows(mtu: mtu, mps: mps) }
 
-        /// The same with MTU and MPS no less than a variant allows.
+        /// The configuration with MTU and MPS raised to the minimum of a variant.
         func raised(for variant: Variant) -> Configuration {
             var raised = self
             raised.mtu = max(mtu, variant.minimumLength)
@@ -42,14 +44,14 @@ public struct CreditBasedChannel {
         }
     }
 
-    /// How a channel is made, and what of it can be changed.
+    /// The procedure that opens a channel. It decides what can be changed later.
     public enum Variant: Sendable {
         /// LE credit-based flow control.
         case le
         /// Enhanced credit-based flow control.
         case enhanced
 
-        /// The least MTU and the least MPS, in octets.
+        /// The minimum of MTU and MPS, in bytes.
         public var minimumLength: UInt16 {
             switch self {
             case .le: 23
@@ -57,66 +59,66 @@ public struct CreditBasedChannel {
             }
         }
 
-        /// The greatest MPS, in octets.
+        /// The maximum MPS, in bytes.
         public static let maximumMPS: UInt16 = 65533
 
         func allows(mtu: UInt16, mps: UInt16) -> Bool {
             mtu >= minimumLength && (minimumLength...Variant.maximumMPS).contains(mps)
         }
 
-        /// Whether a channel can start with so many credits.
+        /// Whether a channel can start with this number of credits.
         func allows(initialCredits: UInt16) -> Bool { self == .le || initialCredits > 0 }
     }
 
-    /// What a peer did wrong, so that the channel had to end (Vol 3, Part A, 3.4.3, 4.23, 4.24 and 10.1).
+    /// A violation of the peer that ended the channel (Vol 3, Part A, 3.4.3, 4.23, 4.24 and 10.1).
     public enum Violation: Error, Hashable, Sendable {
-        /// A K-frame came without a credit for it.
+        /// A K-frame arrived without a credit.
         case noCredit
         /// A K-frame's payload was longer than our MPS.
         case frameExceedsMPS(length: Int)
-        /// An SDU's first K-frame was too short for the SDU's length.
+        /// An SDU's first K-frame was too short for the SDU Length field.
         case missingSDULength
-        /// An SDU was to be longer than our MTU.
+        /// An SDU's length exceeded our MTU.
         case sduExceedsMTU(length: Int)
-        /// An SDU's K-frames held more octets than its length said.
+        /// An SDU's K-frames held more bytes than its length.
         case segmentsExceedSDU(length: Int)
-        /// We would have had more than 65,535 credits.
+        /// We would have more than 65,535 credits.
         case creditOverflow(credits: Int, more: Int)
-        /// The peer gave the same end to another channel.
+        /// The peer used the same endpoint for another channel.
         case destinationAlreadyAllocated
     }
 
-    /// An SDU was not taken for sending.
+    /// The reason why an SDU was not queued.
     public enum SendError: Error, Equatable, Sendable {
-        /// There is no such channel, or it is not open, or it finishes.
+        /// There is no such channel, or it is not open, or it is finishing.
         case notOpen
-        /// The SDU is longer than the peer's MTU, which is given.
+        /// The SDU is longer than the peer's MTU, which is the associated value.
         case exceedsMTU(Int)
-        /// Too much waits already; ``CreditBasedChannels/Event/hasRoom(_:)`` follows.
+        /// The queue is full; ``CreditBasedChannels/Event/hasRoom(_:)`` follows.
         case noRoom
     }
 
     enum Phase: Equatable {
-        /// Its request has not been answered.
+        /// The request is unanswered.
         case connecting
-        /// As ``connecting``, but nobody wants the channel any more.
+        /// As ``connecting``, but the channel was canceled.
         case abandoned
         case open(remote: ChannelIdentifier)
-        /// Our request to end it has not been answered; nobody cares for the channel but us.
+        /// Our request to end the channel is unanswered. The owner has already been informed that the channel ended.
         case disconnecting(remote: ChannelIdentifier)
     }
 
-    /// Our end of the channel, which names it on its link.
+    /// Our endpoint of the channel. It identifies the channel on its link.
     public let identifier: ChannelIdentifier
-    /// The service that the channel reaches.
+    /// The service at the other end of the channel.
     public let spsm: SPSM
     public let variant: Variant
     var phase: Phase
     var inbound: InboundFlow
     var outbound: OutboundFlow
-    /// Whether our reconfiguration has not been answered yet.
+    /// Whether our reconfiguration is unanswered.
     var isReconfiguring = false
-    /// Whether the channel ends as soon as all is sent.
+    /// Whether the channel ends once everything is sent.
     var isFinishing = false
     private let sendCapacity: Int
 
@@ -140,7 +142,7 @@ public struct CreditBasedChannel {
         outbound = OutboundFlow(mtu: mtu, mps: mps, credits: credits, capacity: sendCapacity)
     }
 
-    /// Lets go of what is not sent, and returns what is not read.
+    /// Drops the unsent SDUs and returns the unread ones.
     mutating func startDisconnecting(from remote: ChannelIdentifier) -> [[UInt8]] {
         phase = .disconnecting(remote: remote)
         outbound = OutboundFlow(mtu: 0, mps: 0, credits: 0, capacity: 0)
@@ -151,7 +153,7 @@ public struct CreditBasedChannel {
         if case .open = phase { true } else { false }
     }
 
-    /// The peer's end of the channel, once it has told.
+    /// The peer's endpoint of the channel; nil until the peer has sent it.
     public var remote: ChannelIdentifier? {
         switch phase {
         case .connecting, .abandoned: nil
@@ -159,20 +161,20 @@ public struct CreditBasedChannel {
         }
     }
 
-    /// The longest SDU that we receive, in octets.
+    /// The longest SDU that this device receives, in bytes.
     public var mtu: Int { inbound.mtu }
-    /// The longest K-frame payload that we receive, in octets.
+    /// The longest K-frame payload that this device receives, in bytes.
     public var mps: Int { inbound.mps }
-    /// How many K-frames the peer may send.
+    /// The number of K-frames that the peer may send.
     public var receiveCredits: Int { inbound.credits }
-    /// How many SDUs wait to be read.
+    /// The number of unread SDUs.
     public var unreadCount: Int { inbound.count }
-    /// The longest SDU that the peer receives, in octets; zero until the channel is open.
+    /// The longest SDU that the peer receives, in bytes; zero until the channel is open.
     public var peerMTU: Int { outbound.mtu }
-    /// The longest K-frame payload that the peer receives, in octets; zero until the channel is open.
+    /// The longest K-frame payload that the peer receives, in bytes; zero until the channel is open.
     public var peerMPS: Int { outbound.mps }
-    /// How many K-frames we may send.
+    /// The number of K-frames that this device may send.
     public var sendCredits: Int { outbound.credits }
-    /// How many SDUs are not sent whole yet.
+    /// The number of SDUs that are not sent completely.
     public var unsentCount: Int { outbound.count }
 }

@@ -10,7 +10,7 @@ extension CreditBasedChannels {
         let code = command.code
         let identifier = command.identifier
         guard let position = unanswered.firstIndex(where: { $0.identifier == identifier }) else {
-            // A stale answer is nobody's; a reject or an update may be the signalling channel's own.
+            // A stale response is ignored. A reject or an update may belong to the signaling channel.
             return code == .commandReject || code == .connectionParameterUpdateResponse ? .notForChannels : .handled
         }
         switch (code, unanswered[position].request) {
@@ -32,7 +32,7 @@ extension CreditBasedChannels {
             finish(request, .answered(response.result))
         case (.disconnectionResponse, .disconnection(let request)):
             let response = try DisconnectionResponse(decoding: command.data)
-            // An answer that names other ends is silently discarded (Vol 3, Part A, 4.7).
+            // A response with other endpoints is silently discarded (Vol 3, Part A, 4.7).
             guard response.destination == request.destination, response.source == request.source else { break }
             unanswered.remove(at: position)
             remove(request)
@@ -82,7 +82,7 @@ extension CreditBasedChannels {
         }
     }
 
-    /// Opens a channel that the peer says it has made.
+    /// Opens a channel that the peer reports as open.
     private mutating func open(
         _ source: ChannelIdentifier,
         _ destination: ChannelIdentifier,

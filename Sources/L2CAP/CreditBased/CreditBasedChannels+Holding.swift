@@ -1,6 +1,7 @@
-// Requests for channels that are sent in the order of other calls: the owner holds them until their turn.
+// Requests for channels whose order must match other calls: the owner holds them until they may be sent.
 extension CreditBasedChannels {
-    /// Lets the request for a channel be sent, with all channels that it asks for. Does nothing if the request is not held.
+    /// Allows the request for a channel to be sent, with all channels that it asks for. Has no effect if it is not
+    /// held.
     public mutating func release(_ identifier: ChannelIdentifier) {
         guard let index = heldRequest(for: identifier) else { return }
         outgoing.append(.request(heldRequests.remove(at: index)))
@@ -15,7 +16,7 @@ extension CreditBasedChannels {
         heldRequests.firstIndex { $0.sources.contains(identifier) }
     }
 
-    /// Removes the held request for a channel that is given up, if none of its channels is wanted any more.
+    /// Removes the held request for a canceled channel, if all its channels are canceled.
     mutating func removeHeldRequest(for identifier: ChannelIdentifier) {
         guard let held = heldRequest(for: identifier) else { return }
         let sources = heldRequests[held].sources

@@ -1,59 +1,59 @@
 import ByteCoding
 
 extension CreditBasedChannels {
-    /// What the owner is to know.
+    /// An event for the owner.
     public enum Event: Equatable, Sendable {
-        /// A channel that we asked for is open.
+        /// A channel that we requested is open.
         case opened(ChannelIdentifier)
-        /// A channel that the peer asked for is open.
+        /// A channel that the peer requested is open.
         case accepted(ChannelIdentifier)
-        /// A channel that we asked for will not be opened.
+        /// A channel that we requested will not open.
         case failed(ChannelIdentifier, ConnectionFailure)
-        /// An SDU can be read where none could before; read until there is none.
+        /// An SDU is available after none was; read until there is none.
         case received(ChannelIdentifier)
-        /// There is room for SDUs where one was refused for want of it.
+        /// An SDU was refused because the queue was full; there is room now.
         case hasRoom(ChannelIdentifier)
-        /// Our reconfiguration was answered, or will not be.
+        /// Our reconfiguration was answered, or will not be answered.
         case reconfigurationFinished(ChannelIdentifierList, ReconfigurationOutcome)
-        /// The peer receives other lengths from now on.
+        /// The peer has changed the lengths that it receives.
         case peerReconfigured(ChannelIdentifier)
-        /// A channel that was open has ended. What had come and was not read is here.
+        /// An open channel has ended. The unread SDUs are attached.
         case closed(ChannelIdentifier, CloseReason, unread: [[UInt8]])
     }
 
-    /// Why a channel that we asked for was not opened.
+    /// The reason why a channel that we requested did not open.
     public enum ConnectionFailure: Error, Equatable, Sendable {
         case refused(CreditBasedConnectionResult)
-        /// The peer does not know the command, for example.
+        /// The peer rejected the command, for example because it does not support it.
         case rejected(CommandReject)
-        /// The response said that the channel was made, but with values out of range, or did not speak of it.
+        /// The response reported the channel as open with values out of range, or did not list it.
         case invalidResponse
-        /// The peer gave an end that is another channel's; that one has ended too (Vol 3, Part A, 4.23 and 4.26).
+        /// The peer's endpoint belongs to another channel. That channel has ended too (Vol 3, Part A, 4.23 and 4.26).
         case destinationAlreadyAllocated
         case timedOut
         case linkEnded
-        /// We gave the channel up before it was open.
+        /// We canceled the channel before it was open.
         case canceled
     }
 
-    /// Why a channel that was open has ended.
+    /// The reason why an open channel has ended.
     public enum CloseReason: Equatable, Sendable {
         case byUs
         case byPeer
         case violation(CreditBasedChannel.Violation)
-        /// The identity of the peer is not verified any more; see ``CreditBasedChannels/peerIsUnverified()``.
+        /// The identity of the peer is no longer verified; see ``CreditBasedChannels/peerIsUnverified()``.
         case unverifiedPeer
         case linkEnded
     }
 
-    /// What came of our reconfiguration.
+    /// The result of our reconfiguration.
     public enum ReconfigurationOutcome: Equatable, Sendable {
         case answered(CreditBasedReconfigureResult)
         case rejected(CommandReject)
         case timedOut
     }
 
-    /// A channel cannot be asked for.
+    /// The reason why a channel cannot be requested.
     public enum ConnectionError: Error, Equatable, Sendable {
         case invalidSPSM(SPSM)
         case invalidConfiguration
@@ -63,41 +63,42 @@ extension CreditBasedChannels {
         case tooManyChannels
     }
 
-    /// A reconfiguration cannot be asked for (Vol 3, Part A, 4.27).
+    /// The reason why a reconfiguration cannot be requested (Vol 3, Part A, 4.27).
     public enum ReconfigurationError: Error, Equatable, Sendable {
         case notOpen(ChannelIdentifier)
         case notEnhanced(ChannelIdentifier)
-        /// One request is for 1 to 5 channels, each named once.
+        /// One request is for 1 to 5 channels, each listed once.
         case invalidChannels
         /// MTU or MPS is out of range.
         case invalidParameters
         case reductionOfMTUNotAllowed
-        /// The MPS of several channels at once.
+        /// The MPS of several channels would decrease.
         case reductionOfMPSNotAllowed
-        /// One of the channels has a reconfiguration that was not answered yet.
+        /// One of the channels has an unanswered reconfiguration.
         case pending
     }
 
-    /// What came of a frame.
+    /// The outcome of a frame.
     public enum FrameOutcome: Equatable, Sendable {
         case taken
-        /// No channel has this name.
+        /// No channel has this identifier.
         case unknownChannel
-        /// The channel is being made or ended; what comes on it then means nothing.
+        /// The channel is opening or ending; its frames are ignored.
         case dropped
-        /// The frame broke the rules; the channel ends.
+        /// The frame violated the rules; the channel ends.
         case violation(CreditBasedChannel.Violation)
     }
 
-    /// What came of a signalling command.
+    /// The outcome of a signaling command.
     public enum CommandOutcome: Equatable, Sendable {
-        /// It was for the channels, and has been acted upon.
+        /// The command was for the channels and has been processed.
         case handled
         /// It is for ``SignalingChannel``.
         case notForChannels
-        /// It was for the channels but could not be read. Count it. A request is refused; its answer waits to be sent.
+        /// The command was for the channels but could not be decoded; count it. If it is a request, a refusal is
+        /// queued.
         case malformed(PacketDecodingError)
-        /// It was let go, since too many answers wait to be taken.
+        /// The command was dropped, because too many commands wait to be taken.
         case overloaded
     }
 }

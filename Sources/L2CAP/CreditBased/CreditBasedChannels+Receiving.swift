@@ -2,14 +2,14 @@ import BluetoothTypes
 import ByteCoding
 
 extension CreditBasedChannels {
-    /// How many commands may wait to be taken before the peer's are let go.
+    /// Maximum number of waiting commands before the peer's commands are dropped.
     private static let outgoingLimit = 64
 
-    /// Takes the payload of a frame from the signalling channel.
+    /// Takes the payload of a frame from the signaling channel.
     ///
     /// - Parameters:
-    ///   - services: what the peer may ask channels to.
-    ///   - security: what the link is, for the services that need more.
+    ///   - services: the services that the peer may request channels to.
+    ///   - security: the link's security, for services that require it.
     public mutating func receive(
         command payload: RawSpan,
         services: borrowing SPSMRegistry,
@@ -30,12 +30,12 @@ extension CreditBasedChannels {
         }
     }
 
-    /// Answers a request whose data could not be read, so that the peer need not wait for its timer.
+    /// Answers a request that could not be decoded, so that the peer need not wait for its timer.
     ///
-    /// An enhanced connection request has a result for that, All Connections Refused - Invalid Parameters (Vol 3, Part A,
-    /// 4.26). It names no channels, since the list of the request's cannot be read. The other requests get Command Reject,
-    /// because their corresponding response would be inappropriate (Vol 3, Part A, 4.1). Responses, and credits, which are an
-    /// indication, have no answer.
+    /// An enhanced connection request has a result for this case: All Connections Refused - Invalid Parameters
+    /// (Vol 3, Part A, 4.26). The response lists no channels, because the request's list cannot be read. The other
+    /// requests get Command Reject, because their corresponding response would be inappropriate (Vol 3, Part A, 4.1).
+    /// Responses are not answered. Credits are an indication and not answered either.
     private mutating func refuseMalformed(_ command: borrowing SignalingCommand) {
         let response: Response
         switch command.code {
@@ -83,7 +83,7 @@ extension CreditBasedChannels {
         case refused(CreditBasedConnectionResult)
     }
 
-    /// Whether a service takes channels with these values from this link.
+    /// Whether a service accepts channels with these values from this link.
     private func admission(
         to spsm: SPSM,
         _ variant: CreditBasedChannel.Variant,
@@ -101,7 +101,7 @@ extension CreditBasedChannels {
         return .admitted(service.configuration)
     }
 
-    /// Why a channel with this end of the peer's cannot be made; nil where it can.
+    /// The reason why a channel with this endpoint of the peer cannot be opened; nil if it can.
     private func refusal(ofSource source: ChannelIdentifier) -> CreditBasedConnectionResult? {
         guard source.isDynamic else { return .invalidSourceCID }
         guard index(ofRemote: source) == nil else { return .sourceCIDAlreadyAllocated }
@@ -166,7 +166,7 @@ extension CreditBasedChannels {
             let raised = configuration.raised(for: .enhanced)
             response.mtu = raised.mtu
             response.mps = raised.mps
-            // Which reason is told, where there are several, is ours to choose: the first.
+            // If there are several reasons, we may choose which to report: the first one.
             for source in request.sources {
                 if let refusal = refusal(ofSource: source) {
                     if response.result == .successful { response.result = refusal }
@@ -180,7 +180,7 @@ extension CreditBasedChannels {
         return response
     }
 
-    /// Opens the channel that was added last and returns the credits that the peer starts with.
+    /// Opens the channel that was added last and returns the initial credits of the peer.
     private mutating func openLast(
         _ remote: ChannelIdentifier,
         _ mtu: UInt16,
@@ -237,8 +237,8 @@ extension CreditBasedChannels {
     /// Adds credits to a channel. Credits for an unknown channel are ignored.
     ///
     /// The peer may send credits before it learns that a channel has ended. Command Reject answers a command whose
-    /// corresponding response would be inappropriate (Vol 3, Part A, 4.1); this command is an indication and has no response
-    /// (Vol 3, Part A, 4.24).
+    /// corresponding response would be inappropriate (Vol 3, Part A, 4.1). This command is an indication and has no
+    /// response (Vol 3, Part A, 4.24).
     private mutating func add(_ grant: FlowControlCredit) {
         guard let index = index(ofRemote: grant.channel), channels[index].isOpen else { return }
         do throws(CreditBasedChannel.Violation) {

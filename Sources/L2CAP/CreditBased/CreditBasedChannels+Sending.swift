@@ -2,7 +2,7 @@ import BluetoothTypes
 import ByteCoding
 
 extension CreditBasedChannels {
-    /// A command that the peer answers.
+    /// A command that expects a response.
     enum Request: Equatable {
         case leConnection(LECreditBasedConnectionRequest)
         case connection(CreditBasedConnectionRequest)
@@ -10,7 +10,7 @@ extension CreditBasedChannels {
         case disconnection(DisconnectionRequest)
     }
 
-    /// A command that answers one of the peer's.
+    /// A response to a command of the peer.
     enum Response: Equatable {
         case leConnection(LECreditBasedConnectionResponse)
         case connection(CreditBasedConnectionResponse)
@@ -25,18 +25,19 @@ extension CreditBasedChannels {
         case response(Response, identifier: UInt8)
     }
 
-    /// A request that has been sent, and until when it waits for its response.
+    /// A sent request, and the time until which it waits for its response.
     struct UnansweredRequest {
         let request: Request
         let identifier: UInt8
         var deadline: Instant
     }
 
-    /// Writes the next signalling command and tells whether there was one; it goes out on the signalling channel.
+    /// Writes the next signaling command, to be sent on the signaling channel.
     ///
     /// - Parameters:
-    ///   - now: when a request starts to wait for its response.
-    ///   - identifiers: the link's, of ``SignalingChannel/identifiers``.
+    ///   - now: the time from which a request waits for its response.
+    ///   - identifiers: the link's ``SignalingChannel/identifiers``.
+    /// - Returns: whether there was a command.
     public mutating func nextCommand(
         at now: Instant,
         identifiers: inout SignalingIdentifiers,
@@ -48,7 +49,7 @@ extension CreditBasedChannels {
                 response.encode(identifier: identifier, into: &buffer)
                 return true
             case .request(let request):
-                // The peer may have been first to end the channel.
+                // The peer may have ended the channel first.
                 if case .disconnection(let disconnection) = request, !isDisconnecting(disconnection) { continue }
                 let identifier = takeIdentifier(from: &identifiers)
                 unanswered.append(
@@ -78,7 +79,7 @@ extension CreditBasedChannels {
         return false
     }
 
-    /// An identifier that no unanswered request has, as long as there is one.
+    /// An identifier that no unanswered request has, if there is one.
     private func takeIdentifier(from identifiers: inout SignalingIdentifiers) -> UInt8 {
         var identifier = identifiers.take()
         for _ in 1..<UInt8.max where unanswered.contains(where: { $0.identifier == identifier }) {
@@ -87,12 +88,12 @@ extension CreditBasedChannels {
         return identifier
     }
 
-    /// When ``advance(to:)`` wants to be called, if at all.
+    /// The time at which the owner must call ``advance(to:)``; nil if there is none.
     public var deadline: Instant? {
         unanswered.lazy.map { $0.deadline }.min()
     }
 
-    /// Ends the requests whose time is over.
+    /// Ends the requests whose time has expired.
     public mutating func advance(to now: Instant) {
         while let index = unanswered.firstIndex(where: { $0.deadline <= now }) {
             switch unanswered.remove(at: index).request {
@@ -107,7 +108,7 @@ extension CreditBasedChannels {
 
     // MARK: Ends of requests
 
-    /// Removes a channel that was to be made.
+    /// Removes a channel that could not be opened.
     mutating func fail(_ identifier: ChannelIdentifier, _ failure: ConnectionFailure) {
         guard let index = index(of: identifier) else { return }
         switch channels[index].phase {
@@ -132,7 +133,7 @@ extension CreditBasedChannels {
         events.append(.reconfigurationFinished(request.destinations, outcome))
     }
 
-    /// Removes a channel that we wanted to end.
+    /// Removes a channel whose end we requested.
     mutating func remove(_ request: DisconnectionRequest) {
         guard isDisconnecting(request), let index = index(of: request.source) else { return }
         channels.remove(at: index)

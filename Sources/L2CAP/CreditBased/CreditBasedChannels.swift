@@ -4,38 +4,41 @@ import ByteCoding
 /// The credit-based channels of one link: opens and accepts them, carries their SDUs, ends them (Vol 3, Part A, 4.22 to
 /// 4.28, 10.1 and 10.2).
 ///
-/// The owner hands in what comes from the link and what the app wants. After each call it takes what is to be sent, with
-/// ``nextCommand(at:identifiers:into:)`` until there is no more and with ``nextFrame(into:)`` for as long as the link has
-/// room, and what has happened, with ``nextEvent()``. A frame may bring about a command: the last one of a channel that
-/// finishes. SDUs are cut into K-frames only as they are taken, so what waits for the link is never more than the owner
-/// asked for.
+/// The owner passes in frames and commands from the link and the requests of the app. After each call it takes:
 ///
-/// A channel is named by our own end of it. Its last event is ``Event/failed(_:_:)`` or ``Event/closed(_:_:unread:)``;
-/// after that the name means nothing, and later another channel.
+/// - commands to send, with ``nextCommand(at:identifiers:into:)`` until there is none;
+/// - frames to send, with ``nextFrame(into:)`` while the link has room;
+/// - events, with ``nextEvent()``.
+///
+/// A frame may lead to a command: the last frame of a finishing channel ends the channel. SDUs are cut into K-frames
+/// only when a frame is taken, so no more frames wait for the link than the owner asked for.
+///
+/// A channel is identified by our own endpoint. Its last event is ``Event/failed(_:_:)`` or
+/// ``Event/closed(_:_:unread:)``. After that the identifier is invalid, and a later channel may reuse it.
 public struct CreditBasedChannels {
-    /// How long a request waits after the peer has said that an answer takes time (ERTX timer, Vol 3, Part A, 6.2.2).
+    /// The time that a request waits after the peer has answered that it is pending (ERTX timer, Vol 3, Part A, 6.2.2).
     public static let extendedResponseTimeout = Duration.seconds(60)
 
-    /// How many channels the link has at most, those that are being made or ended included.
+    /// Maximum number of channels of the link, including those that are opening or ending.
     public let limit: Int
     var channels: [CreditBasedChannel] = []
     var unanswered: [UnansweredRequest] = []
     var outgoing = Queue<OutgoingCommand>()
-    /// Requests for channels that the owner holds, the oldest first.
+    /// Held requests for channels, the oldest first.
     var heldRequests: [Request] = []
     var events = Queue<Event>()
     private var nextIdentifier = ChannelIdentifier.dynamicRange.lowerBound
-    /// Where the next search for something to send starts, so that each channel has its turn.
+    /// The index at which the next search for a frame to send starts, so that channels take turns.
     private var turn = 0
 
-    /// - Parameter limit: how many channels the link has at most: up to 64, as many as there are names.
+    /// - Parameter limit: maximum number of channels of the link: at most 64, the number of identifiers.
     public init(limit: Int = 16) {
         self.limit = min(max(limit, 0), ChannelIdentifier.dynamicRange.count)
     }
 
     // MARK: Opening
 
-    /// Asks for a channel with LE credit-based flow control; ``Event/opened(_:)`` or ``Event/failed(_:_:)`` follows.
+    /// Requests a channel with LE credit-based flow control; ``Event/opened(_:)`` or ``Event/failed(_:_:)`` follows.
     ///
     /// - Parameter isHeld: whether the request is sent only after ``release(_:)``.
     public mutating func connect(
@@ -61,7 +64,7 @@ public struct CreditBasedChannels {
         return identifier
     }
 
-    /// Asks for up to five channels with enhanced credit-based flow control in one request; an event for each follows.
+    /// Requests up to five channels with enhanced credit-based flow control in one request. An event for each follows.
     ///
     /// - Parameters:
     ///   - count: 1 to 5.
@@ -110,8 +113,8 @@ public struct CreditBasedChannels {
         guard channels.count + count <= limit else { throw .tooManyChannels }
     }
 
-    /// Adds a channel under the next free name; names are used in turn, so that a late frame for one that is gone does not
-    /// reach its successor.
+    /// Adds a channel with the next free identifier. Identifiers rotate, so that a late frame for an ended channel does
+    /// not reach its successor.
     ///
     /// - Precondition: there are fewer channels than ``limit``.
     mutating func addChannel(
@@ -132,12 +135,12 @@ public struct CreditBasedChannels {
 
     // MARK: Using
 
-    /// A channel as it is.
+    /// The current state of a channel; nil if there is none.
     public subscript(identifier: ChannelIdentifier) -> CreditBasedChannel? {
         index(of: identifier).map { channels[$0] }
     }
 
-    /// How many channels there are, those that are being made or ended included.
+    /// The number of channels, including those that are opening or ending.
     public var count: Int { channels.count }
 
     /// Queues an SDU.
@@ -151,14 +154,14 @@ public struct CreditBasedChannels {
         try channels[index].outbound.append(unit)
     }
 
-    /// Takes the oldest SDU that has come, if there is one; the peer may then be given credits.
+    /// Removes and returns the oldest received SDU, if there is one. The peer may then receive credits.
     public mutating func read(from identifier: ChannelIdentifier) -> [UInt8]? {
         guard let index = index(of: identifier) else { return nil }
         return channels[index].inbound.read()
     }
 
-    /// Says that we receive other lengths on channels of the enhanced variant; they hold once the peer has agreed, which
-    /// ``Event/reconfigurationFinished(_:_:)`` tells.
+    /// Requests other receive lengths for channels of the enhanced variant. They apply once the peer has agreed, which
+    /// ``Event/reconfigurationFinished(_:_:)`` reports.
     public mutating func reconfigure(
         _ identifiers: ChannelIdentifierList,
         mtu: UInt16,
@@ -183,10 +186,10 @@ public struct CreditBasedChannels {
 
     // MARK: Ending
 
-    /// Ends a channel at once: what is not sent is lost, what is not read comes with ``Event/closed(_:_:unread:)``. One
-    /// that is not open yet is given up.
+    /// Ends a channel at once. Unsent SDUs are lost; unread SDUs are part of ``Event/closed(_:_:unread:)``. A channel
+    /// that is not open yet is canceled.
     ///
-    /// A channel that does not exist, or has been ended before, is left alone.
+    /// The call has no effect on a channel that does not exist or has already ended.
     public mutating func disconnect(_ identifier: ChannelIdentifier) {
         guard let index = index(of: identifier) else { return }
         switch channels[index].phase {
@@ -201,7 +204,7 @@ public struct CreditBasedChannels {
         }
     }
 
-    /// Ends a channel once all that was queued is sent, however long the peer gives no credits; until then it receives.
+    /// Ends a channel once everything queued is sent, however long the peer grants no credits. Until then it receives.
     public mutating func finish(_ identifier: ChannelIdentifier) {
         guard let index = index(of: identifier), channels[index].isOpen, channels[index].unsentCount > 0 else {
             return disconnect(identifier)
@@ -209,7 +212,7 @@ public struct CreditBasedChannels {
         channels[index].isFinishing = true
     }
 
-    /// Ends all channels because the link is gone; nothing is sent any more.
+    /// Ends all channels because the connection has ended; nothing more is sent.
     public mutating func linkEnded() {
         for index in channels.indices {
             let identifier = channels[index].identifier
@@ -225,12 +228,12 @@ public struct CreditBasedChannels {
         _ = outgoing.removeAll()
     }
 
-    /// Ends all open channels: their frames may be those of another device that uses the peer's address.
+    /// Ends all open channels, because their frames may come from another device that uses the peer's address.
     public mutating func peerIsUnverified() {
         for index in channels.indices { close(index, .unverifiedPeer) }
     }
 
-    /// Ends an open channel and asks the peer to.
+    /// Ends an open channel and sends the peer a Disconnection Request.
     mutating func close(_ index: Int, _ reason: CloseReason) {
         guard case .open(let remote) = channels[index].phase else { return }
         let identifier = channels[index].identifier
@@ -256,8 +259,10 @@ public struct CreditBasedChannels {
         }
     }
 
-    /// Writes the payload of the next K-frame of any channel, each in turn, and returns the peer's end of the channel, to
-    /// which the frame goes; nil where no channel has both something to send and a credit.
+    /// Writes the payload of the next K-frame of any channel. Channels take turns.
+    ///
+    /// - Returns: the peer's endpoint of the channel, to which the frame goes; nil if no channel has both something to
+    ///   send and a credit.
     public mutating func nextFrame(into buffer: inout PacketBuffer) -> ChannelIdentifier? {
         for step in 0..<channels.count {
             let index = (turn + step) % channels.count
@@ -274,7 +279,7 @@ public struct CreditBasedChannels {
         return nil
     }
 
-    /// Takes what has happened, in order, until there is no more.
+    /// Removes and returns the oldest event; nil if there is none.
     public mutating func nextEvent() -> Event? { events.popFirst() }
 
     // MARK: Finding
@@ -283,7 +288,7 @@ public struct CreditBasedChannels {
         channels.firstIndex { $0.identifier == identifier }
     }
 
-    /// The channel with this peer's end.
+    /// The index of the channel with this endpoint of the peer.
     func index(ofRemote remote: ChannelIdentifier) -> Int? {
         channels.firstIndex { $0.remote == remote }
     }

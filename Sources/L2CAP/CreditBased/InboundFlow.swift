@@ -1,21 +1,21 @@
 import ByteCoding
 
-/// One direction of a channel, seen by the receiver: puts K-frames together to SDUs and gives credits
+/// The receiving direction of a channel: reassembles K-frames to SDUs and grants credits
 /// (Vol 3, Part A, 3.4.3 and 10.1).
 ///
-/// What the peer can make us hold is bounded: the octets held, and those that the credits it has would allow it to send,
-/// are together never more than the capacity. So credits go back only as SDUs are read, and a reader that does not read
-/// stops the peer.
+/// The memory that the peer can claim is bounded. The bytes held, and those that the peer's credits would allow it to
+/// send, together never exceed the capacity. So credits are granted only as SDUs are read, and a reader that stops
+/// reading stops the peer.
 struct InboundFlow {
     private enum State {
         case idle
-        /// An SDU of this many octets has begun.
+        /// An SDU of this many bytes has begun.
         case assembling(length: Int)
     }
 
     private(set) var mtu: Int
     private(set) var mps: Int
-    /// How many K-frames the peer may send.
+    /// The number of K-frames that the peer may send.
     private(set) var credits = 0
     private var capacity: Int
     private var state = State.idle
@@ -29,10 +29,10 @@ struct InboundFlow {
         ensureCapacity()
     }
 
-    /// How many SDUs wait to be read.
+    /// The number of unread SDUs.
     var count: Int { complete.count }
 
-    /// What a credit may cost: a K-frame that is full, and perhaps an SDU of its own.
+    /// The maximum cost of a credit: a full K-frame, and possibly the overhead of an SDU.
     private var costOfCredit: Int { mps + SDUQueue.overhead }
 
     private var held: Int {
@@ -42,12 +42,12 @@ struct InboundFlow {
         }
     }
 
-    /// Two K-frames must have room while the longest SDU is incomplete, or it would never become complete.
+    /// Two K-frames must fit while the longest SDU is incomplete, or it could never become complete.
     private mutating func ensureCapacity() {
         capacity = max(capacity, mtu + SDUQueue.overhead + 2 * costOfCredit)
     }
 
-    /// Takes a K-frame's payload and tells whether it completed an SDU.
+    /// Takes a K-frame's payload and returns whether it completed an SDU.
     mutating func receive(_ payload: RawSpan) throws(CreditBasedChannel.Violation) -> Bool {
         guard credits > 0 else { throw .noCredit }
         guard payload.byteCount <= mps else { throw .frameExceedsMPS(length: payload.byteCount) }
@@ -81,15 +81,15 @@ struct InboundFlow {
         return true
     }
 
-    /// Takes the oldest SDU that is complete.
+    /// Removes and returns the oldest complete SDU.
     mutating func read() -> [UInt8]? { complete.popFirst() }
 
-    /// Takes all that are complete.
+    /// Removes and returns all complete SDUs.
     mutating func readAll() -> [[UInt8]] { complete.removeAll() }
 
-    /// The credits that the peer is to be given now, if any.
+    /// The credits to grant to the peer now; nil if there are none.
     ///
-    /// They are given in bulk, when the peer has used half of what it could have.
+    /// Credits are granted in bulk, when the peer has used half of what it could have.
     mutating func takeGrant() -> UInt16? {
         let affordable = min((capacity - held) / costOfCredit, Int(UInt16.max))
         guard affordable > credits, credits <= affordable / 2 else { return nil }

@@ -1,17 +1,17 @@
 import ByteCoding
 
-/// One direction of a channel, seen by the sender: cuts SDUs into K-frames as the peer's credits allow
+/// The sending direction of a channel: cuts SDUs into K-frames as the peer's credits allow
 /// (Vol 3, Part A, 3.4.3 and 10.1).
 struct OutboundFlow {
-    /// The peer's, as all but ``queue`` here.
+    /// The peer's MTU. MPS and credits are the peer's as well.
     private(set) var mtu: Int
     private(set) var mps: Int
     private(set) var credits: Int
     private let capacity: Int
     private var queue = SDUQueue()
-    /// How many octets of the first SDU have been sent.
+    /// The number of bytes of the first SDU that have been sent.
     private var offset = 0
-    /// Whether an SDU had no room and its writer waits.
+    /// Whether an SDU was refused because the queue was full.
     private var isRoomAwaited = false
 
     init(mtu: UInt16, mps: UInt16, credits: UInt16, capacity: Int) {
@@ -21,12 +21,12 @@ struct OutboundFlow {
         self.capacity = capacity
     }
 
-    /// How many SDUs are not sent whole yet.
+    /// The number of SDUs that are not sent completely.
     var count: Int { queue.count }
 
     var canSend: Bool { credits > 0 && !queue.isEmpty }
 
-    /// Queues an SDU. One alone always has room, however long.
+    /// Queues an SDU. An empty queue accepts an SDU of any length up to the MTU.
     mutating func append(_ unit: consuming [UInt8]) throws(CreditBasedChannel.SendError) {
         guard unit.count <= mtu else { throw .exceedsMTU(mtu) }
         guard queue.isEmpty || queue.cost + unit.count + SDUQueue.overhead <= capacity else {
@@ -36,7 +36,7 @@ struct OutboundFlow {
         queue.append(unit)
     }
 
-    /// Appends the next K-frame's payload and tells whether there was one.
+    /// Appends the next K-frame's payload and returns whether there was one.
     mutating func writeFrame(into buffer: inout PacketBuffer) -> Bool {
         guard credits > 0, let unit = queue.first else { return false }
         credits -= 1
@@ -55,7 +55,7 @@ struct OutboundFlow {
         return true
     }
 
-    /// Whether one who waits for room is to be told that there is some now.
+    /// Whether to report room to a sender whose SDU was refused.
     mutating func takeRoom() -> Bool {
         guard isRoomAwaited, queue.cost <= capacity / 2 else { return false }
         isRoomAwaited = false

@@ -1,4 +1,4 @@
-/// First in, first out; removing costs amortised constant time, and the memory is kept.
+/// A first-in, first-out queue. Removing costs amortized constant time, and the memory is kept.
 struct Queue<Element> {
     private var elements: [Element?] = []
     private var head = 0
@@ -7,7 +7,7 @@ struct Queue<Element> {
 
     var isEmpty: Bool { count == 0 }
 
-    /// The element that is next to be removed.
+    /// The next element to be removed.
     var first: Element? { isEmpty ? nil : elements[head] }
 
     mutating func append(_ element: Element) {

@@ -1,10 +1,10 @@
-/// SDUs that wait to be sent or read, and what they cost in memory.
+/// A queue of SDUs that wait to be sent or read, and their cost in memory.
 struct SDUQueue {
-    /// What an SDU costs besides its octets, so that empty ones are not free.
+    /// The cost of an SDU besides its bytes, so that empty SDUs are not free.
     static let overhead = 32
 
     private var units = Queue<[UInt8]>()
-    /// In octets, the overhead of each SDU included.
+    /// The cost in bytes, including the overhead of each SDU.
     private(set) var cost = 0
 
     var count: Int { units.count }

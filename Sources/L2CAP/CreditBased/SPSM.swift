@@ -1,13 +1,13 @@
-/// A Simplified Protocol/Service Multiplexer: which service a credit-based channel reaches (Vol 3, Part A, 4.22).
+/// A Simplified Protocol/Service Multiplexer: identifies the service of a credit-based channel (Vol 3, Part A, 4.22).
 public struct SPSM: RawRepresentable, Hashable, Sendable {
     public let rawValue: UInt16
 
     @inlinable
     public init(rawValue: UInt16) { self.rawValue = rawValue }
 
-    /// Those that the Bluetooth SIG assigns to a service for good.
+    /// The values that the Bluetooth SIG assigns to services permanently.
     public static let fixedRange: ClosedRange<UInt16> = 0x0001...0x007F
-    /// Those that a device gives to its services as it likes; a peer learns them from a characteristic, for example.
+    /// The values that a device may assign to its services. A peer learns them from a characteristic, for example.
     public static let dynamicRange: ClosedRange<UInt16> = 0x0080...0x00FF
 
     /// The Internet Protocol Support Profile.

@@ -4,17 +4,17 @@ import BluetoothTypes
 ///
 /// One registry serves all links of a host.
 public struct SPSMRegistry: Sendable {
-    /// What a link must be for a service's channels (Vol 3, Part C, 10.3.2).
+    /// The link security that a service's channels require (Vol 3, Part C, 10.3.2).
     public struct SecurityRequirements: Hashable, Sendable {
         public var needsEncryption: Bool
-        /// Whether the key must be authenticated against a person in the middle; this needs encryption as well.
+        /// Whether the key must be authenticated against a man in the middle; this requires encryption as well.
         public var needsAuthentication: Bool
-        /// Whether the key must be an authenticated one of LE Secure Connections, of 16 bytes (LE security mode 1, level 4);
-        /// this needs encryption and authentication as well.
+        /// Whether the key must be an authenticated key of LE Secure Connections, of 16 bytes
+        /// (LE security mode 1, level 4). This requires encryption and authentication as well.
         public var needsSecureConnections: Bool
-        /// Whether the app's consent for the peer is needed.
+        /// Whether the app must authorize the peer.
         public var needsAuthorization: Bool
-        /// Of an encrypted link, in octets: 7 to 16.
+        /// The minimum key size of an encrypted link, in bytes: 7 to 16.
         public var minimumKeySize: UInt8
 
         public init(
@@ -31,9 +31,9 @@ public struct SPSMRegistry: Sendable {
             self.minimumKeySize = minimumKeySize
         }
 
-        /// What a link lacks, as the response says it; nil where nothing.
+        /// The result for a link that does not meet the requirements; nil if it does.
         ///
-        /// A peer that claims a bonded device's address gets no channel before it has verified its identity by encryption.
+        /// A peer that claims a bonded device's address gets no channel before encryption has verified its identity.
         public func refusal(for security: LinkSecurity) -> CreditBasedConnectionResult? {
             let needsAuthentication = needsAuthentication || needsSecureConnections
             let needsKey = needsEncryption || needsAuthentication || security.isIdentityUnverified
@@ -49,7 +49,7 @@ public struct SPSMRegistry: Sendable {
         }
     }
 
-    /// How channels to one service are made.
+    /// The properties of channels to one service.
     public struct Service: Equatable, Sendable {
         public var configuration: CreditBasedChannel.Configuration
         public var security: SecurityRequirements
@@ -63,12 +63,12 @@ public struct SPSMRegistry: Sendable {
         }
     }
 
-    /// A service cannot be registered.
+    /// The reason why a service cannot be registered.
     public enum RegistrationError: Error, Equatable, Sendable {
-        /// The SPSM lies in neither range.
+        /// The SPSM is in neither range.
         case invalidSPSM(SPSM)
         case alreadyRegistered(SPSM)
-        /// Every dynamic SPSM has a service.
+        /// Every dynamic SPSM is in use.
         case noDynamicSPSMLeft
         /// The configuration's MTU or MPS is out of range.
         case invalidConfiguration
@@ -79,17 +79,17 @@ public struct SPSMRegistry: Sendable {
 
     public init() {}
 
-    /// Whether a service's channels need encryption.
+    /// Whether any service's channels need encryption.
     public var hasProtectedServices: Bool {
         services.values.contains {
             $0.security.needsEncryption || $0.security.needsAuthentication || $0.security.needsSecureConnections
         }
     }
 
-    /// The service with an SPSM, if there is one.
+    /// The service with an SPSM; nil if there is none.
     public subscript(spsm: SPSM) -> Service? { services[spsm] }
 
-    /// Registers a service under an SPSM of its own choice.
+    /// Registers a service under a given SPSM.
     public mutating func register(_ service: Service, at spsm: SPSM) throws(RegistrationError) {
         guard spsm.isValid else { throw .invalidSPSM(spsm) }
         guard service.configuration.isValid else { throw .invalidConfiguration }
@@ -99,8 +99,7 @@ public struct SPSMRegistry: Sendable {
 
     /// Registers a service under a dynamic SPSM and returns it.
     ///
-    /// One that was given back is used again only after all others, so that a peer which remembers it does not reach
-    /// another service soon.
+    /// A freed SPSM is reused only after all others. So a peer that remembers it does not soon reach another service.
     public mutating func register(_ service: Service) throws(RegistrationError) -> SPSM {
         guard service.configuration.isValid else { throw .invalidConfiguration }
         for _ in SPSM.dynamicRange {
@@ -114,9 +113,9 @@ public struct SPSMRegistry: Sendable {
         throw .noDynamicSPSMLeft
     }
 
-    /// Takes a service back: no more channels are made to it; those that there are stay.
+    /// Unregisters a service. No more channels to it are opened; existing channels stay.
     ///
-    /// - Returns: the service, or nil where none had the SPSM.
+    /// - Returns: the service; nil if none had the SPSM.
     @discardableResult
     public mutating func unregister(_ spsm: SPSM) -> Service? {
         services.removeValue(forKey: spsm)

@@ -25,7 +25,7 @@ public struct EncryptionInformation: SecurityManagerCommand {
     }
 }
 
-/// Names the long term key that was distributed before it (Vol 3, Part H, 3.6.3).
+/// Identifies the long term key that was distributed before it (Vol 3, Part H, 3.6.3).
 public struct CentralIdentification: SecurityManagerCommand {
     public static let code = CommandCode.centralIdentification
 

@@ -5,7 +5,7 @@ import ByteCoding
 public struct IdentityInformation: SecurityManagerCommand {
     public static let code = CommandCode.identityInformation
 
-    /// The IRK; zero where the device has none.
+    /// The IRK; zero if the device has none.
     public var resolvingKey: UInt128
 
     /// An Identity Information with its parameter.
@@ -26,11 +26,11 @@ public struct IdentityInformation: SecurityManagerCommand {
     }
 }
 
-/// Distributes the address that stands for the device (Vol 3, Part H, 3.6.5).
+/// Distributes the identity address of the device (Vol 3, Part H, 3.6.5).
 public struct IdentityAddressInformation: SecurityManagerCommand {
     public static let code = CommandCode.identityAddressInformation
 
-    /// The public or static random address; decoding refuses any other.
+    /// The public or static random address; decoding rejects any other.
     public var address: DeviceAddress
 
     /// An Identity Address Information with its parameters.

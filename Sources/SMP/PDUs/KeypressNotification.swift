@@ -1,10 +1,10 @@
 import ByteCoding
 
-/// Tells of a key that was pressed while a passkey is typed (Vol 3, Part H, 3.5.8).
+/// Reports a key that was pressed during passkey entry (Vol 3, Part H, 3.5.8).
 public struct KeypressNotification: SecurityManagerCommand {
     public static let code = CommandCode.keypressNotification
 
-    /// What was done to the passkey.
+    /// The change of the passkey.
     public enum Kind: UInt8, Hashable, Sendable, CaseIterable {
         case entryStarted = 0
         case digitEntered = 1
@@ -13,7 +13,7 @@ public struct KeypressNotification: SecurityManagerCommand {
         case entryCompleted = 4
     }
 
-    /// What was done to the passkey.
+    /// The change of the passkey.
     public var kind: Kind
 
     /// A Keypress Notification with its parameter.

@@ -1,6 +1,6 @@
 import ByteCoding
 
-/// Commits its sender to a random value that it has not told yet (Vol 3, Part H, 3.5.3).
+/// Commits its sender to a random value that it has not sent yet (Vol 3, Part H, 3.5.3).
 public struct PairingConfirm: SecurityManagerCommand {
     public static let code = CommandCode.pairingConfirm
 
@@ -25,7 +25,7 @@ public struct PairingConfirm: SecurityManagerCommand {
     }
 }
 
-/// The random value that a confirm value was made of, or the nonce of LE Secure Connections (Vol 3, Part H, 3.5.4).
+/// The random value behind a confirm value, or the nonce of LE Secure Connections (Vol 3, Part H, 3.5.4).
 public struct PairingRandom: SecurityManagerCommand {
     public static let code = CommandCode.pairingRandom
 

@@ -4,7 +4,7 @@ import ByteCoding
 public struct PairingFailed: SecurityManagerCommand {
     public static let code = CommandCode.pairingFailed
 
-    /// Why; may be one that nothing is known of.
+    /// The reason; may be an unknown value.
     public var reason: PairingFailedReason
 
     /// A Pairing Failed with its parameter.

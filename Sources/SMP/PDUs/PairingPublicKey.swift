@@ -4,7 +4,7 @@ import ByteCoding
 public struct PairingPublicKey: SecurityManagerCommand {
     public static let code = CommandCode.pairingPublicKey
 
-    /// The key, which may or may not be a point of the curve.
+    /// The key; may not be a point of the curve.
     public var key: P256PublicKey
 
     /// A Pairing Public Key with its parameter.

@@ -1,10 +1,10 @@
 import ByteCoding
 
-/// Begins a pairing with what the initiator can and wants (Vol 3, Part H, 3.5.1).
+/// Begins a pairing with the initiator's features (Vol 3, Part H, 3.5.1).
 public struct PairingRequest: SecurityManagerCommand {
     public static let code = CommandCode.pairingRequest
 
-    /// What the initiator can and wants.
+    /// The features of the initiator.
     public var features: PairingFeatures
 
     /// A Pairing Request with its parameters.
@@ -25,11 +25,11 @@ public struct PairingRequest: SecurityManagerCommand {
     }
 }
 
-/// Agrees to a pairing, with what the responder can and wants (Vol 3, Part H, 3.5.2).
+/// Accepts a pairing with the responder's features (Vol 3, Part H, 3.5.2).
 public struct PairingResponse: SecurityManagerCommand {
     public static let code = CommandCode.pairingResponse
 
-    /// What the responder can and wants; of the keys, those that both sides will distribute.
+    /// The features of the responder. Its key fields have the keys that both sides will distribute.
     public var features: PairingFeatures
 
     /// A Pairing Response with its parameters.

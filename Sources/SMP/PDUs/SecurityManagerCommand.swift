@@ -1,6 +1,6 @@
 import ByteCoding
 
-/// What an SMP command is (Vol 3, Part H, 3.3, table 3.3).
+/// The code of an SMP command (Vol 3, Part H, 3.3, table 3.3).
 public enum CommandCode: UInt8, Hashable, Sendable, CaseIterable {
     /// ``PairingRequest`` (3.5.1).
     case pairingRequest = 0x01
@@ -32,9 +32,9 @@ public enum CommandCode: UInt8, Hashable, Sendable, CaseIterable {
     case keypressNotification = 0x0E
 }
 
-/// A command of the Security Manager Protocol (Vol 3, Part H, 3.3), each of which has a length of its own.
+/// A command of the Security Manager Protocol (Vol 3, Part H, 3.3). Each command has a fixed length.
 public protocol SecurityManagerCommand: Hashable, Sendable {
-    /// The first octet of every command of this type.
+    /// The first byte of every command of this type.
     static var code: CommandCode { get }
 
     /// Decodes a whole command with its code.
@@ -45,7 +45,7 @@ public protocol SecurityManagerCommand: Hashable, Sendable {
 }
 
 extension ByteReader {
-    /// Reads the code of the command that is decoded.
+    /// Reads the code of the command and checks it.
     mutating func readCode(_ code: CommandCode) throws(PacketDecodingError) {
         let value = try readUInt8()
         if value != code.rawValue { throw .invalidValue(UInt64(value), field: "SMP code") }

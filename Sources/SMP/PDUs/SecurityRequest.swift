@@ -1,10 +1,10 @@
 import ByteCoding
 
-/// With this the peripheral asks the central for security (Vol 3, Part H, 3.6.7).
+/// A request of the peripheral to the central for security (Vol 3, Part H, 3.6.7).
 public struct SecurityRequest: SecurityManagerCommand {
     public static let code = CommandCode.securityRequest
 
-    /// What the peripheral asks for (AuthReq).
+    /// The requirements of the peripheral (AuthReq).
     public var authenticationRequirements: AuthenticationRequirements
 
     /// A Security Request with its parameter.

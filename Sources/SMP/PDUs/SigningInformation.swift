@@ -1,6 +1,6 @@
 import ByteCoding
 
-/// Distributes the key with which its sender signs (Vol 3, Part H, 3.6.6).
+/// Distributes the sender's signing key (Vol 3, Part H, 3.6.6).
 public struct SigningInformation: SecurityManagerCommand {
     public static let code = CommandCode.signingInformation
 

@@ -1,6 +1,6 @@
 import BluetoothTypes
 
-/// What two devices have agreed on by a Pairing Request and its response (Vol 3, Part H, 2.3).
+/// The terms that two devices have negotiated by a Pairing Request and its response (Vol 3, Part H, 2.3).
 struct Agreement: Sendable {
     let terms: PairingTerms
     let request: PairingRequest
@@ -8,7 +8,7 @@ struct Agreement: Sendable {
     let model: AssociationModel
     let strength: KeyStrength
 
-    /// - Throws: why this device does not agree.
+    /// - Throws: the reason why this device does not agree.
     init(terms: PairingTerms, request: PairingRequest, response: PairingResponse) throws(PairingFailedReason) {
         self.terms = terms
         self.request = request
@@ -16,7 +16,7 @@ struct Agreement: Sendable {
         let parameters = terms.parameters
         let (asked, answered) = (request.features, response.features)
 
-        // The responder may take from what is to be distributed, but not add to it (3.6.1).
+        // The responder may remove keys from the request, but not add any (3.6.1).
         guard
             answered.initiatorKeys.intersection(.defined).isSubset(of: asked.initiatorKeys),
             answered.responderKeys.intersection(.defined).isSubset(of: asked.responderKeys)
@@ -52,20 +52,20 @@ struct Agreement: Sendable {
     var initiatorAddress: DeviceAddress { terms.role == .initiator ? terms.ownAddress : terms.peerAddress }
     var responderAddress: DeviceAddress { terms.role == .initiator ? terms.peerAddress : terms.ownAddress }
 
-    /// Whether both sides keep what they are given.
+    /// Whether both sides store the keys.
     var isBonded: Bool {
         request.features.authenticationRequirements.bonds && response.features.authenticationRequirements.bonds
     }
 
-    /// Whether both sides want to be told of keys that are pressed.
+    /// Whether both sides support keypress notifications.
     var usesKeypressNotifications: Bool {
         request.features.authenticationRequirements.intersection(response.features.authenticationRequirements)
             .contains(.keypress)
     }
 
-    /// What this device distributes.
+    /// The keys that this device distributes.
     var ownKeys: DistributedKeys { distributed(by: terms.role) }
-    /// What the peer distributes.
+    /// The keys that the peer distributes.
     var peerKeys: DistributedKeys { distributed(by: terms.role == .initiator ? .responder : .initiator) }
 
     private func distributed(by role: PairingRole) -> DistributedKeys {
@@ -73,22 +73,22 @@ struct Agreement: Sendable {
         return keys.intersection(strength.isSecureConnections ? [.identity, .signing] : .overLink)
     }
 
-    /// The key with its octets beyond the agreed size cleared (2.3.4).
+    /// The key with its bytes beyond the negotiated size cleared (2.3.4).
     func shortened(_ key: UInt128) -> UInt128 {
         let excess = 128 - 8 * UInt128(strength.keySize)
         return (key << excess) >> excess
     }
 
-    /// A key with what it is worth by this agreement, which encryption is started with at once.
+    /// A key with the negotiated strength, for encryption that starts at once.
     func key(_ value: UInt128) -> LongTermKey {
         LongTermKey(value: shortened(value), strength: strength)
     }
 }
 
-// MARK: Out of band data of LE Secure Connections
+// MARK: Out-of-band data of LE Secure Connections
 
 extension Agreement {
-    /// What this device has of the peer.
+    /// The out-of-band data that this device has of the peer.
     var peerOutOfBandData: (confirm: UInt128, random: UInt128)? {
         guard model == .outOfBand, ownFeatures.hasOutOfBandData,
             case .secureConnections(let confirm, let random) = terms.parameters.peerOutOfBandData
@@ -96,10 +96,10 @@ extension Agreement {
         return (confirm, random)
     }
 
-    /// Whether the peer says that it has what this device has handed over.
+    /// Whether the peer reports that it has this device's out-of-band data.
     var peerHasOutOfBandData: Bool { model == .outOfBand && peerFeatures.hasOutOfBandData }
 
-    /// What belongs to the data that the peer has of this device.
+    /// The secret that belongs to the out-of-band data that the peer has of this device.
     var ownOutOfBandSecret: (privateKey: P256PrivateKey, random: UInt128)? {
         guard peerHasOutOfBandData,
             case .secureConnections(let privateKey, let random) = terms.parameters.ownOutOfBandData

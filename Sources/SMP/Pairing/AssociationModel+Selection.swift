@@ -1,5 +1,5 @@
 extension AssociationModel {
-    /// Which model two devices come to (Vol 3, Part H, 2.3.5.1, tables 2.6 to 2.8), as seen from `role`.
+    /// Selects the model for two devices, as seen from `role` (Vol 3, Part H, 2.3.5.1, tables 2.6 to 2.8).
     init(
         request: PairingFeatures,
         response: PairingFeatures,
@@ -36,7 +36,7 @@ extension AssociationModel {
         } else if initiator == .keyboardOnly, responder == .keyboardOnly {
             self = .passkeyTypedOnBoth
         } else if initiator.isDisplay, responder.isKeyboard {
-            // Where both could show the passkey, the initiator does.
+            // If both could show the passkey, the initiator does.
             self = role == .initiator ? .passkeyShownHere : .passkeyTypedHere
         } else if initiator.isKeyboard, responder.isDisplay {
             self = role == .initiator ? .passkeyTypedHere : .passkeyShownHere
@@ -45,15 +45,15 @@ extension AssociationModel {
         }
     }
 
-    /// Whether nobody can have stood between.
+    /// Whether the model protects against a man in the middle.
     var isAuthenticated: Bool { self != .justWorks }
 
-    /// Whether the peer may tell of keys that are pressed.
+    /// Whether the peer may send keypress notifications.
     var isTypedByPeer: Bool { self == .passkeyShownHere || self == .passkeyTypedOnBoth }
 }
 
 extension IOCapability {
-    /// Whether it can show six digits.
+    /// Whether the device can show six digits.
     fileprivate var isDisplay: Bool {
         switch self {
         case .displayOnly, .displayYesNo, .keyboardDisplay: true
@@ -61,9 +61,9 @@ extension IOCapability {
         }
     }
 
-    /// Whether it can take six digits in.
+    /// Whether the device can input six digits.
     fileprivate var isKeyboard: Bool { self == .keyboardOnly || self == .keyboardDisplay }
 
-    /// Whether it can show six digits and take in a yes or no.
+    /// Whether the device can show six digits and input yes or no.
     fileprivate var comparesNumbers: Bool { self == .displayYesNo || self == .keyboardDisplay }
 }

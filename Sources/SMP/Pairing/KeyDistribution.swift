@@ -1,8 +1,9 @@
 import BluetoothTypes
 
-/// Phase 3, on the encrypted link (Vol 3, Part H, 2.4.3 and 3.6.1): the responder distributes its keys, then the initiator.
+/// Phase 3, on the encrypted link: the responder distributes its keys, then the initiator
+/// (Vol 3, Part H, 2.4.3 and 3.6.1).
 struct KeyDistribution: Sendable {
-    /// What the peer sends next.
+    /// The next PDU that the peer sends.
     enum Expected: Sendable {
         case longTermKey
         case identification(of: UInt128)
@@ -13,7 +14,7 @@ struct KeyDistribution: Sendable {
 
     let agreement: Agreement
     private var bond: Bond
-    /// nil once the peer has sent everything.
+    /// The next expected key; nil once the peer has sent everything.
     private var expected: Expected?
 
     /// Begins once the link is encrypted with the key of phase 2.
@@ -32,7 +33,7 @@ struct KeyDistribution: Sendable {
         if agreement.terms.role == .responder || expected == nil { distribute(in: &turn) }
     }
 
-    /// What the pairing has come to, once nothing is left to be distributed.
+    /// The outcome of the pairing; nil until all keys are distributed.
     var outcome: PairingOutcome? {
         guard expected == nil else { return nil }
         return PairingOutcome(
@@ -43,7 +44,7 @@ struct KeyDistribution: Sendable {
         )
     }
 
-    /// Takes a key of the peer's.
+    /// Takes a key of the peer.
     mutating func receive(
         _ pdu: SecurityManagerPDU,
         in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>
@@ -65,11 +66,11 @@ struct KeyDistribution: Sendable {
             expected = .identityAddress(resolvingKey: command.resolvingKey)
         case (.identityAddress(let key), .identityAddressInformation(let command)):
             guard command.address != agreement.terms.identity.address else { throw .keyRejected }
-            // A device that is connected by its identity address has no other one: what contradicts it is not kept.
+            // A device connected by its identity address has no other one: a contradicting address is not stored.
             let address = agreement.terms.peerAddress
             if ![.public, .randomStatic].contains(address.kind) || command.address == address {
                 bond.identity = command.address
-                // A device without private addresses sends zero (3.6.4), by which anybody could make addresses of it.
+                // A device without private addresses sends zero (3.6.4), a key that anyone could use.
                 bond.identityResolvingKey = key == 0 ? nil : key
             }
             expected = Self.first(of: agreement.peerKeys.intersection(.signing))

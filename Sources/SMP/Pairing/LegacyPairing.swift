@@ -1,19 +1,19 @@
 import BluetoothTypes
 import ByteCoding
 
-/// LE legacy pairing, phase 2 (Vol 3, Part H, 2.3.5.2 to 2.3.5.5): both sides commit themselves to a random value and then
-/// tell it, the initiator first.
+/// LE legacy pairing, phase 2 (Vol 3, Part H, 2.3.5.2 to 2.3.5.5). Both sides commit to a random value and then send
+/// it, the initiator first.
 struct LegacyPairing: Sendable {
-    /// A random value and what commits to it.
+    /// A random value and its confirm value.
     struct Commitment: Sendable {
         let random: UInt128
         let confirm: UInt128
     }
 
     enum State: Sendable {
-        /// A person types; a confirm value of the peer's that came meanwhile is kept.
+        /// The user enters the passkey. A confirm value that the peer sends before is kept.
         case awaitingPasskey(peerConfirm: UInt128?)
-        /// The initiator has sent its own confirm value.
+        /// The peer's confirm value is expected. As the initiator, this device has sent its own.
         case awaitingConfirm(temporaryKey: UInt128, own: Commitment?)
         case awaitingRandom(temporaryKey: UInt128, own: Commitment, peerConfirm: UInt128)
     }
@@ -21,7 +21,7 @@ struct LegacyPairing: Sendable {
     let agreement: Agreement
     private var state: State
 
-    /// Begins.
+    /// Begins phase 2.
     init(
         _ agreement: Agreement,
         in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>
@@ -45,9 +45,9 @@ struct LegacyPairing: Sendable {
         }
     }
 
-    /// Takes a command of the peer's.
+    /// Takes a command of the peer.
     ///
-    /// - Returns: the short term key, once both sides have proved themselves.
+    /// - Returns: the short term key, once both sides have proved that they know the temporary key; nil before.
     mutating func receive(
         _ pdu: SecurityManagerPDU,
         in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>
@@ -72,7 +72,7 @@ struct LegacyPairing: Sendable {
         }
     }
 
-    /// Takes the passkey that a person has typed, if one is waited for.
+    /// Takes the passkey that the user has entered, if it is expected.
     mutating func enter(
         passkey: UInt32,
         in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>
@@ -109,7 +109,7 @@ struct LegacyPairing: Sendable {
         return Commitment(random: random, confirm: confirm)
     }
 
-    /// The responder answers with its own confirm value, the initiator with what it has committed itself to.
+    /// As the responder, answers with the own confirm value; as the initiator, with the committed random value.
     private mutating func receive(
         confirm: UInt128,
         temporaryKey: UInt128,
@@ -118,7 +118,7 @@ struct LegacyPairing: Sendable {
     ) throws(PairingFailedReason) {
         let commitment: Commitment
         if let own {
-            // A peer that knows nothing could send back what it was sent (2.3.5.5).
+            // A peer without the key could reflect our own value (2.3.5.5).
             guard confirm != own.confirm else { throw .confirmValueFailed }
             turn.send(PairingRandom(value: own.random))
             commitment = own

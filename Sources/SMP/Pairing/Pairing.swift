@@ -2,7 +2,7 @@
 enum Pairing: Sendable {
     /// As the initiator: the Pairing Request is sent.
     case awaitingResponse(PairingTerms, PairingRequest)
-    /// A person, or an app for it, decides whether to pair in the way that has come out.
+    /// The user, or the app, decides whether to pair with the selected model.
     case awaitingConsent(Agreement)
     case legacy(LegacyPairing)
     case secureConnections(SecureConnectionsPairing)
@@ -27,7 +27,7 @@ enum Pairing: Sendable {
         self = .awaitingConsent(agreement)
     }
 
-    /// What the pairing has come to, once it is done.
+    /// The outcome of the pairing; nil until it has finished.
     var outcome: PairingOutcome? {
         guard case .distributing(let distribution) = self else { return nil }
         return distribution.outcome
@@ -35,17 +35,17 @@ enum Pairing: Sendable {
 
     // MARK: The peer
 
-    /// Takes a command of the peer's.
+    /// Takes a command of the peer.
     mutating func receive(
         _ pdu: SecurityManagerPDU,
         in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>
     ) throws(PairingFailedReason) {
         switch (self, pdu) {
         case (.awaitingResponse, .securityRequest):
-            // It has crossed with the Pairing Request.
+            // The Security Request has crossed with the Pairing Request.
             break
         case (.encrypting(let agreement, _), .securityRequest) where agreement.terms.role == .initiator:
-            // What it asks for has begun (2.4.6).
+            // The requested encryption has begun (2.4.6).
             break
         case (.awaitingResponse(let terms, let request), .pairingResponse(let response)):
             let agreement = try Agreement(terms: terms, request: request, response: response)
@@ -75,7 +75,7 @@ enum Pairing: Sendable {
 
     // MARK: A person
 
-    /// Sends a keypress notification, if a passkey is asked for here and both sides use them.
+    /// Sends a keypress notification, if this device awaits a passkey and both sides support these notifications.
     func pressed(
         _ kind: KeypressNotification.Kind,
         in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>
@@ -137,9 +137,9 @@ enum Pairing: Sendable {
         self = .encrypting(agreement, key)
     }
 
-    /// The controller has ended an attempt to encrypt the link.
+    /// Takes the result of an attempt to encrypt the link.
     ///
-    /// - Parameter strength: nil where the link is not encrypted.
+    /// - Parameter strength: the strength of the link's key; nil if the link is not encrypted.
     mutating func encryptionChanged(
         to strength: KeyStrength?,
         in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>
@@ -151,7 +151,7 @@ enum Pairing: Sendable {
         case .distributing(let distribution):
             guard strength == distribution.agreement.strength else { throw .encryptionFailed }
         case .awaitingResponse, .awaitingConsent, .legacy, .secureConnections:
-            // The central alone begins encryption, and not while it pairs.
+            // Only the central starts encryption, and not during these phases.
             if strength != nil { throw .ended(.unspecifiedReason) }
         }
     }

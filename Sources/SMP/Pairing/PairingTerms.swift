@@ -1,12 +1,12 @@
 import BluetoothTypes
 
-/// Who sends the Pairing Request, the central, and who answers it.
+/// The role in a pairing: the initiator, the central, sends the Pairing Request; the responder answers it.
 enum PairingRole: Hashable, Sendable {
     case initiator
     case responder
 }
 
-/// Who this device is in a pairing and how it pairs, as it was when the pairing began.
+/// The role, addresses and parameters of this device in a pairing, as they were when the pairing began.
 struct PairingTerms: Sendable {
     let role: PairingRole
     let ownAddress: DeviceAddress
@@ -14,7 +14,7 @@ struct PairingTerms: Sendable {
     let parameters: PairingParameters
     let identity: LocalIdentity
 
-    /// What this device distributes where it is asked to.
+    /// The keys that this device can distribute.
     private var ownKeys: DistributedKeys {
         identity.resolvingKey == nil ? [.encryption, .signing] : .overLink
     }
@@ -53,13 +53,14 @@ struct PairingTerms: Sendable {
 }
 
 extension PairingParameters {
-    /// A temporary key is for LE legacy pairing and means nothing in LE Secure Connections, so that whoever has one, and
-    /// does not refuse legacy pairing, offers that alone.
+    /// Whether LE Secure Connections is supported. A temporary key is for LE legacy pairing and has no meaning in LE
+    /// Secure Connections. So a device that has one, and does not require LE Secure Connections, offers only legacy
+    /// pairing.
     var supportsSecureConnections: Bool {
         requiresSecureConnections || offersSecureConnections && temporaryKey == nil
     }
 
-    /// The key of LE legacy pairing out of band, which either side may have made.
+    /// The key of out-of-band LE legacy pairing, which either side may have generated.
     var temporaryKey: UInt128? {
         if case .temporaryKey(let key) = peerOutOfBandData { return key }
         if case .temporaryKey(let key) = ownOutOfBandData { return key }

@@ -4,14 +4,14 @@ import BluetoothTypes
 /// exchange.
 struct KeyCheck: Sendable {
     let longTermKey: UInt128
-    /// What this device proves itself by.
+    /// The check value of this device.
     let own: UInt128
-    /// What the peer has to prove itself by.
+    /// The expected check value of the peer.
     let peer: UInt128
 }
 
 extension SecureConnectionsPairing {
-    /// Computes the keys and, once a person has compared where that is asked for, exchanges the checks.
+    /// Computes the keys and exchanges the checks. In numeric comparison, the user compares first.
     mutating func beginStage2(
         of exchange: Exchange,
         ownNonce: UInt128,
@@ -36,7 +36,7 @@ extension SecureConnectionsPairing {
         state = .comparing(check, peerCheck: nil)
     }
 
-    /// A person says that the numbers are the same.
+    /// Takes the user's confirmation that the numbers are the same.
     mutating func acceptNumber(
         in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>
     ) throws(PairingFailedReason) -> UInt128? {
@@ -50,7 +50,7 @@ extension SecureConnectionsPairing {
         if case .comparing = state { true } else { false }
     }
 
-    /// Takes the peer's check: the responder then sends its own.
+    /// Takes the peer's check. The responder then sends its own.
     func receive(
         check: UInt128,
         against expected: KeyCheck,
@@ -85,7 +85,7 @@ extension SecureConnectionsPairing {
             a1: agreement.initiatorAddress,
             a2: agreement.responderAddress
         )
-        // Each side proves that it knows what the other has shown or handed over.
+        // Each side proves that it knows the other's passkey or out-of-band data.
         let proved = passkey.map { UInt128($0) } ?? agreement.peerOutOfBandData?.random ?? 0
         let asked = passkey.map { UInt128($0) } ?? agreement.ownOutOfBandSecret?.random ?? 0
         return KeyCheck(

@@ -1,13 +1,15 @@
 import BluetoothTypes
 
-/// Makes sure of one bit of the passkey (Vol 3, Part H, 2.3.5.6.3): both sides commit themselves to a nonce and the bit, and
-/// then tell the nonce, so that whoever guesses is found out before the next bit.
+/// The round of passkey entry for one bit of the passkey (Vol 3, Part H, 2.3.5.6.3).
+///
+/// Both sides commit to a nonce and the bit, and then send the nonce. So a peer that guesses a bit is detected before
+/// the next bit.
 struct PasskeyRound: Sendable {
     let passkey: UInt32
-    /// Which bit, from the least significant on.
+    /// The index of the bit; the least significant bit is 0.
     let index: UInt8
     let ownNonce: UInt128
-    /// What the peer has committed itself by.
+    /// The confirm value of the peer.
     var peerConfirm: UInt128?
 
     static func first(
@@ -17,7 +19,7 @@ struct PasskeyRound: Sendable {
         PasskeyRound(passkey: passkey, index: 0, ownNonce: turn.randomNumber())
     }
 
-    /// nil after the last one.
+    /// The round for the next bit; nil after the last bit.
     func next(in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>) -> PasskeyRound? {
         guard index + 1 < Passkey.bitCount else { return nil }
         return PasskeyRound(passkey: passkey, index: index + 1, ownNonce: turn.randomNumber())
@@ -34,7 +36,7 @@ struct PasskeyRound: Sendable {
 }
 
 extension SecureConnectionsPairing {
-    /// Takes the passkey that a person has typed, if one is waited for.
+    /// Takes the passkey that the user has entered, if it is expected.
     mutating func enter(
         passkey: UInt32,
         in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>
@@ -81,7 +83,7 @@ extension SecureConnectionsPairing {
         in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>
     ) throws(PairingFailedReason) {
         guard round.peerConfirm == nil else { throw .unspecifiedReason }
-        // A peer that does not know the passkey could send back what it was sent.
+        // A peer that does not know the passkey could reflect our own value.
         guard confirm != ownConfirm(of: round, of: exchange, by: turn.toolbox) else { throw .confirmValueFailed }
         switch agreement.terms.role {
         case .initiator: turn.send(PairingRandom(value: round.ownNonce))

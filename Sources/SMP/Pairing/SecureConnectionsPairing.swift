@@ -1,10 +1,10 @@
 import BluetoothTypes
 import ByteCoding
 
-/// LE Secure Connections, phase 2 (Vol 3, Part H, 2.3.5.6): the public keys, then authentication stage 1, which differs by
-/// association model, then stage 2, the DHKey checks. The initiator is always the first.
+/// LE Secure Connections, phase 2 (Vol 3, Part H, 2.3.5.6): the public keys, then authentication stage 1, which depends
+/// on the association model, then stage 2, the DHKey checks. The initiator always goes first.
 struct SecureConnectionsPairing: Sendable {
-    /// Both public keys and what they have in common.
+    /// The peer's public key and the Diffie-Hellman key.
     struct Exchange: Sendable {
         let peerKey: P256PublicKey
         let sharedKey: DiffieHellmanKey
@@ -12,13 +12,14 @@ struct SecureConnectionsPairing: Sendable {
 
     enum State: Sendable {
         case awaitingPublicKey
-        /// As the initiator, in just works and numeric comparison: the responder commits itself before it is told a nonce.
+        /// As the initiator, in just works and numeric comparison: the responder commits to its nonce before it
+        /// receives ours.
         case awaitingCommitment(Exchange, ownNonce: UInt128)
         case awaitingNonce(Exchange, ownNonce: UInt128, commitment: UInt128?)
-        /// A person types; a confirm value of the peer's that came meanwhile is kept.
+        /// The user enters the passkey. A confirm value that the peer sends before is kept.
         case awaitingPasskey(Exchange, peerConfirm: UInt128?)
         case enteringPasskey(Exchange, PasskeyRound)
-        /// A person compares; a check of the peer's that came meanwhile is kept.
+        /// The user compares the numbers. A check that the peer sends before is kept.
         case comparing(KeyCheck, peerCheck: UInt128?)
         case checking(KeyCheck)
     }
@@ -28,7 +29,7 @@ struct SecureConnectionsPairing: Sendable {
     let ownKey: P256PublicKey
     var state = State.awaitingPublicKey
 
-    /// Begins.
+    /// Begins phase 2.
     init(
         _ agreement: Agreement,
         in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>
@@ -38,9 +39,9 @@ struct SecureConnectionsPairing: Sendable {
         if agreement.terms.role == .initiator { turn.send(PairingPublicKey(key: ownKey)) }
     }
 
-    /// Takes a command of the peer's.
+    /// Takes a command of the peer.
     ///
-    /// - Returns: the long term key, once both sides have proved themselves.
+    /// - Returns: the long term key, once both sides have proved that they know it; nil before.
     mutating func receive(
         _ pdu: SecurityManagerPDU,
         in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>
@@ -78,7 +79,7 @@ struct SecureConnectionsPairing: Sendable {
 
     // MARK: Public keys
 
-    /// The key pair that the peer's out of band data belongs to, where it has any; else a new one for each pairing.
+    /// The key pair behind the out-of-band data, if the peer has that data; otherwise a new key pair for each pairing.
     private static func keyPair(
         for agreement: Agreement,
         in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>
@@ -89,7 +90,7 @@ struct SecureConnectionsPairing: Sendable {
             }
             return (secret.privateKey, key)
         }
-        // One of 2^32 numbers is no private key.
+        // One in 2^32 numbers is not a valid private key.
         for _ in 0..<4 {
             let words = (0..<2).map { _ in turn.randomNumber() }
             let octets = PacketBuffer.bytes { for word in words { $0.append(word) } }
@@ -108,7 +109,7 @@ struct SecureConnectionsPairing: Sendable {
         if peerKey.isDebugKey {
             guard allowsDebugKey else { throw .invalidParameters }
         } else if peerKey.x == ownKey.x {
-            // Our own key, or its negative, sent back by a peer that has none of its own (2.3.5.6.1).
+            // Our own key, or its negative, reflected by a peer (2.3.5.6.1).
             throw .invalidParameters
         }
         guard let sharedKey = turn.toolbox.functions.sharedKey(ownPrivateKey, with: peerKey) else {
@@ -169,7 +170,7 @@ struct SecureConnectionsPairing: Sendable {
         of exchange: Exchange,
         in turn: inout Turn<some SecurityFunctions, some RandomNumberGenerator>
     ) throws(PairingFailedReason) {
-        // A peer that knows nothing could send back what it was sent.
+        // A peer could reflect our own nonce.
         guard nonce != ownNonce else { throw .confirmValueFailed }
         if let commitment {
             guard turn.toolbox.f4(u: exchange.peerKey.x, v: ownKey.x, x: nonce, z: 0) == commitment else {
@@ -182,7 +183,7 @@ struct SecureConnectionsPairing: Sendable {
 }
 
 extension P256PublicKey {
-    /// Whether this is the public key whose private half everybody knows (Vol 3, Part H, 2.3.5.6.1), or its negative.
+    /// Whether this is the debug public key, whose private key is public (Vol 3, Part H, 2.3.5.6.1), or its negative.
     var isDebugKey: Bool {
         x.octets == [
             0xE6, 0x9D, 0x35, 0x0E, 0x48, 0x01, 0x03, 0xCC, 0xDB, 0xFD, 0xF4, 0xAC, 0x11, 0x91, 0xF4, 0xEF,

@@ -1,6 +1,6 @@
 import ByteCoding
 
-/// One turn of a pairing: what it draws on, and what comes of it.
+/// The context of one step of a pairing: the toolbox and random numbers that it uses, and the resulting steps.
 struct Turn<Functions: SecurityFunctions, Generator: RandomNumberGenerator> {
     let toolbox: Toolbox<Functions>
     var random: Generator
@@ -11,7 +11,7 @@ struct Turn<Functions: SecurityFunctions, Generator: RandomNumberGenerator> {
         self.random = random
     }
 
-    /// Whether something is sent in it.
+    /// Whether a PDU was sent.
     var hasSent: Bool {
         steps.contains { if case .send = $0 { true } else { false } }
     }
@@ -32,13 +32,13 @@ struct Turn<Functions: SecurityFunctions, Generator: RandomNumberGenerator> {
         steps.append(role == .initiator ? .encrypt(key) : .expectEncryption(key))
     }
 
-    /// Draws 128 bits, the most significant 64 first.
+    /// Generates 128 random bits, the most significant 64 first.
     mutating func randomNumber() -> UInt128 {
         let high = random.next()
         return UInt128(high) << 64 | UInt128(random.next())
     }
 
-    /// Draws a passkey of six digits.
+    /// Generates a passkey of six digits.
     mutating func passkey() -> UInt32 {
         UInt32.random(in: 0...Passkey.maximum, using: &random)
     }
@@ -47,6 +47,6 @@ struct Turn<Functions: SecurityFunctions, Generator: RandomNumberGenerator> {
 /// A passkey of six digits (Vol 3, Part H, 2.3.5.3 and 2.3.5.6.3).
 enum Passkey {
     static let maximum: UInt32 = 999_999
-    /// How many of its bits LE Secure Connections makes sure of, one after the other.
+    /// The number of bits that LE Secure Connections verifies, one after the other.
     static let bitCount: UInt8 = 20
 }

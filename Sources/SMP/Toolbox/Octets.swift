@@ -1,9 +1,9 @@
 import BluetoothTypes
 
 extension [UInt8] {
-    /// Appends the octets of a number, the most significant first.
+    /// Appends the bytes of a number, the most significant first.
     ///
-    /// - Parameter count: how many of them, from the least significant on; nil for all.
+    /// - Parameter count: the number of bytes, counted from the least significant; nil for all.
     package mutating func append(mostSignificantFirst number: some FixedWidthInteger, count: Int? = nil) {
         for index in (0..<(count ?? number.bitWidth / 8)).reversed() {
             append(UInt8(truncatingIfNeeded: number >> (8 * index)))
@@ -22,7 +22,7 @@ extension [UInt8] {
 }
 
 extension UInt128 {
-    /// The number whose octets these are; those beyond 16 shift the first ones out.
+    /// The number with these bytes. If there are more than 16, the first ones are shifted out.
     package init(mostSignificantFirst octets: some Sequence<UInt8>) {
         self = octets.reduce(0) { $0 << 8 | UInt128($1) }
     }

@@ -11,19 +11,19 @@ extension Toolbox {
         UInt32(truncatingIfNeeded: functions.encrypt(UInt128(prand & 0xFF_FFFF), key: irk)) & 0xFF_FFFF
     }
 
-    /// Makes a resolvable private address (Vol 6, Part B, 1.3.2.2): 24 bits that begin with 0b01, and their hash.
+    /// Generates a resolvable private address (Vol 6, Part B, 1.3.2.2): 24 bits that begin with 0b01, and their hash.
     public func resolvablePrivateAddress(
         irk: UInt128,
         random: inout some RandomNumberGenerator
     ) -> DeviceAddress {
         var part = UInt32(truncatingIfNeeded: random.next()) & 0x3F_FFFF
-        // The random part has at least one bit of either kind.
+        // The random part must have at least one bit set and one bit clear.
         if part == 0 || part == 0x3F_FFFF { part = 1 }
         let prand = part | 0x40_0000
         return DeviceAddress(UInt64(prand) << 24 | UInt64(ah(irk: irk, prand: prand)), isRandom: true)
     }
 
-    /// Whether an address is resolvable and private and was made with a key (Vol 6, Part B, 1.3.2.3).
+    /// Whether an address is a resolvable private address that was generated with a key (Vol 6, Part B, 1.3.2.3).
     public func resolves(_ address: DeviceAddress, irk: UInt128) -> Bool {
         guard address.kind == .resolvablePrivate else { return false }
         return ah(irk: irk, prand: UInt32(truncatingIfNeeded: address.value >> 24)) == address.value & 0xFF_FFFF

@@ -1,8 +1,8 @@
 import BluetoothTypes
 
-/// The cryptographic toolbox (Vol 3, Part H, 2.2): the functions that the Security Manager makes of its ciphers.
+/// The cryptographic toolbox (Vol 3, Part H, 2.2): the functions that the Security Manager derives from its ciphers.
 ///
-/// Numbers are as the specification writes them: their first octet in writing is the most significant.
+/// Numbers are in the notation of the specification: the first byte in writing is the most significant.
 public struct Toolbox<Functions: SecurityFunctions>: Sendable {
     let functions: Functions
 
@@ -17,8 +17,8 @@ public struct Toolbox<Functions: SecurityFunctions>: Sendable {
     /// - Parameters:
     ///   - k: the temporary key.
     ///   - r: the random value that is confirmed.
-    ///   - preq: the Pairing Request PDU as sent, 7 octets.
-    ///   - pres: the Pairing Response PDU as sent, 7 octets.
+    ///   - preq: the Pairing Request PDU as sent, 7 bytes.
+    ///   - pres: the Pairing Response PDU as sent, 7 bytes.
     ///   - ia: the initiating device's address.
     ///   - ra: the responding device's address.
     public func c1(
@@ -35,12 +35,12 @@ public struct Toolbox<Functions: SecurityFunctions>: Sendable {
         return functions.encrypt(functions.encrypt(r ^ p1, key: k) ^ p2, key: k)
     }
 
-    /// The key generation function s1 (2.2.4), which gives the short term key.
+    /// The key generation function s1 (2.2.4), which returns the short term key.
     ///
     /// - Parameters:
     ///   - k: the temporary key.
     ///   - r1: the responder's random value.
-    ///   - r2: the initiator's.
+    ///   - r2: the initiator's random value.
     public func s1(k: UInt128, r1: UInt128, r2: UInt128) -> UInt128 {
         let half = UInt128(UInt64.max)
         return functions.encrypt((r1 & half) << 64 | r2 & half, key: k)
@@ -51,8 +51,8 @@ public struct Toolbox<Functions: SecurityFunctions>: Sendable {
     /// The confirm value generation function f4 (2.2.6).
     ///
     /// - Parameters:
-    ///   - u: the x coordinate of the public key of who confirms.
-    ///   - v: that of the other.
+    ///   - u: the x coordinate of the confirming device's public key.
+    ///   - v: the x coordinate of the other device's public key.
     ///   - x: the random value that is confirmed.
     ///   - z: a bit of the passkey in passkey entry (2.3.5.6.3), else 0.
     public func f4(u: UInt256Octets, v: UInt256Octets, x: UInt128, z: UInt8) -> UInt128 {
@@ -63,14 +63,14 @@ public struct Toolbox<Functions: SecurityFunctions>: Sendable {
         return functions.authenticationCode(of: message, key: x)
     }
 
-    /// The key generation function f5 (2.2.7), which gives the keys for the DHKey check and for the link.
+    /// The key generation function f5 (2.2.7), which returns the keys for the DHKey check and for the link.
     ///
     /// - Parameters:
     ///   - w: the Diffie-Hellman key.
     ///   - n1: the initiator's random value.
-    ///   - n2: the responder's.
+    ///   - n2: the responder's random value.
     ///   - a1: the initiator's address.
-    ///   - a2: the responder's.
+    ///   - a2: the responder's address.
     public func f5(
         w: DiffieHellmanKey,
         n1: UInt128,
@@ -101,13 +101,13 @@ public struct Toolbox<Functions: SecurityFunctions>: Sendable {
     ///
     /// - Parameters:
     ///   - w: the MacKey of ``f5(w:n1:n2:a1:a2:)``.
-    ///   - n1: the random value of who is checked.
-    ///   - n2: that of the other.
-    ///   - r: the other's passkey or out of band random value, else 0.
-    ///   - ioCapability: 24 bits of who is checked: AuthReq, the OOB data flag and the IO capability, in this order from the
-    ///     most significant octet on.
-    ///   - a1: the address of who is checked.
-    ///   - a2: that of the other.
+    ///   - n1: the random value of the device whose check this is.
+    ///   - n2: the other device's random value.
+    ///   - r: the other device's passkey or out-of-band random value, else 0.
+    ///   - ioCapability: 24 bits of the device whose check this is: AuthReq, the OOB data flag and the IO capability,
+    ///     from the most significant byte on.
+    ///   - a1: the address of the device whose check this is.
+    ///   - a2: the other device's address.
     public func f6(
         w: UInt128,
         n1: UInt128,
@@ -127,14 +127,14 @@ public struct Toolbox<Functions: SecurityFunctions>: Sendable {
         return functions.authenticationCode(of: message, key: w)
     }
 
-    /// The numeric comparison value generation function g2 (2.2.9), and of its value the six digits that are shown
-    /// (2.3.5.6.4).
+    /// The numeric comparison value generation function g2 (2.2.9), reduced to the six digits that are shown
+    /// (2.3.5.6.2).
     ///
     /// - Parameters:
     ///   - u: the x coordinate of the initiator's public key.
-    ///   - v: that of the responder's.
+    ///   - v: the x coordinate of the responder's public key.
     ///   - x: the initiator's random value.
-    ///   - y: the responder's.
+    ///   - y: the responder's random value.
     /// - Returns: 0 to 999,999.
     public func g2(u: UInt256Octets, v: UInt256Octets, x: UInt128, y: UInt128) -> UInt32 {
         var message: [UInt8] = []
@@ -165,15 +165,15 @@ public struct Toolbox<Functions: SecurityFunctions>: Sendable {
     /// Signs data (2.4.5).
     ///
     /// - Parameters:
-    ///   - message: as sent; of a Signed Write Command the whole PDU before the signature.
-    ///   - counter: the SignCounter, another one for each message.
+    ///   - message: the message as sent; for a Signed Write Command, the whole PDU before the signature.
+    ///   - counter: the SignCounter, different for each message.
     ///   - key: the CSRK.
-    /// - Returns: 12 octets as they are sent behind the message: the counter, and the 64 most significant bits of the
-    ///   authentication code, each least significant octet first.
+    /// - Returns: 12 bytes to send after the message: the counter, and the 64 most significant bits of the
+    ///   authentication code, each least significant byte first.
     public func signature(of message: [UInt8], counter: UInt32, key: UInt128) -> [UInt8] {
         var counterOctets: [UInt8] = []
         counterOctets.append(mostSignificantFirst: counter)
-        // As a number, what is signed has the counter above the message.
+        // In the signed number, the counter is more significant than the message.
         let code = functions.authenticationCode(of: counterOctets + message.reversed(), key: key)
         var signature: [UInt8] = []
         signature.append(mostSignificantFirst: UInt64(truncatingIfNeeded: code >> 64))
