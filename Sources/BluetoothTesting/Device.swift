@@ -7,14 +7,14 @@ import HCI
 import HCITransport
 import VirtualController
 
-/// A device of a ``World``: a place, a controller there, and the hosts that are opened on it.
+/// A device of a ``World``: a position, a controller, and the hosts that are opened on it.
 ///
-/// Like its world, it belongs to the one thread that runs the world: use it in the body of ``World/run(limit:_:)``, in tasks
-/// that are that body's, or between two runs.
+/// Like its world, it belongs to the thread that runs the world. Use it in the body of ``World/run(limit:_:)``, in that
+/// body's tasks, or between two runs.
 public final class Device: @unchecked Sendable {
     // @unchecked: used on the thread that runs its world only.
 
-    /// What the world calls it; captures and errors do too.
+    /// The device's name in the world, in captures and in errors.
     public let name: String
     /// The controller's public device address.
     public var address: DeviceAddress { configuration.address }
@@ -25,18 +25,18 @@ public final class Device: @unchecked Sendable {
     private(set) var controller: VirtualController?
     private var transport: DeviceTransport?
     private var recorded: MemoryCapture?
-    /// What is wrong with its controller, as hosts see it; it stays so over ``vanish()`` and ``comeBack()``.
+    /// The faults of the controller that its hosts see. They stay over ``vanish()`` and ``comeBack()``.
     public var faults = ControllerFaults.none {
         didSet { controller?.faults = faults }
     }
-    /// Where it is, in metres. Signals weaken with the distance.
+    /// The position, in meters. Signals weaken with the distance.
     public var position: Position {
         didSet {
             controller?.position = position
             world.airHasChanged()
         }
     }
-    /// The adapters that were opened on it, oldest first.
+    /// The adapters that were opened on the device, oldest first.
     public private(set) var adapters: [Adapter] = []
 
     init(
@@ -57,9 +57,9 @@ public final class Device: @unchecked Sendable {
 
     // MARK: Adapters
 
-    /// Brings up a host on the device's controller.
+    /// Opens an adapter on the device's controller.
     ///
-    /// - Parameter configure: changes what the adapter is opened with.
+    /// - Parameter configure: changes the configuration of the adapter.
     public func openAdapter(
         _ configure: (inout Adapter.Configuration) -> Void = { _ in }
     ) async throws(BLEError) -> Adapter {
@@ -92,17 +92,17 @@ public final class Device: @unchecked Sendable {
         }
     }
 
-    /// All HCI packets so far as a btsnoop file; empty where the world records nothing.
+    /// All HCI packets so far as a btsnoop file; empty if the world records nothing.
     public var capture: [UInt8] { recorded?.bytes ?? [] }
 
-    // MARK: Being there
+    // MARK: Presence
 
-    /// Whether the controller is there.
+    /// Whether the controller is present.
     public var isPresent: Bool { controller != nil }
 
-    /// Takes the controller away at once, as when it is unplugged or its battery is empty.
+    /// Removes the controller at once, as if it was unplugged or its battery was empty.
     ///
-    /// Hosts on it lose it and try to reach it again; peers lose their links when their supervision timeouts run out.
+    /// Hosts on it lose it and try to reach it again. Peers lose their links when the supervision timeouts expire.
     public func vanish() {
         guard let controller else { return }
         controller.vanish()
@@ -113,22 +113,22 @@ public final class Device: @unchecked Sendable {
         world.airHasChanged()
     }
 
-    /// Brings a new controller to the device's place; hosts that try to reach it find it.
+    /// Creates a new controller for the device. Hosts that try to reach the controller find it.
     public func comeBack() {
         guard controller == nil else { return }
         makeController()
     }
 
-    /// The controller fails, comes back as if it had been reset and says so by a Hardware Error event: hosts lose all links
-    /// and set it up again.
+    /// Makes the controller fail and reset. It reports this by a Hardware Error event: hosts lose all links and set it
+    /// up again.
     public func failWithHardwareError(code: UInt8 = 0) {
         controller?.failWithHardwareError(code: code)
         world.airHasChanged()
     }
 
-    /// Moves in a straight line, at an even speed, ten steps a second.
+    /// Moves in a straight line at constant speed, ten steps a second.
     ///
-    /// - Throws: `CancellationError` where the task is cancelled; the device stays where it is then.
+    /// - Throws: `CancellationError` if the task is cancelled; the device then stays at its current position.
     public func move(to destination: Position, over duration: Duration) async throws {
         let start = position
         let steps = max(1, Int(duration / .milliseconds(100)))
@@ -142,7 +142,7 @@ public final class Device: @unchecked Sendable {
         }
     }
 
-    /// Takes the controller away for good, and lets the adapters go.
+    /// Removes the controller permanently and releases the adapters.
     func end() {
         vanish()
         adapters = []
@@ -157,7 +157,7 @@ public final class Device: @unchecked Sendable {
         world.applyConditions(to: self)
     }
 
-    // MARK: The way of a packet
+    // MARK: Packets
 
     func attach() throws(TransportError) -> DeviceTransport {
         guard controller != nil else { throw .closedByPeer }
@@ -170,7 +170,7 @@ public final class Device: @unchecked Sendable {
         if self.transport === transport { self.transport = nil }
     }
 
-    /// Takes a packet from the host to the controller, after what the loop does now.
+    /// Passes a packet from the host to the controller, after the current work of the loop.
     func receive(_ packet: RawSpan, from transport: DeviceTransport) {
         guard self.transport === transport else { return }
         record(packet, .hostToController)
@@ -183,7 +183,7 @@ public final class Device: @unchecked Sendable {
         }
     }
 
-    /// Hands the host a packet, with its H4 indicator, that its controller never sent.
+    /// Delivers a packet to the host, with its H4 indicator, that its controller never sent.
     package func inject(_ packet: RawSpan) {
         emit(packet)
     }

@@ -1,9 +1,9 @@
 import ByteCoding
 import HCITransport
 
-/// A host's way to the controller of a device, on the loop of their world.
+/// A host's transport to the controller of a device, on the loop of their world.
 ///
-/// Belongs to the one thread that runs its world.
+/// Belongs to the thread that runs its world.
 final class DeviceTransport: Transport, @unchecked Sendable {
     // @unchecked: used on the thread that runs its world only.
 
@@ -33,12 +33,12 @@ final class DeviceTransport: Transport, @unchecked Sendable {
         device.detach(self)
     }
 
-    /// Hands the host a packet from the controller.
+    /// Delivers a packet from the controller to the host.
     func deliver(_ packet: RawSpan) {
         onPacket?(packet)
     }
 
-    /// The controller is gone.
+    /// Ends the transport, because the controller has vanished.
     func end() {
         let onEnd = onEnd
         self.onPacket = nil

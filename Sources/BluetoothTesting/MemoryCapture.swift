@@ -2,7 +2,7 @@ import BluetoothTypes
 import ByteCoding
 import Capture
 
-/// A btsnoop capture in memory, stamped with a world's time.
+/// A btsnoop capture in memory, with timestamps in a world's time.
 struct MemoryCapture {
     private(set) var bytes: [UInt8] = []
     private var writer = CaptureWriter(.btsnoop)

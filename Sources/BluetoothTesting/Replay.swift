@@ -4,8 +4,8 @@ import BluetoothTypes
 import HCITransport
 import VirtualController
 
-/// Runs a host on a recorded controller, in one thread and in a time of its own, and compares what it sends with the
-/// recording.
+/// Runs a host on a recorded controller, in one thread and in simulated time, and compares the packets of the host with
+/// the recording.
 ///
 /// ```swift
 /// let replay = Replay(try PacketRecording(path: "field.btsnoop"), seed: 1)
@@ -15,15 +15,15 @@ import VirtualController
 /// }
 /// ```
 ///
-/// The host sends the same packets where it is the same host that was recorded, its configuration, the calls and the seed of
-/// its random numbers are the same: those of a device in a ``World`` are, and those of `ble … --seed N --capture FILE`. The
-/// first packet that is another ends the run with a ``ReplayDifference``.
+/// The host sends the same packets if it is the recorded host with the same configuration, the same calls and the same
+/// seed of its random numbers. This holds for a device in a ``World``, and for `ble … --seed N --capture FILE`. The
+/// first packet that differs ends the run with a ``ReplayDifference``.
 public final class Replay: Sendable {
-    /// What is played.
+    /// The recording to replay.
     public var recording: PacketRecording { transport.recording }
-    /// How many packets of the recording have passed.
+    /// The number of packets of the recording that have passed.
     public var position: Int { transport.position }
-    /// How the host has first done otherwise than recorded; nil where it has not.
+    /// The first difference of the host from the recording; nil if there is none.
     public var difference: ReplayDifference? { transport.difference }
 
     package let loop: SimulatedEventLoop
@@ -32,8 +32,8 @@ public final class Replay: Sendable {
     private let random: any RandomNumberGenerator & Sendable
 
     /// - Parameters:
-    ///   - recording: what is played.
-    ///   - seed: of the recorded host's random numbers.
+    ///   - recording: the recording to replay.
+    ///   - seed: the seed of the recorded host's random numbers.
     public convenience init(_ recording: PacketRecording, seed: UInt64) {
         self.init(recording, random: SeededGenerator(seed: seed))
     }
@@ -61,15 +61,16 @@ public final class Replay: Sendable {
 
     /// Waits in the replay's time.
     ///
-    /// - Throws: `CancellationError` where the task is cancelled.
+    /// - Throws: `CancellationError` if the task is cancelled.
     public func sleep(for duration: Duration, file: StaticString = #fileID, line: Int = #line) async throws {
         try await sleepers.sleep(until: loop.now + duration, caller: "the sleep at \(file):\(line)")
     }
 
-    /// Takes the controller away once it has sent all that it had sent before the host's next packet, as it had been in the
-    /// recorded run: no packet tells of that. The host tries to reach it again and goes on in the recording where it was.
+    /// Removes the controller at the same point as in the recorded run: once it has sent all packets recorded before
+    /// the host's next packet. The recording has no packet for this. The host tries to reach the controller again and
+    /// continues at its position in the recording.
     ///
-    /// - Throws: `CancellationError` where the task is cancelled.
+    /// - Throws: `CancellationError` if the task is cancelled.
     public func loseController() async throws {
         while position < recording.packets.count, recording.packets[position].direction == .controllerToHost {
             try await sleep(for: .milliseconds(1))
@@ -77,21 +78,21 @@ public final class Replay: Sendable {
         transport.lose()
     }
 
-    /// Waits until all of the recording has passed.
+    /// Waits until the whole recording has passed.
     ///
-    /// - Throws: `CancellationError` where the task is cancelled, as it is at the first difference.
+    /// - Throws: `CancellationError` if the task is cancelled. The first difference cancels it.
     public func waitForEnd() async throws {
         while position < recording.packets.count { try await sleep(for: .milliseconds(1)) }
     }
 
-    /// Opens an adapter on the recorded controller, runs `body` with it in this thread and closes it. To be called once.
+    /// Opens an adapter on the recorded controller, runs `body` with it in this thread and closes it. Call it once.
     ///
     /// - Parameters:
-    ///   - limit: how much of the replay's time it may take.
-    ///   - configure: changes what the adapter is opened with.
-    ///   - body: what the app did when the recording was made.
-    /// - Throws: a ``ReplayDifference``, also where something of the recording is left; what `body` throws;
-    ///   ``UnfinishedRun`` where it has not returned within `limit`.
+    ///   - limit: maximum time of the replay.
+    ///   - configure: changes the configuration of the adapter.
+    ///   - body: the actions of the app in the recorded run.
+    /// - Throws: a ``ReplayDifference``, also if a part of the recording remains; any error of `body`;
+    ///   ``UnfinishedRun`` if `body` has not returned within `limit`.
     public func run<Value: Sendable>(
         limit: Duration = .seconds(3600),
         configure: (inout Adapter.Configuration) -> Void = { _ in },
@@ -111,7 +112,7 @@ public final class Replay: Sendable {
             if let difference { throw difference }
             return value
         } catch {
-            // What the app makes of a host that has lost its controller is not what went wrong.
+            // An error of an app whose host has lost its controller is only a consequence of the difference.
             throw difference ?? error
         }
     }
@@ -140,7 +141,7 @@ public final class Replay: Sendable {
     }
 }
 
-/// An alarm until it goes off. Used on its loop only.
+/// An alarm that retains itself until it fires. Used on its loop only.
 private final class AlarmInUse: @unchecked Sendable {
     // @unchecked: used on the thread that runs the loop only.
 

@@ -5,9 +5,10 @@ import BluetoothTypes
 import HCI
 import L2CAP
 
-/// A device of a world that does as it is told: it serves values, notifies on a schedule, refuses, misbehaves, goes away.
+/// A device of a world that follows a script: it serves values, notifies on a schedule, refuses, violates the protocol,
+/// vanishes.
 ///
-/// Made by ``World/peripheral(_:services:advertisingInterval:configure:)``.
+/// Created by ``World/peripheral(_:services:advertisingInterval:configure:)``.
 public final class ScriptedPeripheral: @unchecked Sendable {
     // @unchecked: used on the thread that runs its world only.
 
@@ -15,14 +16,14 @@ public final class ScriptedPeripheral: @unchecked Sendable {
     public struct Write: Hashable, Sendable {
         public let uuid: BluetoothUUID
         public let value: [UInt8]
-        /// When, since the world's start.
+        /// The time since the world's start.
         public let time: Duration
     }
 
     public let device: Device
-    /// The host that serves and advertises.
+    /// The adapter of the host that serves and advertises.
     public let adapter: Adapter
-    /// What clients have written and the script has taken, oldest first.
+    /// The values that clients have written and the script has accepted, oldest first.
     public private(set) var writes: [Write] = []
     /// The address that it advertises with.
     public let address: DeviceAddress
@@ -98,13 +99,13 @@ public final class ScriptedPeripheral: @unchecked Sendable {
     /// The value that was last written or set.
     public func value(of uuid: BluetoothUUID) -> [UInt8]? { handles[uuid].flatMap { values[$0] } }
 
-    /// Sets what is read from now on.
+    /// Sets the value for further reads.
     public func setValue(_ value: [UInt8], of uuid: BluetoothUUID) {
         guard let handle = handles[uuid] else { return }
         values[handle] = value
     }
 
-    /// Sends a value to the clients that have subscribed, as notification or indication, as each wants it.
+    /// Sends a value to the subscribed clients, as notification or indication according to their configuration.
     public func send(_ value: [UInt8], of uuid: BluetoothUUID) async throws(BLEError) {
         guard let handle = handles[uuid] else { throw .notFound("characteristic \(uuid)") }
         let properties = characteristics[handle]?.properties ?? []
@@ -170,7 +171,8 @@ public final class ScriptedPeripheral: @unchecked Sendable {
         }
     }
 
-    /// Does what the script says; `succeed` gives the answer where it is none of failure, with the value the script gave.
+    /// Executes an answer of the script. `succeed` returns the result unless the answer is a failure; its argument is
+    /// the script's value.
     private func perform(
         _ answer: ScriptedAnswer,
         for request: AccessRequest,
@@ -198,9 +200,9 @@ public final class ScriptedPeripheral: @unchecked Sendable {
         }
     }
 
-    // MARK: Coming and going
+    // MARK: Presence
 
-    /// Advertises, until ``stopAdvertising()``.
+    /// Advertises until ``stopAdvertising()``.
     public func startAdvertising() async throws(BLEError) {
         guard advertisement == nil else { return }
         advertisement = try await adapter.peripheral.startAdvertising(configuration)
@@ -217,16 +219,16 @@ public final class ScriptedPeripheral: @unchecked Sendable {
         for link in await host.linkIdentifiers() { await host.disconnect(link) }
     }
 
-    /// Sends a frame of the Attribute Protocol's channel to all clients as it is given, however wrong it is.
+    /// Sends a frame of the Attribute Protocol's channel to all clients unchanged, even if it is malformed.
     public func sendOctets(_ pdu: [UInt8]) async {
         let host = adapter.host
         for link in await host.linkIdentifiers() { await host.sendUnchecked(pdu, on: .attribute, of: link) }
     }
 
-    /// Goes out of reach at once; see ``Device/vanish()``.
+    /// Removes the controller at once; see ``Device/vanish()``.
     public func vanish() { device.vanish() }
 
-    /// Comes back, and advertises as before.
+    /// Restores the controller; the device then advertises as before.
     public func comeBack() { device.comeBack() }
 
     func close() async {

@@ -2,7 +2,7 @@ import ATT
 import BLE
 import BluetoothTypes
 
-/// What a scripted peripheral serves.
+/// A service of a scripted peripheral.
 public struct ScriptedService: Sendable {
     public var uuid: BluetoothUUID
     public var characteristics: [ScriptedCharacteristic]
@@ -17,16 +17,17 @@ public struct ScriptedService: Sendable {
     }
 }
 
-/// A characteristic of a scripted peripheral: a value, what is done when it is read or written, and when it is sent.
+/// A characteristic of a scripted peripheral: its value, its answers to reads and writes, and its schedule of
+/// notifications.
 public struct ScriptedCharacteristic: Sendable {
-    /// Values that are sent by themselves.
+    /// A schedule of values that are sent automatically.
     public struct Schedule: Sendable {
-        /// How long from one value to the next.
+        /// The time between two values.
         public var interval: Duration
-        /// The value to be sent; it is given how many were sent before.
+        /// Returns the next value; its argument is the number of values sent before.
         public var value: @Sendable (_ count: Int) -> [UInt8]
 
-        /// A value every `interval` to each client that has subscribed.
+        /// Sends a value every `interval` to each subscribed client.
         public static func every(
             _ interval: Duration,
             _ value: @escaping @Sendable (_ count: Int) -> [UInt8]
@@ -37,13 +38,13 @@ public struct ScriptedCharacteristic: Sendable {
 
     public var uuid: BluetoothUUID
     public var properties: CharacteristicProperties
-    /// What is read before anything else is written or set.
+    /// The value until another one is written or set.
     public var value: [UInt8]
-    /// Answers reads; nil for the value.
+    /// Answers reads; nil to return the value.
     public var onRead: (@Sendable () -> ScriptedAnswer)?
-    /// Answers writes, with the value that is written; nil to take it.
+    /// Answers writes of a value; nil to accept it.
     public var onWrite: (@Sendable (_ value: [UInt8]) -> ScriptedAnswer)?
-    /// What is sent to those who have subscribed, if anything is by itself.
+    /// The schedule of values for subscribed clients; nil if none are sent automatically.
     public var schedule: Schedule?
 
     public init(
@@ -70,20 +71,20 @@ public struct ScriptedCharacteristic: Sendable {
     }
 }
 
-/// What a scripted peripheral does about a read or a write.
+/// The answer of a scripted peripheral to a read or a write.
 public indirect enum ScriptedAnswer: Sendable {
-    /// Gives the value, where one is read.
+    /// Returns this value for a read.
     case value([UInt8])
-    /// Takes what is written; gives the value that was last written or set, where one is read.
+    /// Accepts a write; returns the value that was last written or set for a read.
     case accept
     /// Answers with an error of the Attribute Protocol.
     case refuse(ATT.ErrorCode)
     /// Never answers. The client gives up after 30 seconds (Vol 3, Part F, 3.3.3).
     case silence
-    /// Answers with these octets in place of an Attribute PDU, however wrong they are.
+    /// Answers with these bytes in place of an Attribute PDU, even if they are malformed.
     case octets([UInt8])
-    /// Ends the link.
+    /// Ends the connection.
     case disconnect
-    /// Answers in the world's time.
+    /// Answers after a delay in the world's time.
     case after(Duration, ScriptedAnswer)
 }

@@ -2,13 +2,13 @@ import BluetoothHost
 import Synchronization
 
 extension SimulatedEventLoop {
-    /// Runs `body` in this thread, with all that happens on the loop meanwhile, until it returns.
+    /// Runs `body` and all work on the loop in this thread until `body` returns.
     ///
     /// - Parameters:
-    ///   - limit: how much of the loop's time it may take.
-    ///   - isAbandoned: whether there is no use in waiting for it any more; its task is cancelled then.
-    ///   - whatIsAwaited: what it waits for where it has not returned, a line each.
-    /// - Throws: what `body` throws; ``UnfinishedRun`` where it has not returned.
+    ///   - limit: maximum time of the loop.
+    ///   - isAbandoned: whether to stop waiting for `body`; its task is then cancelled.
+    ///   - whatIsAwaited: the pending operations, one line each, if `body` has not returned.
+    /// - Throws: any error of `body`; ``UnfinishedRun`` if it has not returned.
     func run<Value: Sendable>(
         limit: Duration,
         isAbandoned: () -> Bool = { false },
@@ -35,10 +35,10 @@ extension SimulatedEventLoop {
     }
 }
 
-/// What a body has come to. Written once, in the loop's thread.
+/// The outcome of a body. Written once, in the loop's thread.
 private final class Outcome<Value: Sendable>: Sendable {
     private let state = Mutex<Result<Value, any Error>?>(nil)
-    /// For who asks after each turn of the loop.
+    /// Whether there is a value. The loop reads it after each turn.
     private let hasValue = Atomic(false)
 
     var value: Result<Value, any Error>? { state.withLock { $0 } }

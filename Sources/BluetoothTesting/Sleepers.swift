@@ -2,7 +2,7 @@ import BluetoothHost
 import BluetoothTypes
 import Synchronization
 
-/// Tasks that wait for a world's time to come.
+/// Tasks that wait for a time of a world.
 final class Sleepers: Sendable {
     private struct Sleeper {
         let deadline: Instant
@@ -11,7 +11,7 @@ final class Sleepers: Sendable {
         let alarm: SendableAlarm
     }
 
-    /// An alarm, which is used on the loop's thread only; tasks of the world are cancelled there too.
+    /// An alarm that is used on the loop's thread only; tasks of the world are cancelled there too.
     private struct SendableAlarm: @unchecked Sendable {
         // @unchecked: used on the loop's thread only.
 
@@ -30,7 +30,7 @@ final class Sleepers: Sendable {
         self.loop = loop
     }
 
-    /// Who waits until when, those first whose time comes first.
+    /// The waiting tasks with their deadlines, the earliest deadline first.
     var all: [(deadline: Instant, caller: String)] {
         state.withLock { state in
             state.sleepers.sorted { ($0.value.deadline, $0.key) < ($1.value.deadline, $1.key) }
@@ -54,7 +54,7 @@ final class Sleepers: Sendable {
                 )
                 state.withLock { $0.sleepers[identifier] = sleeper }
                 alarm.set(deadline)
-                // A task that was cancelled before has had its handler called already.
+                // If the task was cancelled before, its handler has already run.
                 if Task.isCancelled { wake(identifier, .failure(CancellationError())) }
             }
         } onCancel: {

@@ -2,11 +2,11 @@ import BLE
 import BluetoothHost
 import BluetoothTypes
 
-/// A run of a world did not come to its end.
+/// The error of a run of a world that did not finish.
 public struct UnfinishedRun: Error, CustomStringConvertible {
-    /// What it was to have ended within, in the world's time.
+    /// The time limit of the run, in the world's time.
     public let limit: Duration
-    /// What was waited for, a line each.
+    /// The pending operations, one line each.
     public let awaited: [String]
 
     public var description: String {
@@ -17,7 +17,7 @@ public struct UnfinishedRun: Error, CustomStringConvertible {
 }
 
 extension World {
-    /// Makes a world, runs `body` in it and closes it.
+    /// Creates a world, runs `body` in it and closes it.
     public static func run<Value: Sendable>(
         seed: UInt64 = 0,
         limit: Duration = .seconds(600),
@@ -28,10 +28,11 @@ extension World {
         return try world.run(limit: limit) { try await body(world) }
     }
 
-    /// Runs `body` in this thread, with all that happens in the world meanwhile, until it returns.
+    /// Runs `body` and all work in the world in this thread until `body` returns.
     ///
-    /// - Parameter limit: how much of the world's time it may take.
-    /// - Throws: what `body` throws; ``UnfinishedRun`` where it has not returned within `limit`, and its task is cancelled.
+    /// - Parameter limit: maximum time of the run, in the world's time.
+    /// - Throws: any error of `body`; ``UnfinishedRun`` if it has not returned within `limit`. Its task is then
+    ///   cancelled.
     public func run<Value: Sendable>(
         limit: Duration = .seconds(600),
         _ body: @escaping @Sendable () async throws -> Value
@@ -39,7 +40,7 @@ extension World {
         try run(limit: limit, afterEachStep: {}, body)
     }
 
-    /// - Parameter afterEachStep: is called whenever all that was to be done at one moment has been done.
+    /// - Parameter afterEachStep: called whenever all work of one instant is done.
     package func run<Value: Sendable>(
         limit: Duration,
         afterEachStep: () -> Void,
@@ -56,7 +57,7 @@ extension World {
         )
     }
 
-    /// What is waited for in the world, a line each.
+    /// The pending operations in the world, one line each.
     private func whatIsAwaited() -> [String] {
         var lines: [String] = []
         loop.run(limit: .zero) {
@@ -72,7 +73,7 @@ extension World {
         return lines
     }
 
-    /// Ends all that goes on in the world: scripts, adapters, controllers. It is not to be used afterwards.
+    /// Ends everything in the world: scripts, adapters, controllers. The world must not be used afterwards.
     public func close() {
         let devices = devices
         let peripherals = peripherals
@@ -83,7 +84,7 @@ extension World {
             }
         }
         for device in devices { device.end() }
-        // What controllers still have to do holds on to the air, and the air to them.
+        // Pending work of controllers retains the air, and the air retains them.
         loop.run(for: .seconds(60))
     }
 }

@@ -4,8 +4,8 @@ import BluetoothTypes
 import Synchronization
 import VirtualController
 
-/// A radio world in one process and one thread: devices with controllers and hosts, the air between them, and a time of its
-/// own that jumps from one event to the next.
+/// A radio world in one process and one thread: devices with controllers and hosts, the air between them, and simulated
+/// time that jumps from one event to the next.
 ///
 /// ```swift
 /// let world = World(seed: 1)
@@ -19,17 +19,17 @@ import VirtualController
 /// }
 /// ```
 ///
-/// The same seed and the same calls give the same packets at the same times, in each run. For that, all that takes part
-/// runs in the thread that calls ``run(limit:_:)``: the body, its child tasks, and the hosts. A task that is not the body's
-/// child, made with `Task { … }`, would run elsewhere: give it ``taskExecutor``.
+/// The same seed and the same calls produce the same packets at the same times, in each run. For this, all participants
+/// run in the thread that calls ``run(limit:_:)``: the body, its child tasks, and the hosts. A task that is not a child
+/// of the body, created with `Task { … }`, would run elsewhere: give it ``taskExecutor``.
 public final class World: @unchecked Sendable {
     // @unchecked: used on the thread that runs it only.
 
-    /// What decides all that is random.
+    /// The seed of all random decisions.
     public let seed: UInt64
     /// Whether each device keeps a capture of its HCI packets; see ``Device/capture``.
     public let recordsCaptures: Bool
-    /// The devices in the order in which they were made.
+    /// The devices in the order of their creation.
     public private(set) var devices: [Device] = []
 
     package let loop = SimulatedEventLoop()
@@ -43,7 +43,7 @@ public final class World: @unchecked Sendable {
     private var pairConditions: [(one: Device, other: Device, conditions: RadioConditions)] = []
 
     /// - Parameters:
-    ///   - seed: decides all that is random.
+    ///   - seed: the seed of all random decisions.
     ///   - recordsCaptures: whether each device keeps a capture of its HCI packets.
     public init(seed: UInt64 = 0, recordsCaptures: Bool = false) {
         self.seed = seed
@@ -56,18 +56,18 @@ public final class World: @unchecked Sendable {
 
     // MARK: Time
 
-    /// How long the world has been there, in its own time.
+    /// The age of the world, in its own time.
     public var elapsed: Duration { loop.now - start }
 
     /// The world's time, for code that takes a clock.
     public var clock: WorldClock { WorldClock(world: self) }
 
-    /// Runs tasks in the world: `Task(executorPreference: world.taskExecutor) { … }`.
+    /// The executor for tasks in the world: `Task(executorPreference: world.taskExecutor) { … }`.
     public var taskExecutor: any TaskExecutor { loop.taskExecutor }
 
     /// Waits in the world's time.
     ///
-    /// - Throws: `CancellationError` where the task is cancelled.
+    /// - Throws: `CancellationError` if the task is cancelled.
     public func sleep(for duration: Duration, file: StaticString = #fileID, line: Int = #line) async throws {
         try await sleep(until: clock.now.advanced(by: duration), caller: "the sleep at \(file):\(line)")
     }
@@ -76,12 +76,12 @@ public final class World: @unchecked Sendable {
         try await sleepers.sleep(until: start + deadline.sinceStart, caller: caller)
     }
 
-    /// Lets time pass between two runs, for all that goes on by itself.
+    /// Advances the time between two runs, with all work that becomes due.
     public func advance(by duration: Duration) {
         loop.run(for: duration)
     }
 
-    /// The time that captures are stamped with: the world begins with the year 2020.
+    /// The time for the timestamps of captures: the world begins with the year 2020.
     var microsecondsSince1970: Int64 {
         1_577_836_800_000_000 + elapsed.wholeNanoseconds / 1000
     }
@@ -90,12 +90,12 @@ public final class World: @unchecked Sendable {
 
     // MARK: Devices
 
-    /// Puts a device with a controller into the world.
+    /// Adds a device with a controller to the world.
     ///
     /// - Parameters:
-    ///   - name: what captures and errors call it.
-    ///   - position: where it is at first, in metres.
-    ///   - configure: changes what kind of controller it is.
+    ///   - name: the device's name in captures and errors.
+    ///   - position: the initial position, in meters.
+    ///   - configure: changes the configuration of the controller.
     public func device(
         _ name: String,
         at position: Position = .origin,
@@ -117,13 +117,13 @@ public final class World: @unchecked Sendable {
         return device
     }
 
-    /// Puts a device that does as it is told into the world, publishes its services and lets it advertise.
+    /// Adds a scripted device to the world, publishes its services and starts advertising.
     ///
     /// - Parameters:
     ///   - name: the advertised name.
-    ///   - position: where it is at first, in metres.
-    ///   - services: what it serves; their UUIDs are advertised as far as they fit.
-    ///   - interval: how often it advertises.
+    ///   - position: the initial position, in meters.
+    ///   - services: the services of the device; their UUIDs are advertised as far as they fit.
+    ///   - interval: the advertising interval.
     public func peripheral(
         _ name: String,
         at position: Position = .origin,
@@ -141,14 +141,14 @@ public final class World: @unchecked Sendable {
         return peripheral
     }
 
-    /// Random numbers for a part of a test, decided by the seed.
+    /// Creates a generator of random numbers for a part of a test. The seed determines it.
     public func makeGenerator() -> SeededGenerator {
         random.split()
     }
 
     // MARK: The air
 
-    /// How well packets get from any device to any other.
+    /// The quality of the radio link between any two devices.
     public var conditions: RadioConditions {
         get { air.conditions }
         set {
@@ -157,7 +157,7 @@ public final class World: @unchecked Sendable {
         }
     }
 
-    /// Sets how well packets get through between two devices; nil: as everywhere.
+    /// Sets the quality of the radio link between two devices; nil for the world's ``conditions``.
     public func setConditions(_ conditions: RadioConditions?, between one: Device, and other: Device) {
         pairConditions.removeAll { ($0.one === one && $0.other === other) || ($0.one === other && $0.other === one) }
         if let conditions { pairConditions.append((one, other, conditions)) }
@@ -167,7 +167,7 @@ public final class World: @unchecked Sendable {
         airHasChanged()
     }
 
-    /// A device has a new controller, of which the air does not know yet how well it is heard.
+    /// Applies the conditions of pairs to a device with a new controller, which the air does not know yet.
     func applyConditions(to device: Device) {
         for pair in pairConditions where pair.one === device || pair.other === device {
             if let first = pair.one.controller, let second = pair.other.controller {
@@ -176,12 +176,12 @@ public final class World: @unchecked Sendable {
         }
     }
 
-    /// Brings the air to the loop's time.
+    /// Advances the air to the loop's time.
     func catchUp() {
         air.advance(to: loop.now)
     }
 
-    /// Does what is due on the air now, and sets the alarm for what is next.
+    /// Executes the work that is due on the air, and sets the alarm for the next work.
     func runAir() {
         catchUp()
         let due = air.nextDue
@@ -197,11 +197,11 @@ public final class World: @unchecked Sendable {
         alarm.set(due)
     }
 
-    /// Something on the air was changed from outside: there may be something to do at once.
+    /// Schedules the air after a change from outside, because work may be due at once.
     func airHasChanged() {
         loop.execute { [weak self] in self?.runAir() }
     }
 }
 
-/// What kind of controller a device has.
+/// The kind of controller of a device.
 public typealias ControllerConfiguration = VirtualController.Configuration

@@ -1,12 +1,12 @@
 import BluetoothTypes
 
-/// A world's time. It stands still while anything is to be done and then jumps to when something is due.
+/// A world's time. It does not pass while there is work, and then jumps to the time of the next work.
 ///
 /// Give it to code under test that takes a `Clock` whose `Duration` is `Swift.Duration`.
 public struct WorldClock: Clock {
-    /// A point of a world's time.
+    /// An instant of a world's time.
     public struct Instant: InstantProtocol {
-        /// How long the world had been there.
+        /// The age of the world.
         public let sinceStart: Duration
 
         public init(sinceStart: Duration) {
@@ -32,7 +32,7 @@ public struct WorldClock: Clock {
 
     /// Waits in the world's time.
     ///
-    /// - Throws: `CancellationError` where the task is cancelled.
+    /// - Throws: `CancellationError` if the task is cancelled.
     public func sleep(until deadline: Instant, tolerance: Duration? = nil) async throws {
         try await world.sleep(until: deadline, caller: "a clock's sleep")
     }

@@ -2,22 +2,22 @@ import BluetoothTypes
 import CBluetooth
 import Glibc
 
-/// What this machine offers to reach a controller, and what stands in the way.
+/// The ways to reach a controller on this machine, and the obstacles.
 public struct AdapterInventory: Hashable, Sendable {
-    /// The kernel's adapters, by index.
+    /// The kernel's adapters, ordered by index.
     public var adapters: [KernelAdapter] = []
-    /// Why the kernel gives no HCI socket; nil where it does.
+    /// The reason why the kernel provides no HCI socket, or nil if it does.
     public var socketError: TransportError?
-    /// The process number of a running bluetoothd, which brings adapters up and so stands in a user channel's way.
+    /// The process number of a running bluetoothd. It brings adapters up, which blocks their user channels.
     public var bluetoothDaemon: Int32?
-    /// Whether the process may use the user channel (CAP_NET_ADMIN).
+    /// Whether the process has the capability for the user channel (CAP_NET_ADMIN).
     public var canAdministerNetwork = false
-    /// Whether the process may send any packet on the raw channel (CAP_NET_RAW).
+    /// Whether the process has the capability to send any packet on the raw channel (CAP_NET_RAW).
     public var canUseRawSockets = false
 
     public init() {}
 
-    /// Asks the kernel.
+    /// Reads the inventory from the kernel.
     public static func read() -> AdapterInventory {
         var inventory = AdapterInventory(fileSystem: "")
         let socket = OwnedDescriptor(ble_hci_socket())
@@ -29,7 +29,7 @@ public struct AdapterInventory: Hashable, Sendable {
         return inventory
     }
 
-    /// What `/proc` and `/sys` under a folder say.
+    /// Reads `/proc` and `/sys` below the folder `root`.
     init(fileSystem root: String) {
         for name in entries(of: root + "/sys/class/bluetooth") {
             if let index = adapterIndex(name) { adapters.append(KernelAdapter(index: index)) }
@@ -57,7 +57,7 @@ public struct AdapterInventory: Hashable, Sendable {
         }
     }
 
-    /// Reads the effective capabilities: a hexadecimal mask in which CAP_NET_ADMIN is bit 12 and CAP_NET_RAW bit 13.
+    /// Reads the effective capabilities: a hexadecimal mask. CAP_NET_ADMIN is bit 12 and CAP_NET_RAW is bit 13.
     private mutating func readCapabilities(_ path: String) {
         guard let text = contents(path),
             let field = text.split(separator: "\n").first(where: { $0.hasPrefix("CapEff:") }),
@@ -88,12 +88,12 @@ public struct AdapterInventory: Hashable, Sendable {
 
 // MARK: Files
 
-/// The number in "hci0"; nil for other names, such as the connections "hci0:42" that lie beside the adapters.
+/// Returns the number in "hci0", or nil for other names, such as the connection "hci0:42" beside the adapters.
 private func adapterIndex(_ name: String) -> Int? {
     name.hasPrefix("hci") ? UInt16(name.dropFirst(3)).map(Int.init) : nil
 }
 
-/// The names in a folder; none where it cannot be read.
+/// Returns the names in a folder, or none if it cannot be read.
 private func entries(of folder: String) -> [String] {
     guard let directory = unsafe opendir(folder) else { return [] }
     defer { unsafe _ = closedir(directory) }
@@ -107,7 +107,7 @@ private func entries(of folder: String) -> [String] {
     return names
 }
 
-/// The start of a small file, up to 16 KiB.
+/// Returns the start of a small file, up to 16 KiB.
 private func contents(_ path: String) -> String? {
     let file = OwnedDescriptor(unsafe ble_open(path, O_RDONLY | O_NONBLOCK, 0))
     guard file.number >= 0 else { return nil }

@@ -1,13 +1,13 @@
 import Glibc
 
 extension AdapterSpecification {
-    /// The environment variable that names the adapter where a program's user has not.
+    /// The environment variable that names the adapter if the program's user does not name one.
     public static let environmentVariable = "BLE_ADAPTER"
 
-    /// The adapter that the environment's `BLE_ADAPTER` names, else hci0 where there is one.
+    /// The adapter that the environment's `BLE_ADAPTER` names, or else hci0 if it exists.
     ///
-    /// - Throws: ``TransportError/invalidSpecification(_:)`` for a variable that cannot be read,
-    ///   ``TransportError/noAdapter`` where there is nothing to choose.
+    /// - Throws: ``TransportError/invalidSpecification(_:)`` if the variable's value cannot be parsed,
+    ///   ``TransportError/noAdapter`` if no adapter is named and hci0 does not exist.
     public static func `default`() throws(TransportError) -> AdapterSpecification {
         let environment = unsafe getenv(environmentVariable).map { unsafe String(cString: $0) }
         return try resolve(nil, environment: environment) {
@@ -15,12 +15,13 @@ extension AdapterSpecification {
         }
     }
 
-    /// The adapter that `argument` names, else the one that `environment` names, else hci0 where there is one.
+    /// Returns the adapter that `argument` names, or else the adapter in `environment`, or else hci0 if it exists.
     ///
     /// - Parameters:
-    ///   - argument: what the program's user has asked for; nothing when nil or empty.
-    ///   - environment: the value of ``environmentVariable``; nothing when nil or empty.
+    ///   - argument: the adapter named by the program's user; ignored if nil or empty.
+    ///   - environment: the value of ``environmentVariable``; ignored if nil or empty.
     ///   - hasAdapterZero: whether the kernel has hci0.
+    /// - Throws: ``TransportError/invalidSpecification(_:)`` or ``TransportError/noAdapter``.
     public static func resolve(
         _ argument: String?,
         environment: String?,

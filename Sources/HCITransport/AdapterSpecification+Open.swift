@@ -15,9 +15,9 @@ extension AdapterSpecification {
     /// Opens a transport to the controller on a loop's queue.
     ///
     /// - Parameters:
-    ///   - options: time and memory to spend on it.
-    ///   - makeVirtual: makes a controller in this process on the air of a name; without it ``virtual(name:)`` cannot be
-    ///     opened.
+    ///   - options: timeouts and memory limits of the transport.
+    ///   - makeVirtual: creates a controller in this process on the air of the given name. Without it,
+    ///     ``virtual(name:)`` cannot be opened.
     public func open(
         on loop: LoopQueue,
         options: TransportOptions = TransportOptions(),
@@ -74,7 +74,7 @@ private func openHCISocket(
     case .user:
         if bringsDown { _ = ble_hci_bring_down(socket.number, device) }
         result = ble_hci_bind(socket.number, device, UInt16(HCI_CHANNEL_USER))
-        // The kernel still takes down an adapter that this process let go just now, as in a recovery.
+        // After this process closes an adapter, as in a recovery, the kernel needs time to bring it down.
         for _ in 0..<10 where result == -EBUSY || result == -EUSERS {
             _ = poll(-1, events: 0, milliseconds: 20)
             result = ble_hci_bind(socket.number, device, UInt16(HCI_CHANNEL_USER))
@@ -88,7 +88,7 @@ private func openHCISocket(
 }
 
 extension TransportError {
-    /// What the errno of opening an HCI socket means.
+    /// Maps the errno of opening an HCI socket to an error.
     static func hciSocket(errno: Int32, index: Int) -> TransportError {
         switch errno {
         case EBUSY, EALREADY, EUSERS: .adapterBusy(index: index)

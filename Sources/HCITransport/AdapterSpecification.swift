@@ -1,31 +1,31 @@
-/// Which controller is meant, and how to reach it, in one notation everywhere.
+/// A controller and the way to reach it, in one notation for all programs.
 ///
-/// - `hci0`, `hci:0`: the kernel's adapter, for this program alone (user channel); `hci0?channel=raw`: beside the
-///   kernel's own stack.
-/// - `unix:PATH`, `tcp:HOST:PORT`: a stream of H4 packets; an IPv6 address stands in brackets.
-/// - `seqpacket:PATH`: a UNIX socket with one packet in each read and write, as the kernel's HCI sockets have it.
+/// - `hci0`, `hci:0`: the kernel's adapter, for this program alone (user channel). `hci0?channel=raw` shares it with
+///   the kernel's own stack.
+/// - `unix:PATH`, `tcp:HOST:PORT`: a stream of H4 packets. An IPv6 address is written in brackets.
+/// - `seqpacket:PATH`: a UNIX socket with one packet in each read and write, like the kernel's HCI sockets.
 /// - `serial:PATH,BAUD[,flow=rtscts]`: a UART.
-/// - `virtual`, `virtual:NAME`: a controller in this process, on the air of that name.
+/// - `virtual`, `virtual:NAME`: a controller in this process, on the air with that name.
 public enum AdapterSpecification: Hashable, Sendable {
     /// The channel of an HCI socket.
     public enum Channel: String, Hashable, Sendable {
-        /// The program has the adapter for itself; it must be down.
+        /// The program has exclusive use of the adapter. The adapter must be down.
         case user
-        /// The program shares the adapter with the kernel's stack; it must be up.
+        /// The program shares the adapter with the kernel's stack. The adapter must be up.
         case raw
     }
 
     /// An adapter of the kernel. The index is below 65535.
     case hci(index: Int, channel: Channel)
-    /// A UNIX stream socket. The path has at most 107 octets.
+    /// A UNIX stream socket. The path has at most 107 bytes.
     case unix(path: String)
-    /// A UNIX socket of sequenced packets, in a kernel adapter's place. The path has at most 107 octets.
+    /// A UNIX socket of sequenced packets, in place of a kernel adapter. The path has at most 107 bytes.
     case seqpacket(path: String)
-    /// A TCP stream. The host is a name or an address, an IPv6 address without brackets.
+    /// A TCP stream. The host is a name or an address; an IPv6 address has no brackets here.
     case tcp(host: String, port: UInt16)
     /// A UART. The rate is one of ``baudRates``.
     case serial(path: String, baudRate: Int, usesFlowControl: Bool)
-    /// A controller in this process. The air without a name is the empty name's.
+    /// A controller in this process. The air without a name has the empty name.
     case virtual(name: String)
 
     /// The rates at which a serial line can run, in baud.
@@ -34,7 +34,7 @@ public enum AdapterSpecification: Hashable, Sendable {
         1_152_000, 1_500_000, 2_000_000, 2_500_000, 3_000_000, 3_500_000, 4_000_000,
     ]
 
-    /// Reads the notation.
+    /// Parses the notation.
     public init(parsing text: String) throws(AdapterSpecificationError) {
         do throws(Complaint) {
             self = try AdapterSpecification.parse(text)
@@ -43,12 +43,12 @@ public enum AdapterSpecification: Hashable, Sendable {
         }
     }
 
-    /// What is wrong with a part, or what would be right.
+    /// The reason why a part cannot be parsed, or the accepted form.
     struct Complaint: Error {
         let advice: String
     }
 
-    /// - Parameter lowestPort: 0 where the system may choose a TCP port.
+    /// - Parameter lowestPort: 0 if the system may choose a TCP port.
     static func parse(_ text: String, lowestPort: Int = 1) throws(Complaint) -> AdapterSpecification {
         if text == "virtual" { return .virtual(name: "") }
         if let name = text.suffix(after: "virtual:") { return try parseVirtual(name) }
@@ -138,11 +138,11 @@ extension AdapterSpecification: CustomStringConvertible {
     }
 }
 
-/// An adapter's name that cannot be read; the description says what is accepted.
+/// The error for an adapter's name that cannot be parsed. The description lists the accepted forms.
 public struct AdapterSpecificationError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// What was given.
+    /// The text that was parsed.
     public let text: String
-    /// What is wrong with it, or what would be right.
+    /// The reason why it cannot be parsed, or the accepted form.
     public let advice: String
 
     public var description: String { "\"\(text)\" names no adapter: \(advice)" }
@@ -153,7 +153,7 @@ extension StringProtocol where SubSequence == Substring {
         hasPrefix(prefix) ? dropFirst(prefix.count) : nil
     }
 
-    /// The number that these digits, and nothing but digits, write.
+    /// The value of a string of decimal digits, or nil if it contains any other character.
     fileprivate var decimal: Int? {
         utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) } ? Int(self) : nil
     }

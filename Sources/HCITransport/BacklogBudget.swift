@@ -1,19 +1,19 @@
-/// The bytes that may wait to be written on several transports together.
+/// A limit for the bytes that wait to be written on several transports together.
 ///
-/// Belongs to the one queue on which all of these transports work.
+/// All of these transports, and the budget itself, are used on one queue only.
 package final class BacklogBudget: @unchecked Sendable {
     // @unchecked: used on one queue only.
 
-    /// In bytes.
+    /// The limit, in bytes.
     package let limit: Int
-    /// How many bytes wait now.
+    /// The number of bytes that wait now.
     package private(set) var used = 0
 
     package init(limit: Int) {
         self.limit = limit
     }
 
-    /// Reserves `count` bytes; false where fewer are left, and then nothing is reserved.
+    /// Reserves `count` bytes. Returns false, and reserves nothing, if fewer are left.
     func take(_ count: Int) -> Bool {
         guard used + count <= limit else { return false }
         used += count

@@ -5,8 +5,8 @@ import Glibc
 
 /// A capture that is being written to a file. It outlives the transports of a recovery.
 ///
-/// Each packet is written as it passes, whole, with one call; so the file of a process that was killed ends with a whole
-/// record.
+/// Each packet is written whole, with one call, as it passes. So the file of a process that was killed ends with a
+/// whole record.
 public final class CaptureFile: @unchecked Sendable {
     // @unchecked: used on the loop of its transport only.
 
@@ -15,21 +15,22 @@ public final class CaptureFile: @unchecked Sendable {
     private var writer: CaptureWriter
     private var buffer = PacketBuffer(capacity: 1024, headroom: 0)
     private var length = 0
-    /// Replaces keys, where that is asked for.
+    /// Replaces keys with zeros, if requested.
     private var mask: CaptureKeyMask?
-    /// Why the capture has ended before its time, if it has: a full disk, say. The link goes on.
+    /// The error that ended the capture early, such as a full disk. The transport continues without the capture.
     public private(set) var failure: TransportError?
     private let path: String
 
-    /// Creates the file, or empties the one that is there. Only its owner may read it, for a capture holds keys.
+    /// Creates the file, or empties an existing file. Only its owner may read it, because a capture contains keys.
     ///
-    /// A symbolic link is not followed: it is an error (`ELOOP`). A file that is there must belong to this user, else it is
-    /// an error (`EPERM`); it is made readable and writable by its owner alone.
+    /// A symbolic link is not followed: it is an error (`ELOOP`). An existing file must belong to this user, otherwise
+    /// it is an error (`EPERM`). Its mode is changed so that only its owner can read and write it.
     ///
     /// - Parameters:
-    ///   - format: where none is given, H4 packets in what the path's name says.
+    ///   - format: the format; nil for H4 packets in the format that the path's name implies.
     ///   - masksKeys: whether keys are replaced by zeros; see ``CaptureKeyMask``.
-    ///   - microsecondsSince1970: the wall clock; the system's where none is given.
+    ///   - microsecondsSince1970: the wall clock; nil for the system's.
+    /// - Throws: ``TransportError/captureFile(_:errno:)``.
     public init(
         path: String,
         format: CaptureWriter.Format? = nil,
@@ -40,7 +41,7 @@ public final class CaptureFile: @unchecked Sendable {
         writer = CaptureWriter(format ?? .h4(path: path))
         self.microsecondsSince1970 = microsecondsSince1970 ?? systemMicrosecondsSince1970
         mask = masksKeys ? CaptureKeyMask() : nil
-        // Emptied only once it is known whose it is.
+        // The file is emptied only after its owner is verified.
         descriptor = OwnedDescriptor(unsafe ble_open(path, O_WRONLY | O_CREAT | O_NOFOLLOW, 0o600))
         guard descriptor.number >= 0 else { throw .captureFile(path, errno: -descriptor.number) }
         let obstacle = makePrivate(descriptor.number)
@@ -62,7 +63,7 @@ public final class CaptureFile: @unchecked Sendable {
         flush()
     }
 
-    /// Appends a record as it was read; one for which the format has no place is left out.
+    /// Appends a record that was read. A record that the format cannot represent is left out.
     public func append(_ record: borrowing CaptureRecord) {
         guard failure == nil else { return }
         var masked: [UInt8]?
@@ -81,7 +82,7 @@ public final class CaptureFile: @unchecked Sendable {
         if isWritten { flush() }
     }
 
-    /// A packet with its H4 indicator, without its keys; nil where nothing in it is masked.
+    /// Returns a packet with its H4 indicator and masked keys, or nil if nothing in it is masked.
     private func masked(_ packet: RawSpan, _ direction: CaptureDirection) -> [UInt8]? {
         guard mask != nil, let indicator = packet[checked: 0], let kind = CapturedPacketKind(rawValue: indicator) else {
             return nil
@@ -89,7 +90,7 @@ public final class CaptureFile: @unchecked Sendable {
         return mask?.mask(kind, direction, packet.extracting(droppingFirst: 1)).map { [indicator] + $0 }
     }
 
-    /// Writes what is in the buffer; what a failure leaves of a record is cut off again.
+    /// Writes the buffer. After a failure, a partially written record is cut off again.
     private func flush() {
         defer { buffer.reset() }
         var written = 0
@@ -106,9 +107,9 @@ public final class CaptureFile: @unchecked Sendable {
     }
 }
 
-/// Makes a file that is open its owner's alone and empties it.
+/// Makes an open file accessible to its owner only, and empties it.
 ///
-/// - Returns: an `errno`; zero where it is done, or where it is no regular file, such as a pipe.
+/// - Returns: an `errno`; zero on success, or if it is not a regular file, such as a pipe.
 private func makePrivate(_ descriptor: CInt) -> CInt {
     var status = stat()
     guard unsafe fstat(descriptor, &status) == 0 else { return errno }
@@ -119,10 +120,10 @@ private func makePrivate(_ descriptor: CInt) -> CInt {
 }
 
 extension CaptureWriter.Format {
-    /// H4 packets: in pcapng for a path that ends so, in btsnoop for any other.
+    /// H4 packets: in pcapng if the path ends with ".pcapng", in btsnoop otherwise.
     public static func h4(path: String) -> CaptureWriter.Format { path.hasSuffix(".pcapng") ? .pcapng : .btsnoop }
 
-    /// What Linux's monitor channel gives: in pcapng for a path that ends so, in btsnoop for any other.
+    /// Packets of Linux's monitor channel: in pcapng if the path ends with ".pcapng", in btsnoop otherwise.
     public static func monitor(path: String) -> CaptureWriter.Format {
         path.hasSuffix(".pcapng") ? .pcapngMonitor : .btsnoopMonitor
     }

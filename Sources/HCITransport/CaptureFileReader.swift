@@ -3,14 +3,17 @@ import CBluetooth
 import Capture
 import Glibc
 
-/// Reads a capture from a file, in the same memory however long it is.
+/// Reads a capture from a file. Its memory does not grow with the file's length.
+///
+///     var file = try CaptureFileReader(path: "trace.btsnoop")
+///     while let record = try file.next() { print(record.number) }
 ///
 ///     var file = try CaptureFileReader(path: "trace.btsnoop")
 ///     while let record = try file.next() { print(record.number) }
 public struct CaptureFileReader: ~Copyable {
     private static let blockLength = 256 * 1024
 
-    /// The name that the file was opened by.
+    /// The path of the file, or a name for standard input.
     public let path: String
     private let descriptor: OwnedDescriptor
     private let stop: ReadingStop
@@ -20,8 +23,8 @@ public struct CaptureFileReader: ~Copyable {
     /// Opens a file, which may be a pipe.
     ///
     /// - Parameter stop: ends the records before the file does.
-    /// - Throws: ``CaptureFileError/unreadable(path:errno:)`` where it cannot be opened. What it holds shows in
-    ///   ``next(beforeWaiting:)``.
+    /// - Throws: ``CaptureFileError/unreadable(path:errno:)`` if it cannot be opened. Errors in its content are thrown
+    ///   by ``next(beforeWaiting:)``.
     public init(path: String, stop: ReadingStop = ReadingStop()) throws(CaptureFileError) {
         try self.init(unsafe ble_open(path, O_RDONLY, 0), path: path, stop)
     }
@@ -44,16 +47,17 @@ public struct CaptureFileReader: ~Copyable {
     /// The capture's format, once the first record has been read.
     public var format: CaptureFormat? { reader.format }
 
-    /// Where in the file the last record starts that was read.
+    /// The offset in the file of the record read last.
     public var offset: UInt64 { reader.offset }
 
-    /// How many records have been read.
+    /// The number of records read.
     public var recordCount: UInt64 { reader.recordCount }
 
-    /// The next record; nil at the end of the file, or when the reading is to stop.
+    /// Returns the next record, or nil at the end of the file or when reading is stopped.
     ///
-    /// - Parameter beforeWaiting: called where more is not there yet, as in a pipe.
-    /// - Throws: where the file is no capture, is damaged, or cannot be read. The records before are good.
+    /// - Parameter beforeWaiting: called if no more bytes are available yet, as in a pipe.
+    /// - Throws: ``CaptureFileError`` if the file is not a capture, is damaged, or cannot be read. Earlier records are
+    ///   valid.
     @_lifetime(&self)
     public mutating func next(beforeWaiting: () -> Void = {}) throws(CaptureFileError) -> CaptureRecord? {
         guard try advance(beforeWaiting) else { return nil }
@@ -77,7 +81,7 @@ public struct CaptureFileReader: ~Copyable {
             case .success(let count):
                 let block = block
                 reader.append(block.rawSpan.extracting(first: count))
-            // Who gave us the descriptor may have made it so that it does not wait.
+            // A descriptor passed to this process may be non-blocking.
             case .failure(let error) where error.wouldBlock: continue
             case .failure(let error): throw .unreadable(path: path, errno: error.code)
             }
@@ -85,11 +89,11 @@ public struct CaptureFileReader: ~Copyable {
     }
 }
 
-/// Why a capture file cannot be read, or no further.
+/// The reason why a capture file cannot be read, or not any further.
 public enum CaptureFileError: Error, Equatable, Sendable {
-    /// The system does not give its octets.
+    /// The system cannot open or read the file.
     case unreadable(path: String, errno: Int32)
-    /// Its octets are no capture, or damaged.
+    /// The bytes of the file are not a capture, or are damaged.
     case invalid(path: String, CaptureReadingError)
 }
 

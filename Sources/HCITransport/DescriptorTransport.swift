@@ -3,15 +3,15 @@ import CBluetooth
 import Dispatch
 import Glibc
 
-/// A transport on a non-blocking descriptor: an HCI socket or its like, or a stream of H4 packets.
+/// A transport on a non-blocking descriptor: an HCI socket or similar, or a stream of H4 packets.
 ///
-/// Everything happens on the loop it is made with. Reading drains the descriptor each time it is ready. A packet is written
-/// at once; to a stream, what is sent in one turn of the loop is written at its end in one piece. Only what the kernel does
-/// not take then waits for the write source.
+/// Everything happens on the loop of the transport. Reading drains the descriptor each time it is ready. A packet is
+/// written at once. On a stream, the packets sent in one turn of the loop are written in one piece at its end. Only
+/// bytes that the kernel does not accept then wait for the write source.
 final class DescriptorTransport: Transport, @unchecked Sendable {
     // @unchecked: used on `loop` only.
 
-    /// What the descriptor is, and so how packets lie in what is read and written.
+    /// The kind of descriptor, which determines how packets are framed in reads and writes.
     enum Kind: Equatable {
         /// One packet in each read and write.
         case hci(index: Int, channel: AdapterSpecification.Channel)
@@ -30,9 +30,9 @@ final class DescriptorTransport: Transport, @unchecked Sendable {
         }
     }
 
-    /// How many octets are read before others on the loop have a turn.
+    /// The number of bytes read before other work on the loop gets a turn.
     private static let readBudget = 256 << 10
-    /// How many octets are gathered in a turn before they are written.
+    /// The number of bytes gathered in a turn before they are written.
     private static let gatheredLimit = 32 << 10
 
     private let kind: Kind
@@ -47,13 +47,13 @@ final class DescriptorTransport: Transport, @unchecked Sendable {
     private var writeSource: (any DispatchSourceWrite)?
     private var isWriteSourceSuspended = true
     private var backlog = WriteBacklog()
-    /// What was sent in this turn of the loop.
+    /// The bytes sent in this turn of the loop.
     private var gathered = PacketBuffer(capacity: 0, headroom: 0)
     private var onPacket: (@Sendable (RawSpan) -> Void)?
     private var onEnd: (@Sendable (TransportError) -> Void)?
     private var isClosed = false
 
-    /// - Parameter sender: who is at the other end: a controller, or, of a stream, a host.
+    /// - Parameter sender: the device at the other end: a controller, or, on a stream, possibly a host.
     init(
         _ owner: OwnedDescriptor,
         kind: Kind,
@@ -112,7 +112,7 @@ final class DescriptorTransport: Transport, @unchecked Sendable {
         readSource = nil
         guard let writeSource else { return }
         writeSource.cancel()
-        // A suspended source would never learn that it is cancelled.
+        // A suspended source does not run its cancel handler.
         if isWriteSourceSuspended { writeSource.resume() }
         self.writeSource = nil
     }
@@ -124,24 +124,24 @@ final class DescriptorTransport: Transport, @unchecked Sendable {
         onEnd?(error)
     }
 
-    /// Whoever sends is not to be called back in the middle of it.
+    /// Ends the transport in a later turn, so that a sender is not called back from within its own call.
     private func endLater(_ error: TransportError) {
         loop.async { self.end(error) }
     }
 
     // MARK: Reading
 
-    /// Reads until nothing is left; false where it stopped before that.
+    /// Reads until nothing is left. Returns false if it stopped earlier.
     ///
-    /// - Parameter isPolled: whether the descriptor is looked at again anyway, so that a read that had room for more was the
-    ///   last. A source does not: it tells of data and of a hang-up behind them only once.
+    /// - Parameter isPolled: whether the descriptor is polled again in any case. Then a read that does not fill the
+    ///   buffer is the last. A source does not poll again: it reports data, and a hang-up behind it, only once.
     func drain(isPolled: Bool) -> Bool {
         var budget = DescriptorTransport.readBudget
         while !isClosed, budget > 0 {
             switch decoder == nil ? readPacket() : readStream() {
             case .success(0): end(.closedByPeer)
             case .success(let count):
-                // A stream gives all it has, where there is room for it.
+                // A stream returns all available bytes that fit the buffer.
                 if isPolled, decoder?.hadRoom == true { return true }
                 budget -= count
             case .failure(let error) where error.wouldBlock: return true
@@ -193,7 +193,7 @@ final class DescriptorTransport: Transport, @unchecked Sendable {
         if gathered.count >= DescriptorTransport.gatheredLimit { flush() }
     }
 
-    /// Writes what was sent in this turn.
+    /// Writes the bytes sent in this turn.
     func flush() {
         guard !isClosed, !gathered.isEmpty else { return }
         var buffer = PacketBuffer(capacity: 0, headroom: 0)
@@ -233,10 +233,10 @@ final class DescriptorTransport: Transport, @unchecked Sendable {
         source.activate()
     }
 
-    /// Whether something waits that the kernel has not taken.
+    /// Whether bytes wait that the kernel has not accepted.
     var isBackedUp: Bool { !backlog.isEmpty }
 
-    /// Writes on what the kernel has not taken before.
+    /// Writes bytes that the kernel did not accept before.
     func becameWritable() {
         guard !isClosed else { return }
         let waiting = backlog.octets
@@ -250,7 +250,7 @@ final class DescriptorTransport: Transport, @unchecked Sendable {
         }
     }
 
-    /// What an errno says about the other end, if it says something.
+    /// Maps an errno that reveals the state of the other end to an error. Returns nil for other errnos.
     private func reason(of error: Errno) -> TransportError? {
         switch (kind, error.code) {
         case (.hci(let index, _), EPIPE), (.hci(let index, _), ENODEV), (.hci(let index, _), ENXIO):

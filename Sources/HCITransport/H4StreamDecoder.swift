@@ -1,20 +1,21 @@
 import ByteCoding
 import HCI
 
-/// Cuts a stream of octets into HCI packets by their H4 indicators and lengths (Vol 4, Part A, 2).
+/// Splits a stream of bytes into HCI packets by their H4 indicators and lengths (Vol 4, Part A, 2).
 ///
-/// The decoder holds the stream's unread end; a packet is handed on where it lies. H4 has no way to find its framing again
-/// but Reset (Vol 4, Part A, 4), so an octet that is no indicator breaks a stream. A serial line, which may start in the
-/// middle of a packet or lose octets, searches instead for what looks like an event or ACL packet, so that the answer to
-/// that Reset gets through; it too breaks when the search finds nothing for long.
+/// The decoder holds the unread end of the stream, and delivers each packet as a span of it. H4 can find its framing
+/// again only by a Reset (Vol 4, Part A, 4). So a byte that is not a packet indicator breaks a stream.
+///
+/// A serial line may start in the middle of a packet, or lose bytes. So its decoder searches for bytes that look like
+/// an event or ACL packet, and the answer to that Reset gets through. It too breaks if a long search finds nothing.
 public struct H4StreamDecoder {
-    /// What to do with an octet that starts no packet.
+    /// The reaction to a byte that starts no packet.
     public enum Recovery: Sendable {
         case fail
         case search
     }
 
-    /// Who writes the stream, and so what cannot be in it: a controller sends no commands, a host no events.
+    /// The writer of the stream. It determines the possible packets: a controller sends no commands, a host no events.
     public enum Sender: Sendable {
         case controller
         case host
@@ -24,17 +25,18 @@ public struct H4StreamDecoder {
         }
     }
 
-    /// Thrown where a stream has lost its framing.
+    /// An error thrown if a stream has lost its framing.
     public struct BrokenStream: Error, Hashable, Sendable {
-        /// What stands where a packet indicator should.
+        /// The byte in place of a packet indicator.
         public let octet: UInt8
     }
 
-    /// Longer than any HCI packet.
+    /// The length of the longest HCI packet: indicator, ACL header and data. The buffer grows by at most this much at
+    /// once.
     private static let capacity = 1 + 4 + 0xFFFF
-    /// How many octets a search passes over before it gives up.
+    /// The number of bytes that a search passes over before it fails.
     static let searchLimit = 1 << 16
-    /// The longest ACL packet from which a search picks up the framing: a wrong length would swallow as much.
+    /// The longest ACL payload, in bytes, that a search accepts. A wrong length would swallow as many bytes.
     private static let plausibleACLLength = 2048
 
     private let recovery: Recovery
@@ -42,11 +44,11 @@ public struct H4StreamDecoder {
     private var buffer: [UInt8]
     private var start = 0
     private var end = 0
-    /// How far the search has gone; nil while the framing holds.
+    /// The number of bytes passed over in the current search; nil while the framing holds.
     private var searched: Int?
-    /// Whether there was room for more than what was read last.
+    /// Whether the last read did not fill the buffer.
     private(set) var hadRoom = false
-    /// How many octets have been passed over in search of a packet, in all.
+    /// The total number of bytes passed over in searches.
     public private(set) var skippedOctets = 0
 
     public init(recovery: Recovery, sender: Sender = .controller) {
@@ -56,7 +58,7 @@ public struct H4StreamDecoder {
         buffer = [UInt8](repeating: 0, count: 16 << 10)
     }
 
-    /// Reads once with `read`, which fills an array from an offset on and returns how much it read.
+    /// Reads once with `read`, which fills an array from an offset and returns the number of bytes read.
     mutating func fill(_ read: (inout [UInt8], Int) -> Result<Int, Errno>) -> Result<Int, Errno> {
         makeRoom()
         let result = read(&buffer, end)
@@ -65,7 +67,7 @@ public struct H4StreamDecoder {
         return result
     }
 
-    /// Appends octets as if they had been read.
+    /// Appends bytes as if they had been read.
     public mutating func append(_ bytes: [UInt8]) {
         for byte in bytes {
             makeRoom()
@@ -74,9 +76,10 @@ public struct H4StreamDecoder {
         }
     }
 
-    /// Hands the packets that are complete to `deliver`, until it returns false.
+    /// Passes the complete packets to `deliver`, until it returns false.
     ///
-    /// - Throws: the octet that is no packet indicator, where the decoder does not search or has searched in vain.
+    /// - Throws: ``BrokenStream`` with a byte that is not a packet indicator, if the decoder does not search or its
+    ///   search has reached its limit.
     public mutating func forEachPacket(_ deliver: (RawSpan) -> Bool) throws(BrokenStream) {
         var position = start
         var searched = searched
@@ -130,15 +133,15 @@ public struct H4StreamDecoder {
         return length <= rest.byteCount ? .packet(length: length) : .incomplete
     }
 
-    /// Whether what follows an indicator that a search has met looks like a header.
+    /// Whether the bytes after an indicator, found by a search, look like a header.
     private static func isPlausible(_ type: PacketType, _ rest: RawSpan, _ payloadLength: Int) -> Bool {
         switch (type, rest[checked: 1] ?? 0, rest[checked: 2] ?? 0) {
         // Command Complete and Command Status (Vol 4, Part E, 7.7.14 and 7.7.15).
         case (.event, 0x0E, _): payloadLength >= 3
         case (.event, 0x0F, _): payloadLength == 4
-        // The event codes that exist, LE Meta among them, and the vendors'.
+        // The defined event codes, LE Meta among them, and the vendor-specific code.
         case (.event, 0x01...0x59, _), (.event, 0xFF, _): payloadLength >= 1
-        // A connection handle up to 0x0EFF, the first fragment of a PDU or a later one, no broadcast (5.4.2).
+        // A connection handle up to 0x0EFF, a first or continuing fragment of a PDU, point-to-point (5.4.2).
         case (.acl, _, let high):
             high & 0x0F <= 0x0E && (high >> 4 == 0b01 || high >> 4 == 0b10)
                 && (1...plausibleACLLength).contains(payloadLength)
@@ -146,7 +149,7 @@ public struct H4StreamDecoder {
         }
     }
 
-    /// Moves what is unread to the front where that leaves more room, and grows where it fills the buffer.
+    /// Moves unread bytes to the front if the second half of the buffer is in use, and grows a full buffer.
     private mutating func makeRoom() {
         if start > 0, end > buffer.count / 2 {
             let unread = start..<end

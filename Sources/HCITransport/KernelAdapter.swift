@@ -1,6 +1,6 @@
 import BluetoothTypes
 
-/// A Bluetooth adapter that the kernel knows.
+/// A Bluetooth adapter of the kernel.
 public struct KernelAdapter: Hashable, Sendable {
     /// How an adapter is attached.
     public enum Bus: UInt8, Hashable, Sendable {
@@ -18,27 +18,28 @@ public struct KernelAdapter: Hashable, Sendable {
         case ipc = 11
     }
 
-    /// The state of an adapter, as the kernel keeps it in bits.
+    /// The state of an adapter, in the kernel's bits.
     public struct Flags: OptionSet, Hashable, Sendable {
         public let rawValue: UInt32
 
         public init(rawValue: UInt32) { self.rawValue = rawValue }
 
-        /// It is powered: the kernel's stack or a user channel has it. A user channel needs it down.
+        /// The adapter is powered and used by the kernel's stack or a user channel. A user channel can open only if it
+        /// is down.
         public static let up = Flags(rawValue: 1 << 0)
-        /// The kernel is initialising it.
+        /// The kernel is initializing the adapter.
         public static let initializing = Flags(rawValue: 1 << 1)
         /// Packets pass.
         public static let running = Flags(rawValue: 1 << 2)
-        /// Its driver offers raw access only.
+        /// The driver offers raw access only.
         public static let raw = Flags(rawValue: 1 << 8)
     }
 
     /// Whether the radio is blocked.
     public struct RadioBlock: Hashable, Sendable {
-        /// `rfkill unblock bluetooth` ends it.
+        /// Blocked by software. `rfkill unblock bluetooth` unblocks it.
         public var bySoftware: Bool
-        /// A switch on the device ends it.
+        /// Blocked by hardware. A switch on the device unblocks it.
         public var byHardware: Bool
 
         public init(bySoftware: Bool, byHardware: Bool) {
@@ -50,13 +51,13 @@ public struct KernelAdapter: Hashable, Sendable {
     public var index: Int
     /// The kernel's name, as in "hci0".
     public var name: String
-    /// The public address; nil where the kernel has not read it (the adapter was never up) or could not be asked.
+    /// The public address; nil if the kernel has not read it (the adapter was never up) or could not be queried.
     public var address: DeviceAddress?
-    /// Nil where the kernel could not be asked, or named a bus that is not known here.
+    /// Nil if the kernel could not be queried, or reported an unknown bus.
     public var bus: Bus?
-    /// Nil where the kernel could not be asked.
+    /// Nil if the kernel could not be queried.
     public var flags: Flags?
-    /// Nil where the adapter has no rfkill switch.
+    /// Nil if the adapter has no rfkill switch.
     public var radioBlock: RadioBlock?
 
     public init(index: Int) {

@@ -1,13 +1,13 @@
 import Glibc
 
-/// Where hosts connect to reach a controller of this process, in the notation of ``AdapterSpecification``: `unix:PATH` or
-/// `tcp:HOST:PORT`.
+/// An address to which hosts connect to reach a controller of this process. The notation is that of
+/// ``AdapterSpecification``: `unix:PATH` or `tcp:HOST:PORT`.
 package enum ListeningAddress: Hashable, Sendable {
     case unix(path: String)
-    /// Port 0 stands for any that is free.
+    /// Port 0 means any free port.
     case tcp(host: String, port: UInt16)
 
-    /// Reads the notation.
+    /// Parses the notation.
     package init(parsing text: String) throws(ListeningAddressError) {
         guard text.hasPrefix("unix:") || text.hasPrefix("tcp:") else {
             throw ListeningAddressError(text: text, advice: "use unix:PATH or tcp:HOST:PORT")
@@ -26,7 +26,7 @@ package enum ListeningAddress: Hashable, Sendable {
 }
 
 extension ListeningAddress: CustomStringConvertible {
-    /// The notation that ``init(parsing:)`` reads, and that a host takes as its adapter.
+    /// The notation that ``init(parsing:)`` parses. A host accepts it as the name of its adapter.
     package var description: String {
         switch self {
         case .unix(let path): AdapterSpecification.unix(path: path).description
@@ -35,29 +35,29 @@ extension ListeningAddress: CustomStringConvertible {
     }
 }
 
-/// A text that says nowhere to listen; the description says what is accepted.
+/// The error for a listening address that cannot be parsed. The description lists the accepted forms.
 package struct ListeningAddressError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// What was given.
+    /// The text that was parsed.
     package let text: String
-    /// What is wrong with it, or what would be right.
+    /// The reason why it cannot be parsed, or the accepted form.
     package let advice: String
 
     package var description: String { "\"\(text)\" is nothing to listen on: \(advice)" }
 }
 
-/// Why nobody can connect to an address; the description says what to do.
+/// The reason why a controller cannot listen on an address. The description says what to do.
 package enum ListeningError: Error, Hashable, Sendable {
-    /// Somebody listens there already.
+    /// Another program listens there already.
     case addressInUse(ListeningAddress)
-    /// What is at the path is not a socket, and is left alone.
+    /// The path exists and is not a socket. It is left unchanged.
     case occupied(path: String)
-    /// The folder of the socket, or the port, is not for this user.
+    /// This user may not use the folder of the socket, or the port.
     case permissionDenied(ListeningAddress)
     /// The folder of the socket does not exist.
     case noFolder(path: String)
-    /// The name of the host has no address.
+    /// The host name has no address.
     case unknownHost(String)
-    /// The host is not this machine.
+    /// The address of the host is not an address of this machine.
     case elsewhere(host: String)
     /// The system refuses for another reason.
     case failed(ListeningAddress, errno: Int32)

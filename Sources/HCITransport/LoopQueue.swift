@@ -3,20 +3,20 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// A serial Dispatch queue that does its work in turns, and does not let go of its thread while packets come close together.
+/// A serial Dispatch queue that works in turns, and keeps its thread while packets arrive close together.
 ///
-/// A Dispatch source costs a switch to the thread that watches descriptors and one back for each event, and work that is
-/// handed to a queue another. So, while it is busy, the handler of a transport's source holds the queue: it polls the
-/// transports' descriptors itself, and does what is handed to the queue in between. At the end of each turn, transports
-/// write in one piece what they were given to send in it.
+/// A Dispatch source costs two thread switches for each event: one to the thread that watches descriptors, and one
+/// back. Work submitted to a queue costs another. So, while the queue is busy, the handler of a transport's source
+/// holds the queue. It polls the transports' descriptors itself, and runs submitted work between polls. At the end of
+/// each turn, each transport writes the packets sent in that turn in one piece.
 ///
-/// Before it sleeps in `poll`, it lets others have the processor, as long as that pays (``Yielding``).
+/// Before it sleeps in `poll`, the handler yields the processor while that is profitable (``Yielding``).
 ///
-/// A quiet queue is like any other: nothing polls, and nothing wakes up.
+/// An idle queue is like any other: it does not poll, and does not wake up.
 public final class LoopQueue: @unchecked Sendable {
     // @unchecked: its other state is constant or used on the queue only.
 
-    /// Something to be done on the queue.
+    /// Work to run on the queue.
     private enum Work: Sendable {
         case action(@Sendable () -> Void)
         case job(UnownedJob, UnownedSerialExecutor)
@@ -33,7 +33,7 @@ public final class LoopQueue: @unchecked Sendable {
     private struct State {
         var work: [Work] = []
         var holder = Holder.nobody
-        /// Whether the queue has been asked to do the work.
+        /// Whether the submitted work is already scheduled on the queue.
         var isScheduled = false
     }
 
@@ -41,34 +41,38 @@ public final class LoopQueue: @unchecked Sendable {
         weak var transport: DescriptorTransport?
     }
 
-    /// How long the queue is held before timers and others on it have a turn.
+    /// The time for which the queue is held before timers and other work on it get a turn, in nanoseconds.
     private static let holdLimit: UInt64 = 10_000_000
-    /// How often work that more work comes of is done before packets have a turn.
+    /// The number of rounds of work in a turn. Work submitted by other work runs in the next round.
     private static let roundsPerTurn = 64
 
-    /// The queue itself. What is handed to it directly is done when the queue is not held, after 10 ms at the most.
+    /// The queue itself. Work submitted to it directly runs after the current hold, which ends soon after 10 ms.
     public let queue: DispatchQueue
 
-    /// How close together packets are on a busy queue, in nanoseconds, which is also how long it waits for the next one.
+    /// The gap between packets below which the queue counts as busy, in nanoseconds. Also the time that a hold waits
+    /// for the next packet.
     private let linger: UInt64?
     private let state = Mutex(State())
     private let wakeUp: OwnedDescriptor
 
     // Used on the queue only.
     private var members: [Member] = []
-    /// What is polled: the wake-up, and the members' descriptors in their order.
+    /// The polled descriptors: the wake-up, then the members' descriptors in order.
     private var entries: [pollfd]
     private var round: [Work] = []
-    /// Transports that have something to write at the end of the turn.
+    /// Transports with bytes to write at the end of the turn.
     private var unflushed: [DescriptorTransport] = []
     private var lastPacket: UInt64 = 0
     private var yielding = Yielding()
-    /// Whether what is sent now is written at the end of a turn.
+    /// Whether packets sent now are written at the end of a turn.
     private(set) var isInTurn = false
 
+    /// Creates a loop on a queue.
+    ///
     /// - Parameters:
-    ///   - queue: serial, and of nobody else.
-    ///   - linger: how close together packets are on a busy queue, in whole milliseconds; nil never holds the queue.
+    ///   - queue: a serial queue that nothing else uses.
+    ///   - linger: the gap between packets on a busy queue, rounded down to whole milliseconds but at least 1 ms. Nil
+    ///     never holds the queue.
     public init(_ queue: DispatchQueue, linger: Duration? = .milliseconds(1)) {
         self.queue = queue
         self.linger = linger.map { max(1, UInt64($0 / .milliseconds(1))) * 1_000_000 }
@@ -78,7 +82,7 @@ public final class LoopQueue: @unchecked Sendable {
 
     // MARK: Work
 
-    /// Does something on the queue, after what it was given before. From any thread.
+    /// Runs an action on the queue, after earlier work. Thread-safe.
     public func async(_ action: @escaping @Sendable () -> Void) {
         add(.action(action))
     }
@@ -122,7 +126,7 @@ public final class LoopQueue: @unchecked Sendable {
         letGo()
     }
 
-    /// Does the work that is there, and what comes of it, and writes what is to be sent.
+    /// Runs the submitted work, and the work that it submits, then writes the packets sent in the turn.
     private func endTurn() {
         var rounds = LoopQueue.roundsPerTurn
         while rounds > 0, takeRound() {
@@ -166,8 +170,8 @@ public final class LoopQueue: @unchecked Sendable {
         if isScheduled { queue.async { self.doScheduledWork() } }
     }
 
-    /// Reads what a transport's source has told of and, where the queue is busy, goes on with all transports until it is
-    /// quiet or others are to have a turn.
+    /// Reads from a transport whose source has fired. If the queue is busy, serves all transports until the queue is
+    /// idle or the hold limit is reached.
     func becameReadable(_ transport: DescriptorTransport) {
         let start = monotonicNanoseconds()
         let isBusy = linger.map { start < lastPacket + $0 } ?? false
@@ -184,10 +188,11 @@ public final class LoopQueue: @unchecked Sendable {
         letGo()
     }
 
-    /// Reads and writes what has been found to be ready; false where there is more to read.
+    /// Reads and writes on all ready descriptors. Returns false if there is more to read.
     private func drainMembers() -> Bool {
         var isDrained = true
-        // Members may leave in the middle of it; one that is passed over so is found to be readable again.
+        // Members may be removed during the loop. A member that is skipped because of this is readable again in the
+        // next poll.
         var place = 0
         while place < members.count {
             if entries[place + 1].revents != 0 {
@@ -203,7 +208,7 @@ public final class LoopQueue: @unchecked Sendable {
         return isDrained
     }
 
-    /// Waits for a transport to become ready, or for work; false where neither happens.
+    /// Waits for a ready transport or for work. Returns false if neither occurs.
     private func wait(atMost nanoseconds: UInt64) -> Bool {
         let hasWork = state.withLock { state in
             if state.work.isEmpty { state.holder = .waitingHandler }
@@ -229,7 +234,7 @@ public final class LoopQueue: @unchecked Sendable {
 
     // MARK: Members
 
-    /// Polls a transport too while the queue is held.
+    /// Adds a transport, whose descriptor is polled too while the queue is held.
     func add(_ transport: DescriptorTransport, descriptor: Int32) {
         removeMembers { $0 == nil }
         members.append(Member(transport: transport))
@@ -248,7 +253,7 @@ public final class LoopQueue: @unchecked Sendable {
         }
     }
 
-    /// Has a transport write at the end of the turn.
+    /// Makes a transport write at the end of the turn.
     func flushLater(_ transport: DescriptorTransport) {
         unflushed.append(transport)
     }

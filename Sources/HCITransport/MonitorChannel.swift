@@ -3,23 +3,23 @@ import CBluetooth
 import Capture
 import Glibc
 
-/// All HCI traffic of the kernel's adapters as it passes, whoever causes it: Linux's monitor channel.
+/// Linux's monitor channel: all HCI traffic of the kernel's adapters, whatever program causes it.
 ///
 ///     var channel = try MonitorChannel()
 ///     while let record = try channel.next() { print(record.adapterIndex) }
 ///
-/// It takes nothing from anybody and needs no adapter. It begins with a note for each adapter that is there. The process
-/// needs CAP_NET_RAW.
+/// It only observes, and needs no adapter. It begins with a note for each existing adapter. The process needs
+/// CAP_NET_RAW.
 public struct MonitorChannel: ~Copyable {
-    /// Octets that the kernel may keep until they are read.
+    /// The number of bytes that the kernel may buffer until they are read.
     private static let room: Int32 = 4 << 20
 
     private let descriptor: OwnedDescriptor
     private let stop: ReadingStop
     private var message = [UInt8](repeating: 0, count: CaptureRecord.maximumMonitorMessageLength)
-    /// How many records there have been.
+    /// The number of records received.
     public private(set) var recordCount: UInt64 = 0
-    /// How many records the kernel has thrown away because they were not read in time.
+    /// The number of records that the kernel has dropped because they were not read in time.
     public private(set) var drops: UInt64 = 0
 
     /// Opens the channel.
@@ -33,16 +33,16 @@ public struct MonitorChannel: ~Copyable {
         self.init(socket, stop: stop)
     }
 
-    /// - Parameter descriptor: a non-blocking socket that keeps messages apart.
+    /// - Parameter descriptor: a non-blocking socket that preserves message boundaries.
     init(_ descriptor: OwnedDescriptor, stop: ReadingStop) {
         self.descriptor = descriptor
         self.stop = stop
         _ = ble_socket_record(descriptor.number, MonitorChannel.room)
     }
 
-    /// The next record, which is waited for; nil when the reading is to stop.
+    /// Waits for the next record and returns it, or returns nil when reading is stopped.
     ///
-    /// - Parameter beforeWaiting: called where none is there yet.
+    /// - Parameter beforeWaiting: called if no record is available yet.
     @_lifetime(&self)
     public mutating func next(beforeWaiting: () -> Void = {}) throws(TransportError) -> CaptureRecord? {
         guard let (length, time) = try receive(beforeWaiting) else { return nil }
@@ -73,11 +73,11 @@ public struct MonitorChannel: ~Copyable {
 }
 
 extension TransportError {
-    /// What the errno of opening the monitor channel means.
+    /// Maps the errno of opening the monitor channel to an error.
     fileprivate static func monitor(errno: Int32) -> TransportError {
         switch errno {
         case EPERM, EACCES: .permissionDenied("the kernel's monitor channel")
-        // Kernels without Bluetooth, and those before the channel.
+        // Kernels without Bluetooth, and kernels older than the monitor channel.
         case EAFNOSUPPORT, EPROTONOSUPPORT, EINVAL: .monitorUnavailable
         default: .connectionFailed("the kernel's monitor channel", errno: errno)
         }

@@ -1,6 +1,6 @@
 import Dispatch
 
-/// Does what may block on a thread of its own.
+/// Runs a blocking function on another thread.
 func offLoop<Value: Sendable, Failure: Error>(
     _ body: @escaping @Sendable () throws(Failure) -> Value
 ) async throws(Failure) -> Value {

@@ -1,9 +1,9 @@
 import ByteCoding
 import Dispatch
 
-/// One end of a pipe in memory: what one end sends, the other receives, in order, on its own queue.
+/// One end of an in-memory pipe. Packets sent at one end are received at the other, in order, on its own queue.
 ///
-/// What arrives before an end is started waits for that.
+/// Packets that arrive before an end is started wait until it starts.
 public final class PipeTransport: Transport, @unchecked Sendable {
     // @unchecked: used on its queue only, once the pair is made.
 
@@ -21,7 +21,7 @@ public final class PipeTransport: Transport, @unchecked Sendable {
         self.queue = queue
     }
 
-    /// Makes two ends that are joined; each is used on its own queue.
+    /// Creates two connected ends. Each is used on its own queue.
     public static func makePair(_ first: DispatchQueue, _ second: DispatchQueue) -> (PipeTransport, PipeTransport) {
         let ends = (PipeTransport(queue: first), PipeTransport(queue: second))
         ends.0.other = ends.1
@@ -33,7 +33,7 @@ public final class PipeTransport: Transport, @unchecked Sendable {
         onPacket: @escaping @Sendable (RawSpan) -> Void,
         onEnd: @escaping @Sendable (TransportError) -> Void
     ) {
-        // From the queue, so that nobody is called back in the middle of starting and order is kept.
+        // Runs on the queue to keep the order, and so that no callback runs inside `start`.
         queue.async { self.begin(onPacket, onEnd) }
     }
 

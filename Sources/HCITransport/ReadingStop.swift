@@ -2,22 +2,22 @@ import ByteCoding
 import CBluetooth
 import Glibc
 
-/// Ends, from any thread, a reading that may be waiting for octets.
+/// Stops a read from any thread, even if it waits for bytes.
 public final class ReadingStop: Sendable {
     private let event = OwnedDescriptor(ble_eventfd())
 
     public init() {}
 
-    /// What waits with this waits no longer, now or later.
+    /// Ends current and future waits with this object.
     public func stop() {
-        // An eventfd takes a number of 64 bits; any but zero will do.
+        // An eventfd takes a 64-bit number; any number except zero works.
         let number = [UInt8](repeating: 1, count: 8)
         _ = write(event.number, number.rawSpan)
     }
 
-    /// Waits until a descriptor has something to read, or its end; false where the reading is to stop.
+    /// Waits until a descriptor is readable or at its end. Returns false when reading is stopped.
     ///
-    /// - Parameter beforeWaiting: called where nothing is there yet.
+    /// - Parameter beforeWaiting: called if nothing is available yet.
     func wait(for descriptor: Int32, beforeWaiting: () -> Void) -> Bool {
         var entries = [
             pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0),

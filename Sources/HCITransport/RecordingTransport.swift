@@ -1,15 +1,15 @@
 import ByteCoding
 import Capture
 
-/// Writes all that passes through a transport to a capture.
+/// A transport that writes all packets of another transport to a capture.
 public final class RecordingTransport: Transport {
     private let base: any Transport
     private let file: CaptureFile
-    /// Which way goes what the base receives, and what it sends.
+    /// The directions of the packets that the base receives and sends.
     private let inbound: CaptureDirection
     private let outbound: CaptureDirection
 
-    /// - Parameter isControllersEnd: the base leads to a host, not to a controller.
+    /// - Parameter isControllersEnd: whether the base leads to a host, not to a controller.
     public init(_ base: any Transport, file: CaptureFile, isControllersEnd: Bool = false) {
         self.base = base
         self.file = file

@@ -11,7 +11,7 @@ struct SocketAddress: Sendable {
         self.bytes = bytes
     }
 
-    /// The address of a UNIX socket; nil where the path is too long for one.
+    /// Creates the address of a UNIX socket. Returns nil if the path is too long.
     init?(path: String) {
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
@@ -25,7 +25,7 @@ struct SocketAddress: Sendable {
         self.init(family: AF_UNIX, bytes: unsafe withUnsafeBytes(of: &address) { unsafe Array($0) })
     }
 
-    /// The addresses of a host, in the order in which the system prefers them; none where it is unknown.
+    /// Returns the addresses of a host, in the system's order of preference, or none if the host is unknown.
     static func all(ofHost host: String, port: UInt16) -> [SocketAddress] {
         var hints = unsafe addrinfo()
         unsafe hints.ai_socktype = Int32(SOCK_STREAM.rawValue)

@@ -4,9 +4,9 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// Connects to the other end of a socket within a time. It blocks its thread meanwhile.
+/// Connects to a socket within a timeout. It blocks its thread until then.
 struct SocketConnector {
-    /// What is connected to, for errors.
+    /// The name of the address, for errors.
     let name: String
     private let deadline: UInt64
 
@@ -27,7 +27,7 @@ struct SocketConnector {
         return try connect(address)
     }
 
-    /// Connects to a socket that keeps packets apart.
+    /// Connects to a socket that preserves packet boundaries.
     func connect(packetsAt path: String) throws(TransportError) -> OwnedDescriptor {
         guard let address = SocketAddress(path: path) else { throw .connectionFailed(name, errno: ENAMETOOLONG) }
         return try connect(address, by: ble_seqpacket_socket)
@@ -35,7 +35,7 @@ struct SocketConnector {
 
     // MARK: TCP
 
-    /// Tries each address of the host, and gives each an equal part of the time that is left.
+    /// Tries each address of the host. Each gets an equal part of the remaining time.
     func connect(host: String, port: UInt16) throws(TransportError) -> OwnedDescriptor {
         let addresses = try resolve(host, port)
         var failure = TransportError.unknownHost(host)
@@ -52,7 +52,7 @@ struct SocketConnector {
         throw failure
     }
 
-    /// Looks the host up on another thread, for a lookup has no timeout of its own.
+    /// Resolves the host on another thread, because the lookup has no timeout of its own.
     private func resolve(_ host: String, _ port: UInt16) throws(TransportError) -> [SocketAddress] {
         let lookup = Lookup()
         DispatchQueue.global().async {
@@ -95,7 +95,7 @@ struct SocketConnector {
             case .success:
                 return descriptor
             case .failure(let error) where error.code == EAGAIN && address.family == AF_UNIX:
-                // The listener's queue is full. There is nothing to wait on, but it may be emptied any time.
+                // The listener's queue is full. There is no event to wait for, so retry after a pause.
                 guard remainingMilliseconds > 0 else { throw .connectTimedOut(name) }
                 _ = poll(-1, events: 0, milliseconds: min(10, remainingMilliseconds))
             case .failure(let error) where error.code == EINPROGRESS:

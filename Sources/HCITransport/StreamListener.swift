@@ -2,19 +2,19 @@ import CBluetooth
 import Dispatch
 import Glibc
 
-/// Listens for hosts on a UNIX or TCP socket, and makes a transport of each connection: the controller's end of HCI.
+/// Listens for hosts on a UNIX or TCP socket, and creates a transport for each connection: the controller's end of HCI.
 ///
-/// It works on one queue, as the transports that it makes do. What a host sends that is no H4 stream ends that host's
-/// transport alone.
+/// The listener and its transports work on one queue. If a host sends bytes that are not an H4 stream, only its own
+/// transport ends.
 package final class StreamListener: @unchecked Sendable {
     // @unchecked: its variables are used on the queue of `loop` only.
 
-    /// How many connections are taken before others on the queue have a turn.
+    /// The number of connections accepted before other work on the queue gets a turn.
     private static let acceptBudget = 32
-    /// How long nothing is taken once the process has no descriptors left.
+    /// The pause before the next accept if the process has no descriptors left.
     private static let pause = DispatchTimeInterval.milliseconds(100)
 
-    /// Where it listens; the port is the one that was found where 0 was asked for.
+    /// The listening address. If port 0 was requested, it has the port that the system chose.
     package let address: ListeningAddress
 
     private let descriptor: OwnedDescriptor
@@ -38,7 +38,7 @@ package final class StreamListener: @unchecked Sendable {
         end()
     }
 
-    /// Opens the socket, so that connections can be made; they wait until ``start(onConnection:)``.
+    /// Opens the socket, so that hosts can connect. Connections wait until ``start(onConnection:)``.
     package static func open(
         _ address: ListeningAddress,
         on loop: LoopQueue,
@@ -48,7 +48,7 @@ package final class StreamListener: @unchecked Sendable {
         return StreamListener(socket, loop: loop, options: options)
     }
 
-    /// Begins to take connections. Called once, on the queue, where `onConnection` is called too.
+    /// Starts to accept connections. Called once, on the queue. `onConnection` is called there too.
     package func start(onConnection: @escaping @Sendable (any Transport) -> Void) {
         guard !isClosed, source == nil else { return }
         self.onConnection = onConnection
@@ -60,7 +60,7 @@ package final class StreamListener: @unchecked Sendable {
         source.activate()
     }
 
-    /// Takes no more connections, and removes the UNIX socket. The transports that were made go on. Called on the queue.
+    /// Stops accepting connections, and removes the UNIX socket. Existing transports remain open. Called on the queue.
     package func close() {
         onConnection = nil
         end()
@@ -70,10 +70,10 @@ package final class StreamListener: @unchecked Sendable {
         guard !isClosed else { return }
         isClosed = true
         file?.remove()
-        // The descriptor itself is closed with the source, later.
+        // The source closes the descriptor later, when it is cancelled.
         _ = shutdown(descriptor.number, Int32(SHUT_RDWR))
         source?.cancel()
-        // A suspended source would never learn that it is cancelled.
+        // A suspended source does not run its cancel handler.
         if isPaused { source?.resume() }
         source = nil
     }
@@ -83,7 +83,7 @@ package final class StreamListener: @unchecked Sendable {
             let result = ble_accept(descriptor.number)
             switch result {
             case 0...: onConnection?(transport(OwnedDescriptor(result)))
-            // A connection that was given up before it was taken.
+            // The connection was closed before it was accepted.
             case -EINTR, -ECONNABORTED: continue
             case -EAGAIN, -EWOULDBLOCK: return
             default: takeBreath()
@@ -102,7 +102,7 @@ package final class StreamListener: @unchecked Sendable {
         return DescriptorTransport(connection, kind: kind, from: .host, loop: loop, options: options)
     }
 
-    /// The connections that wait would be announced again and again while there is no descriptor for them.
+    /// Pauses the source. It would otherwise fire continuously while there is no descriptor for a waiting connection.
     private func takeBreath() {
         isPaused = true
         source?.suspend()
@@ -114,7 +114,7 @@ package final class StreamListener: @unchecked Sendable {
     }
 }
 
-/// A socket that is bound and listens.
+/// A socket that is bound and listening.
 private struct ListeningSocket: Sendable {
     let descriptor: OwnedDescriptor
     let address: ListeningAddress
@@ -154,7 +154,7 @@ private struct ListeningSocket: Sendable {
         return ListeningSocket(descriptor, address, file)
     }
 
-    /// Whether nobody listens on a socket that exists, as after a process that was killed.
+    /// Returns whether no process listens on an existing socket, as after its process was killed.
     private static func isStale(
         _ socketAddress: SocketAddress,
         _ address: ListeningAddress
@@ -189,12 +189,12 @@ private struct ListeningSocket: Sendable {
         return descriptor
     }
 
-    /// The errno; zero for none.
+    /// Returns the errno, or zero on success.
     private static func bind(_ descriptor: OwnedDescriptor, to address: SocketAddress) -> Int32 {
         if case .failure(let error) = uninterrupted({ address.bind(descriptor.number) }) { error.code } else { 0 }
     }
 
-    /// The errno; zero for none.
+    /// Returns the errno, or zero on success.
     private static func listen(_ descriptor: OwnedDescriptor) -> Int32 {
         if case .failure(let error) = uninterrupted({ Int(Glibc.listen(descriptor.number, 64)) }) {
             error.code
@@ -204,13 +204,13 @@ private struct ListeningSocket: Sendable {
     }
 }
 
-/// The file of a UNIX socket, told from another that may have taken its place.
+/// The file of a UNIX socket, distinguished from another file that may have replaced it.
 private struct SocketFile: Sendable {
     private let path: String
     private let device: dev_t
     private let number: ino_t
 
-    /// What is at the path now; nil where that is no socket.
+    /// Reads the file at the path. Returns nil if it is not a socket.
     init?(path: String) {
         var status = stat()
         guard unsafe lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFSOCK else { return nil }
@@ -219,7 +219,7 @@ private struct SocketFile: Sendable {
         number = status.st_ino
     }
 
-    /// Removes the file, unless it is another by now.
+    /// Removes the file, unless another file has replaced it.
     func remove() {
         guard let now = SocketFile(path: path), now.device == device, now.number == number else { return }
         _ = unlink(path)

@@ -1,7 +1,7 @@
 import CBluetooth
 import Glibc
 
-/// The system's words for an errno.
+/// Returns the system's description of an errno.
 func describe(_ errno: Int32) -> String {
     unsafe strerror(errno).map { unsafe String(cString: $0) } ?? "error \(errno)"
 }
@@ -12,7 +12,7 @@ struct Errno: Error, Equatable {
     var wouldBlock: Bool { code == EAGAIN || code == EWOULDBLOCK }
 }
 
-/// Repeats a call that a signal has interrupted.
+/// Repeats a call that a signal interrupts.
 func uninterrupted(_ call: () -> Int) -> Result<Int, Errno> {
     while true {
         let result = call()
@@ -21,7 +21,7 @@ func uninterrupted(_ call: () -> Int) -> Result<Int, Errno> {
     }
 }
 
-/// Reads into `buffer` from `offset` on.
+/// Reads into `buffer`, starting at `offset`.
 func read(_ descriptor: Int32, into buffer: inout [UInt8], from offset: Int) -> Result<Int, Errno> {
     unsafe buffer.withUnsafeMutableBytes { bytes in
         let room = unsafe UnsafeMutableRawBufferPointer(rebasing: bytes[offset...])
@@ -29,7 +29,7 @@ func read(_ descriptor: Int32, into buffer: inout [UInt8], from offset: Int) -> 
     }
 }
 
-/// Reads one packet of a raw HCI channel; `isInbound` tells whether the controller sent it, not the kernel's own stack.
+/// Reads one packet of a raw HCI channel. `isInbound` is false for a packet that the kernel's own stack sent.
 func receive(_ descriptor: Int32, into buffer: inout [UInt8], isInbound: inout Bool) -> Result<Int, Errno> {
     var direction: Int32 = 1
     defer { isInbound = direction != 0 }
@@ -38,7 +38,7 @@ func receive(_ descriptor: Int32, into buffer: inout [UInt8], isInbound: inout B
     }
 }
 
-/// Reads one message of a socket; `time` is changed to when the kernel took it, where it says.
+/// Reads one message of a socket. If the kernel reports when it received the message, `time` is set to that.
 func receive(_ descriptor: Int32, into buffer: inout [UInt8], time: inout timespec) -> Result<Int, Errno> {
     unsafe buffer.withUnsafeMutableBytes { bytes in
         uninterrupted { unsafe ble_receive_timed(descriptor, bytes.baseAddress, bytes.count, &time) }
@@ -51,14 +51,14 @@ func write(_ descriptor: Int32, _ bytes: RawSpan) -> Result<Int, Errno> {
     }
 }
 
-/// Writes to a socket whose other end may be gone: that is an error then, not the signal that ends a process.
+/// Writes to a socket. If the other end is closed, returns an error instead of raising a signal that ends the process.
 func send(_ descriptor: Int32, _ bytes: RawSpan) -> Result<Int, Errno> {
     unsafe bytes.withUnsafeBytes { bytes in
         uninterrupted { unsafe Glibc.send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL)) }
     }
 }
 
-/// Waits until a descriptor is ready for one of `events`, or for `milliseconds`; tells whether it is.
+/// Waits until a descriptor is ready for one of `events`. Returns false after `milliseconds` without an event.
 func poll(_ descriptor: Int32, events: Int32, milliseconds: Int32) -> Bool {
     var entry = pollfd(fd: descriptor, events: Int16(truncatingIfNeeded: events), revents: 0)
     let result = uninterrupted { unsafe Int(Glibc.poll(&entry, 1, milliseconds)) }
@@ -79,11 +79,11 @@ func monotonicNanoseconds() -> UInt64 {
     return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
 }
 
-/// A descriptor that is closed with its last owner.
+/// A descriptor that is closed with its last reference.
 final class OwnedDescriptor: Sendable {
     let number: Int32
 
-    /// - Parameter number: what a call returned; nothing is closed where it is negative.
+    /// - Parameter number: the result of a call. A negative number is not closed.
     init(_ number: Int32) {
         self.number = number
     }

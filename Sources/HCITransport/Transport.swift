@@ -1,23 +1,23 @@
-/// A way to one controller: whole HCI packets, each with its H4 indicator first, in both directions.
+/// A connection to one controller. It carries whole HCI packets, each with its H4 indicator first, in both directions.
 ///
-/// A transport belongs to a loop: it calls on that loop, and is called there only. None of its calls block.
+/// A transport belongs to a loop: it makes its callbacks on that loop, and is called there only. No method blocks.
 public protocol Transport: AnyObject, Sendable {
-    /// Begins to deliver. Called once.
+    /// Starts to deliver packets. Called once.
     ///
     /// - Parameters:
-    ///   - onPacket: takes one packet from the controller; the span is good for the call only.
-    ///   - onEnd: is told once why the transport has ended; not after ``close()``.
+    ///   - onPacket: receives one packet from the controller. The span is valid only during the call.
+    ///   - onEnd: called once with the reason if the transport ends, but not after ``close()``.
     func start(
         onPacket: @escaping @Sendable (RawSpan) -> Void,
         onEnd: @escaping @Sendable (TransportError) -> Void
     )
 
-    /// Sends one packet to the controller; what cannot be written at once is queued.
+    /// Sends one packet to the controller. Bytes that cannot be written at once are queued.
     func send(_ packet: RawSpan)
 
-    /// Lets the controller go. Nothing is delivered after it.
+    /// Closes the connection to the controller. No callback is made afterwards.
     func close()
 }
 
-/// Makes a new connection to the controller, each time it is called.
+/// Opens a new connection to the controller on each call.
 public typealias TransportOpener = @Sendable () async throws(TransportError) -> any Transport

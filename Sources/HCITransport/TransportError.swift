@@ -1,32 +1,32 @@
-/// Why a controller cannot be reached, or no more; its description says what to do.
+/// The reason why a controller cannot be reached, or its connection ended. The description says what to do.
 public enum TransportError: Error, Hashable, Sendable {
-    /// The adapter's name cannot be read.
+    /// The adapter's name cannot be parsed.
     case invalidSpecification(AdapterSpecificationError)
-    /// There is no adapter of this index.
+    /// No adapter has this index.
     case noSuchAdapter(index: Int)
-    /// The adapter is up, or another program has it.
+    /// The adapter is up, or another program uses it.
     case adapterBusy(index: Int)
     /// The process lacks CAP_NET_ADMIN or CAP_NET_RAW.
     case permissionDenied(String)
     /// The kernel has no Bluetooth.
     case bluetoothUnavailable
-    /// The kernel has no Bluetooth, and so nothing to monitor.
+    /// The kernel has no monitor channel: it has no Bluetooth, or is too old.
     case monitorUnavailable
     /// The adapter is down, and the channel does not bring it up.
     case adapterDown(index: Int)
-    /// The adapter was unplugged, or its driver gave it up.
+    /// The adapter was unplugged, or its driver released it.
     case adapterRemoved(index: Int)
     /// The radio is blocked by rfkill.
     case blockedByRFKill(index: Int)
-    /// The host or the path has no listener.
+    /// Connecting failed with this errno, for example because no process listens at the address.
     case connectionFailed(String, errno: Int32)
-    /// The name of the host has no address.
+    /// The host name has no address.
     case unknownHost(String)
     /// The other end of a stream did not answer in time.
     case connectTimedOut(String)
-    /// A serial line cannot be opened or set up.
+    /// A serial line cannot be opened or configured.
     case serialLine(String, errno: Int32)
-    /// The file for the capture could not be written.
+    /// The capture file cannot be opened or written.
     case captureFile(String, errno: Int32)
     /// The other end has closed the connection.
     case closedByPeer
@@ -34,13 +34,13 @@ public enum TransportError: Error, Hashable, Sendable {
     case readFailed(errno: Int32)
     /// Writing failed for another reason.
     case writeFailed(errno: Int32)
-    /// The stream has lost its framing: an octet where a packet indicator should be.
+    /// The stream has lost its framing: this byte is in place of a packet indicator.
     case brokenStream(octet: UInt8)
-    /// More waits to be written than the transport holds.
+    /// More bytes wait to be written than the transport can hold.
     case overflow
-    /// No adapter was named, and there is none.
+    /// No adapter was named, and hci0 does not exist.
     case noAdapter
-    /// The kind of adapter is not there in this process.
+    /// This process does not support this kind of adapter.
     case unsupported(String)
 }
 

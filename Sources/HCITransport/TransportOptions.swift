@@ -1,13 +1,13 @@
-/// How a transport is to behave, where that can be chosen.
+/// Options for the behavior of a transport.
 public struct TransportOptions: Sendable {
-    /// How long the other end of a stream may take to answer, name resolution included.
+    /// The time for connecting a stream, name resolution included.
     public var connectTimeout: Duration
-    /// How many octets may wait to be written before the controller is given up (``TransportError/overflow``).
+    /// Maximum number of bytes that wait to be written. Beyond it, the transport ends with ``TransportError/overflow``.
     public var backlogLimit: Int
-    /// Brings a kernel adapter down before its user channel is bound, where it is up. What the kernel's own stack does with
-    /// it ends then.
+    /// Whether a kernel adapter is brought down before its user channel is bound. This ends its use by the kernel's own
+    /// stack.
     public var bringsAdapterDown: Bool
-    /// What may wait to be written on this transport and others together, beside ``backlogLimit``.
+    /// A limit for the bytes that wait on this transport and others together, in addition to ``backlogLimit``.
     package var sharedBacklog: BacklogBudget?
 
     public init(

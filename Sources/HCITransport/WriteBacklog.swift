@@ -1,12 +1,12 @@
 import ByteCoding
 import DequeModule
 
-/// What the kernel has not taken yet, in order, in the pieces in which it is to be written.
+/// The bytes that the kernel has not accepted yet, in order, in the pieces to be written.
 struct WriteBacklog {
     private var pieces = Deque<[UInt8]>()
-    /// How much of the first piece has been written.
+    /// The number of bytes of the first piece already written.
     private var written = 0
-    /// How many octets wait.
+    /// The number of waiting bytes.
     private(set) var octets = 0
 
     var isEmpty: Bool { pieces.isEmpty }
@@ -22,7 +22,7 @@ struct WriteBacklog {
         octets = 0
     }
 
-    /// Writes with `write` until all is gone or an error comes, which is returned.
+    /// Writes with `write` until nothing is left, or until an error, which it returns.
     mutating func flush(_ write: (RawSpan) -> Result<Int, Errno>) -> Errno? {
         while let piece = pieces.first {
             switch write(piece.rawSpan.extracting(droppingFirst: written)) {

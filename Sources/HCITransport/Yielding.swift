@@ -1,14 +1,13 @@
-/// Decides whether a busy queue lets others have its processor before it sleeps.
+/// Decides whether a busy queue yields the processor before it sleeps.
 ///
-/// What a host waits for is often made on the same processor: by the kernel's Bluetooth threads, or by a controller in
-/// software. Where these have their turn first, there is something to read afterwards, and the thread need not be put to
-/// sleep and woken. But a program that computes keeps the processor for milliseconds when it is let have it, and a thread that
-/// sleeps is woken before that one's time is over. So a yield that takes long is not repeated soon: after a pause that grows
-/// with each.
+/// A host often waits for work on the same processor: that of the kernel's Bluetooth threads, or of a software
+/// controller. If these run first, there is something to read afterwards, and the thread need not sleep and wake. But a
+/// computing program keeps the processor for milliseconds after a yield, whereas a sleeping thread preempts it. So a
+/// yield that takes long is not repeated soon: the pause before the next grows with each.
 ///
 /// Times are in nanoseconds of a clock that only moves forward.
 struct Yielding {
-    /// How long a yield takes at the most that is worth it.
+    /// The longest duration of a profitable yield, in nanoseconds.
     static let patience: UInt64 = 200_000
     static let shortestPause: UInt64 = 10_000_000
     static let longestPause: UInt64 = 10_000_000_000

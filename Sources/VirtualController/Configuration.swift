@@ -2,30 +2,30 @@ import BluetoothTypes
 import HCI
 
 extension VirtualController {
-    /// What kind of controller it is.
+    /// The properties of a controller.
     public struct Configuration: Sendable {
-        /// Its public device address.
+        /// The public device address.
         public var address: DeviceAddress
-        /// How many octets of data an ACL packet of the host may have, 27 to 65,535.
+        /// Maximum number of data bytes in an ACL packet from the host, 27 to 65,535.
         public var aclDataLength: UInt16
-        /// How many ACL packets of the host the controller holds.
+        /// Maximum number of ACL packets from the host that the controller buffers.
         public var aclPacketCount: UInt8
         public var filterAcceptListSize: UInt8
         public var resolvingListSize: UInt8
-        /// How many advertising sets there are.
+        /// The number of advertising sets.
         public var advertisingSetCount: UInt8
-        /// How many octets of data an advertising set or a periodic train may have, 31 to 1,650.
+        /// Maximum number of data bytes of an advertising set or a periodic train, 31 to 1,650.
         public var maximumAdvertisingDataLength: UInt16
-        /// How many links there may be at once.
+        /// Maximum number of simultaneous links.
         public var maximumLinks: Int
-        /// What it can do; commands of what is missing here are unknown to it.
+        /// The supported features. Commands that need a missing feature are unknown to the controller.
         public var features: LEFeatures
-        /// In dBm.
+        /// The transmit power, in dBm.
         public var transmitPower: Int8
-        /// Where it is at first.
+        /// The initial position.
         public var position: Position
-        /// Whether packets wait for connection events and take the air time of their PHY. Otherwise links forward at once,
-        /// which measures hosts rather than radios.
+        /// Whether packets wait for connection events and take the air time of their PHY. Otherwise links forward
+        /// packets at once, which benchmarks hosts rather than radios.
         public var pacesPackets: Bool
 
         public init(
@@ -57,18 +57,19 @@ extension VirtualController {
         }
     }
 
-    /// What has gone over HCI since the controller was made.
+    /// Counters of HCI traffic since the controller was created.
     public struct Statistics: Hashable, Sendable {
         public var commands: UInt64 = 0
-        /// Commands that came while an earlier one was unanswered, though a host may have one command on the way.
+        /// Commands received while an earlier one was unanswered, although a host may have only one outstanding
+        /// command.
         public var commandsBeyondCredit: UInt64 = 0
-        /// ACL packets that came while all buffers were full, and were dropped.
+        /// ACL packets received while all buffers were full. They were dropped.
         public var packetsBeyondCredit: UInt64 = 0
-        /// Packets of the host that are none, and ACL packets for no link or of more octets than allowed; all are dropped.
+        /// Malformed packets, and ACL packets that have no link or too many bytes. All are dropped.
         public var malformedPackets: UInt64 = 0
         public var aclPacketsFromHost: UInt64 = 0
         public var aclPacketsToHost: UInt64 = 0
-        /// ACL packets whose buffers were given back to the host.
+        /// ACL packets whose buffers were returned to the host.
         public var packetsCompleted: UInt64 = 0
 
         public init() {}
@@ -76,7 +77,7 @@ extension VirtualController {
 }
 
 extension LEFeatures {
-    /// All that a software controller can do.
+    /// All features of the software controller.
     public static let all: LEFeatures = [
         .encryption, .connectionParametersRequestProcedure, .extendedRejectIndication,
         .peripheralInitiatedFeaturesExchange, .ping, .dataPacketLengthExtension, .llPrivacy,
@@ -84,7 +85,7 @@ extension LEFeatures {
         .le2MPHY, .leCodedPHY, .extendedAdvertising, .periodicAdvertising, .channelSelectionAlgorithm2,
     ]
 
-    /// What a controller of Bluetooth 4.2 can do: no extended advertising, one PHY.
+    /// The features of a Bluetooth 4.2 controller: no extended advertising, one PHY.
     public static let bluetooth42: LEFeatures = [
         .encryption, .connectionParametersRequestProcedure, .extendedRejectIndication,
         .peripheralInitiatedFeaturesExchange, .ping, .dataPacketLengthExtension, .llPrivacy,

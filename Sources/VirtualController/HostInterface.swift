@@ -2,7 +2,7 @@ import BluetoothTypes
 import ByteCoding
 import HCI
 
-/// A controller's side of HCI: what the host wants to be told, and how what it is told reaches it.
+/// A controller's side of HCI: the event masks of the host, and the delivery of packets to it.
 struct HostInterface {
     let emit: (RawSpan) -> Void
     var eventMask = EventMask.default
@@ -19,7 +19,8 @@ struct HostInterface {
         owesAnswer = false
     }
 
-    /// Whether an event of this code is masked out (Vol 4, Part E, 7.3.1 and 7.3.69): the bit is the code's number less one.
+    /// Whether the host wants an event of this code (Vol 4, Part E, 7.3.1 and 7.3.69). The bit number is the code less
+    /// one.
     func wants(code: UInt8) -> Bool {
         switch code {
         case EncryptionChangeV2.code: eventMaskPage2.contains(.encryptionChangeV2)
@@ -29,7 +30,7 @@ struct HostInterface {
         }
     }
 
-    /// Whether an LE Meta event of this subevent code is wanted (Vol 4, Part E, 7.8.1).
+    /// Whether the host wants an LE Meta event of this subevent code (Vol 4, Part E, 7.8.1).
     func wants(subevent: UInt8) -> Bool {
         eventMask.contains(.leMeta) && (1...64).contains(subevent)
             && leEventMask.rawValue >> UInt64(subevent - 1) & 1 == 1
@@ -37,19 +38,19 @@ struct HostInterface {
 }
 
 extension VirtualController {
-    /// What a packet to the host is for, as far as faults tell packets apart.
+    /// The purpose of a packet to the host, which determines the faults that apply to it.
     enum PacketPurpose {
         case event
-        /// Answers a command, which gives the host its credit back.
+        /// Answers a command, and returns the host its command credit.
         case answer
-        /// Gives the host buffers back.
+        /// Returns buffers to the host.
         case completion
         case data
     }
 
     // MARK: Events
 
-    /// Tells the host of an event unless it is masked out.
+    /// Sends an event to the host unless it is masked out.
     func tell<Parameters: EventParameters & ~Escapable>(_ event: borrowing Parameters) {
         guard host.wants(code: Parameters.code) else { return }
         var packet = PacketBuffer()
@@ -58,7 +59,7 @@ extension VirtualController {
         send([UInt8](copying: packet.bytes), .event)
     }
 
-    /// Tells the host of an LE event unless it is masked out.
+    /// Sends an LE event to the host unless it is masked out.
     func tellLE<Parameters: LEEventParameters & ~Escapable>(_ event: borrowing Parameters) {
         guard host.wants(subevent: Parameters.subeventCode) else { return }
         var packet = PacketBuffer()
@@ -67,7 +68,7 @@ extension VirtualController {
         send([UInt8](copying: packet.bytes), .event)
     }
 
-    /// Sends a report, which the caller has found to be wanted.
+    /// Sends a report. The caller has checked that it is not masked out.
     func report(_ encode: (inout PacketBuffer) -> Void) {
         send(
             PacketBuffer.bytes { buffer in
@@ -78,7 +79,7 @@ extension VirtualController {
         )
     }
 
-    /// Gives buffers back to the host.
+    /// Returns buffers to the host.
     func tellCompleted(_ count: UInt16, on handle: ConnectionHandle) {
         guard count > 0 else { return }
         host.statistics.packetsCompleted += UInt64(count)
@@ -96,7 +97,7 @@ extension VirtualController {
 
     // MARK: Sending, with all that can go wrong
 
-    /// Hands a packet to the host, not before what the host is doing now is done.
+    /// Passes a packet to the host after the host's current work.
     func send(_ packet: [UInt8], _ purpose: PacketPurpose) {
         var packet = packet
         var delay = Duration.zero
@@ -115,7 +116,7 @@ extension VirtualController {
     }
 
     private func deliver(_ packet: [UInt8], _ purpose: PacketPurpose, after delay: Duration) {
-        // A reset drops what was to be told before it only where it was late.
+        // A reset discards an earlier packet only if a fault has delayed it.
         let generation = generation
         air.schedule(after: delay) { [weak self] in
             guard let self, !hasVanished, delay == .zero || generation == self.generation else { return }
@@ -124,7 +125,7 @@ extension VirtualController {
         }
     }
 
-    /// An event of random code and parameters.
+    /// Creates an event with a random code and random parameters.
     private func makeGarbage() -> [UInt8] {
         let length = UInt8(truncatingIfNeeded: air.random.next(upTo: 20))
         let code = UInt8(truncatingIfNeeded: air.random.next())
@@ -133,7 +134,7 @@ extension VirtualController {
         return packet
     }
 
-    /// An event with fewer parameters, and a header that says so.
+    /// Returns an event with fewer parameters and a matching header.
     private func truncated(_ packet: [UInt8]) -> [UInt8] {
         guard packet.count > 3 else { return packet }
         let kept = Int(air.random.next(upTo: UInt64(packet.count - 4)))

@@ -7,20 +7,20 @@ import SMP
 ///
 /// It implements these parts of Bluetooth 5.4:
 ///
-/// - legacy, extended and periodic advertising, scanning and synchronizing
-/// - links whose packets take the time that a radio would
-/// - the data length, PHY, connection parameters, feature and version procedures
-/// - encryption and LE Ping
-/// - the filter accept list and the resolving list
+/// - Legacy, extended and periodic advertising, scanning and synchronizing.
+/// - Links whose packets take the air time of a radio.
+/// - The data length, PHY, connection parameters, feature and version procedures.
+/// - Encryption and LE Ping.
+/// - The filter accept list and the resolving list.
 ///
 /// Its supported commands and features name them. It answers any other command with Unknown HCI Command.
 public final class VirtualController {
     public let configuration: Configuration
-    /// Where it is. Signals weaken with the distance; who is too far away is not heard.
+    /// The position of the controller. Signals weaken with the distance; a controller too far away is not heard.
     public var position: Position {
         didSet { if position != oldValue { air.conditionsHaveChanged() } }
     }
-    /// What is wrong with it.
+    /// The faults of the controller.
     public var faults = ControllerFaults.none
 
     let air: Air
@@ -28,7 +28,7 @@ public final class VirtualController {
     var host: HostInterface
     var random: any RandomNumberGenerator
 
-    // What the host has set, until it resets the controller.
+    // State that the host sets, until it resets the controller.
     var randomAddress: DeviceAddress?
     var advertiser = Advertiser()
     var scanner = Scanner()
@@ -37,19 +37,21 @@ public final class VirtualController {
     var acceptList: [PeerAddress] = []
     var resolvingList = ResolvingList()
     var linkDefaults: LinkDefaults
-    /// Of the key pair that the host has asked for last (Vol 4, Part E, 7.8.36).
+    /// The private key of the last public key that the host has requested (Vol 4, Part E, 7.8.36).
     var privateKey: P256PrivateKey?
-    /// Links by their places; a link's connection handle is its place and ``firstHandle``.
+    /// The links by their places. A link's connection handle is its place plus ``firstHandle``.
     var links: [LinkPlace?]
     static let firstHandle: UInt16 = 0x0040
-    /// How many of the buffers for the host's ACL packets are taken.
+    /// The number of used buffers for the host's ACL packets.
     var packetsHeld = 0
-    /// Counts resets, so that what was planned before one is let be.
+    /// Incremented on every reset. Actions scheduled before a reset are ignored.
     private(set) var generation: UInt64 = 0
 
+    /// Creates a controller on an air.
+    ///
     /// - Parameters:
-    ///   - random: for LE Rand, keys and addresses; a simulation gives a seeded one.
-    ///   - emit: takes each packet for the host, with its H4 indicator.
+    ///   - random: the generator for LE Rand, keys and addresses. A simulation passes a generator with a seed.
+    ///   - emit: receives each packet for the host, with its H4 indicator.
     public init(
         configuration: Configuration,
         air: Air,
@@ -66,7 +68,7 @@ public final class VirtualController {
         air.join(self)
     }
 
-    /// Takes a packet from the host, with its H4 indicator.
+    /// Handles a packet from the host, with its H4 indicator.
     public func receive(_ packet: RawSpan) {
         guard !hasVanished else { return }
         let body = packet.extracting(droppingFirst: 1)
@@ -77,8 +79,8 @@ public final class VirtualController {
         }
     }
 
-    /// The controller is gone: it says nothing any more, and its peers lose their links when their supervision timeouts run
-    /// out.
+    /// Removes the controller from the air. It sends no more packets, and its peers lose their links when their
+    /// supervision timeouts expire.
     public func vanish() {
         guard !hasVanished else { return }
         hasVanished = true
@@ -86,17 +88,17 @@ public final class VirtualController {
         air.leave(self)
     }
 
-    /// The controller fails, comes back as if it had been reset, and tells its host by a Hardware Error event.
+    /// Resets the controller after a simulated failure, and reports it to the host by a Hardware Error event.
     public func failWithHardwareError(code: UInt8 = 0) {
         guard !hasVanished else { return }
         forgetEverything()
         tell(HardwareError(hardwareCode: code))
     }
 
-    /// What has gone over HCI so far.
+    /// Counters of HCI traffic.
     public var statistics: Statistics { host.statistics }
 
-    /// Stops all that goes on, as Reset does. Peers are told nothing: their links time out.
+    /// Stops all activities, as Reset does. Peers are not informed: their links time out.
     func forgetEverything() {
         generation += 1
         stopAdvertising()
@@ -118,7 +120,7 @@ public final class VirtualController {
 
     func nextRandom() -> UInt64 { random.next() }
 
-    /// Calls `action` on the air's time unless the controller has been reset or has vanished by then.
+    /// Runs `action` after a delay of the air's time, unless the controller has been reset or has vanished by then.
     func schedule(after delay: Duration = .zero, _ action: @escaping (VirtualController) -> Void) {
         let generation = generation
         air.schedule(after: delay) { [weak self] in

@@ -3,19 +3,20 @@ import ByteCoding
 import HCI
 import L2CAP
 
-/// What a ``NullRadio`` has for one of its hosts: packets, and how many of the host's own were taken.
+/// The state of a ``NullRadio`` for one of its hosts: packets to deliver, and the number of packets accepted from the
+/// host.
 struct HostPort {
-    /// The host; nil until it has opened its controller.
+    /// The host's receiver; nil until it has opened its controller.
     var onPacket: (@Sendable (RawSpan) -> Void)?
     private var queued = PacketQueue()
-    /// The memory of what was delivered last, to be used again.
+    /// The buffer of the last delivery, for reuse.
     private var spare: PacketQueue?
-    /// How many packets of each link, by its handle, were taken from the host since it was last told.
+    /// The number of packets accepted from the host since its last completion event, by link handle.
     private var takenCounts: [UInt16] = []
-    /// The links that any were taken of.
+    /// The links with accepted packets.
     private var taken: [UInt16] = []
 
-    /// A packet of a link was taken from the host.
+    /// Counts an accepted packet of a link.
     mutating func countTaken(on handle: ConnectionHandle) {
         let index = Int(handle.rawValue)
         if index >= takenCounts.count {
@@ -33,7 +34,7 @@ struct HostPort {
         }
     }
 
-    /// Queues the data of a packet as a controller sends it.
+    /// Queues the data of a packet, as a controller sends it.
     mutating func queueACL(_ payload: RawSpan, of header: ACLHeader) {
         var header = header
         if header.packetBoundaryFlag == .firstNonFlushable { header.packetBoundaryFlag = .firstFlushable }
@@ -44,7 +45,7 @@ struct HostPort {
         }
     }
 
-    /// Queues an Attribute PDU in one ACL packet, whose headers are put in front of it.
+    /// Queues an Attribute PDU in one ACL packet, and prepends the packet's headers to it.
     mutating func queueAttributePDU(_ pdu: inout PacketBuffer, on handle: ConnectionHandle) {
         Frame.prependHeader(channel: .attribute, to: &pdu)
         let length = UInt16(truncatingIfNeeded: pdu.count)
@@ -56,7 +57,7 @@ struct HostPort {
         queueACL(pdu.bytes, of: header)
     }
 
-    /// All there is for the host, with what it is told of the packets taken from it.
+    /// Removes and returns all packets for the host, including the events that report its completed packets.
     mutating func takePackets() -> PacketQueue? {
         queueCompletions()
         guard !queued.isEmpty else { return nil }
@@ -65,7 +66,7 @@ struct HostPort {
         return packets
     }
 
-    /// Takes back what has been delivered, for its memory.
+    /// Recycles the buffer of delivered packets.
     mutating func giveBack(_ packets: consuming PacketQueue) {
         packets.removeAll()
         spare = packets
@@ -73,7 +74,7 @@ struct HostPort {
 
     private mutating func queueCompletions() {
         guard !taken.isEmpty else { return }
-        // As many links as an event's 255 octets hold.
+        // Maximum number of links in an event of 255 bytes.
         for start in stride(from: 0, to: taken.count, by: 63) {
             let end = min(start + 63, taken.count)
             queued.append { buffer in

@@ -3,9 +3,9 @@ import ByteCoding
 import HCI
 import HCITransport
 
-/// One host's controller of a ``NullRadio``, and the host's way to it.
+/// The controller of one host of a ``NullRadio``, and the host's transport to it.
 ///
-/// Belongs to the one thread that runs its radio. It is to cost little beside the hosts: see ``NullRadio``.
+/// Belongs to the thread that runs its radio. It must cost little compared with the hosts: see ``NullRadio``.
 final class NullController: Transport, @unchecked Sendable {
     // @unchecked: used on the thread that runs its radio only.
 
@@ -13,7 +13,7 @@ final class NullController: Transport, @unchecked Sendable {
     private let address: DeviceAddress
     private unowned let radio: NullRadio
     var isAdvertising = false
-    /// Whom the host wants to be connected to.
+    /// The peer that the host wants to connect to.
     var soughtPeer: PeerAddress?
 
     init(number: Int, address: DeviceAddress, radio: NullRadio) {
@@ -53,7 +53,7 @@ final class NullController: Transport, @unchecked Sendable {
 
     // MARK: Commands
 
-    /// The commands that are answered by more than a status, and those beside them that a host asks for first.
+    /// The commands that are answered by more than a status, and further commands that a host checks for first.
     private static let commands: SupportedCommands = {
         var commands = SupportedCommands()
         commands.insert(ReadBDADDR.self)

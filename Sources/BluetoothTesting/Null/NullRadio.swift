@@ -5,10 +5,11 @@ import ByteCoding
 import HCI
 import VirtualController
 
-/// Controllers that do nothing but hand on, in one thread: what a host sends on a link is at its other end at once.
+/// Controllers that only forward packets, in one thread: a packet that a host sends on a link arrives at the other end
+/// at once.
 ///
-/// There is no air, no time that passes and no loss, and no memory is allocated for a packet, so that what is measured here
-/// is hosts and not a radio. For how a host behaves, take a ``World``.
+/// There is no air, no passing of time and no loss, and no memory is allocated for a packet. So a measurement measures
+/// hosts and not a radio. To test how a host behaves, use a ``World``.
 ///
 /// ```swift
 /// let radio = NullRadio()
@@ -20,20 +21,20 @@ import VirtualController
 /// }
 /// ```
 ///
-/// It holds one host or two. A host that connects reaches the other host, once that advertises, under whatever address it
-/// asks for: so the two may have many links, and each host takes the other for as many devices. Where
-/// ``scriptedAnswer`` is set, links end at peers that only answer requests instead, so that one host is measured by itself.
+/// It holds one host or two. A host that connects reaches the other host, once that host advertises, under any address.
+/// So the two may have many links, and each host sees the other as many devices. If ``scriptedAnswer`` is set, links
+/// end at peers that only answer requests, so that one host is measured alone.
 ///
-/// Like a ``World``, it belongs to the one thread that runs it. That what is on each packet's way is not checked for
-/// overlapping accesses keeps it small beside the hosts: no host and no script is called while any of it is changed.
+/// Like a ``World``, it belongs to the thread that runs it. Accesses to state that each packet needs are not checked
+/// for overlap, which keeps the radio's cost small. No host and no script is called while this state is changed.
 public final class NullRadio: @unchecked Sendable {
     // @unchecked: used on the thread that runs it only.
 
-    /// Answers an Attribute PDU in a peer's place: appends the answer to what the buffer holds already. Where nothing is
-    /// appended, there is no answer.
+    /// Answers an Attribute PDU in place of a peer: appends the answer to the buffer. If it appends nothing, there is
+    /// no answer.
     public typealias ScriptedAnswer = @Sendable (_ pdu: RawSpan, _ answer: inout PacketBuffer) -> Void
 
-    /// Where a link ends: at a host, or at a script.
+    /// The end of a link: a host, or a script.
     enum Party: Equatable {
         case host(Int)
         case script
@@ -46,11 +47,11 @@ public final class NullRadio: @unchecked Sendable {
         func peer(of party: Party) -> Party { party == central ? peripheral : central }
     }
 
-    /// The longest data of an ACL packet, in octets.
+    /// The maximum data length of an ACL packet, in bytes.
     public let dataLength: Int
-    /// How many ACL packets a controller says that it holds.
+    /// The number of ACL packet buffers that a controller reports.
     public let packetCount: Int
-    /// Answers what a host sends on links that it makes from now on; nil where they end at the other host.
+    /// Answers the packets of a host on links that it creates from now on; nil if the links end at the other host.
     @exclusivity(unchecked)
     public var scriptedAnswer: ScriptedAnswer?
     /// The adapters that were opened, in order.
@@ -60,12 +61,12 @@ public final class NullRadio: @unchecked Sendable {
     private var random = SeededGenerator(seed: 0)
     @exclusivity(unchecked)
     private(set) var controllers: [NullController] = []
-    /// What there is for the host of each controller.
+    /// The state for the host of each controller.
     @exclusivity(unchecked)
     private var ports: [HostPort] = []
-    /// What scripts write their answers to.
+    /// The buffer for the answers of scripts.
     private var answer = PacketBuffer()
-    /// By handle: the first link's is 0.
+    /// The links by handle: the first link has handle 0.
     @exclusivity(unchecked)
     private var links: [Link?] = []
     @exclusivity(unchecked)
@@ -74,8 +75,8 @@ public final class NullRadio: @unchecked Sendable {
     private var deliver: @Sendable () -> Void = {}
 
     /// - Parameters:
-    ///   - dataLength: the longest data of an ACL packet, in octets; at least 27.
-    ///   - packetCount: how many ACL packets a controller says that it holds; 1 to 255.
+    ///   - dataLength: the maximum data length of an ACL packet, in bytes; at least 27.
+    ///   - packetCount: the number of ACL packet buffers that a controller reports; 1 to 255.
     public init(dataLength: Int = 251, packetCount: Int = 20) {
         self.dataLength = min(max(dataLength, 27), 0xFFFF)
         self.packetCount = min(max(packetCount, 1), 0xFF)
@@ -84,10 +85,10 @@ public final class NullRadio: @unchecked Sendable {
 
     // MARK: Hosts
 
-    /// Brings up a host.
+    /// Opens an adapter.
     ///
-    /// - Parameter configure: changes what the adapter is opened with.
-    /// - Precondition: there are less than two.
+    /// - Parameter configure: changes the configuration of the adapter.
+    /// - Precondition: there are fewer than two adapters.
     public func openAdapter(
         _ configure: (inout Adapter.Configuration) -> Void = { _ in }
     ) async throws(BLEError) -> Adapter {
@@ -108,13 +109,13 @@ public final class NullRadio: @unchecked Sendable {
         return adapter
     }
 
-    /// Runs tasks with the hosts: `Task(executorPreference: radio.taskExecutor) { … }`.
+    /// The executor for tasks that use the hosts: `Task(executorPreference: radio.taskExecutor) { … }`.
     public var taskExecutor: any TaskExecutor { loop.taskExecutor }
 
-    /// Runs `body` in this thread, with all that the hosts do meanwhile, until it returns.
+    /// Runs `body` and all work of the hosts in this thread until `body` returns.
     ///
-    /// - Parameter limit: how much of the loop's time it may take; that passes only while nothing is to be done.
-    /// - Throws: what `body` throws; ``UnfinishedRun`` where it has not returned.
+    /// - Parameter limit: maximum time of the loop. It passes only while there is no work.
+    /// - Throws: any error of `body`; ``UnfinishedRun`` if it has not returned.
     public func run<Value: Sendable>(
         limit: Duration = .seconds(600),
         _ body: @escaping @Sendable () async throws -> Value
@@ -122,16 +123,16 @@ public final class NullRadio: @unchecked Sendable {
         try loop.run(limit: limit, whatIsAwaited: { [] }, body: body)
     }
 
-    /// Waits until all has been done that can be without time passing.
+    /// Waits until all work is done that does not need time to pass.
     public func settle() async {
         let loop = loop
         await withCheckedContinuation { continuation in
-            // The loop's time stands still for as long as anything is ready.
+            // The loop's time does not pass while any work is ready.
             loop.makeAlarm { continuation.resume() }.set(loop.now)
         }
     }
 
-    /// Closes the adapters. The radio is not to be used afterwards.
+    /// Closes the adapters. The radio must not be used afterwards.
     public func close() {
         let adapters = adapters
         try? run { for adapter in adapters { await adapter.close() } }
@@ -141,33 +142,33 @@ public final class NullRadio: @unchecked Sendable {
 
     // MARK: Links
 
-    /// An address to connect to: each number stands for a device of its own.
+    /// An address to connect to: each number represents a separate device.
     public func address(ofPeripheral number: Int) -> DeviceAddress {
         DeviceAddress(0x5045_0000_0000 + UInt64(number), isRandom: false)
     }
 
-    /// Connects a scripted central to the first host; its requests are given by ``send(_:on:)``.
+    /// Connects a scripted central to the first host. ``send(_:on:)`` sends its requests.
     public func connectScriptedCentral() -> ConnectionHandle {
         let handle = addLink(Link(central: .script, peripheral: .host(0)))
         tellOfConnection(handle, role: .peripheral, peer: address(ofCentral: handle), to: 0)
         return handle
     }
 
-    /// Sends an Attribute PDU from the scripted end of a link; not longer than fits into one ACL packet.
+    /// Sends an Attribute PDU from the scripted end of a link. The PDU must fit into one ACL packet.
     public func send(_ pdu: RawSpan, on handle: ConnectionHandle) {
         guard let link = self[handle], case .host(let number) = link.peer(of: .script) else { return }
         queueAttributePDU(on: handle, toHost: number) { $0.append(pdu) }
         requestDelivery()
     }
 
-    /// Hands a host a packet from its controller, with its H4 indicator, before this returns.
+    /// Delivers a packet from its controller to a host, with its H4 indicator, before the call returns.
     ///
-    /// - Parameter number: the host: 0 is that which was opened first.
+    /// - Parameter number: the host: 0 is the host that was opened first.
     public func inject(_ packet: RawSpan, toHost number: Int = 0) {
         ports[number].onPacket?(packet)
     }
 
-    /// Makes the link that a host asks for, once there is somebody at its other end.
+    /// Creates the link that a host requested, once there is a peer for it.
     func connect(from number: Int) {
         let central = controllers[number]
         guard let peer = central.soughtPeer else { return }
@@ -230,9 +231,9 @@ public final class NullRadio: @unchecked Sendable {
         )
     }
 
-    // MARK: The way of a packet
+    // MARK: Packets
 
-    /// A host has opened its controller, or closed it.
+    /// Sets or removes the receiver of a host that has opened or closed its controller.
     func attach(_ onPacket: (@Sendable (RawSpan) -> Void)?, toHost number: Int) {
         ports[number].onPacket = onPacket
     }
@@ -250,19 +251,19 @@ public final class NullRadio: @unchecked Sendable {
     }
 
     private func receiveByScript(_ frame: RawSpan, on handle: ConnectionHandle, ofHost number: Int) {
-        // What comes in several fragments, or on other channels, no script has an answer for.
+        // Scripts do not answer fragmented frames or frames of other channels.
         guard let scriptedAnswer, frame.byteCount >= 4, frame[checked: 2] == 4, frame[checked: 3] == 0 else { return }
         let pdu = frame.extracting(droppingFirst: 4)
         queueAttributePDU(on: handle, toHost: number) { scriptedAnswer(pdu, &$0) }
     }
 
-    /// Queues the Attribute PDU that `encode` appends; nothing where it appends nothing.
+    /// Queues the Attribute PDU that `encode` appends; nothing if it appends nothing.
     private func queueAttributePDU(
         on handle: ConnectionHandle,
         toHost number: Int,
         _ encode: (inout PacketBuffer) -> Void
     ) {
-        // Whoever writes it may have other answers written meanwhile.
+        // `encode` may cause other answers to be written while it runs.
         var pdu = PacketBuffer(capacity: 0, headroom: 0)
         swap(&pdu, &answer)
         pdu.reset()
@@ -271,13 +272,14 @@ public final class NullRadio: @unchecked Sendable {
         answer = pdu
     }
 
-    /// Queues the event that `encode` appends for a host; it does nothing else, for the packets are being changed.
+    /// Queues the event that `encode` appends for a host. `encode` must do nothing else, because the packets are being
+    /// changed.
     func queueEvent(toHost number: Int, _ encode: (inout PacketBuffer) -> Void) {
         ports[number].queueEvent(encode)
         requestDelivery()
     }
 
-    /// Has the packets that are queued delivered after what the loop does now.
+    /// Schedules the delivery of the queued packets after the current work of the loop.
     private func requestDelivery() {
         guard !isDeliveryDue else { return }
         isDeliveryDue = true
@@ -288,7 +290,7 @@ public final class NullRadio: @unchecked Sendable {
         isDeliveryDue = false
         for number in ports.indices {
             guard let packets = ports[number].takePackets() else { continue }
-            // Nothing of the port's is held meanwhile: the host sends packets from in there.
+            // The port is not accessed during the delivery, because the host sends packets from there.
             if let onPacket = ports[number].onPacket { packets.forEach(onPacket) }
             ports[number].giveBack(packets)
         }

@@ -1,13 +1,13 @@
 import ByteCoding
 
-/// Packets that wait, one after the other in one piece of memory that is kept.
+/// A queue of packets, stored one after the other in a reused buffer.
 struct PacketQueue {
     private var buffer = PacketBuffer(capacity: 4096, headroom: 0)
     private var ends: [Int] = []
 
     var isEmpty: Bool { ends.isEmpty }
 
-    /// Adds the packet that `encode` appends to what it is given; none where it appends nothing.
+    /// Adds the packet that `encode` appends to the buffer; none if it appends nothing.
     mutating func append(_ encode: (inout PacketBuffer) -> Void) {
         encode(&buffer)
         if buffer.count > ends.last ?? 0 { ends.append(buffer.count) }

@@ -4,7 +4,7 @@ import BluetoothTypes
 import ByteCoding
 import GATT
 
-/// What a device had done of its own accord, by the first frame of it.
+/// An operation that a device started on its own, recognized by its first frame.
 enum LinkInitiative {
     case mtu(UInt16)
     case services(isPrimary: Bool)
@@ -26,8 +26,8 @@ enum LinkInitiative {
     case pairing
 
     /// - Parameters:
-    ///   - pdu: of the attribute channel.
-    ///   - following: what came after it on the link.
+    ///   - pdu: a PDU of the attribute channel.
+    ///   - following: the steps after it on the link.
     init?(of pdu: [UInt8], before following: some Sequence<LinkPlan.Step>) {
         let ours = following.lazy.filter { $0.channel == .attribute && $0.isOurs && $0.isFromServersClient }
         let bytes = pdu.rawSpan
@@ -79,7 +79,7 @@ enum LinkInitiative {
         }
     }
 
-    /// Whether a request asks for attributes by their types, in a range of handles.
+    /// Whether a request discovers attributes by their types, in a range of handles.
     static func isDiscovery(_ pdu: [UInt8]) -> Bool {
         switch pdu.first.flatMap(Opcode.init(rawValue:)) {
         case .findInformationRequest, .findByTypeValueRequest, .readByTypeRequest, .readByGroupTypeRequest: true
@@ -95,7 +95,7 @@ enum LinkInitiative {
         return handles
     }
 
-    /// The values whose parts are prepared, up to the request that executes them.
+    /// The values of the prepared parts, up to the request that executes them.
     private static func writes(_ first: [UInt8], _ following: some Sequence<[UInt8]>) -> [PreparedWrites.Write] {
         var writes: [PreparedWrites.Write] = []
         func add(_ pdu: [UInt8]) -> Bool {
@@ -113,7 +113,7 @@ enum LinkInitiative {
         return writes
     }
 
-    /// Does it on a link.
+    /// Performs the operation on a link.
     func take(on host: BluetoothHost, _ link: LinkIdentifier) async throws(HostError) {
         switch self {
         case .mtu(let mtu) where mtu > UInt16(Bearer.defaultMTU): try await host.requestMTU(on: link)

@@ -5,10 +5,10 @@ import ByteCoding
 import L2CAP
 import SMP
 
-/// Which frames of a traced link are played, and what the host is to be told for it.
+/// The frames of a traced link to play, and the resulting configuration of the host.
 struct LinkPlan {
-    /// Frames that one device sends in the same order each time. Those of different streams do not wait for each other: a
-    /// server that is asked something may have a value to notify at that moment.
+    /// A stream of frames that one device sends in the same order each time. Frames of different streams do not wait
+    /// for each other: a server may notify a value at the moment in which it receives a request.
     enum Stream: Hashable {
         case requests
         case responses
@@ -34,15 +34,15 @@ struct LinkPlan {
     struct Step {
         let channel: ChannelIdentifier
         let payload: [UInt8]
-        /// Whether the host is to send it.
+        /// Whether the host must send it.
         let isOurs: Bool
-        /// The trace's frame; nil for what ends a pairing that cannot be followed.
+        /// The trace's frame; nil for the end of a pairing that cannot be replayed.
         let frame: TracedLink.Frame?
 
-        /// Of what it is one of the frames that keep their order.
+        /// The stream whose order the frame keeps.
         var stream: Stream { Stream(channel, payload) }
 
-        /// Of the attribute channel: whether a client sends it, so that it goes to the other's server.
+        /// For the attribute channel: whether a client sends it, so that it goes to the other device's server.
         var isFromServersClient: Bool {
             switch payload.first.flatMap(Opcode.init(rawValue:))?.kind {
             case .request, .command, .confirmation: true
@@ -51,19 +51,19 @@ struct LinkPlan {
         }
     }
 
-    /// What the host is on the link.
+    /// The role of the host on the link.
     let isCentral: Bool
     private(set) var steps: [Step] = []
-    /// The ATT_MTU that the host is to offer.
+    /// The ATT_MTU that the host offers.
     private(set) var mtu: UInt16 = 23
-    /// Under which the host begins a pairing as the trace's device had begun it.
+    /// The policy under which the host begins a pairing as the traced device did.
     private(set) var policy = SecurityPolicy()
-    /// Whether the peer had been given data of the host another way.
+    /// Whether the peer had out-of-band data of the host.
     private(set) var peerHasOutOfBandData = false
 
     init(_ link: TracedLink, isCentral: Bool) {
         self.isCentral = isCentral
-        // In the peer's place, what the recorded host has sent is what comes.
+        // If the host takes the peer's role, it receives the frames that the recorded host has sent.
         let isInPeersPlace = link.isCentral.map { $0 != isCentral } ?? false
         policy.securesOnDemand = false
         policy.pairsOnRequest = false
@@ -92,7 +92,7 @@ struct LinkPlan {
         if let response = try? ExchangeMTUResponse(decoding: pdu.rawSpan) { mtu = max(23, response.serverReceiveMTU) }
     }
 
-    /// A pairing is played as far as the features; then it is ended, since its secrets are not in the trace.
+    /// Adds a pairing up to the features and then ends it, because the trace does not contain its secrets.
     private mutating func addPairing(_ step: Step) {
         let failed: [UInt8] = [CommandCode.pairingFailed.rawValue, PairingFailedReason.unspecifiedReason.rawValue]
         let end = Step(channel: .securityManager, payload: failed, isOurs: false, frame: nil)
@@ -107,7 +107,8 @@ struct LinkPlan {
         }
     }
 
-    /// Takes the policy from the Pairing Request or Response, whose parameters lie alike (Vol 3, Part H, 3.5.1 and 3.5.2).
+    /// Takes the policy from the Pairing Request or Response, which have the same parameters
+    /// (Vol 3, Part H, 3.5.1 and 3.5.2).
     private mutating func noteFeatures(_ pdu: [UInt8]) {
         guard pdu.count == 7 else { return }
         policy.ioCapability = IOCapability(rawValue: pdu[1]) ?? .noInputNoOutput
@@ -120,7 +121,7 @@ struct LinkPlan {
             policy.offersSecureConnections ? .secureConnections(confirm: 0, random: 0) : .temporaryKey(0)
     }
 
-    /// What the host is to do by itself so that it sends a step's frame; nil for answers.
+    /// The operation that makes the host send a step's frame; nil for answers.
     func initiative(at index: Int) -> LinkInitiative? {
         let step = steps[index]
         switch step.channel {

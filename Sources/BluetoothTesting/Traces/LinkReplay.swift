@@ -6,40 +6,40 @@ import GATT
 import HCITransport
 import L2CAP
 
-/// Puts a host in the place of one of the two devices of a traced link, and compares what it sends with what that device
-/// had sent.
+/// Puts a host in the role of one of the two devices of a traced link, and compares its frames with those of that
+/// device.
 ///
-/// The host's server is built from what the trace shows of that device's; its client asks what that device's had asked.
-/// Frames of the attribute channel are played, requests for connection parameters, and the beginning of a pairing, up to
-/// where it depends on secrets that no trace has.
+/// The host's server is built from the device's attributes in the trace. Its client sends the requests of the device's
+/// client. Three kinds of frames are played: frames of the attribute channel, requests for connection parameters, and
+/// the beginning of a pairing. The pairing stops before it depends on secrets that no trace contains.
 package final class LinkReplay: @unchecked Sendable {
     // @unchecked: used on the thread that calls `run()` only.
 
-    /// Where the host first does otherwise than the trace's device.
+    /// The first difference between the host and the traced device.
     package struct Difference: Sendable {
-        /// The frame that the host was to have sent; nil where there was none left on the channel.
+        /// The frame that the host should have sent; nil if no frame was left on the channel.
         package let expected: TracedLink.Frame?
         package let channel: ChannelIdentifier
-        /// What it has sent; nil where it has sent nothing.
+        /// The frame that the host has sent; nil if it has sent nothing.
         package let sent: [UInt8]?
     }
 
     package let link: TracedLink
-    /// How many frames the host has sent as they were in the trace.
+    /// The number of frames that the host has sent as in the trace.
     package private(set) var comparedCount = 0
     package private(set) var difference: Difference?
-    /// How many frames of the trace are not played.
+    /// The number of frames of the trace that are not played.
     package var leftOutCount: Int { link.frames.count - plan.steps.count { $0.frame != nil } }
 
     private let plan: LinkPlan
     private var isMatched: [Bool]
-    /// The steps whose frames the host has yet to send.
+    /// The steps whose frames the host has not sent yet.
     private var awaited: [LinkPlan.Stream: ArraySlice<Int>] = [:]
     private var database: TracedDatabase
     private var controller: TracedController?
     private var isBusy = false
 
-    /// - Parameter isCentral: which of both devices the host takes the place of.
+    /// - Parameter isCentral: whether the host takes the role of the central.
     package init(_ link: TracedLink, isCentral: Bool) {
         self.link = link
         plan = LinkPlan(link, isCentral: isCentral)
@@ -47,7 +47,7 @@ package final class LinkReplay: @unchecked Sendable {
         for (index, step) in plan.steps.enumerated() where step.isOurs {
             awaited[step.stream, default: []].append(index)
         }
-        // What the host's server is asked, and what it answers; not what its client asks the peer's.
+        // The requests to the host's server and its answers, without the requests of its client.
         database = TracedDatabase(
             plan.steps.filter { $0.channel == .attribute && $0.isOurs != $0.isFromServersClient }
                 .map { ($0.payload, $0.isOurs) }
@@ -98,14 +98,14 @@ package final class LinkReplay: @unchecked Sendable {
         await adapter.close()
     }
 
-    /// Puts the trace's attributes in the place of the host's own.
+    /// Replaces the host's own attributes by those of the trace.
     private func publish(on adapter: Adapter) async {
         for handle in 1...64 as ClosedRange<UInt16> {
             await adapter.host.removeService(at: AttributeHandle(handle))
         }
         let definitions = database.definitions
         if await publish(definitions, on: adapter) { return }
-        // What does not fit together in the trace is not served, which shows as a difference.
+        // Services that contradict each other in the trace are not served, which shows as a difference.
         for definition in definitions { _ = await publish([definition], on: adapter) }
     }
 
@@ -131,7 +131,7 @@ package final class LinkReplay: @unchecked Sendable {
         let step = plan.steps[index]
         guard step.isOurs else {
             controller?.deliver(step.payload, on: step.channel)
-            // The host answers, if it does at once, before the next frame comes.
+            // The host gets time to answer before the next frame arrives.
             return try await world.sleep(for: .milliseconds(1))
         }
         var hasBegun = false
@@ -151,7 +151,7 @@ package final class LinkReplay: @unchecked Sendable {
     private func begin(_ initiative: LinkInitiative, on host: BluetoothHost, _ link: LinkIdentifier, in world: World) {
         isBusy = true
         Task(executorPreference: world.taskExecutor) {
-            // What comes of it shows in the frames.
+            // The frames show the result.
             try? await initiative.take(on: host, link)
             self.isBusy = false
         }
@@ -163,8 +163,8 @@ package final class LinkReplay: @unchecked Sendable {
         }
         let stream = LinkPlan.Stream(channel, payload)
         guard let next = awaited[stream]?.popFirst() else {
-            // The last request may have had no answer because the link had ended; what the host does of its own accord
-            // on other channels is its own affair.
+            // The last request may have no answer because the connection ended. Frames that the host sends on its own
+            // on other channels are not compared.
             if stream == .requests || stream == .confirmations {
                 difference = Difference(expected: nil, channel: channel, sent: payload)
             }
@@ -179,7 +179,7 @@ package final class LinkReplay: @unchecked Sendable {
     }
 }
 
-/// Consents to each pairing; it does not get further.
+/// Consents to each pairing, which does not get further.
 private struct Consenting: PairingDelegate {
     func answer(_ inquiry: PairingInquiry) async -> PairingAnswer { .accept }
 }

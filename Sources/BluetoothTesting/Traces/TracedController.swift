@@ -4,9 +4,9 @@ import HCI
 import HCITransport
 import L2CAP
 
-/// A controller whose one link is that of a trace: all else, from its bring-up on, it does as a virtual one.
+/// A controller with the link of a trace. Everything else, starting with the bring-up, is left to a virtual controller.
 ///
-/// Belongs to the one thread that runs its world.
+/// Belongs to the thread that runs its world.
 final class TracedController: Transport, @unchecked Sendable {
     // @unchecked: used on the thread that runs its world only.
 
@@ -23,10 +23,10 @@ final class TracedController: Transport, @unchecked Sendable {
 
     /// - Parameters:
     ///   - base: the virtual controller.
-    ///   - isCentral: what the host is on the link.
-    ///   - peer: who the link leads to.
-    ///   - execute: runs what it is given on the loop, after what is waiting there.
-    ///   - onFrame: is given each frame that the host sends on the link.
+    ///   - isCentral: whether the host is the central on the link.
+    ///   - peer: the address of the peer on the link.
+    ///   - execute: runs a closure on the loop, after its waiting work.
+    ///   - onFrame: receives each frame that the host sends on the link.
     init(
         _ base: any Transport,
         isCentral: Bool,
@@ -62,11 +62,11 @@ final class TracedController: Transport, @unchecked Sendable {
         }
     }
 
-    /// Hands the host a frame from its peer.
+    /// Delivers a frame from the peer to the host.
     func deliver(_ payload: [UInt8], on channel: ChannelIdentifier) {
         var buffer = PacketBuffer(capacity: payload.count + 9, headroom: 0)
         buffer.append(PacketType.acl.rawValue)
-        // A first fragment that came over the air (Vol 4, Part E, 5.4.2).
+        // A first fragment that was received over the air (Vol 4, Part E, 5.4.2).
         buffer.append(TracedController.handle | 0x2000)
         buffer.append(UInt16(clamping: payload.count + Frame.headerLength))
         buffer.append(UInt16(clamping: payload.count))
@@ -89,7 +89,7 @@ final class TracedController: Transport, @unchecked Sendable {
         _ = reassembler.receive(packet.payload, isStart: packet.header.packetBoundaryFlag != .continuing) { frame in
             frames.append((frame.channel, [UInt8](copying: frame.payload)))
         }
-        // Number Of Completed Packets: the one.
+        // Number Of Completed Packets for this packet.
         emit([4, 0x13, 5, 1] + TracedController.octets(TracedController.handle) + [1, 0])
         for (channel, payload) in frames { onFrame(channel, payload) }
     }
@@ -122,7 +122,7 @@ final class TracedController: Transport, @unchecked Sendable {
         emit(event)
     }
 
-    /// Answers what concerns the link; false for commands that are not known to.
+    /// Answers a command for the link. Returns false for any other command.
     private func answerOnLink(_ opcode: UInt16, _ parameters: [UInt8]) -> Bool {
         let handle = TracedController.octets(TracedController.handle)
         switch opcode {

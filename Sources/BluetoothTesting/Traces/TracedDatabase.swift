@@ -3,7 +3,7 @@ import BluetoothTypes
 import ByteCoding
 import GATT
 
-/// A server's attributes as far as a trace shows them: what clients were told of them, and what came of each access.
+/// A server's attributes as far as a trace shows them: the discovered attributes, and the result of each access.
 struct TracedDatabase {
     typealias Answer = Result<[UInt8], ATT.ErrorCode>
 
@@ -20,17 +20,17 @@ struct TracedDatabase {
 
     private var services: [UInt16: Service] = [:]
     private var includes: [UInt16: UInt16] = [:]
-    /// By the declarations' handles, which are followed by those of the values.
+    /// The characteristics by the handles of their declarations; the handles of the values follow them.
     private var characteristics: [UInt16: Characteristic] = [:]
     private var types: [UInt16: BluetoothUUID] = [:]
     private var accessed: Set<UInt16> = []
     private var reads: [UInt16: [Answer]] = [:]
     private var writes: [UInt16: [Answer]] = [:]
     private var executions: [Answer] = []
-    /// With what accesses to an attribute were refused.
+    /// The errors with which accesses to an attribute were refused.
     private var refusals: [UInt16: Set<ATT.ErrorCode>] = [:]
 
-    /// - Parameter pdus: what went between the server and its client, and whether the server has sent it.
+    /// - Parameter pdus: the PDUs between the server and its client, and whether the server has sent each.
     init(_ pdus: [(bytes: [UInt8], isServers: Bool)]) {
         var request: [UInt8]?
         for (bytes, isServers) in pdus {
@@ -44,7 +44,7 @@ struct TracedDatabase {
         }
     }
 
-    // MARK: Looking
+    // MARK: Analyzing
 
     private mutating func note(_ request: [UInt8], _ response: [UInt8]) {
         let answer: Answer
@@ -129,14 +129,15 @@ struct TracedDatabase {
 
     // MARK: Building
 
-    /// The services as a server takes them; every value is one that is asked for.
+    /// The definitions of the services for a server; the app answers every value.
     var definitions: [ServiceDefinition] {
         var whole = self
         whole.supplyWhatWasNotDiscovered()
         return whole.services.keys.sorted().map { whole.definition($0) }
     }
 
-    /// Clients that know the database from before discover nothing: what they access gets a place.
+    /// Adds places for attributes that were accessed but not discovered: clients that already know the database do not
+    /// discover it.
     private mutating func supplyWhatWasNotDiscovered() {
         for handle in characteristics.keys.sorted() where service(of: handle) == nil {
             supplyService(before: handle, through: handle + 1)
@@ -166,7 +167,7 @@ struct TracedDatabase {
             || includes[handle] != nil
     }
 
-    /// Whether what is read of an attribute looks like a client's configuration.
+    /// Whether the value read of an attribute looks like a client's configuration.
     private func isConfiguration(_ handle: UInt16) -> Bool {
         guard case .success(let value)? = reads[handle]?.first else { return writes[handle] != nil }
         return value.count == 2 && value[1] == 0 && value[0] < 4
@@ -213,7 +214,7 @@ struct TracedDatabase {
         )
     }
 
-    /// What is allowed by the properties, or was done all the same.
+    /// The permissions that the properties imply and no refusal contradicts, or that a successful access shows.
     private func permissions(of handle: UInt16, _ properties: CharacteristicProperties) -> AttributePermissions {
         func hasSucceeded(_ answers: [Answer]?) -> Bool {
             answers?.contains { if case .success = $0 { true } else { false } } ?? false
@@ -231,7 +232,8 @@ struct TracedDatabase {
 
     // MARK: Answering
 
-    /// What came of the next access of this kind; what came of the last one where there are no more.
+    /// The result of the next access of this kind. A read or write without a further result repeats the last one; an
+    /// execution of prepared writes without a further result succeeds.
     mutating func answer(_ access: AccessRequest.Kind) -> Answer {
         switch access {
         case .read(let handle, _): TracedDatabase.next(of: handle, in: &reads) ?? .success([])

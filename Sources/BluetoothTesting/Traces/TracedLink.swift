@@ -5,24 +5,24 @@ import HCI
 import HCITransport
 import L2CAP
 
-/// What two devices said to each other on one link of a recording, in frames of the fixed channels.
+/// The frames of the fixed channels that two devices exchanged on one link of a recording.
 package struct TracedLink: Sendable {
     /// An L2CAP frame.
     package struct Frame: Sendable {
-        /// Where in the recording its last fragment stands.
+        /// The position of its last fragment in the recording.
         package let index: Int
         package let channel: ChannelIdentifier
         package let payload: [UInt8]
-        /// Whether the recorded host has sent it.
+        /// Whether the recorded host sent it.
         package let isSent: Bool
     }
 
-    /// Counted through the recording, from 1.
+    /// The number of the link in the recording, from 1.
     package private(set) var number: Int
     package let handle: ConnectionHandle
-    /// Nil where the link was made before the recording.
+    /// Nil if the link was created before the recording.
     package let isCentral: Bool?
-    /// The device at the other end; nil where the link was made before the recording.
+    /// The device at the other end; nil if the link was created before the recording.
     package let peer: DeviceAddress?
     package private(set) var frames: [Frame] = []
 
@@ -33,11 +33,11 @@ package struct TracedLink: Sendable {
         self.peer = peer
     }
 
-    /// The links of a recording, in the order in which they were made.
+    /// The links of a recording, in the order of their creation.
     package static func all(in recording: PacketRecording) -> [TracedLink] {
         var collector = Collector()
         for (index, packet) in recording.packets.enumerated() { collector.take(packet, at: index) }
-        // Connections of BR/EDR that were made before the recording have none of these channels.
+        // Connections of BR/EDR created before the recording have none of these channels.
         let fixed: [ChannelIdentifier] = [.attribute, .signaling, .securityManager]
         var links = collector.links.filter { link in
             link.isCentral != nil || link.frames.contains { fixed.contains($0.channel) }
@@ -48,7 +48,7 @@ package struct TracedLink: Sendable {
 
     private struct Collector {
         var links: [TracedLink] = []
-        /// The place in `links` of those that are there, and the fragments of each direction.
+        /// The position in `links` of each open link, and the fragments of each direction.
         private var open: [ConnectionHandle: Int] = [:]
         private var reassemblers: [Int: (sent: Reassembler, received: Reassembler)] = [:]
 

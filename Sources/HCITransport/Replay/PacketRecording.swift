@@ -2,17 +2,17 @@ import BluetoothTypes
 import ByteCoding
 import Capture
 
-/// The packets between one host and its controller, in the order in which a capture has them.
+/// The packets between one host and its controller, in capture order.
 ///
-/// A recording is held in memory, so that it can be gone back to; ``packetLimit`` bounds it.
+/// A recording is held in memory for random access. ``packetLimit`` bounds it.
 public struct PacketRecording: Sendable {
     /// A packet of a recording.
     public struct Packet: Hashable, Sendable {
         /// The record's number in its capture, from 1.
         public let number: Int
-        /// How long after the recording's first packet it was taken; never less than the packet before it.
+        /// The time since the recording's first packet. It never decreases from one packet to the next.
         public let time: Duration
-        /// Which way it went.
+        /// The packet's direction.
         public let direction: CaptureDirection
         /// The packet with its H4 indicator.
         public let bytes: [UInt8]
@@ -25,15 +25,15 @@ public struct PacketRecording: Sendable {
         }
     }
 
-    /// How many packets a recording holds at the most.
+    /// Maximum number of packets in a recording.
     public static let packetLimit = 1_000_000
 
-    /// In the order in which they were recorded.
+    /// The packets in the order in which they were recorded.
     public let packets: [Packet]
-    /// What is wrong with the capture behind the last packet, if anything.
+    /// The damage in the capture after the last packet, or nil.
     public let damage: CaptureReadingError?
-    /// Whether the capture goes on behind the last packet: there were more than ``packetLimit``, or the recorder had cut
-    /// the next one.
+    /// Whether the capture continues after the last packet. It then has more than ``packetLimit`` packets, or its
+    /// recorder truncated the next packet.
     public let isCut: Bool
 
     package init(packets: [Packet]) {
@@ -42,13 +42,15 @@ public struct PacketRecording: Sendable {
         isCut = false
     }
 
-    /// Whether it begins with the bring-up of the controller: the host's first packet is a Reset.
+    /// Whether the recording begins with the bring-up of the controller: the host's first packet is a Reset.
     package var hasBringUp: Bool {
         packets.first { $0.direction == .hostToController }?.bytes == [1, 0x03, 0x0C, 0]
     }
 
-    /// The packets up to where the host first does something that no controller needs to be brought up: it scans,
-    /// advertises, connects, says what only it knows, as addresses and keys, or resets the controller again.
+    /// The packets before the host's first packet that a bring-up does not need.
+    ///
+    /// Such a packet scans, advertises, connects, sends data, sets host data such as addresses or keys, or resets the
+    /// controller again.
     package var bringUp: PacketRecording {
         var resets = 0
         let end = packets.firstIndex { packet in
@@ -58,7 +60,8 @@ public struct PacketRecording: Sendable {
             case 0x0C03:
                 resets += 1
                 return resets > 1
-            // Addresses; parameters of advertising and scanning, creating connections, lists, legacy and extended; keys.
+            // Addresses; parameters of advertising and scanning, creating connections, lists, legacy and extended;
+            // keys.
             case 0x2005...0x200E, 0x2010...0x2012, 0x2017, 0x2019, 0x2027, 0x2035...0x2039, 0x203C...0x2043:
                 return true
             default: return false
@@ -71,8 +74,10 @@ public struct PacketRecording: Sendable {
     ///
     /// - Parameters:
     ///   - bytes: the whole file.
-    ///   - adapter: which adapter's packets are wanted, where a capture has those of several; nil for the first's.
-    /// - Throws: where the bytes are no capture. Damage behind the first packet is told in ``damage``.
+    ///   - adapter: the adapter whose packets are read, if the capture has several; nil for the adapter of the first
+    ///     packet.
+    /// - Throws: `CaptureReadingError` if the bytes are not a capture. ``damage`` reports damage after the first
+    ///   packet.
     public init(_ bytes: [UInt8], adapter: UInt16? = nil) throws(CaptureReadingError) {
         var reader = CaptureReader()
         reader.append(bytes.rawSpan)
@@ -96,8 +101,10 @@ public struct PacketRecording: Sendable {
     ///
     /// - Parameters:
     ///   - path: the file.
-    ///   - adapter: which adapter's packets are wanted, where a capture has those of several; nil for the first's.
-    /// - Throws: where the file cannot be read or is no capture. Damage behind the first packet is told in ``damage``.
+    ///   - adapter: the adapter whose packets are read, if the capture has several; nil for the adapter of the first
+    ///     packet.
+    /// - Throws: ``CaptureFileError`` if the file cannot be read or is not a capture. ``damage`` reports damage after
+    ///   the first packet.
     public init(path: String, adapter: UInt16? = nil) throws(CaptureFileError) {
         var file = try CaptureFileReader(path: path)
         var collector = Collector(adapter: adapter)
@@ -114,7 +121,7 @@ public struct PacketRecording: Sendable {
     }
 }
 
-/// Takes the packets of one adapter out of a capture.
+/// Collects the packets of one adapter from a capture.
 private struct Collector {
     private(set) var packets: [PacketRecording.Packet] = []
     private(set) var isFull = false
@@ -129,7 +136,7 @@ private struct Collector {
         guard case .packet(let kind, let given, let bytes) = record.content,
             let direction = given ?? kind.onlyDirection, record.adapterIndex == adapter ?? record.adapterIndex
         else { return }
-        // What has lost its end cannot be played, nor compared.
+        // A truncated packet can be neither played nor compared.
         guard record.cutLength == 0, packets.count < PacketRecording.packetLimit else {
             isFull = true
             return
@@ -139,7 +146,7 @@ private struct Collector {
         if let taken = record.time {
             let start = self.start ?? taken
             self.start = start
-            // A recorder's clock may have been set back meanwhile.
+            // The recorder's clock may have been set back between packets.
             time = max(time, .nanoseconds(taken.nanoseconds(since: start)))
         }
         packets.append(

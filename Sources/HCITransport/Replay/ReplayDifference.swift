@@ -1,15 +1,15 @@
 import ByteCoding
 
-/// Where a host first does otherwise than a recording has it.
+/// The first difference between the packets that a host sends and a recording.
 public struct ReplayDifference: Error, Hashable, Sendable {
-    /// How long the replay had been going on, by the host's clock.
+    /// The time since the start of the replay, on the host's clock.
     public let time: Duration
-    /// Where in ``PacketRecording/packets`` the packet stands that the host was to have sent; the number of packets where
-    /// there was none left.
+    /// The index in ``PacketRecording/packets`` of the packet that the host should have sent, or the number of packets
+    /// if none was left.
     public let index: Int
-    /// What the host was to have sent; nil where the recording has no more of it.
+    /// The packet that the host should have sent; nil if the recording has no more of them.
     public let expected: PacketRecording.Packet?
-    /// What the host has sent, with its H4 indicator; nil where it has sent nothing.
+    /// The packet that the host sent, with its H4 indicator; nil if it sent nothing.
     public let sent: [UInt8]?
 
     package init(time: Duration, index: Int, expected: PacketRecording.Packet?, sent: [UInt8]?) {
@@ -19,7 +19,7 @@ public struct ReplayDifference: Error, Hashable, Sendable {
         self.sent = sent
     }
 
-    /// The first octet that is another; nil where one of both is missing or the shorter is the other's beginning.
+    /// The offset of the first byte that differs; nil if a packet is missing, or one packet is a prefix of the other.
     public var offset: Int? {
         guard let expected, let sent else { return nil }
         return zip(expected.bytes, sent).enumerated().first { $0.element.0 != $0.element.1 }?.offset

@@ -1,65 +1,68 @@
 import ByteCoding
 import Capture
 
-/// A controller that does again what a recorded one did, and a judge of the host on it.
+/// A simulated controller that replays a recording, and compares the packets of the host with it.
 ///
-/// What the controller sent is handed to the host, each packet once the host has sent all that it had sent before it, and as
-/// long after the packet before it as recorded. What the host sends is compared with the recording, octet by octet and in
-/// order; the first ``difference`` ends the transport.
+/// # Order and timing
+/// The replay passes each controller packet to the host once the host has sent all packets recorded before it. The
+/// delay after the preceding packet is the recorded delay. Each packet that the host sends is compared with the
+/// recording, byte by byte and in order. The first ``difference`` ends the transport.
 ///
-/// A host may be ahead of the recording: it sends what its app wants as soon as it may, where the recorded app took its time.
-/// What does not wait for each other, as a response to the peer and a command, may have changed places for that. A packet
-/// that comes before its turn is held until its turn comes; where that does not come within ``turnLimit``, or more than
-/// ``heldLimit`` packets are held, the first of them is the difference. Commands keep their order, and so do a frame's
-/// fragments.
+/// A host may be ahead of the recording: it sends packets as soon as it may, but the recorded app took its time.
+/// Packets that do not depend on each other, such as a response to the peer and a command, may then have another order.
+/// A packet that is sent before its turn is held until its turn comes. If the awaited packet does not follow within
+/// ``turnLimit``, the first held packet is the difference. If ``heldLimit`` packets are held already, the next early
+/// packet is the difference. Commands keep their order, and so do the fragments of a frame.
 ///
-/// For all packets to be the same, the host must be given the random numbers of the recorded run, hence its seed, and the
-/// same calls. A host that has closed the transport, or lost it by ``lose()``, may start it again, and goes on in the
-/// recording where it was.
+/// # Requirements
+/// The replayed host needs the random numbers of the recorded run, hence its seed, and the same calls. A host that has
+/// closed the transport, or lost it by ``lose()``, may start it again. The replay then continues at the same packet.
 ///
-/// Like any transport it belongs to a loop, whose time it is told by `after`: on a simulated one a replay takes no longer
-/// than its computing.
+/// Like any transport, it belongs to a loop. The `after` timer provides the loop's time: on a simulated loop, a replay
+/// takes only its computing time.
 public final class ReplayTransport: Transport, @unchecked Sendable {
     // @unchecked: used on its loop only.
 
-    /// Calls `action` on the transport's loop when `delay` has passed; never at once.
+    /// Calls `action` on the transport's loop when `delay` has passed, and never before the call returns.
     public typealias Timer = @Sendable (_ delay: Duration, _ action: @escaping @Sendable () -> Void) -> Void
 
-    /// How long a packet may be sent before its turn.
+    /// The time within which the awaited packet must follow an early one.
     public static let turnLimit = Duration.seconds(1)
-    /// How many packets may be sent before their turns.
+    /// Maximum number of held packets.
     public static let heldLimit = 8
 
-    /// What is played.
+    /// The recording to replay.
     public let recording: PacketRecording
-    /// How the host has first done otherwise than recorded; nil where it has not so far.
+    /// The first difference between the host and the recording; nil if there is none so far.
     public private(set) var difference: ReplayDifference?
-    /// How many packets of the recording have passed: those that the host was given, and those that it has sent in turn.
+    /// The number of packets of the recording that have passed: those passed to the host, and those it sent in turn.
     public private(set) var position = 0
 
     private let after: Timer
     private let now: @Sendable () -> Duration
     private let patience: Duration
-    /// The positions of the packets that the host has yet to send.
+    /// The positions of the packets that the host has not sent yet.
     private var awaited: ArraySlice<Int>
-    /// What the host has sent before its turn, in its order.
+    /// The packets that the host sent before their turn, in the order sent.
     private var held: [[UInt8]] = []
-    /// What the host has sent last on each link.
+    /// The packet that the host sent last on each link.
     private var lastSent: [UInt16: [UInt8]] = [:]
     private var onPacket: (@Sendable (RawSpan) -> Void)?
     private var onEnd: (@Sendable (TransportError) -> Void)?
     private var onDifference: (@Sendable (ReplayDifference) -> Void)?
-    /// Counts what is waited for, so that a timer that has been overtaken does nothing.
+    /// Incremented for each wait and on close. A timer of an earlier wait does nothing.
     private var waiting: UInt64 = 0
     private var passedTime: Duration?
     private let startTime: Duration
 
+    /// Creates a replay of a recording.
+    ///
     /// - Parameters:
-    ///   - recording: what is played.
-    ///   - patience: how much longer than recorded the host may take to send something.
+    ///   - recording: the recording to replay.
+    ///   - patience: the time that the host may take to send a packet, beyond the recorded time.
     ///   - now: the time on the loop's clock, which only moves forward.
     ///   - after: the loop's timer.
-    ///   - onDifference: is told the first difference, on the loop.
+    ///   - onDifference: called on the loop with the first difference.
     public init(
         _ recording: PacketRecording,
         patience: Duration = .seconds(60),
@@ -76,7 +79,7 @@ public final class ReplayTransport: Transport, @unchecked Sendable {
         awaited = recording.packets.indices.filter { recording.packets[$0].direction == .hostToController }[...]
     }
 
-    /// Whether the host has sent all that it was to have sent.
+    /// Whether the host has sent all its packets of the recording.
     public var isComplete: Bool { difference == nil && awaited.isEmpty && held.isEmpty }
 
     public func start(
@@ -98,22 +101,22 @@ public final class ReplayTransport: Transport, @unchecked Sendable {
         guard turn == index else { return hold(bytes) }
         awaited.removeFirst()
         takeHeld()
-        // Whoever sends is not to be called back in the middle of it.
+        // A sender must not be called back from within its own call.
         if index == position { after(.zero) { [weak self] in self?.proceed() } }
     }
 
-    /// Where in the recording a packet stands that the host sends now; nil where it is not to be sent.
+    /// Returns the index in the recording of a packet that the host sends now, or nil if the host must not send it.
     private func turn(of packet: [UInt8]) -> Int? {
         for index in awaited.prefix(ReplayTransport.heldLimit + 1) {
             let expected = recording.packets[index].bytes
             if expected == packet { return isContinued(at: index) ? index : nil }
-            // Each command waits for the one before it.
+            // Each command waits for the preceding command.
             if expected.first == 1, packet.first == 1 { return nil }
         }
         return nil
     }
 
-    /// Whether a packet of the recording follows, where it is a frame's further fragment, what the host has sent last.
+    /// Returns false only for a continuing fragment of a frame that does not follow the host's last packet on the link.
     private func isContinued(at index: Int) -> Bool {
         let packets = recording.packets
         guard let link = ReplayTransport.link(of: packets[index].bytes), packets[index].bytes[2] >> 4 & 3 == 1 else {
@@ -131,7 +134,7 @@ public final class ReplayTransport: Transport, @unchecked Sendable {
         return (UInt16(packet[1]) | UInt16(packet[2]) << 8) & 0x0FFF
     }
 
-    /// Keeps what has its turn later.
+    /// Holds a packet until its turn.
     private func hold(_ packet: [UInt8]) {
         guard let turn = awaited.first, held.count < ReplayTransport.heldLimit else {
             return differ(at: awaited.first ?? recording.packets.count, packet)
@@ -143,7 +146,7 @@ public final class ReplayTransport: Transport, @unchecked Sendable {
         }
     }
 
-    /// Passes what was sent before its turn, where that has come.
+    /// Passes the held packets whose turn has come.
     private func takeHeld() {
         while let index = awaited.first, let place = held.firstIndex(of: recording.packets[index].bytes) {
             held.remove(at: place)
@@ -158,20 +161,20 @@ public final class ReplayTransport: Transport, @unchecked Sendable {
         waiting += 1
     }
 
-    /// Ends the transport, as when the recorded controller was unplugged, which no packet tells of.
+    /// Ends the transport, as if the recorded controller was unplugged. A recording has no packet for this.
     public func lose() {
         let onEnd = onEnd
         close()
         after(.zero) { onEnd?(.closedByPeer) }
     }
 
-    /// Says that the host will send no more: what it had still to send is a difference.
+    /// Declares that the host sends no more packets. A packet that it has not sent yet is a difference.
     public func finish() {
         guard difference == nil, let index = awaited.first else { return }
         differ(at: index, held.first)
     }
 
-    /// Passes what the host has sent, and hands it the next packet when it is time.
+    /// Skips the packets that the host has sent, then passes the next controller packet to the host when it is due.
     private func proceed() {
         while position < recording.packets.count, recording.packets[position].direction == .hostToController,
             position < awaited.first ?? recording.packets.count

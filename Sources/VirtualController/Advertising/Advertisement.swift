@@ -6,7 +6,7 @@ struct Advertisement {
     let sender: VirtualController
     let advertisingSet: AdvertisingSet
     let address: OwnAddress
-    /// To whom it is directed, as the PDU says it.
+    /// The target address in the PDU; nil if the advertisement is undirected.
     let target: DeviceAddress?
 
     var properties: AdvertisingEventProperties { advertisingSet.parameters.properties }
@@ -15,8 +15,8 @@ struct Advertisement {
     var isScannable: Bool { properties.contains(.scannable) }
     var isAnonymous: Bool { properties.contains(.omitAdvertiserAddress) }
     var primaryPHY: PHY { advertisingSet.parameters.primaryPHY }
-    /// Where its data, requests and responses are, and a link begins.
+    /// The PHY of the data, of requests and responses, and of a link made from the advertisement.
     var dataPHY: PHY { isLegacy ? .le1M : advertisingSet.parameters.secondaryPHY }
-    /// What it brings: nothing where its PDUs have no place for data.
+    /// The data sent, which is empty if the PDUs cannot contain data.
     var data: AdvertisingPayload { advertisingSet.parameters.supportsData ? advertisingSet.data : AdvertisingPayload() }
 }

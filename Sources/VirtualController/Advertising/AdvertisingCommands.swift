@@ -1,7 +1,7 @@
 import HCI
 
-/// Two sets of commands for advertising, scanning and initiating, of which a host uses one until it resets the controller
-/// (Vol 4, Part E, 3.1.1).
+/// The two sets of commands for advertising, scanning and initiating. A host uses only one of them until it resets the
+/// controller (Vol 4, Part E, 3.1.1).
 enum AdvertisingCommands: Sendable {
     case legacy
     case extended
@@ -10,7 +10,7 @@ enum AdvertisingCommands: Sendable {
 }
 
 extension CommandTable {
-    /// Adds a command that returns parameters, and is refused where the host has used the other set of commands.
+    /// Adds a command that returns parameters. The command is refused if the host has used the other set of commands.
     mutating func answer<C: Command & SendableMetatype>(
         _ type: C.Type,
         of commands: AdvertisingCommands,
@@ -21,7 +21,8 @@ extension CommandTable {
         }
     }
 
-    /// Adds a command that returns a status alone, and is refused where the host has used the other set of commands.
+    /// Adds a command that returns only a status. The command is refused if the host has used the other set of
+    /// commands.
     mutating func carryOut<C: Command & SendableMetatype>(
         _ type: C.Type,
         of commands: AdvertisingCommands,
@@ -33,8 +34,8 @@ extension CommandTable {
         }
     }
 
-    /// Adds a command that is answered by a status and an event later, and is refused where the host has used the other set
-    /// of commands.
+    /// Adds a command that is answered by a status, and by an event later. The command is refused if the host has used
+    /// the other set of commands.
     mutating func begin<C: Command & SendableMetatype>(
         _ type: C.Type,
         of commands: AdvertisingCommands,
@@ -48,7 +49,7 @@ extension CommandTable {
 }
 
 extension VirtualController {
-    /// Takes note of which commands the host uses; false where it has used the others.
+    /// Records which set of commands the host uses. Returns false if the host has used the other set.
     fileprivate func admits(_ commands: AdvertisingCommands) -> Bool {
         if advertiser.commands == nil { advertiser.commands = commands }
         return advertiser.commands == commands

@@ -1,20 +1,20 @@
 import HCI
 
-/// Data that a host sets whole or in fragments, and that goes out in one PDU or in a chain of them.
+/// Data that the host sets whole or in fragments. It is sent in one PDU or in a chain of PDUs.
 struct AdvertisingPayload {
-    /// How many octets one PDU of a chain brings: what 255 octets of payload leave beside an extended header.
+    /// The number of data bytes in one PDU of a chain: 255 bytes of payload less an extended header.
     static let octetsPerPDU = 245
 
     private(set) var bytes: [UInt8] = []
-    /// Whether the last fragment is there.
+    /// Whether the last fragment has been set.
     private(set) var isComplete = true
 
-    /// How many PDUs it takes; one where there are no data.
+    /// The number of PDUs in the chain; one if there is no data.
     var chainLength: Int { max(1, (bytes.count + Self.octetsPerPDU - 1) / Self.octetsPerPDU) }
 
-    /// Takes what a command brings (Vol 4, Part E, 7.8.54).
+    /// Takes the data of a command (Vol 4, Part E, 7.8.54).
     ///
-    /// - Parameter limit: how many octets there may be in all. Where there are more, nothing is kept.
+    /// - Parameter limit: maximum total number of bytes. If there are more, the data is discarded.
     mutating func take(_ fragment: [UInt8], _ operation: AdvertisingDataOperation, limit: Int) -> ErrorCode {
         switch operation {
         case .unchanged:
@@ -33,7 +33,7 @@ struct AdvertisingPayload {
         return .success
     }
 
-    /// How long the chain is on the air, in microseconds, with the frame space that the sender needs after each PDU.
+    /// The air time of the chain in microseconds, with the frame space that the sender needs after each PDU.
     func airTime(phy: PHY) -> Int {
         let fullPDUs = chainLength - 1
         let rest = bytes.count - fullPDUs * Self.octetsPerPDU

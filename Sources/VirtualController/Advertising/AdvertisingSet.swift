@@ -1,9 +1,9 @@
 import BluetoothTypes
 import HCI
 
-/// What is advertised under one handle, and how.
+/// An advertising set: the parameters and data of one advertising handle.
 struct AdvertisingSet {
-    /// How it is advertised, whichever commands said so.
+    /// The parameters of legacy or extended advertising.
     struct Parameters {
         var properties: AdvertisingEventProperties
         /// In units of 0.625 ms.
@@ -11,7 +11,7 @@ struct AdvertisingSet {
         var ownAddressType: OwnAddressType
         var peerAddress: DeviceAddress
         var filterPolicy: AdvertisingFilterPolicy
-        /// In dBm, what was selected.
+        /// The selected power, in dBm.
         var transmitPower: Int8
         var primaryPHY: PHY
         var secondaryPHY: PHY
@@ -20,42 +20,41 @@ struct AdvertisingSet {
 
         var usesLegacyPDUs: Bool { properties.contains(.useLegacyPDUs) }
         var isHighDutyCycle: Bool { properties.contains(.highDutyCycleDirectedConnectable) }
-        /// A legacy PDU that is directed has no place for data; an extended one that asks to be scanned brings them in the
-        /// response only.
+        /// A directed legacy PDU has no data. A scannable extended advertisement has data only in its scan response.
         var supportsData: Bool { !properties.contains(usesLegacyPDUs ? .directed : .scannable) }
-        /// Periodic advertising hangs on extended advertising that names the advertiser and takes no requests.
+        /// Periodic advertising requires extended advertising that names the advertiser and accepts no requests.
         var supportsPeriodicAdvertising: Bool {
             properties.isDisjoint(with: [.connectable, .scannable, .useLegacyPDUs, .omitAdvertiserAddress])
         }
 
-        /// High duty cycle directed advertising has at most 3.75 ms between its events (Vol 6, Part B, 4.4.2.4.3).
+        /// The interval of high duty cycle directed advertising is at most 3.75 ms (Vol 6, Part B, 4.4.2.4.3).
         var intervalDuration: Duration {
             isHighDutyCycle ? .microseconds(3750) : .microseconds(625 * Int(interval))
         }
     }
 
-    /// Advertising that goes on.
+    /// The state of enabled advertising.
     struct Run {
         let number: UInt64
-        /// Nil where there is no end.
+        /// Nil without a limit.
         let maximumEvents: Int?
         var completedEvents = 0
     }
 
     let handle: UInt8
     var parameters: Parameters
-    /// Set for extended advertising, which has an address for each set.
+    /// The address of this set, for extended advertising.
     var randomAddress: DeviceAddress?
     var data = AdvertisingPayload()
     var scanResponse = AdvertisingPayload()
-    /// Tells data from other data of the set (Vol 6, Part B, 2.3.4.4).
+    /// Distinguishes data from other data of the set (Vol 6, Part B, 2.3.4.4).
     var dataIdentifier: UInt16 = 0
     var run: Run?
     var train: PeriodicTrain?
 
     var isEnabled: Bool { run != nil }
 
-    /// Whether its data take longer to send than there is time between its events.
+    /// Whether the air time of the data exceeds the time between two events.
     var isTooLong: Bool {
         guard !parameters.usesLegacyPDUs else { return false }
         let longest = max(
@@ -68,9 +67,9 @@ struct AdvertisingSet {
 
 /// The advertising sets of a controller.
 struct Advertiser {
-    /// Which commands the host has used since the controller was reset.
+    /// The set of commands that the host has used since the reset of the controller.
     var commands: AdvertisingCommands?
-    /// In the order in which they were made. Legacy commands make one, of handle zero.
+    /// The sets in the order of their creation. Legacy commands create one set with the handle zero.
     var sets: [AdvertisingSet] = []
     private var lastRun: UInt64 = 0
     private var lastDataIdentifier: UInt16 = 0
@@ -84,7 +83,7 @@ struct Advertiser {
         return lastRun
     }
 
-    /// A number of 12 bits that no set has had lately.
+    /// Returns a 12-bit number that no set has had recently.
     mutating func nextDataIdentifier() -> UInt16 {
         lastDataIdentifier = (lastDataIdentifier + 1) & 0x0FFF
         return lastDataIdentifier

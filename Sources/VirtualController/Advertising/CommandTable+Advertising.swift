@@ -27,7 +27,7 @@ extension CommandTable {
 }
 
 extension VirtualController {
-    /// Changes the set that legacy commands are about, which has the default parameters at first.
+    /// Changes the set of the legacy commands. If there is none, creates it with the default parameters first.
     fileprivate func withLegacySet<Outcome>(_ change: (inout AdvertisingSet) -> Outcome) -> Outcome {
         if advertiser.sets.isEmpty {
             advertiser.sets.append(
@@ -71,7 +71,7 @@ extension VirtualController {
 }
 
 extension AdvertisingChannelMap {
-    /// Whether it has channels, and none that is reserved.
+    /// Whether it has channels, but no reserved bits.
     var isValid: Bool { !isEmpty && AdvertisingChannelMap.all.isSuperset(of: self) }
 }
 
@@ -101,7 +101,7 @@ extension AdvertisingEventProperties {
     static let scannableUndirectedLegacy: Self = [.scannable, .useLegacyPDUs]
     static let nonConnectableUndirectedLegacy: Self = .useLegacyPDUs
 
-    /// How extended advertising names what legacy advertising does (Vol 4, Part E, 7.8.53, table 7.2).
+    /// The properties that correspond to a legacy advertising type (Vol 4, Part E, 7.8.53, table 7.2).
     fileprivate init(_ type: AdvertisingType) {
         switch type {
         case .connectableScannableUndirected: self = .connectableScannableUndirectedLegacy

@@ -40,12 +40,12 @@ extension CommandTable {
 }
 
 extension AdvertisingSet {
-    /// Whether it is advertised, or has a periodic train that is.
+    /// Whether the set or its periodic train is being advertised.
     fileprivate var isInUse: Bool { isEnabled || train?.isEnabled == true }
 }
 
 extension VirtualController {
-    /// Does something with the set of a handle, which must be there.
+    /// Changes the set with a handle. Returns an error if there is none.
     func withSet(_ handle: UInt8, _ change: (inout AdvertisingSet) -> ErrorCode) -> ErrorCode {
         guard handle <= 0xEF else { return .invalidHCICommandParameters }
         guard let index = advertiser.index(of: handle) else { return .unknownAdvertisingIdentifier }
@@ -87,7 +87,7 @@ extension VirtualController {
         return .success(.init(selectedTXPower: power))
     }
 
-    /// What is wrong with parameters by themselves (Vol 4, Part E, 7.8.53).
+    /// Returns the error in the parameters themselves, if any (Vol 4, Part E, 7.8.53).
     private func error(in command: LESetExtendedAdvertisingParameters) -> ErrorCode? {
         let properties = command.advertisingEventProperties
         let isLegacy = properties.contains(.useLegacyPDUs)
@@ -151,7 +151,7 @@ extension VirtualController {
         let identifier = advertiser.nextDataIdentifier()
         return withSet(command.advertisingHandle) { set in
             let isLegacy = set.parameters.usesLegacyPDUs
-            // What is not scannable has no scan response, but one may always be taken away.
+            // Data can be removed from a set that is not scannable, but not added.
             let isDiscarding = operation == .complete && bytes.isEmpty
             guard operation != .unchanged, set.parameters.properties.contains(.scannable) || isDiscarding else {
                 return .invalidHCICommandParameters
@@ -185,7 +185,7 @@ extension VirtualController {
             for index in advertiser.sets.indices { stopAdvertising(index) }
             return .success
         }
-        // All sets are looked at before any is started or stopped.
+        // All sets are validated before any is started or stopped.
         var indices: [Int] = []
         for requested in command.sets {
             guard requested.advertisingHandle <= 0xEF else { return .invalidHCICommandParameters }
@@ -210,7 +210,7 @@ extension VirtualController {
         return .success
     }
 
-    /// Why a set cannot be advertised (Vol 4, Part E, 7.8.56).
+    /// Returns the error if a set cannot be advertised (Vol 4, Part E, 7.8.56).
     private func error(
         in requested: LESetExtendedAdvertisingEnable.AdvertisingSet,
         _ set: AdvertisingSet
@@ -245,7 +245,7 @@ extension AdvertisingSet.Parameters {
 }
 
 extension AdvertisingSet.Parameters {
-    /// Whether the data that a set has already fit the PDUs.
+    /// Whether the existing data of a set fits the PDUs.
     fileprivate func hasRoom(for set: AdvertisingSet) -> Bool {
         guard supportsData || set.data.bytes.isEmpty else { return false }
         let longest = max(set.data.bytes.count, set.scanResponse.bytes.count)
@@ -254,7 +254,7 @@ extension AdvertisingSet.Parameters {
 }
 
 extension AdvertisingEventProperties {
-    /// Whether there is a legacy PDU type for it (Vol 4, Part E, 7.8.53, table 7.2).
+    /// Whether a legacy PDU type has these properties (Vol 4, Part E, 7.8.53, table 7.2).
     fileprivate var isLegacyKind: Bool {
         [
             Self.connectableScannableUndirectedLegacy, .connectableDirectedLegacy,
@@ -262,8 +262,8 @@ extension AdvertisingEventProperties {
         ].contains(self)
     }
 
-    /// Whether extended PDUs allow it: not to be connectable and scannable at once, no high duty cycle, and an address where
-    /// requests are taken.
+    /// Whether extended PDUs allow these properties. They may not be both connectable and scannable, nor high duty
+    /// cycle. If they accept requests, they must include the address.
     fileprivate var isExtendedKind: Bool {
         let known: Self = [.connectable, .scannable, .directed, .omitAdvertiserAddress, .includeTXPower]
         let requests = intersection([.connectable, .scannable])

@@ -27,7 +27,7 @@ extension CommandTable {
 }
 
 extension PeriodicTrain {
-    /// Whether data take longer to send than there is time between its events.
+    /// Whether the air time of the data exceeds the time between two events.
     fileprivate func isTooLong(_ payload: AdvertisingPayload, _ parameters: AdvertisingSet.Parameters) -> Bool {
         .microseconds(payload.airTime(phy: parameters.secondaryPHY)) > intervalDuration
     }

@@ -1,16 +1,16 @@
 import BluetoothTypes
 import HCI
 
-/// The periodic advertising of a set: at exact intervals, to those who have synchronized (Vol 6, Part B, 4.4.2.12).
+/// The periodic advertising of a set: events at exact intervals, for synchronized receivers (Vol 6, Part B, 4.4.2.12).
 final class PeriodicTrain {
     let handle: UInt8
     /// In units of 1.25 ms.
     var interval: UInt16
     var properties: PeriodicAdvertisingProperties
     var payload = AdvertisingPayload()
-    /// Whether the host wants it. It begins when the set is first advertised, and goes on when that ends.
+    /// Whether the host has enabled it. It starts when the set is first advertised, and continues when that ends.
     var isEnabled = false
-    /// Tells a run of it from earlier ones; nil while it does not run.
+    /// Distinguishes a run of the train from earlier runs; nil while it does not run.
     private(set) var run: UInt64?
     private var runs: UInt64 = 0
     private(set) var receivers: [PeriodicSync] = []
@@ -30,7 +30,7 @@ final class PeriodicTrain {
         return runs
     }
 
-    /// Nothing is heard of it any more; whoever has synchronized finds out when it has waited long enough.
+    /// Stops the train. Synchronized receivers notice it when their timeout expires.
     func stop() {
         isEnabled = false
         run = nil
@@ -43,7 +43,7 @@ final class PeriodicTrain {
 }
 
 extension VirtualController {
-    /// Begins a train that its host wants, once its set is advertised.
+    /// Starts a train that its host has enabled, once its set is advertised.
     func startIfReady(_ train: PeriodicTrain) {
         guard train.isEnabled, !train.isRunning, let index = advertiser.index(of: train.handle),
             advertiser.sets[index].isEnabled

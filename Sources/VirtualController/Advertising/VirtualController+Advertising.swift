@@ -4,11 +4,11 @@ import HCI
 extension VirtualController {
     // MARK: Beginning and ending
 
-    /// Advertises a set, which may go on already.
+    /// Advertises a set, and replaces advertising that is already enabled.
     ///
     /// - Parameters:
-    ///   - duration: zero for no end.
-    ///   - maximumEvents: zero for no end.
+    ///   - duration: the duration of advertising; zero for no limit.
+    ///   - maximumEvents: maximum number of events; zero for no limit.
     func startAdvertising(_ index: Int, duration: Duration = .zero, maximumEvents: UInt8 = 0) {
         let handle = advertiser.sets[index].handle
         let number = advertiser.nextRun()
@@ -23,12 +23,12 @@ extension VirtualController {
         if let train = advertiser.sets[index].train { startIfReady(train) }
     }
 
-    /// Ends a set's advertising as its host asks.
+    /// Stops a set's advertising at the request of its host.
     func stopAdvertising(_ index: Int) {
         advertiser.sets[index].run = nil
     }
 
-    /// Ends all advertising.
+    /// Stops all advertising.
     func stopAdvertising() {
         for index in advertiser.sets.indices {
             stopAdvertising(index)
@@ -36,7 +36,7 @@ extension VirtualController {
         }
     }
 
-    /// Ends a set's advertising because its time is over, and tells the host.
+    /// Stops a set's advertising at its limit, and reports this to the host.
     private func finishAdvertising(_ handle: UInt8, _ number: UInt64, _ reason: ErrorCode) {
         guard let index = advertiser.index(of: handle), let run = advertiser.sets[index].run, run.number == number
         else {
@@ -50,7 +50,7 @@ extension VirtualController {
         }
     }
 
-    /// A link has been made of an advertisement.
+    /// Stops a set's advertising after a connection.
     func advertisingHasConnected(_ advertisement: Advertisement, _ handle: ConnectionHandle) {
         guard let index = advertiser.index(of: advertisement.advertisingSet.handle),
             let run = advertiser.sets[index].run
@@ -81,19 +81,19 @@ extension VirtualController {
 
     // MARK: Advertising events
 
-    /// Up to 10 ms, which keep advertisers from always meeting (Vol 6, Part B, 4.4.2.2.1).
+    /// A delay up to 10 ms, which prevents repeated collisions of advertisers (Vol 6, Part B, 4.4.2.2.1).
     private func advertisingDelay() -> Duration {
         .microseconds(Int(air.random.next(upTo: 10_000)))
     }
 
-    /// One advertising event, and the next in its time.
+    /// Sends one advertising event, and schedules the next.
     private func advertise(_ handle: UInt8, _ number: UInt64) {
         guard let index = advertiser.index(of: handle), advertiser.sets[index].run?.number == number,
             let advertisement = makeAdvertisement(of: advertiser.sets[index])
         else { return }
         for listener in air.listeners where listener !== self {
             listener.hear(advertisement)
-            // A link ends the event.
+            // A connection ends the event.
             guard advertiser.index(of: handle) == index, advertiser.sets[index].run?.number == number else { return }
         }
         guard var run = advertiser.sets[index].run else { return }
@@ -119,7 +119,7 @@ extension VirtualController {
         )
     }
 
-    /// Under which address a set is advertised; nil where it has none.
+    /// Returns the address with which a set is advertised, or nil if it has none.
     func ownAddress(of set: AdvertisingSet) -> OwnAddress? {
         ownAddress(
             set.parameters.ownAddressType,
@@ -130,7 +130,7 @@ extension VirtualController {
 
     // MARK: Requests
 
-    /// Takes a scan request for an advertisement: whether it is answered.
+    /// Handles a scan request for an advertisement. Returns whether it is answered.
     func answersScan(of advertisement: Advertisement, from scanner: DeviceAddress) -> Bool {
         let parameters = advertisement.advertisingSet.parameters
         guard let identity = identify(scanner), isMeant(identity, scanner, by: advertisement) else { return false }
@@ -150,13 +150,13 @@ extension VirtualController {
         return true
     }
 
-    /// Takes a connection request for an advertisement: this side of the link where it is accepted.
+    /// Handles a connection request for an advertisement. Returns this side of the link if the request is accepted.
     func acceptsConnection(to advertisement: Advertisement, from initiator: DeviceAddress) -> LinkParty? {
         guard let identity = identify(initiator), isMeant(identity, initiator, by: advertisement),
             !isConnected(to: identity.address)
         else { return nil }
         switch advertisement.advertisingSet.parameters.filterPolicy {
-        // Who is directed to is accepted without the list (Vol 6, Part B, 4.3.2).
+        // The target of a directed advertisement is accepted without the list (Vol 6, Part B, 4.3.2).
         case .connectionRequestsFromFilterAcceptList, .filterAcceptListOnly:
             guard advertisement.target != nil || isAccepted(identity.address) else { return nil }
         case .all, .scanRequestsFromFilterAcceptList: break
@@ -169,7 +169,7 @@ extension VirtualController {
         )
     }
 
-    /// Whether an advertisement is directed to a device, or to nobody.
+    /// Whether the advertisement is undirected, or directed to the requesting device.
     private func isMeant(_ identity: Identity, _ address: DeviceAddress, by advertisement: Advertisement) -> Bool {
         guard let target = advertisement.target else { return true }
         return address == target

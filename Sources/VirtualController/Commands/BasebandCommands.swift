@@ -3,7 +3,7 @@ import Cryptography
 import HCI
 
 extension CommandTable {
-    /// Controller and baseband (Vol 4, Part E, 7.3).
+    /// Adds the controller and baseband commands (Vol 4, Part E, 7.3).
     mutating func addBaseband() {
         carryOut(Reset.self) { controller, _ in
             controller.forgetEverything()
@@ -29,7 +29,7 @@ extension CommandTable {
         }
     }
 
-    /// Informational parameters (Vol 4, Part E, 7.4).
+    /// Adds the informational parameters (Vol 4, Part E, 7.4).
     mutating func addInformation() {
         answer(ReadLocalVersionInformation.self) { _, _ in
             .success(
@@ -51,7 +51,7 @@ extension CommandTable {
         answer(ReadBDADDR.self) { controller, _ in .success(.init(bdADDR: controller.configuration.address)) }
     }
 
-    /// LE commands about the controller as a whole (Vol 4, Part E, 7.8).
+    /// Adds the LE commands for the whole controller (Vol 4, Part E, 7.8).
     mutating func addController() {
         carryOut(LESetEventMask.self) { controller, command in
             controller.host.leEventMask = command.leEventMask
@@ -79,7 +79,7 @@ extension CommandTable {
             .success(.init(leFeatures: controller.configuration.features))
         }
         answer(LEReadSupportedStates.self) { _, _ in
-            // All combinations of states that the specification knows (7.8.27).
+            // All combinations of states in the specification (7.8.27).
             .success(.init(leStates: 0x0000_03FF_FFFF_FFFF))
         }
         answer(LEReadTransmitPower.self) { controller, _ in
@@ -95,6 +95,6 @@ extension CommandTable {
 
 extension VirtualController {
     static let version = CoreVersion.v54
-    /// The company identifier that is kept for tests (Assigned Numbers, 7.1).
+    /// The company identifier reserved for tests (Assigned Numbers, 7.1).
     static let company: UInt16 = 0xFFFF
 }

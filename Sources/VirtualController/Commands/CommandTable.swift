@@ -1,14 +1,15 @@
 import ByteCoding
 import HCI
 
-/// The commands that the controller has, each with what it does.
+/// The commands of the controller, each with its handler.
 ///
-/// What is in the table is what LE Read Supported Commands reports; what is not is answered with Unknown HCI Command.
+/// Read Local Supported Commands reports the commands in the table. Other commands are answered with Unknown HCI
+/// Command.
 struct CommandTable: Sendable {
-    /// What comes of a command that is answered by a Command Status event.
+    /// The result of a command that is answered by a Command Status event.
     enum Beginning {
         case refused(ErrorCode)
-        /// What is done once the status has been sent.
+        /// The action that runs after the status has been sent.
         case begun(() -> Void)
     }
 
@@ -19,7 +20,7 @@ struct CommandTable: Sendable {
 
     private var entries: [Opcode: Entry] = [:]
 
-    /// All commands.
+    /// The table of all commands.
     static let all: CommandTable = {
         var table = CommandTable()
         table.addBaseband()
@@ -38,14 +39,14 @@ struct CommandTable: Sendable {
         return table
     }()
 
-    /// The commands that a controller with these features has.
+    /// Returns the commands of a controller with these features.
     func supported(by features: LEFeatures) -> SupportedCommands {
         var commands = SupportedCommands()
         for (opcode, entry) in entries where features.isSuperset(of: entry.needed) { commands.insert(opcode) }
         return commands
     }
 
-    /// Carries a command out; false where the controller does not have it.
+    /// Executes a command. Returns false if the controller does not have it.
     func run(_ command: borrowing CommandPacket, on controller: VirtualController) -> Bool {
         guard let entry = entries[command.opcode], controller.configuration.features.isSuperset(of: entry.needed) else {
             return false
@@ -70,7 +71,7 @@ struct CommandTable: Sendable {
         }
     }
 
-    /// Adds a command that returns a status alone.
+    /// Adds a command that returns only a status.
     mutating func carryOut<C: Command & SendableMetatype>(
         _ type: C.Type,
         needs needed: LEFeatures = [],
@@ -113,7 +114,7 @@ extension VirtualController {
         if host.owesAnswer { host.statistics.commandsBeyondCredit += 1 }
         host.owesAnswer = true
         if CommandTable.all.run(command, on: self) { return }
-        // A command that is not known is answered as those that return a status.
+        // An unknown command is answered like a command that returns a status.
         let status = [ErrorCode.unknownHCICommand.rawValue]
         sendAnswer {
             CommandComplete(commandOpcode: command.opcode, returnParameters: status.rawSpan).encodePacket(into: &$0)

@@ -2,7 +2,7 @@ import BluetoothTypes
 import HCI
 
 extension CommandTable {
-    /// Commands about a link (Vol 4, Part E, 7.1, 7.5 and 7.8).
+    /// Adds the commands for a link (Vol 4, Part E, 7.1, 7.5 and 7.8).
     mutating func addLinks() {
         begin(Disconnect.self) { controller, command in
             guard let end = controller.end(command.connectionHandle) else {
@@ -45,7 +45,7 @@ extension CommandTable {
         }
         carryOut(LESetHostChannelClassification.self) { controller, command in
             let map = command.channelMap
-            // At least two channels are needed (7.8.19).
+            // At least two channels are required (7.8.19).
             guard map.rawValue.nonzeroBitCount >= 2 else { return .invalidHCICommandParameters }
             controller.linkDefaults.channelMap = map
             for place in controller.links {
@@ -55,14 +55,14 @@ extension CommandTable {
         }
     }
 
-    /// With which a host may end a link (7.1.6).
+    /// The reasons with which a host may end a link (7.1.6).
     private static let disconnectReasons: Set<ErrorCode> = [
         .authenticationFailure, .remoteUserTerminatedConnection, .remoteDeviceTerminatedConnectionDueToLowResources,
         .remoteDeviceTerminatedConnectionDueToPowerOff, .unsupportedRemoteFeature, .pairingWithUnitKeyNotSupported,
         .unacceptableConnectionParameters,
     ]
 
-    /// Commands that begin Link Layer control procedures (Vol 4, Part E, 7.8).
+    /// Adds the commands that start Link Layer control procedures (Vol 4, Part E, 7.8).
     mutating func addLinkProcedures() {
         addConnectionParameters()
         addDataLength()
@@ -164,7 +164,7 @@ extension CommandTable {
         }
     }
 
-    /// The ranges of 7.8.33.
+    /// Whether the values are in the ranges of 7.8.33.
     private static func isDataLength(octets: UInt16, time: UInt16) -> Bool {
         (0x001B...0x00FB).contains(octets) && (0x0148...0x4290).contains(time)
     }
@@ -203,7 +203,8 @@ extension CommandTable {
 }
 
 extension PHYChoice {
-    /// What a host prefers (Vol 4, Part E, 7.8.48): PHYs that the controller lacks are an error, and so are none.
+    /// Returns the preference of a host (Vol 4, Part E, 7.8.48). PHYs that the controller lacks are an error, and so is
+    /// an empty set.
     fileprivate static func make(
         _ preference: PHYPreference,
         _ transmit: PHYSet,

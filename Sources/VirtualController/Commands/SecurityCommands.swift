@@ -4,8 +4,8 @@ import HCI
 import SMP
 
 extension CommandTable {
-    /// Encryption of links, what proves it, and P-256 keys (Vol 4, Part E, 7.3.93, 7.3.94, 7.8.24 to 7.8.26, 7.8.36 and
-    /// 7.8.37).
+    /// Adds the commands for encryption, authenticated payloads and P-256 keys (Vol 4, Part E, 7.3.93, 7.3.94, 7.8.24
+    /// to 7.8.26, 7.8.36 and 7.8.37).
     mutating func addSecurity() {
         addAuthenticatedPayload()
         begin(LEEnableEncryption.self, needs: .encryption) { controller, command in
@@ -33,7 +33,7 @@ extension CommandTable {
             .begun { controller.schedule { $0.tellPublicKey() } }
         }
         begin(LEGenerateDHKey.self, needs: .encryption) { controller, command in
-            // The key pair is the one that the host has asked for last (7.8.37).
+            // The private key belongs to the last public key that the host has requested (7.8.37).
             guard controller.privateKey != nil else { return .refused(.commandDisallowed) }
             return .begun { controller.schedule { $0.tellSharedKey(with: command.remotePublicKey) } }
         }
@@ -78,7 +78,7 @@ extension VirtualController {
     private func makeKeyPair() -> (P256PrivateKey, SMP.P256PublicKey) {
         while true {
             let octets = (0..<32).map { _ in UInt8(truncatingIfNeeded: nextRandom()) }
-            // Nearly every number of 32 octets is a private key.
+            // Nearly every 32-byte number is a private key.
             if let privateKey = UInt256Octets(leastSignificantFirst: octets).map(P256PrivateKey.init),
                 let publicKey = SwiftCryptography().publicKey(of: privateKey)
             {
@@ -101,7 +101,7 @@ extension VirtualController {
 }
 
 extension LinkEnd {
-    /// Whether encryption is being started or changed, or will be.
+    /// Whether encryption is being started or changed, or such a procedure waits.
     fileprivate var isEncrypting: Bool {
         ([procedure].compactMap { $0 } + waiting).contains { if case .encryption = $0 { true } else { false } }
     }

@@ -1,7 +1,7 @@
 import BluetoothTypes
 import HCI
 
-/// What one Link Layer says to the other on a link, where the values matter to a host (Vol 6, Part B, 2.4.2).
+/// A Link Layer control PDU, with the values that matter to a host (Vol 6, Part B, 2.4.2).
 enum ControlPDU: Hashable {
     case terminate(ErrorCode)
     case connectionUpdate(LinkParameters, instant: UInt64)
@@ -15,7 +15,7 @@ enum ControlPDU: Hashable {
     case lengthResponse(DataLength)
     case phyRequest(PHYChoice)
     case phyResponse(PHYChoice)
-    /// ``PHY/none`` leaves a direction as it is.
+    /// ``PHY/none`` keeps a direction unchanged.
     case phyUpdate(centralToPeripheral: PHY, peripheralToCentral: PHY, instant: UInt64)
     case encryptionRequest(random: UInt64, diversifier: UInt16, sessionKeyDiversifier: UInt64)
     case encryptionResponse(sessionKeyDiversifier: UInt64)
@@ -27,7 +27,7 @@ enum ControlPDU: Hashable {
     case pingResponse
     case reject(Rejected, ErrorCode)
 
-    /// What a rejection is about.
+    /// The procedure that is rejected.
     enum Rejected: Hashable {
         case connectionParameters
         case phy
@@ -35,7 +35,7 @@ enum ControlPDU: Hashable {
         case ping
     }
 
-    /// The octets of the PDU, opcode included (Vol 6, Part B, 2.4.2).
+    /// The length of the PDU in bytes, including the opcode (Vol 6, Part B, 2.4.2).
     var octets: Int {
         switch self {
         case .terminate: 2
@@ -55,7 +55,7 @@ enum ControlPDU: Hashable {
     }
 }
 
-/// What the Connection Parameters Request Procedure negotiates; units as in ``LinkParameters``.
+/// The parameters of the Connection Parameters Request Procedure, in the units of ``LinkParameters``.
 struct ConnectionParameters: Hashable {
     var intervalMin: UInt16
     var intervalMax: UInt16
@@ -64,7 +64,7 @@ struct ConnectionParameters: Hashable {
 
     var areValid: Bool { intervalMin <= intervalMax && chosen.areValid && parameters(interval: intervalMin).areValid }
 
-    /// What a central makes of it: the longest interval, which costs least.
+    /// The parameters that a central chooses: those with the longest interval, which costs least.
     var chosen: LinkParameters { parameters(interval: intervalMax) }
 
     private func parameters(interval: UInt16) -> LinkParameters {
@@ -72,7 +72,8 @@ struct ConnectionParameters: Hashable {
     }
 }
 
-/// What the Data Length Update Procedure tells: the octets and microseconds that a side can receive and wants to send.
+/// The parameters of the Data Length Update Procedure: the bytes and microseconds that a side can receive and wants to
+/// send.
 struct DataLength: Hashable {
     var maxRXOctets: UInt16
     var maxRXTime: UInt16
@@ -80,12 +81,12 @@ struct DataLength: Hashable {
     var maxTXTime: UInt16
 }
 
-/// Which PHYs a side would send and receive on.
+/// The PHYs on which a side prefers to send and receive.
 struct PHYChoice: Hashable {
     var transmit: PHYSet
     var receive: PHYSet
 
-    /// The fastest PHY of a set; none for an empty set.
+    /// Returns the fastest PHY of a set, or none for an empty set.
     static func fastest(of set: PHYSet) -> PHY {
         if set.contains(.le2M) { return .le2M }
         if set.contains(.le1M) { return .le1M }
@@ -93,16 +94,17 @@ struct PHYChoice: Hashable {
     }
 }
 
-/// What is sent in one packet of a link.
+/// The content of one packet of a link.
 struct DataPhysicalChannelPDU {
     enum Body {
-        /// A part of an ACL packet of the host.
+        /// A part of an ACL packet from the host.
         case data([UInt8], isStart: Bool, endsPacket: Bool)
         case control(ControlPDU)
     }
 
     let body: Body
-    /// The session key that encrypts it, if any. Stands for the MIC: whoever has another key finds it wrong.
+    /// The session key with which the PDU is encrypted, if any. It stands for the MIC: a receiver with another key
+    /// detects a MIC failure.
     let seal: UInt128?
 
     var octets: Int {

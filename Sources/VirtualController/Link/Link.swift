@@ -1,10 +1,10 @@
 import BluetoothTypes
 import HCI
 
-/// A connection between two controllers: its connection events, and what they exchange (Vol 6, Part B, 4.5).
+/// A connection between two controllers: its connection events, and the packets exchanged (Vol 6, Part B, 4.5).
 ///
-/// Only events in which something can happen are gone through: a link on which nobody has anything to say, and on which all
-/// comes through, costs nothing until that changes.
+/// Only connection events with work are simulated. While neither side has data and every packet gets through, a link
+/// costs nothing.
 final class Link {
     let air: Air
     private(set) lazy var central = LinkEnd(parties.central, role: .central, place: places.central, link: self)
@@ -18,24 +18,24 @@ final class Link {
     private let places: (central: Int, peripheral: Int)
     private(set) var parameters: LinkParameters
     private(set) var channelMap = ChannelMap.all
-    /// The PHYs from the central and from the peripheral.
+    /// The PHYs used by the central and by the peripheral to send.
     private(set) var phys: (central: PHY, peripheral: PHY)
 
-    /// When the connection event of number ``counter`` begins or began.
+    /// The start of the connection event with the number ``counter``.
     private var anchor: Instant
     private(set) var counter: UInt64 = 0
     private var hasBegun = false
-    /// The number of the last event to which the peripheral listened.
+    /// The number of the last event in which the peripheral listened.
     private var lastListened: UInt64 = 0
-    /// The event that is to come, if one is wanted; `plan` tells it from those that are wanted no more.
+    /// The next planned event, if any. `plan` distinguishes it from plans that were replaced.
     private var planned: (counter: UInt64, plan: UInt64)?
     private var plans: UInt64 = 0
     private var isEventOpen = false
-    /// Whether silence is possible, so that both ends have to watch for it.
+    /// Whether packets can be lost, so both ends must watch their supervision timeouts.
     private var isWatched = false
     private var changes: [Change] = []
 
-    /// What both ends begin to do in the event of a given number.
+    /// A change that both ends make in the event with this number.
     private struct Change {
         let instant: UInt64
         let action: () -> Void
@@ -52,11 +52,11 @@ final class Link {
         self.parameters = parameters
         air = parties.central.controller.air
         phys = (phy, phy)
-        // The transmit window begins 1.25 ms after the indication, and the first packet somewhere in it.
+        // The transmit window begins 1.25 ms after the indication. The first packet is sent within it.
         anchor = air.now + .microseconds(1250 + 1250)
     }
 
-    /// Makes a link and tells both hosts of it; nil where one of the controllers has no place for it.
+    /// Opens a link and reports it to both hosts. Returns nil if one of the controllers has no place for it.
     static func open(
         central: LinkParty,
         peripheral: LinkParty,
@@ -94,7 +94,7 @@ final class Link {
 
     // MARK: When events happen
 
-    /// Plans the next event in which something can happen, if there is any.
+    /// Plans the next event in which something can happen, if any.
     func wake() {
         guard !isEventOpen, !(central.isGone && peripheral.isGone) else { return }
         let isWanted = isWatched || !changes.isEmpty || central.hasWork || peripheral.hasWork
@@ -123,7 +123,7 @@ final class Link {
         var next = counter + (hasBegun ? 1 : 0)
         let begin = instant(of: next)
         if begin < air.now { next += (air.now.nanoseconds - begin.nanoseconds + interval - 1) / interval }
-        // A peripheral with nothing to say sleeps as long as its latency lets it.
+        // A peripheral without data sleeps as long as its latency allows.
         let period = UInt64(parameters.latency) + 1
         if period > 1, !isWatched, changes.isEmpty, !peripheral.hasWork {
             let slept = (next - lastListened) % period
@@ -148,8 +148,8 @@ final class Link {
         wake()
     }
 
-    /// An instant for a change that both ends know of in time: six events and the peripheral's latency ahead, and what the
-    /// air delays (Vol 6, Part B, 5.1).
+    /// Returns an instant for a change, early enough for both ends to learn of it (Vol 6, Part B, 5.1). From now, it is
+    /// six events, the peripheral's latency and twice the delay of the air away.
     func futureInstant() -> UInt64 {
         let delays = air.conditions(between: central.controller, and: peripheral.controller)
         let delay = (delays.latency + delays.jitter).wholeNanoseconds
@@ -159,7 +159,7 @@ final class Link {
         return counter + gone + 6 + UInt64(parameters.latency) + 2 * late
     }
 
-    /// Does something in the event of the given number; false where that is past.
+    /// Runs an action in the event with the given number. Returns false if that has passed.
     func change(at instant: UInt64, _ action: @escaping () -> Void) -> Bool {
         if !isPaced {
             action()
@@ -172,7 +172,7 @@ final class Link {
 
     // MARK: What is exchanged
 
-    /// One packet each way, and more where there is more to say and time to say it.
+    /// Exchanges one packet in each direction, and more if there is more data and time.
     private func exchange() {
         guard !central.isGone, !peripheral.isGone else { return closeEvent() }
         let outgoing = central.nextPDU()
@@ -193,7 +193,7 @@ final class Link {
         let next = air.now + (isPaced ? .microseconds(time) : .zero)
         air.schedule(at: next) { [self] in
             guard isEventOpen else { return }
-            // An acknowledgement alone is no reason to go on, but where nothing is paced it need not wait.
+            // An acknowledgement alone does not continue the event. On an unpaced link, however, it need not wait.
             let hasMore = central.hasMoreToSend || peripheral.hasMoreToSend || !isPaced && peripheral.hasWork
             if hasMore, hasTime { exchange() } else { closeEvent() }
         }
@@ -212,8 +212,8 @@ final class Link {
         return air.now + .microseconds(longest + 3 * AirTime.interFrameSpace) <= anchor + parameters.intervalDuration
     }
 
-    /// The central has been told that the link ends. It acknowledges that with its first packet of the next event; a
-    /// peripheral has done so with the packet that came back at once.
+    /// Lets the central acknowledge a termination with its first packet of the next event. A peripheral has already
+    /// acknowledged it with its response packet.
     func acknowledgeTermination() {
         air.schedule(at: max(air.now, isPaced ? instant(of: counter + 1) : air.now)) { [self] in
             if air.getsThrough(from: central.controller, to: peripheral.controller, phy: phys.central) {
@@ -224,7 +224,7 @@ final class Link {
 
     // MARK: Silence
 
-    /// To be called when conditions change, or one of the ends is gone.
+    /// Updates the link after a change of conditions, or after one of its ends has closed.
     func conditionsHaveChanged() {
         let (one, other) = (central.controller, peripheral.controller)
         let conditions = air.conditions(between: one, and: other)
@@ -232,7 +232,7 @@ final class Link {
             central.isGone || peripheral.isGone || conditions.isDead || conditions.loss > 0
             || !air.reaches(other, from: one, phy: phys.central) || !air.reaches(one, from: other, phy: phys.peripheral)
         if isQuiet, !isWatched {
-            // Until now all came through, even where no event was gone through.
+            // Until now every packet got through, even if no event was simulated.
             for end in ends where end.hasHeard { end.lastHeard = air.now }
         }
         isWatched = isQuiet
@@ -244,7 +244,7 @@ final class Link {
         for end in ends where !end.isGone {
             let silence = air.now - end.lastHeard
             if !end.hasHeard {
-                // Six events in which nothing was heard: the link was never established (Vol 6, Part B, 4.5.2).
+                // If six events pass without a packet, the link was never established (Vol 6, Part B, 4.5.2).
                 if silence >= parameters.intervalDuration * 6 { end.end(.connectionFailedToBeEstablished) }
             } else if silence >= parameters.supervisionDuration {
                 end.end(.connectionTimeout)
@@ -269,7 +269,7 @@ final class Link {
     }
 }
 
-/// A link in its place at one controller.
+/// A link and its end at one controller.
 struct LinkPlace {
     let link: Link
     let end: LinkEnd

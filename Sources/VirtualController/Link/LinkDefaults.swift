@@ -1,7 +1,7 @@
 import BluetoothTypes
 import HCI
 
-/// What the host wants of links that are made from now on.
+/// The host's defaults for new links.
 struct LinkDefaults {
     var suggestedTXOctets: UInt16 = 27
     var suggestedTXTime: UInt16 = 328
@@ -18,14 +18,14 @@ struct LinkDefaults {
         )
     }
 
-    /// The PHYs that the host would use, or all that there are.
+    /// The PHYs that the host prefers, or all supported PHYs.
     func phys(of configuration: VirtualController.Configuration) -> PHYChoice {
         phys ?? PHYChoice(transmit: configuration.phys, receive: configuration.phys)
     }
 }
 
 extension VirtualController.Configuration {
-    /// What its Link Layer can send and receive: octets, and microseconds on its slowest PHY.
+    /// The limits of the Link Layer: bytes, and microseconds on its slowest PHY.
     var maximumDataLength: DataLength {
         guard features.contains(.dataPacketLengthExtension) else {
             return DataLength(maxRXOctets: 27, maxRXTime: 328, maxTXOctets: 27, maxTXTime: 328)

@@ -2,40 +2,40 @@ import BluetoothTypes
 import Cryptography
 import HCI
 
-/// How far encryption of a link has come at one end (Vol 6, Part B, 5.1.3).
+/// The state of encryption at one end of a link (Vol 6, Part B, 5.1.3).
 ///
-/// # Procedures that are under way
-/// The peripheral may have begun a procedure of its own, such as LL_LENGTH_REQ, before LL_ENC_REQ or LL_PAUSE_ENC_REQ
-/// arrived. The central completes it, and its answer is protected as the link was when the central sent it. So the peripheral
-/// changes the key for what it receives, and says so by LL_START_ENC_REQ or LL_PAUSE_ENC_RSP, once its own procedure has
-/// ended. It begins no other procedure until encryption has started: what its host asks for waits.
+/// # Procedures in progress
+/// The peripheral may have started a procedure of its own, such as LL_LENGTH_REQ, before LL_ENC_REQ or LL_PAUSE_ENC_REQ
+/// arrived. The central completes it, and encrypts its answer as the link was encrypted when the central sent it. So
+/// the peripheral changes its receive key, and sends LL_START_ENC_REQ or LL_PAUSE_ENC_RSP, only after its own procedure
+/// has ended. It starts no other procedure until encryption has started. Requests of its host wait until then.
 struct Encryption {
     enum State: Hashable {
         case off
         /// As the central: the request has been sent.
         case requested
-        /// As the peripheral: the central wants to pause, and a procedure of this side ends first.
+        /// As the peripheral: the central wants to pause, but a procedure of this side must end first.
         case pauseRequested
-        /// The peer is asked to pause, so that the key can be changed, or has been told that this side pauses.
+        /// The peer is asked to pause, so that the key can be changed, or has been informed that this side pauses.
         case pausing
         /// As the peripheral: the host is asked for the key.
         case awaitingKey
-        /// As the peripheral: the host has given the key, and a procedure of this side ends first.
+        /// As the peripheral: the host has provided the key, but a procedure of this side must end first.
         case keyGiven
-        /// As the peripheral: encrypted packets are received, and the peer's first is awaited.
+        /// As the peripheral: received packets are decrypted, and the peer's first encrypted packet is awaited.
         case starting
         case on
     }
 
     var state = State.off
-    /// Key that seals what is sent, and what is received.
+    /// The keys for sent and for received packets.
     var transmitKey: UInt128?
     var receiveKey: UInt128?
-    /// The key is being changed: its end is a refresh, and its failure is the link's end.
+    /// Whether the key is being changed. Success is then reported as a key refresh; failure ends the link.
     var isRefresh = false
-    /// Data, and procedures of this side, wait from the request until encryption has started.
+    /// Whether data and procedures of this side wait, from the request until encryption has started.
     var pausesData = false
-    /// The session key diversifier (Vol 6, Part B, 2.4.2.4): the peripheral's half above the central's.
+    /// The session key diversifier (Vol 6, Part B, 2.4.2.4). The peripheral's half is the most significant.
     var diversifiers: (central: UInt64, peripheral: UInt64) = (0, 0)
     var longTermKey: UInt128 = 0
 
@@ -48,7 +48,7 @@ struct Encryption {
 }
 
 extension LinkEnd {
-    /// As the central: begins to encrypt, or to change the key.
+    /// As the central: starts encryption, or changes the key.
     func startEncryption(_ command: LEEnableEncryption) {
         encryption.pausesData = true
         encryption.longTermKey = command.longTermKey
@@ -122,7 +122,7 @@ extension LinkEnd {
         )
     }
 
-    /// As the peripheral: the host has the key. False where it was not asked.
+    /// As the peripheral: takes the key from the host. Returns false if the host was not asked.
     func answerKey(_ longTermKey: UInt128) -> Bool {
         guard encryption.state == .awaitingKey else { return false }
         encryption.state = .keyGiven
@@ -131,8 +131,7 @@ extension LinkEnd {
         return true
     }
 
-    /// As the peripheral: changes the key of received packets, unless the central still has to complete a procedure of this
-    /// side.
+    /// As the peripheral: changes the receive key, unless the central must first complete a procedure of this side.
     func advanceEncryption() {
         guard procedure == nil else { return }
         switch encryption.state {
@@ -148,7 +147,7 @@ extension LinkEnd {
         }
     }
 
-    /// As the peripheral: the host has no key. False where it was not asked.
+    /// As the peripheral: the host has no key. Returns false if the host was not asked.
     func refuseKeyRequest() -> Bool {
         guard encryption.state == .awaitingKey else { return false }
         refuseKey()
@@ -158,7 +157,7 @@ extension LinkEnd {
     private func refuseKey() {
         encryption.state = .off
         if encryption.isRefresh {
-            // A link that was encrypted does not go on without (Vol 6, Part B, 5.1.3.1).
+            // A link that was encrypted may not continue without encryption (Vol 6, Part B, 5.1.3.1).
             terminate(.pinOrKeyMissing)
         } else {
             encryption.pausesData = false

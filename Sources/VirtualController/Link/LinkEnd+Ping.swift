@@ -1,29 +1,30 @@
 import BluetoothTypes
 import HCI
 
-/// The timer for packets with a valid MIC on an encrypted link (Vol 6, Part B, 5.4). Such a packet proves that the peer has
-/// the key.
+/// The timer for packets with a valid MIC on an encrypted link (Vol 6, Part B, 5.4). Such a packet proves that the peer
+/// has the key.
 ///
-/// The timer runs while the host wants to be told that it has expired. A link whose host does not costs nothing.
+/// The timer starts only if the event of its expiry is not masked out. Until then it costs nothing.
 struct AuthenticatedPayloadTimer {
-    /// In units of 10 ms; 30 s is what each link begins with (Vol 4, Part E, 7.3.93).
+    /// In units of 10 ms. The default is 30 s (Vol 4, Part E, 7.3.93).
     var timeout: UInt16 = 3000
-    /// When the last packet with a valid MIC came, or the timer began or expired.
+    /// The time of the last packet with a valid MIC, or of the last start or expiry of the timer.
     var lastProof = Instant(nanoseconds: 0)
     var isRunning = false
-    /// Counts the times that the timer was set, so that earlier settings are ignored.
+    /// Incremented each time the timer is set. Callbacks of earlier settings are ignored.
     var generation: UInt64 = 0
 
     var duration: Duration { .milliseconds(10 * Int(timeout)) }
     var deadline: Instant { lastProof + duration }
 }
 
-/// The LE Ping procedure, and what it is for (Vol 6, Part B, 5.1.8 and 5.4).
+/// The LE Ping procedure, and its use (Vol 6, Part B, 5.1.8 and 5.4).
 extension LinkEnd {
-    /// Sets the timer, which begins again.
+    /// Sets the timeout, and restarts the timer.
     ///
-    /// - Parameter timeout: in units of 10 ms.
-    /// - Returns: false where that is less than the time in which a peripheral has to listen once (Vol 4, Part E, 7.3.94).
+    /// - Parameter timeout: the timeout in units of 10 ms.
+    /// - Returns: false if `timeout` is zero, or less than the longest time between two events in which a peripheral
+    ///   listens (Vol 4, Part E, 7.3.94).
     func setAuthenticatedPayloadTimeout(_ timeout: UInt16) -> Bool {
         guard timeout > 0, .milliseconds(10 * Int(timeout)) >= listeningTime else { return false }
         authenticatedPayload.timeout = timeout
@@ -33,7 +34,7 @@ extension LinkEnd {
         return true
     }
 
-    /// Lets the timer run, if the link is encrypted and the host wants to be told.
+    /// Starts the timer, if the link is encrypted and the event is not masked out.
     func watchAuthenticatedPayload() {
         guard !isGone, !authenticatedPayload.isRunning, encryption.state == .on,
             controller.configuration.features.contains(.ping),
@@ -45,17 +46,17 @@ extension LinkEnd {
         setPayloadTimer()
     }
 
-    /// The peer wants to know that this side has the key.
+    /// Answers a ping of the peer, which verifies that this side has the key.
     func answerPing() {
         guard !controller.faults.ignoresPings else { return }
         let isKnown = controller.configuration.features.contains(.ping)
         send(isKnown ? .pingResponse : .reject(.ping, .unsupportedRemoteFeature))
     }
 
-    /// The longest time after which a peripheral listens.
+    /// The longest time between two events in which a peripheral listens.
     private var listeningTime: Duration { link.parameters.intervalDuration * (Int(link.parameters.latency) + 1) }
 
-    /// When the peer is asked for a packet: with time for it to come, also where some are lost.
+    /// The time at which the peer is pinged. It leaves enough time for an answer, even if some packets are lost.
     private var pingDue: Instant {
         let duration = authenticatedPayload.duration
         return authenticatedPayload.lastProof + (duration - min(duration / 2, listeningTime * 6))
@@ -71,7 +72,7 @@ extension LinkEnd {
     }
 
     private func payloadTimerFired() {
-        // After a change of the key the timer begins again.
+        // After a change of the key, the timer starts again.
         guard encryption.state == .on else {
             authenticatedPayload.isRunning = false
             return

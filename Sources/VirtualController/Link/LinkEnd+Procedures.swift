@@ -1,7 +1,8 @@
 import BluetoothTypes
 import HCI
 
-/// A Link Layer control procedure that one side has begun, or is to begin (Vol 6, Part B, 5.1). A side has one at a time.
+/// A Link Layer control procedure that one side has started or queued (Vol 6, Part B, 5.1). Each side runs one at a
+/// time.
 enum Procedure {
     case features
     case version
@@ -14,10 +15,10 @@ enum Procedure {
 }
 
 extension LinkEnd {
-    /// How long the peer may take for an answer (Vol 6, Part B, 5.2).
+    /// Maximum time for the peer's answer (Vol 6, Part B, 5.2).
     private static let responseTimeout = Duration.seconds(40)
 
-    /// What the Link Layer does by itself once there is a link.
+    /// Starts the procedures that the Link Layer runs on its own after a connection.
     func beginDefaultProcedures() {
         if transmitLength.maxTXOctets > 27 { begin(.dataLength) }
         if let wanted = controller.linkDefaults.phys,
@@ -27,13 +28,13 @@ extension LinkEnd {
         }
     }
 
-    /// Begins a procedure, after those that are going on or wait.
+    /// Starts a procedure after all earlier ones.
     func begin(_ new: Procedure) {
         waiting.append(new)
         beginNext()
     }
 
-    /// Begins the next procedure that waits, unless one is under way or encryption is being started (Vol 6, Part B, 5.1.3.1).
+    /// Starts the next waiting procedure, unless one is active or encryption is being started (Vol 6, Part B, 5.1.3.1).
     func beginNext() {
         while procedure == nil, !isGone, !encryption.pausesData, let next = waiting.popFirst() {
             procedure = next
@@ -46,7 +47,7 @@ extension LinkEnd {
         }
     }
 
-    /// The procedure that is going on has ended.
+    /// Ends the active procedure.
     func finish() {
         procedure = nil
         advanceEncryption()
@@ -70,7 +71,7 @@ extension LinkEnd {
         }
     }
 
-    /// What the host waits for does not come any more.
+    /// Reports failure for the procedures whose results the host awaits.
     func failProcedures(_ reason: ErrorCode) {
         let all = [procedure].compactMap { $0 } + waiting
         procedure = nil
@@ -96,7 +97,7 @@ extension LinkEnd {
         }
     }
 
-    // MARK: What the peer says
+    // MARK: PDUs of the peer
 
     func receive(_ pdu: ControlPDU) {
         switch pdu {
@@ -180,7 +181,7 @@ extension LinkEnd {
 
     // MARK: Connection parameters
 
-    /// As the central: tells the peripheral which parameters hold from an event on.
+    /// As the central: informs the peripheral of new parameters, which apply from an event on.
     private func indicate(_ parameters: LinkParameters) {
         let instant = link.futureInstant()
         send(.connectionUpdate(parameters, instant: instant))
@@ -216,7 +217,7 @@ extension LinkEnd {
         )
     }
 
-    /// The peer asks for other parameters: the host decides (Vol 6, Part B, 5.1.7).
+    /// Handles the peer's request for other parameters. The host decides (Vol 6, Part B, 5.1.7).
     private func consider(_ wanted: ConnectionParameters) {
         guard controller.configuration.features.contains(.connectionParametersRequestProcedure),
             controller.host.wants(subevent: LERemoteConnectionParameterRequest.subeventCode)
@@ -237,7 +238,7 @@ extension LinkEnd {
         )
     }
 
-    /// The host agrees to what the peer asks for.
+    /// Accepts the peer's request with the host's parameters.
     func answer(_ agreed: ConnectionParameters) {
         askedParameters = nil
         if role == .central { indicate(agreed.chosen) } else { send(.connectionParametersResponse(agreed)) }
@@ -262,7 +263,8 @@ extension LinkEnd {
 
     // MARK: Data length
 
-    /// What both can: the smaller of what one sends and the other receives, each way (Vol 6, Part B, 4.5.10).
+    /// Sets the effective lengths: in each direction, the smaller of the sender's and the receiver's limit (Vol 6, Part
+    /// B, 4.5.10).
     private func agree(on peer: DataLength) {
         let effective = DataLength(
             maxRXOctets: max(27, min(transmitLength.maxRXOctets, peer.maxTXOctets)),
@@ -290,14 +292,14 @@ extension LinkEnd {
         return controller.linkDefaults.phys(of: controller.configuration)
     }
 
-    /// The peer would change PHYs.
+    /// Handles the peer's request for other PHYs.
     private func consider(_ peer: PHYChoice) {
         guard role == .central else { return send(.phyResponse(ownPHYs)) }
         if case .phys? = procedure { return send(.reject(.phy, .lmpErrorTransactionCollision)) }
         indicate(peer)
     }
 
-    /// As the central: chooses what both can, and tells the peripheral.
+    /// As the central: chooses PHYs that both sides support, and informs the peripheral.
     private func indicate(_ peer: PHYChoice) {
         let own = ownPHYs
         let supported = controller.configuration.phys
@@ -313,7 +315,7 @@ extension LinkEnd {
     }
 
     private func take(centralToPeripheral: PHY, peripheralToCentral: PHY, at instant: UInt64) {
-        // Where nothing changes there is nothing to wait for.
+        // Without a change there is nothing to wait for.
         guard centralToPeripheral != .none || peripheralToCentral != .none else { return endPHYUpdate(isNew: false) }
         let isInTime = link.change(at: instant) { [self] in
             guard !isGone else { return }

@@ -3,34 +3,34 @@ import ByteCoding
 import DequeModule
 import HCI
 
-/// One controller's side of a link: what waits to be sent, what is in flight, and the procedures that are going on.
+/// One controller's side of a link: its send queues, the packet in flight, and its control procedures.
 final class LinkEnd {
     let controller: VirtualController
     let role: Role
     let party: LinkParty
     let place: Int
-    /// The link, which owns its ends; the controllers that have it keep it alive.
+    /// The link, which owns its ends. The controllers keep it alive.
     unowned let link: Link
-    /// The host was told that the link has ended, or has been reset.
+    /// Whether the link has ended at this end, or the controller was reset.
     private(set) var isGone = false
 
-    // What is heard of the peer.
+    // The state of reception.
     var hasHeard = false
     var lastHeard: Instant
-    /// When what the peer sent last reaches the host, so that nothing overtakes it.
+    /// The time at which the last packet from the peer reaches the host. No later packet may overtake it.
     private var lastDelivery: Instant
 
-    // What is sent.
+    // The state of transmission.
     private var control: Deque<ControlPDU> = []
     private var data: Deque<OutgoingPacket> = []
     private var inFlight: DataPhysicalChannelPDU?
     private var isDelivered = false
-    /// How many buffers the host's ACL packets take: those that wait, are in flight, or were lost by a fault.
+    /// The number of buffers held by ACL packets of the host: queued, in flight, or lost by a fault.
     private var packetsHeld = 0
     private(set) var terminationReason: ErrorCode?
 
-    // What has been agreed on.
-    /// The parameters that the host knows of.
+    // The negotiated state.
+    /// The parameters that the host was last informed of.
     var toldParameters: LinkParameters
     var transmitLength: DataLength
     var effectiveLength: DataLength
@@ -39,12 +39,12 @@ final class LinkEnd {
     var procedure: Procedure?
     var waiting: Deque<Procedure> = []
     var procedures: UInt64 = 0
-    /// The connection parameters that the peer asks for and the host has not answered.
+    /// The peer's connection parameter request that the host has not answered.
     var askedParameters: ConnectionParameters?
     var encryption = Encryption()
     var authenticatedPayload = AuthenticatedPayloadTimer()
 
-    /// An ACL packet of the host, and how much of it has been sent.
+    /// An ACL packet of the host, and the number of bytes already sent.
     private struct OutgoingPacket {
         let bytes: [UInt8]
         let isStart: Bool
@@ -68,7 +68,7 @@ final class LinkEnd {
     var other: LinkEnd { link.other(self) }
     var air: Air { controller.air }
 
-    /// How many octets of data one packet carries.
+    /// Maximum number of data bytes in one packet.
     var transmitOctets: Int {
         min(
             Int(effectiveLength.maxTXOctets),
@@ -115,10 +115,10 @@ final class LinkEnd {
 
     // MARK: Sending
 
-    /// Whether an event is needed for this end: something waits, is in flight or has to be acknowledged.
+    /// Whether this end needs an event: to send a queued packet, or to complete the packet in flight.
     var hasWork: Bool { inFlight != nil || hasQueued }
 
-    /// Whether there is something that the peer does not have yet.
+    /// Whether there is data that the peer has not received.
     var hasMoreToSend: Bool { inFlight != nil && !isDelivered || hasQueued }
 
     private var hasQueued: Bool {
@@ -130,10 +130,10 @@ final class LinkEnd {
         link.wake()
     }
 
-    /// Takes a packet of the host; the controller has found a buffer for it.
+    /// Takes a packet of the host. The controller has reserved a buffer for it.
     func send(_ bytes: [UInt8], isStart: Bool) {
         guard terminationReason == nil else {
-            // The link is on its way out; what comes now goes with it.
+            // The link is being terminated, so the packet is dropped.
             controller.packetsHeld -= 1
             controller.tellCompleted(1, on: handle)
             return
@@ -143,15 +143,15 @@ final class LinkEnd {
         link.wake()
     }
 
-    /// Ends the link once what the host has sent so far has arrived.
+    /// Terminates the link after the data that the host has sent so far.
     func terminate(_ reason: ErrorCode) {
         terminationReason = reason
         if encryption.pausesData { control.append(.terminate(reason)) }
         link.wake()
     }
 
-    /// What this end's next packet carries: what the peer has not acknowledged yet, else what comes first; nil for an empty
-    /// packet.
+    /// Returns the content of this end's next packet: the unacknowledged PDU, or else the next queued PDU. Returns nil
+    /// for an empty packet.
     func nextPDU() -> DataPhysicalChannelPDU? {
         if inFlight == nil { inFlight = takeNext() }
         return inFlight
@@ -177,7 +177,7 @@ final class LinkEnd {
         DataPhysicalChannelPDU(body: body, seal: encryption.transmitKey)
     }
 
-    /// The peer has this end's packet.
+    /// Completes this end's packet, which the peer has received.
     private func acknowledge() {
         guard isDelivered, let pdu = inFlight else { return }
         inFlight = nil
@@ -190,7 +190,7 @@ final class LinkEnd {
         }
     }
 
-    /// A packet of the host has arrived: its buffer is free, unless a fault keeps it until the link ends.
+    /// Returns the buffer of an ACL packet to the host, unless a fault holds it until the link ends.
     private func giveBackBuffer() {
         if controller.faults.bufferLoss > 0, air.random.happens(controller.faults.bufferLoss) { return }
         packetsHeld -= 1
@@ -200,9 +200,9 @@ final class LinkEnd {
 
     // MARK: Hearing
 
-    /// A packet of the peer has come: it acknowledges this end's last one, and brings what is new.
+    /// Handles a packet of the peer. It acknowledges this end's last packet, and may contain a new PDU.
     ///
-    /// - Parameter time: what it takes on the air, in microseconds.
+    /// - Parameter time: the air time of the packet, in microseconds.
     func hear(_ pdu: DataPhysicalChannelPDU?, after time: Int) {
         hasHeard = true
         lastHeard = air.now
@@ -215,7 +215,7 @@ final class LinkEnd {
         }
     }
 
-    /// Marks what is in flight as arrived; nil where it had arrived before and was sent again for want of an
+    /// Marks the PDU in flight as received. Returns nil if it was received before, and was repeated for lack of an
     /// acknowledgement.
     private func deliverOnce() -> VirtualController? {
         if isDelivered { return nil }
@@ -236,10 +236,10 @@ final class LinkEnd {
 
     // MARK: The end
 
-    /// The link is over for this end, and its host is told.
+    /// Ends the link at this end, and reports it to the host.
     func end(_ reason: ErrorCode) {
         guard !isGone else { return }
-        // A host that has asked for the end is told that it came, however it did.
+        // If the host requested the end, the reason is always Connection Terminated By Local Host.
         let reason = terminationReason == nil ? reason : .connectionTerminatedByLocalHost
         abandon()
         controller.links[place] = nil
@@ -248,7 +248,7 @@ final class LinkEnd {
         controller.tell(DisconnectionComplete(connectionHandle: handle, reason: reason))
     }
 
-    /// The link is over for this end, and nobody is told.
+    /// Ends the link at this end without a report to the host.
     func abandon() {
         guard !isGone else { return }
         isGone = true

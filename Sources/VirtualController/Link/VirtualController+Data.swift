@@ -3,7 +3,7 @@ import ByteCoding
 import HCI
 
 extension VirtualController {
-    /// The first place that no link has.
+    /// The first free place.
     var freePlace: Int? { links.firstIndex { $0 == nil } }
 
     func end(_ handle: ConnectionHandle) -> LinkEnd? {
@@ -11,12 +11,12 @@ extension VirtualController {
         return links.indices.contains(place) ? links[place]?.end : nil
     }
 
-    /// Whether there is a link to a peer that the host knows by this address.
+    /// Whether there is a link to a peer with this address, as reported to the host.
     func isConnected(to peer: PeerAddress) -> Bool {
         links.contains { $0?.end.party.peer == peer }
     }
 
-    /// Takes an ACL packet from the host (Vol 4, Part E, 5.4.2).
+    /// Handles an ACL packet from the host (Vol 4, Part E, 5.4.2).
     func receiveData(_ packet: RawSpan) {
         guard let packet = try? ACLPacket(decoding: packet),
             let end = end(packet.header.connectionHandle),
@@ -37,7 +37,7 @@ extension VirtualController {
         end.send([UInt8](copying: packet.payload), isStart: packet.header.packetBoundaryFlag != .continuing)
     }
 
-    /// Hands the host what one packet of the link has brought.
+    /// Sends the host the data of one packet of the link.
     func deliver(_ bytes: [UInt8], isStart: Bool, on handle: ConnectionHandle) {
         host.statistics.aclPacketsToHost += 1
         send(

@@ -31,7 +31,7 @@ extension CommandTable {
 }
 
 extension PeerAddress {
-    /// As the filter accept list has it: public, random or anonymous; nil for another type.
+    /// The address as the filter accept list stores it: public, random or anonymous; nil for another type.
     fileprivate var asListed: PeerAddress? {
         switch type {
         case .anonymous: .anonymous
@@ -42,14 +42,14 @@ extension PeerAddress {
 }
 
 extension VirtualController {
-    /// Whether the filter accept list has a device, known or not by its identity address.
+    /// Whether the filter accept list contains a device, by its address or its identity address.
     func isAccepted(_ address: PeerAddress) -> Bool {
         if address.type == .anonymous { return acceptList.contains(.anonymous) }
         guard let device = address.deviceAddress else { return false }
         return acceptList.contains(PeerAddress(device))
     }
 
-    /// Whether advertising, scanning or initiating goes by the filter accept list, which must not change then.
+    /// Whether enabled advertising, scanning or initiating uses the filter accept list. The list must not change then.
     fileprivate var isAcceptListInUse: Bool {
         advertiser.sets.contains { $0.isEnabled && $0.parameters.filterPolicy != .all }
             || scanner.isEnabled && scanner.filterPolicy.isFiltered

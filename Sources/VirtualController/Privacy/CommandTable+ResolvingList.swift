@@ -2,7 +2,7 @@ import BluetoothTypes
 import HCI
 
 extension CommandTable {
-    /// Adds what tells the controller of private addresses (Vol 4, Part E, 7.8.38 to 7.8.45 and 7.8.77).
+    /// Adds the commands for private addresses (Vol 4, Part E, 7.8.38 to 7.8.45 and 7.8.77).
     mutating func addResolvingList() {
         carryOut(LEAddDeviceToResolvingList.self, needs: .llPrivacy) { $0.addToResolvingList($1) }
         carryOut(LERemoveDeviceFromResolvingList.self, needs: .llPrivacy) { controller, command in
@@ -58,7 +58,7 @@ extension CommandTable {
 }
 
 extension VirtualController {
-    /// Whether anything goes on that uses addresses.
+    /// Whether any activity uses addresses.
     fileprivate var isOnTheAir: Bool {
         advertiser.isAdvertising || scanner.isEnabled || initiator != nil || synchronizer.pending != nil
     }

@@ -1,32 +1,32 @@
 import BluetoothTypes
 import HCI
 
-/// Who sent something, as far as the resolving list tells.
+/// The sender of a packet, as identified by the resolving list.
 struct Identity {
-    /// As the host is told.
+    /// The address reported to the host.
     let address: PeerAddress
-    /// The device's place in the resolving list, where it has one.
+    /// The index of the device in the resolving list, if it is listed.
     let entry: Int?
-    /// The address that it used, where that was resolved.
+    /// The address that the device used, if it was resolved.
     let resolvablePrivateAddress: DeviceAddress?
 
-    /// An advertiser that does not say who it is.
+    /// An anonymous advertiser.
     static let anonymous = Identity(address: .anonymous, entry: nil, resolvablePrivateAddress: nil)
 }
 
-/// An address under which the controller shows itself.
+/// An address that the controller uses on the air.
 struct OwnAddress {
     let address: DeviceAddress
-    /// Whether the controller itself made it.
+    /// Whether the controller generated it.
     let isGenerated: Bool
 }
 
-/// To whom an advertisement is directed.
+/// The target of an advertisement.
 enum Direction: Equatable {
     case everyone
-    /// This device, by the address that the host is told.
+    /// This device, with the address reported to the host.
     case thisDevice(PeerAddress)
-    /// Perhaps this device, by a resolvable private address that is not known.
+    /// Possibly this device, with a resolvable private address that was not resolved.
     case unresolved(PeerAddress)
     case another
 }
@@ -41,8 +41,8 @@ extension PeerAddress {
 extension VirtualController {
     // MARK: Others
 
-    /// Who it is that uses an address; nil where it is to be ignored, as one who uses its identity address though it has a
-    /// key is in network privacy mode (Vol 6, Part B, 4.7).
+    /// Returns the identity of the device with an address. Returns nil if it must be ignored: in network privacy mode,
+    /// a device with a key may not use its identity address (Vol 6, Part B, 4.7).
     func identify(_ address: DeviceAddress) -> Identity? {
         if resolvingList.isResolving, let entry = resolvingList.resolve(address) {
             return Identity(
@@ -59,7 +59,7 @@ extension VirtualController {
         return Identity(address: PeerAddress(address), entry: index, resolvablePrivateAddress: nil)
     }
 
-    /// To whom something from a device is directed.
+    /// Returns the target of a packet from a device.
     func direction(
         of target: DeviceAddress?,
         from identity: Identity,
@@ -81,11 +81,11 @@ extension VirtualController {
 
     // MARK: This device
 
-    /// The address of a type; nil where the host has set none.
+    /// Returns this device's address of a type, or nil if the host has set none.
     ///
     /// - Parameters:
     ///   - random: the random address that the host has set.
-    ///   - entry: the peer's place in the resolving list.
+    ///   - entry: the peer's index in the resolving list.
     func ownAddress(_ type: OwnAddressType, random: DeviceAddress?, towards entry: Int?) -> OwnAddress? {
         switch type {
         case .public, .random: break
@@ -100,7 +100,7 @@ extension VirtualController {
         }
     }
 
-    /// The address that stands for this device towards a peer now; nil where the host gave no key for it.
+    /// Returns this device's current private address for a peer, or nil if the host set no key for it.
     func localResolvablePrivateAddress(_ index: Int) -> DeviceAddress? {
         let entry = resolvingList.entries[index]
         guard entry.localIRK != 0 else { return nil }
@@ -109,7 +109,7 @@ extension VirtualController {
         return generated.address
     }
 
-    /// The address to which advertising that is directed to a peer goes.
+    /// Returns the target address for advertising directed to a peer.
     func targetAddress(for peer: DeviceAddress, _ type: OwnAddressType) -> DeviceAddress {
         guard type == .resolvableOrPublic || type == .resolvableOrRandom, let index = resolvingList.index(of: peer),
             resolvingList.entries[index].peerIRK != 0
@@ -120,7 +120,7 @@ extension VirtualController {
         return generated.address
     }
 
-    /// An address that still holds, or a new one.
+    /// Returns the address if it is still valid, or else a new address.
     private func renewed(_ generated: ResolvingList.Generated?, irk: UInt128) -> ResolvingList.Generated {
         if let generated, air.now < generated.since + resolvingList.timeout { return generated }
         return ResolvingList.Generated(

@@ -3,9 +3,10 @@ import Cryptography
 import HCI
 import SMP
 
-/// The devices whose resolvable private addresses the controller knows, and those it makes for itself (Vol 6, Part B, 4.7).
+/// The peers whose resolvable private addresses the controller resolves, and its own private addresses for them (Vol 6,
+/// Part B, 4.7).
 struct ResolvingList {
-    /// An address that holds for some time.
+    /// A generated address, valid for a limited time.
     struct Generated {
         let address: DeviceAddress
         let since: Instant
@@ -13,30 +14,30 @@ struct ResolvingList {
 
     struct Entry {
         let identity: DeviceAddress
-        /// Zero where the peer has none.
+        /// Zero if the peer has no key.
         let peerIRK: UInt128
-        /// Zero where the controller uses none with this peer.
+        /// Zero if the controller uses no key with this peer.
         let localIRK: UInt128
         var privacyMode = PrivacyMode.network
-        /// Under which the controller shows itself to the peer.
+        /// The controller's own address for this peer.
         var local: Generated?
-        /// To which the controller directs what is for the peer.
+        /// The target address for packets directed to the peer.
         var target: Generated?
-        /// Under which the peer was last met.
+        /// The address last used by the peer.
         var lastPeerAddress: DeviceAddress?
     }
 
     var entries: [Entry] = []
     var isResolving = false
     let toolbox = Toolbox(SwiftCryptography())
-    /// How long an address of the controller's making holds: 15 minutes unless the host says otherwise.
+    /// The lifetime of a generated address: 15 minutes unless the host sets it.
     var timeout = Duration.seconds(900)
 
     func index(of identity: DeviceAddress) -> Int? {
         entries.firstIndex { $0.identity == identity }
     }
 
-    /// The peer whose key an address was made with.
+    /// Returns the index of the peer whose key generated an address.
     mutating func resolve(_ address: DeviceAddress) -> Int? {
         guard address.kind == .resolvablePrivate else { return nil }
         let known = entries.firstIndex { $0.lastPeerAddress == address }
@@ -45,7 +46,7 @@ struct ResolvingList {
         return found
     }
 
-    /// Whether an address was made with the key that the controller uses towards a peer, or towards anyone.
+    /// Whether the address was generated with the controller's key for a peer, or for any peer if `entry` is nil.
     func isOwn(_ address: DeviceAddress, towards entry: Int?) -> Bool {
         guard address.kind == .resolvablePrivate else { return false }
         let candidates = entry.map { entries[$0...$0] } ?? entries[...]

@@ -2,11 +2,11 @@ import BluetoothTypes
 import HCI
 import HeapModule
 
-/// What software controllers share instead of radio waves, and the time in which it happens.
+/// A simulated radio channel between software controllers, with its own time.
 ///
-/// The air is deterministic: it knows no clock and no thread, and its chance comes from a seed. Whoever runs it tells it
-/// how far time has come, and it does what is due by then, in order. Controllers hand packets to their hosts from within
-/// ``advance(to:)`` only.
+/// The air is deterministic: it uses no clock and no thread, and its randomness comes from a seed. The caller advances
+/// the time, and the air then runs all due actions in order. Controllers pass packets to their hosts only within
+/// ``advance(to:)``.
 public final class Air {
     private struct Due: Comparable {
         let instant: Instant
@@ -37,23 +37,25 @@ public final class Air {
 
     private var agenda = Heap<Due>()
     private var sequence: UInt64 = 0
-    /// How far time has come.
+    /// The current time.
     public private(set) var now: Instant
-    /// In the order in which they joined, so that runs are alike.
+    /// The controllers in the order in which they joined, so that runs are reproducible.
     private(set) var controllers: [VirtualController] = []
-    /// Those that listen for advertisements: they scan, initiate or look for a periodic train.
+    /// The controllers that listen for advertisements: they scan or initiate.
     private(set) var listeners: [VirtualController] = []
     private var pairConditions: [Pair: RadioConditions] = [:]
     var random: SeededGenerator
 
-    /// How well packets get through where ``setConditions(_:between:and:)`` says nothing else.
+    /// The conditions between controllers for which ``setConditions(_:between:and:)`` sets no others.
     public var conditions = RadioConditions.perfect {
         didSet { if conditions != oldValue { conditionsHaveChanged() } }
     }
 
+    /// Creates an air.
+    ///
     /// - Parameters:
-    ///   - now: when time begins.
-    ///   - seed: of all that happens by chance on the air: lost packets, jitter, advertising delays, faults.
+    ///   - now: the start of time.
+    ///   - seed: the seed of all random events on the air: lost packets, jitter, advertising delays, faults.
     public init(now: Instant = Instant(nanoseconds: 0), seed: UInt64 = 0) {
         self.now = now
         random = SeededGenerator(seed: seed)
@@ -61,10 +63,10 @@ public final class Air {
 
     // MARK: Time
 
-    /// When ``advance(to:)`` next has something to do, if at all.
+    /// The time of the next action of ``advance(to:)``, if any.
     public var nextDue: Instant? { agenda.min?.instant }
 
-    /// Does all that is due by `instant`.
+    /// Runs all actions due by `instant`.
     public func advance(to instant: Instant) {
         while let next = agenda.min, next.instant <= instant {
             agenda.removeMin()
@@ -83,7 +85,7 @@ public final class Air {
         agenda.insert(Due(instant: max(instant, now), sequence: sequence, action: action))
     }
 
-    // MARK: Who is there
+    // MARK: Controllers
 
     func join(_ controller: VirtualController) {
         controllers.append(controller)
@@ -95,7 +97,7 @@ public final class Air {
         pairConditions = pairConditions.filter { !$0.key.contains(controller) }
     }
 
-    /// Takes note of whether a controller is to be told of advertisements.
+    /// Sets whether a controller receives advertisements.
     func setListening(_ controller: VirtualController, _ isListening: Bool) {
         let index = listeners.firstIndex { $0 === controller }
         switch (index, isListening) {
@@ -105,9 +107,9 @@ public final class Air {
         }
     }
 
-    // MARK: What gets through
+    // MARK: Conditions
 
-    /// Sets how well packets get through between two controllers; nil: as everywhere.
+    /// Sets the conditions between two controllers. Nil restores those of the air.
     public func setConditions(
         _ conditions: RadioConditions?,
         between one: VirtualController,
@@ -121,19 +123,19 @@ public final class Air {
         pairConditions.isEmpty ? conditions : pairConditions[Pair(one, other)] ?? conditions
     }
 
-    /// Links of which nothing is heard any more must notice it.
+    /// Notifies all links, because a link may have lost its peer.
     func conditionsHaveChanged() {
         for controller in controllers {
             for place in controller.links { place?.link.conditionsHaveChanged() }
         }
     }
 
-    /// Whether the signal of the one is strong enough for the other.
+    /// Whether the signal of `sender` is strong enough for `receiver`.
     func reaches(_ receiver: VirtualController, from sender: VirtualController, phy: PHY) -> Bool {
         rssi(at: receiver, from: sender) >= AirTime.sensitivity(phy)
     }
 
-    /// How strong the signal of the one is at the other, in dBm.
+    /// Returns the strength of the signal of `sender` at `receiver`, in dBm.
     func rssi(at receiver: VirtualController, from sender: VirtualController) -> Int8 {
         Propagation.rssi(
             transmitPower: sender.configuration.transmitPower,
@@ -142,13 +144,13 @@ public final class Air {
         )
     }
 
-    /// Whether one packet gets from the one to the other now.
+    /// Returns whether one packet from `sender` reaches `receiver` now. Each call draws a random loss.
     func getsThrough(from sender: VirtualController, to receiver: VirtualController, phy: PHY) -> Bool {
         let conditions = conditions(between: sender, and: receiver)
         return !conditions.isDead && !random.happens(conditions.loss) && reaches(receiver, from: sender, phy: phy)
     }
 
-    /// How much longer than the radio's own time a packet takes now.
+    /// Returns the delay of a packet in addition to its air time.
     func delay(from sender: VirtualController, to receiver: VirtualController) -> Duration {
         let conditions = conditions(between: sender, and: receiver)
         guard conditions.jitter > .zero else { return conditions.latency }

@@ -1,17 +1,18 @@
 import BluetoothTypes
 import HCI
 
-/// How long packets are on the air (Vol 6, Part B, 2.1, 2.2 and 4.1).
+/// The air time of packets (Vol 6, Part B, 2.1, 2.2 and 4.1).
 enum AirTime {
     /// The inter frame space, in microseconds.
     static let interFrameSpace = 150
 
-    /// The time that a Data Physical Channel PDU takes, in microseconds.
+    /// Returns the air time of a Data Physical Channel PDU, in microseconds.
     ///
-    /// - Parameter octets: the payload without the MIC, which is 4 octets more where the link is encrypted.
+    /// - Parameter octets: the length of the payload in bytes, without the MIC. On an encrypted link, the MIC adds 4
+    ///   bytes to a payload that is not empty.
     static func microseconds(octets: Int, phy: PHY, isEncrypted: Bool) -> Int {
         let payload = octets + (isEncrypted && octets > 0 ? 4 : 0)
-        // The header has 2 octets, the CRC 3.
+        // The header has 2 bytes, the CRC 3.
         switch phy {
         case .le2M: return (2 + 4 + 2 + payload + 3) * 4
         // S=8: preamble 80, access address 256, coding indicator 16, first terminator 24, last terminator 24.
@@ -20,7 +21,7 @@ enum AirTime {
         }
     }
 
-    /// How many octets of payload fit a time in microseconds, between 27 and 251.
+    /// Returns the number of payload bytes that fit a time in microseconds, between 27 and 251.
     static func octets(fitting time: Int, phy: PHY) -> Int {
         let fitting =
             switch phy {
@@ -31,11 +32,11 @@ enum AirTime {
         return max(27, min(251, fitting))
     }
 
-    /// The time that the largest PDU of so many octets takes with its MIC, in microseconds, as the Data Length Update
-    /// Procedure counts it.
+    /// Returns the air time of the longest PDU with this payload length, including its MIC, in microseconds. The Data
+    /// Length Update Procedure uses this value.
     static func maximum(octets: Int, phy: PHY) -> Int { microseconds(octets: octets, phy: phy, isEncrypted: true) }
 
-    /// The weakest signal that is understood, in dBm.
+    /// The receiver sensitivity, in dBm.
     static func sensitivity(_ phy: PHY) -> Int8 {
         switch phy {
         case .le2M: -92

@@ -1,15 +1,15 @@
-/// How well radio packets get from one controller to another.
+/// The radio conditions between controllers.
 ///
-/// Where an air and a link both have conditions, the link's stand in for the air's.
+/// Conditions between two controllers replace those of the air.
 public struct RadioConditions: Hashable, Sendable {
-    /// How likely it is that one packet on the air is lost, 0 to 1. The Link Layer sends lost packets again; a link ends
-    /// when nothing came through for its supervision timeout.
+    /// The probability that one packet on the air is lost, 0 to 1. The Link Layer repeats lost packets. A link ends if
+    /// no packet gets through for its supervision timeout.
     public var loss: Double
-    /// What is added to the time that a packet takes from the one controller's radio to the other's host.
+    /// A delay added to the time of a packet from one controller's radio to the other's host.
     public var latency: Duration
-    /// Up to this much, at random, is added to ``latency``. Packets of one link stay in order.
+    /// Maximum random delay added to ``latency``. Packets of one link stay in order.
     public var jitter: Duration
-    /// Nothing comes through at all.
+    /// Whether all packets are lost.
     public var isDead: Bool
 
     public init(loss: Double = 0, latency: Duration = .zero, jitter: Duration = .zero, isDead: Bool = false) {
@@ -19,25 +19,27 @@ public struct RadioConditions: Hashable, Sendable {
         self.isDead = isDead
     }
 
-    /// All arrives at once.
+    /// Every packet arrives at once.
     public static let perfect = RadioConditions()
 }
 
-/// What is wrong with a controller, as its host sees it. All probabilities are 0 to 1, for each packet by itself.
+/// The faults of a controller, as its host observes them. All probabilities are 0 to 1, and apply to each packet
+/// separately.
 public struct ControllerFaults: Hashable, Sendable {
-    /// The controller takes what its host sends and answers nothing, nor tells it anything.
+    /// Whether the controller accepts packets from its host but sends it none.
     public var isSilent: Bool
-    /// How likely it is that a Command Complete, Command Status or Number Of Completed Packets event is lost.
+    /// The probability that a Command Complete, Command Status or Number Of Completed Packets event is lost.
     public var completionLoss: Double
-    /// How long those events come late.
+    /// The delay of these events.
     public var completionDelay: Duration
-    /// How likely it is that an event of random bytes goes before an event.
+    /// The probability that an event of random bytes precedes an event.
     public var garbage: Double
-    /// How likely it is that an event's parameters are cut short; its header says so, so that packets stay apart.
+    /// The probability that an event's parameters are truncated. Its header has the new length, so packet framing is
+    /// kept.
     public var truncation: Double
-    /// How likely it is that the buffer of an ACL packet is not given back as long as its link lasts.
+    /// The probability that the buffer of an ACL packet is not returned before its link ends.
     public var bufferLoss: Double
-    /// The controller does not answer LE Ping, as an attacker cannot that has taken over a link without its key.
+    /// Whether the controller ignores LE Ping, like an attacker that has taken over a link without its key.
     public var ignoresPings: Bool
 
     public init(
@@ -58,6 +60,6 @@ public struct ControllerFaults: Hashable, Sendable {
         self.ignoresPings = ignoresPings
     }
 
-    /// Nothing is wrong.
+    /// No faults.
     public static let none = ControllerFaults()
 }

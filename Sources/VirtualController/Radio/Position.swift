@@ -1,4 +1,4 @@
-/// Where a device is, in metres on a plane.
+/// A position of a device on a plane, in metres.
 public struct Position: Hashable, Sendable {
     public var x: Double
     public var y: Double
@@ -17,14 +17,14 @@ public struct Position: Hashable, Sendable {
     }
 }
 
-/// How strong a signal arrives.
+/// The strength of received signals.
 enum Propagation {
-    /// What is lost over the first metre at 2.4 GHz in free space, in dB.
+    /// The free-space loss over the first metre at 2.4 GHz, in dB.
     private static let lossAtOneMetre = 40.0
 
-    /// What arrives of a transmission, in dBm, within the range that HCI reports: -127 to 20.
+    /// Returns the strength of a received signal in dBm, within the range of HCI: -127 to 20.
     ///
-    /// Below a tenth of a metre nothing more is gained.
+    /// The strength does not increase below a distance of a tenth of a metre.
     static func rssi(transmitPower: Int8, from sender: Position, to receiver: Position) -> Int8 {
         let squared = max(sender.squaredDistance(to: receiver), 0.01)
         // 20 log10 d = 10 log10 d²; ten times the decimal logarithm of two is 3.0103.
@@ -33,7 +33,8 @@ enum Propagation {
         return Int8(max(-127, min(20, level)))
     }
 
-    /// The base-2 logarithm of a positive number, within 0.001: computed here so that runs are alike on every machine.
+    /// Returns the base-2 logarithm of a positive number, within 0.001. It is computed here so that all machines get
+    /// the same result.
     private static func binaryLogarithm(_ value: Double) -> Double {
         guard value.isFinite, value > 0 else { return 2 * Double(Double.greatestFiniteMagnitude.exponent) }
         var fraction = value.significand

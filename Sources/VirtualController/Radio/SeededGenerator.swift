@@ -1,4 +1,4 @@
-/// Random numbers that a seed decides: the same in each run, on each machine.
+/// A random number generator with a seed. A seed gives the same numbers in each run, on each machine.
 ///
 /// SplitMix64 (Steele, Lea and Flood, 2014). Not for keys.
 public struct SeededGenerator: RandomNumberGenerator, Sendable {
@@ -14,19 +14,19 @@ public struct SeededGenerator: RandomNumberGenerator, Sendable {
         return mixed ^ mixed >> 31
     }
 
-    /// A generator of its own for one part of a world, so that what one part draws changes nothing for the others.
+    /// Returns a separate generator for one part of a simulation. Its use does not affect the other parts.
     public mutating func split() -> SeededGenerator {
         SeededGenerator(seed: next())
     }
 
-    /// Whether something happens whose probability is given, 0 to 1. Costs no number where it is certain.
+    /// Returns true with the given probability, 0 to 1. A certain outcome consumes no number.
     mutating func happens(_ probability: Double) -> Bool {
         if probability <= 0 { return false }
         if probability >= 1 { return true }
         return Double(next() >> 11) * 0x1p-53 < probability
     }
 
-    /// A number from 0 to `limit`.
+    /// Returns a number from 0 to `limit`.
     mutating func next(upTo limit: UInt64) -> UInt64 {
         limit == .max ? next() : next() % (limit + 1)
     }

@@ -2,7 +2,7 @@ import BluetoothTypes
 import ByteCoding
 import HCI
 
-/// What a host is told of an advertisement or of a scan response, in the terms of extended scanning.
+/// An advertisement or scan response as reported to a host, in the terms of extended scanning.
 struct AdvertisingReport {
     let eventType: LEExtendedAdvertisingReport.EventType
     let address: PeerAddress
@@ -11,13 +11,13 @@ struct AdvertisingReport {
     let secondaryPHY: PHY
     let sid: UInt8
     let dataIdentifier: UInt16
-    /// In dBm; 127 when the advertiser does not say it.
+    /// In dBm; 127 if the advertiser does not include it.
     let transmitPower: Int8
     let rssi: Int8
-    /// In units of 1.25 ms; 0 when there is no periodic advertising.
+    /// In units of 1.25 ms; 0 without periodic advertising.
     let periodicInterval: UInt16
     let data: [UInt8]
-    /// How many octets of the data got here.
+    /// The number of data bytes received.
     private(set) var received: Int
 
     init(
@@ -36,7 +36,7 @@ struct AdvertisingReport {
         primaryPHY = set.parameters.primaryPHY
         secondaryPHY = advertisement.isLegacy ? .none : set.parameters.secondaryPHY
         sid = set.parameters.sid
-        // Legacy PDUs have no identifier of their data.
+        // Legacy PDUs have no data identifier.
         dataIdentifier = advertisement.isLegacy ? 0 : set.dataIdentifier
         transmitPower = set.parameters.properties.contains(.includeTXPower) ? set.parameters.transmitPower : 127
         self.rssi = rssi
@@ -57,7 +57,7 @@ struct AdvertisingReport {
         Scanner.Reported(address: address, eventType: eventType.rawValue, sid: sid, dataIdentifier: dataIdentifier)
     }
 
-    /// What an event with one report has room for is 229 octets.
+    /// The data in fragments. An event with one report has room for 229 bytes of data.
     var fragments: [ReportFragment] { ReportFragment.all(of: data, received: received, perReport: 229) }
 
     func encodeExtended(_ fragment: ReportFragment, into buffer: inout PacketBuffer) {

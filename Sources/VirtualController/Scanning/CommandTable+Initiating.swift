@@ -2,7 +2,7 @@ import BluetoothTypes
 import HCI
 
 extension CommandTable {
-    /// Adds making connections (Vol 4, Part E, 7.8.12, 7.8.13 and 7.8.66).
+    /// Adds the commands for making connections (Vol 4, Part E, 7.8.12, 7.8.13 and 7.8.66).
     mutating func addInitiating() {
         begin(LECreateConnection.self, of: .legacy) { controller, command in
             let isByList = command.initiatorFilterPolicy == .filterAcceptList
@@ -28,7 +28,7 @@ extension CommandTable {
             guard controller.initiator != nil else { return .commandDisallowed }
             controller.initiator = nil
             controller.updateListening()
-            // The answer to the command goes first.
+            // The answer to the command is sent first.
             controller.schedule { $0.tellNotConnected(.unknownConnectionIdentifier, role: .central) }
             return .success
         }

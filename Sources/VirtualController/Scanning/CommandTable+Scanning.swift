@@ -72,9 +72,11 @@ extension VirtualController {
         return .success
     }
 
+    /// Enables scanning.
+    ///
     /// - Parameters:
-    ///   - duration: zero for no end.
-    ///   - period: zero to scan once.
+    ///   - duration: the duration of a scan; zero for no limit.
+    ///   - period: the time between the starts of two scans; zero to scan once.
     fileprivate func enableScan(
         _ filter: DuplicateFilter,
         isExtended: Bool,
@@ -94,7 +96,7 @@ extension VirtualController {
         return .success
     }
 
-    /// Ends scanning after its duration: until the next period, if there is one.
+    /// Stops scanning after its duration. If there is a period, scanning continues at the start of the next.
     private func scanForPeriod(_ number: UInt64, _ duration: Duration, _ period: Duration) {
         schedule(after: duration) { controller in
             guard controller.scanner.run?.number == number else { return }
@@ -116,12 +118,12 @@ extension VirtualController {
         }
     }
 
-    /// Tells the air whether this controller listens for advertisements.
+    /// Informs the air whether this controller listens for advertisements.
     func updateListening() {
         air.setListening(self, scanner.isListening || initiator != nil)
     }
 
-    /// Stops all listening.
+    /// Stops all reception of advertisements and periodic trains.
     func stopListening() {
         air.setListening(self, false)
         stopSynchronizing()

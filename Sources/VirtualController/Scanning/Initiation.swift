@@ -1,7 +1,7 @@
 import BluetoothTypes
 import HCI
 
-/// A connection that the host wants.
+/// A connection that the host has requested.
 struct Initiation {
     typealias PHYParameters = LEExtendedCreateConnection.PHYParameters
 
@@ -9,12 +9,12 @@ struct Initiation {
     let isExtended: Bool
     let filterPolicy: InitiatorFilterPolicy
     let ownAddressType: OwnAddressType
-    /// The advertiser, where the filter accept list is not used.
+    /// The address of the advertiser, if the filter accept list is not used.
     let peer: DeviceAddress
     let le1M: PHYParameters?
     let le2M: PHYParameters?
     let leCoded: PHYParameters?
-    /// When the windows were first open.
+    /// The start of the first scan window.
     let start: Instant
 
     func listens(to phy: PHY, at instant: Instant, legacy isLegacy: Bool) -> Bool {
@@ -22,7 +22,7 @@ struct Initiation {
         return parameters.listening.isOpen(at: instant, since: start)
     }
 
-    /// The parameters of a link that is made on a PHY, or where the host gave none for it, those of the PHY on which the
+    /// Returns the parameters of a link on a PHY. If the host set none for it, returns those of the PHY on which the
     /// advertiser was heard.
     func parameters(on phy: PHY, heardOn primary: PHY) -> LinkParameters? {
         for phy in [phy, primary] {
@@ -41,12 +41,12 @@ struct Initiation {
 extension Initiation.PHYParameters {
     var listening: ListeningWindow { ListeningWindow(interval: scanInterval, window: scanWindow) }
 
-    /// With the shortest interval that the host allows.
+    /// The parameters with the minimum interval.
     fileprivate var link: LinkParameters {
         LinkParameters(interval: connectionIntervalMin, latency: maxLatency, supervisionTimeout: supervisionTimeout)
     }
 
-    /// Whether the parameters are in their ranges, whatever interval is chosen (Vol 4, Part E, 7.8.12 and 7.8.66).
+    /// Whether the parameters are in their ranges for every interval (Vol 4, Part E, 7.8.12 and 7.8.66).
     func areValid(scanIntervalUpTo limit: UInt16) -> Bool {
         let longest = LinkParameters(
             interval: connectionIntervalMax,
@@ -59,7 +59,7 @@ extension Initiation.PHYParameters {
 }
 
 extension VirtualController {
-    /// Connects to an advertiser, where it is the one that is wanted and takes it.
+    /// Connects to an advertiser, if the host has requested it and the advertiser accepts.
     func connect(to advertisement: Advertisement, of identity: Identity) {
         guard let initiation = initiator, isWanted(advertisement, of: identity, by: initiation),
             !isConnected(to: identity.address),
@@ -70,7 +70,7 @@ extension VirtualController {
         guard air.getsThrough(from: self, to: sender, phy: phy),
             let peripheral = sender.acceptsConnection(to: advertisement, from: own.address)
         else { return }
-        // Extended advertisers answer; where that is lost, both go on as before.
+        // An extended advertiser sends a response. If it is lost, no link is made.
         guard advertisement.isLegacy || air.getsThrough(from: sender, to: self, phy: phy) else { return }
         let central = LinkParty(
             controller: self,
@@ -99,7 +99,7 @@ extension VirtualController {
         }
     }
 
-    /// Tells the host that no connection was made.
+    /// Reports to the host that no connection was made.
     func tellNotConnected(_ status: ErrorCode, role: Role) {
         let nobody = PeerAddress(type: .public, value: 0)
         if host.wants(subevent: LEEnhancedConnectionComplete.subeventCode) {

@@ -1,15 +1,15 @@
 import HCI
 
-/// A part of an advertiser's data that one report has room for.
+/// A part of an advertiser's data that fits one report.
 struct ReportFragment: Equatable {
     let range: Range<Int>
     let status: DataStatus
 
-    /// All that is reported of data; one empty fragment where there are none.
+    /// Splits data into fragments. Without data, returns one empty fragment.
     ///
     /// - Parameters:
-    ///   - received: how many octets got through. Where that is not all, the last fragment says so.
-    ///   - perReport: how many octets one report has room for.
+    ///   - received: the number of bytes received. If data is missing, the last fragment is marked as truncated.
+    ///   - perReport: maximum number of data bytes in one report.
     static func all(of data: [UInt8], received: Int, perReport: Int) -> [ReportFragment] {
         var fragments: [ReportFragment] = []
         var start = 0

@@ -1,14 +1,14 @@
 import BluetoothTypes
 import HCI
 
-/// When a scanner or an initiator listens: in a window at the beginning of each interval.
+/// The times at which a scanner or an initiator listens: a window at the start of each interval.
 struct ListeningWindow {
     /// In units of 0.625 ms.
     let interval: UInt16
     /// In units of 0.625 ms.
     let window: UInt16
 
-    /// Whether the window is in its range (Vol 4, Part E, 7.8.10 and 7.8.64).
+    /// Whether interval and window are in their ranges (Vol 4, Part E, 7.8.10 and 7.8.64).
     func isValid(upTo limit: UInt16) -> Bool {
         interval >= 0x0004 && window >= 0x0004 && interval <= limit && window <= interval
     }
@@ -20,22 +20,22 @@ struct ListeningWindow {
     }
 }
 
-/// What the host wants to hear of advertisers, and what it has heard.
+/// The host's scan settings, and the reports already sent.
 struct Scanner {
     typealias PHYParameters = LESetExtendedScanParameters.PHYParameters
 
-    /// Scanning that goes on.
+    /// The state of enabled scanning.
     struct Run {
         let number: UInt64
-        /// When the windows were first open.
+        /// The start of the first scan window.
         var start: Instant
         let filter: DuplicateFilter
-        /// Whether the period's duration is over.
+        /// Whether scanning pauses until the next period.
         var isPaused = false
         var reported: Set<Reported> = []
     }
 
-    /// What makes a report the duplicate of another.
+    /// The properties that identify duplicate reports.
     struct Reported: Hashable {
         let address: PeerAddress
         let eventType: UInt16
@@ -43,7 +43,7 @@ struct Scanner {
         let dataIdentifier: UInt16
     }
 
-    /// How many advertisers' reports are remembered; then all are forgotten.
+    /// Maximum number of remembered reports. When it is reached, all are removed.
     static let maximumReported = 65_536
 
     var isExtended = false
@@ -57,13 +57,13 @@ struct Scanner {
     var isEnabled: Bool { run != nil }
     var isListening: Bool { run?.isPaused == false }
 
-    /// How the scanner listens on a PHY at an instant; nil where it does not.
+    /// Returns the parameters if the scanner listens on a PHY at an instant, or nil otherwise.
     func listens(to phy: PHY, at instant: Instant) -> PHYParameters? {
         guard let run, !run.isPaused, let parameters = phy == .leCoded ? leCoded : le1M else { return nil }
         return parameters.listening.isOpen(at: instant, since: run.start) ? parameters : nil
     }
 
-    /// Whether something was reported that must not be reported twice.
+    /// Whether this report has been sent before and duplicates are filtered.
     func hasReported(_ reported: Reported) -> Bool {
         guard let run, run.filter != .disabled else { return false }
         return run.reported.contains(reported)
@@ -83,8 +83,8 @@ extension Scanner.PHYParameters {
 }
 
 extension ScanningFilterPolicy {
-    /// Whether only advertisers of the filter accept list are reported.
+    /// Whether only advertisers on the filter accept list are reported.
     var isFiltered: Bool { self == .basicFiltered || self == .extendedFiltered }
-    /// Whether advertising to resolvable private addresses that are not known is reported.
+    /// Whether advertisements directed to unresolved private addresses are reported.
     var isExtended: Bool { self == .extendedUnfiltered || self == .extendedFiltered }
 }

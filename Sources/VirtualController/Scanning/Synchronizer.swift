@@ -2,13 +2,13 @@ import BluetoothTypes
 import ByteCoding
 import HCI
 
-/// What the controller receives of periodic trains.
+/// The periodic trains that the controller receives.
 struct Synchronizer {
-    /// A train that is wanted.
+    /// A train that the host has requested.
     enum Pending {
-        /// Its advertiser has not been heard.
+        /// The advertiser has not been heard.
         case searching(LEPeriodicAdvertisingCreateSync)
-        /// It is known when it comes, but it has not come.
+        /// The timing of the train is known, but no event has been received.
         case acquiring(PeriodicSync)
     }
 
@@ -17,13 +17,13 @@ struct Synchronizer {
     var pending: Pending?
     var syncs: [PeriodicSync] = []
 
-    /// The lowest handle that is free.
+    /// The lowest free handle.
     var freeHandle: UInt16? {
         (0..<UInt16(Self.maximumSyncs)).first { handle in !syncs.contains { $0.handle == handle } }
     }
 }
 
-/// A periodic train that one controller receives.
+/// A periodic train received by one controller.
 final class PeriodicSync {
     let handle: UInt16
     let advertiser: PeerAddress
@@ -55,7 +55,7 @@ final class PeriodicSync {
         train = nil
     }
 
-    /// Hears an event of the train, as much of it as gets through.
+    /// Receives an event of the train, as far as it gets through.
     func hear(_ train: PeriodicTrain, from sender: VirtualController, _ parameters: AdvertisingSet.Parameters) {
         guard let receiver,
             let octets = receiver.receive(train.payload, from: sender, parameters, phy: parameters.secondaryPHY)
@@ -91,7 +91,7 @@ extension VirtualController {
         else { return .refused(.invalidHCICommandParameters) }
         // All kinds of constant tone extension, and none, are refused.
         guard command.syncCTEType & 0x1F != 0x1F else { return .refused(.commandDisallowed) }
-        // There are no commands for a list, and none that begin reporting later.
+        // The controller has no periodic advertiser list, and no command to enable reporting later.
         guard !command.options.contains(.usePeriodicAdvertiserList) else {
             return .refused(.unsupportedFeatureOrParameterValue)
         }
@@ -114,7 +114,7 @@ extension VirtualController {
         guard let pending = synchronizer.pending else { return .commandDisallowed }
         synchronizer.pending = nil
         if case .acquiring(let sync) = pending { sync.leaveTrain() }
-        // The answer to the command goes first.
+        // The answer to the command is sent first.
         schedule { $0.tellNotSynchronized(.operationCancelledByHost) }
         return .success
     }
@@ -137,7 +137,7 @@ extension VirtualController {
 
     // MARK: Finding a train
 
-    /// Follows the train that an advertisement tells of, where it is the one that is wanted.
+    /// Synchronizes with the train that an advertisement announces, if the host has requested that train.
     func synchronize(with advertisement: Advertisement, of identity: Identity) {
         guard case .searching(let wanted)? = synchronizer.pending, let train = advertisement.advertisingSet.train,
             train.isRunning,
@@ -156,7 +156,7 @@ extension VirtualController {
         )
         synchronizer.pending = .acquiring(sync)
         train.add(sync)
-        // It is given up where none of six events comes (Vol 6, Part B, 4.4.5).
+        // Synchronization fails if none of six events is received (Vol 6, Part B, 4.4.5).
         schedule(after: train.intervalDuration * 6 + .milliseconds(1)) { controller in
             guard case .acquiring(let pending)? = controller.synchronizer.pending, pending === sync else { return }
             sync.leaveTrain()
@@ -194,7 +194,7 @@ extension VirtualController {
         guard synchronizer.syncs.contains(where: { $0 === sync }),
             host.wants(subevent: LEPeriodicAdvertisingReport.subeventCode)
         else { return }
-        // What 255 octets of parameters leave beside the fields of the report.
+        // The report leaves 247 of the 255 parameter bytes for data.
         for fragment in ReportFragment.all(of: data, received: received, perReport: 247) {
             report { buffer in
                 LEPeriodicAdvertisingReport(
@@ -208,7 +208,7 @@ extension VirtualController {
         }
     }
 
-    /// Looks whether a train is still heard when that must have been.
+    /// Checks at the deadline whether the train is still being received.
     private func watch(_ sync: PeriodicSync, until deadline: Instant) {
         schedule(after: deadline - air.now) { controller in
             guard let index = controller.synchronizer.syncs.firstIndex(where: { $0 === sync }) else { return }

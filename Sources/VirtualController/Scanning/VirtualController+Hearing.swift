@@ -4,7 +4,7 @@ import HCI
 extension VirtualController {
     // MARK: Radio
 
-    /// Whether the controller has a PHY.
+    /// Whether the controller supports a PHY.
     func understands(_ phy: PHY) -> Bool {
         switch phy {
         case .le1M: true
@@ -14,13 +14,14 @@ extension VirtualController {
         }
     }
 
-    /// How strong a set's signal is here, in dBm: less than the controller's own where the set is sent with less power.
+    /// Returns the signal strength of a set in dBm. It is reduced if the set is sent with less than the sender's full
+    /// power.
     func rssi(from sender: VirtualController, _ parameters: AdvertisingSet.Parameters) -> Int8 {
         let attenuation = Int(sender.configuration.transmitPower) - Int(parameters.transmitPower)
         return Int8(clamping: max(-127, Int(air.rssi(at: self, from: sender)) - attenuation))
     }
 
-    /// Whether a packet of a set gets here now.
+    /// Whether a packet of a set is received now.
     private func receives(
         from sender: VirtualController,
         _ parameters: AdvertisingSet.Parameters,
@@ -29,7 +30,7 @@ extension VirtualController {
         rssi(from: sender, parameters) >= AirTime.sensitivity(phy) && air.getsThrough(from: sender, to: self, phy: phy)
     }
 
-    /// How many octets of a chain of PDUs get here; nil where not even its first PDU does.
+    /// Returns the number of data bytes received of a chain of PDUs, or nil if its first PDU is lost.
     func receive(
         _ payload: AdvertisingPayload,
         from sender: VirtualController,
@@ -45,14 +46,14 @@ extension VirtualController {
         return payload.bytes.count
     }
 
-    /// Does something when what an air delays is here.
+    /// Runs an action after a delay, or at once if there is none.
     func perform(after delay: Duration, _ action: @escaping (VirtualController) -> Void) {
         if delay <= .zero { action(self) } else { schedule(after: delay, action) }
     }
 
     // MARK: Advertisements
 
-    /// Hears an advertising event, where it gets here while somebody listens.
+    /// Receives an advertising event, if the controller listens and the event gets through.
     func hear(_ advertisement: Advertisement) {
         let phy = advertisement.primaryPHY
         let scan = scanner.isExtended || advertisement.isLegacy ? scanner.listens(to: phy, at: air.now) : nil
@@ -75,7 +76,7 @@ extension VirtualController {
         if isInitiating { connect(to: advertisement, of: identity) }
     }
 
-    /// Reports an advertisement, and asks for more where there is more.
+    /// Reports an advertisement, and requests a scan response if it is scannable.
     private func scan(_ advertisement: Advertisement, of identity: Identity, received: Int, isActive: Bool) {
         synchronize(with: advertisement, of: identity)
         let direction = direction(of: advertisement.target, from: identity, own: scanner.ownAddressType)
@@ -112,14 +113,14 @@ extension VirtualController {
             received: 0,
             rssi: rssi(from: sender, advertisement.advertisingSet.parameters)
         )
-        // What would not be reported again is not asked for.
+        // No scan response is requested if its report would be filtered.
         guard !scanner.hasReported(response.reported),
             let received = scanResponse(to: advertisement, of: identity)
         else { return }
         report(response.with(received: received), after: delay)
     }
 
-    /// Asks for a scan response: how many octets of it got here, nil where none came.
+    /// Requests a scan response. Returns the number of bytes received, or nil if there was no response.
     private func scanResponse(to advertisement: Advertisement, of identity: Identity) -> Int? {
         let (sender, parameters) = (advertisement.sender, advertisement.advertisingSet.parameters)
         guard let own = ownAddress(scanner.ownAddressType, random: randomAddress, towards: identity.entry),
@@ -129,10 +130,10 @@ extension VirtualController {
         return receive(advertisement.advertisingSet.scanResponse, from: sender, parameters, phy: advertisement.dataPHY)
     }
 
-    /// Tells the host what was heard, once where it wants it so.
+    /// Reports an advertisement to the host, unless it is a duplicate that the host filters.
     private func report(_ report: AdvertisingReport, after delay: Duration) {
         guard !scanner.hasReported(report.reported) else { return }
-        // What came in part is welcome again.
+        // An incomplete report may be repeated.
         if report.isWhole { scanner.remember(report.reported) }
         perform(after: delay) { controller in
             guard controller.scanner.isEnabled else { return }
