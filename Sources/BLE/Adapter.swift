@@ -15,58 +15,59 @@ import VirtualController
 /// }
 /// ```
 public final class Adapter: Sendable {
-    /// What is set when an adapter is opened.
+    /// Settings for opening an adapter.
     public struct Configuration: Sendable {
-        /// Takes what the host has to say; nothing by default.
+        /// Receives the host's log messages; by default nothing is logged.
         public var logger = Logger(label: "swift-ble", factory: { _ in SwiftLogNoOpLogHandler() })
-        /// Where all HCI packets are recorded: as pcapng where the path ends so, else as btsnoop.
+        /// Path of a capture of all HCI packets: pcapng if the path ends so, otherwise btsnoop.
         ///
-        /// A capture holds keys, unless ``captureMasksKeys`` is set; only its owner can read it.
+        /// A capture holds keys, unless ``captureMasksKeys`` is set. Only its owner can read it.
         public var capturePath: String?
         /// Whether keys are replaced by zeros in the capture: in commands to the controller, in the key distribution of
         /// pairings, and in the values that keys can be computed from.
         public var captureMasksKeys = false
-        /// The ATT_MTU that is offered to peers: 23 to 517 octets.
+        /// The ATT_MTU offered to peers: 23 to 517 bytes.
         public var mtu: UInt16 = 517
-        /// Whether extended advertising, scanning and initiating are used where the controller has them.
+        /// Whether extended advertising, scanning and initiating are used if the controller supports them.
         public var usesExtendedCommands = true
-        /// Whether a central asks for a longer ATT_MTU on each new link by itself.
+        /// Whether a central requests a longer ATT_MTU automatically on each new link.
         package var requestsMTU = true
-        /// How long the controller may take to answer a command.
+        /// Time limit for the controller's answer to a command.
         public var commandTimeout = Duration.seconds(4)
-        /// How long a scan may be silent before it is restarted; nil for ever.
+        /// How long a scan may be silent before it is restarted; nil to never restart it.
         public var scanSilenceTimeout: Duration? = .seconds(90)
-        /// The host's random static address; nil for the controller's public address, or a new random one where it has none.
+        /// The host's random static address; nil for the controller's public address, or a new random one if it has
+        /// none.
         public var identityAddress: DeviceAddress?
-        /// Whether the adapter shows itself under resolvable private addresses, which change from time to time, instead of
-        /// its identity address: when it advertises, scans actively and connects. Only bonded devices know it again then,
-        /// as it is with phones; so devices that are to find a gateway by its address do not.
+        /// Whether the adapter advertises, scans actively and connects under resolvable private addresses instead of
+        /// its identity address. These addresses change from time to time, and only bonded devices recognize the
+        /// adapter then, as with phones. Do not set this if devices are to find a gateway by its address.
         public var usesPrivateAddresses = false
         /// How long a private address is used: 1 s to 1 h, in whole seconds.
         public var privateAddressTimeout = Duration.seconds(900)
-        /// Whether a bonded device that has a key for private addresses is heard only under these, not under its identity
-        /// address: network privacy mode (Vol 6, Part B, 4.7). Otherwise device privacy mode, which hears both.
+        /// Whether a bonded device that has a key for private addresses is heard only under these, not under its
+        /// identity address: network privacy mode (Vol 6, Part B, 4.7). Otherwise both are heard: device privacy mode.
         public var usesNetworkPrivacy = false
         /// The GAP Device Name.
         public var deviceName = "swift-ble"
         public var appearance = Appearance.unknown
-        /// What is asked of peers' security, and what is let them do.
+        /// The security that peers must provide, and the operations that they are allowed.
         public var security = SecurityPolicy()
-        /// Is asked about pairings; nil where there is nobody to ask.
+        /// Answers questions about pairings; nil if there is nobody to ask.
         public var pairingDelegate: (any PairingDelegate)?
-        /// The most bonds. A new bond beyond them takes the place of the least recently used one that is not privileged
-        /// (``BondInformation/isPrivileged``) and not connected; where there is none, the pairing is refused.
+        /// Maximum number of bonds. A new bond beyond it replaces the least recently used one that is neither
+        /// privileged (``BondInformation/isPrivileged``) nor connected. If there is none, the pairing is refused.
         public var bondLimit = 128
-        /// Where bonds and identity outlive the process.
+        /// Where bonds and identity are saved.
         public var stateLocation = StateLocation.automatic
-        /// Whether ``Adapter/open(_:configuration:)`` throws ``BLEError/stateUnavailable(_:)`` where saved state cannot be used
-        /// as it was found, or changes cannot be saved. Otherwise the adapter opens, possibly without its bonds and with a
-        /// new identity, and ``HostEvent/stateUnavailable(reason:)`` says so.
+        /// Whether ``Adapter/open(_:configuration:)`` throws ``BLEError/stateUnavailable(_:)`` if saved state cannot be
+        /// used as it was found, or changes cannot be saved. Otherwise the adapter opens, possibly without its bonds
+        /// and with a new identity, and reports ``HostEvent/stateUnavailable(reason:)``.
         public var requiresState = false
-        /// Makes all that the host draws by chance the same each time, so that a capture of it can be replayed; nil for real
-        /// chance. Keys and addresses are known to whoever knows the seed: never set it where security matters.
+        /// Seed of the host's random numbers, so that a capture can be replayed; nil for true randomness. Anyone with
+        /// the seed can compute the keys and addresses: never set it if security matters.
         public var seed: UInt64?
-        /// Takes what the user should know of the state that is kept, a line each; nil for the logger.
+        /// Receives warnings for the user about the saved state, one line each; nil for the logger.
         package var warn: (@Sendable (String) -> Void)?
 
         public init() {}
@@ -77,7 +78,7 @@ public final class Adapter: Sendable {
     /// Advertises and serves centrals.
     public let peripheral: Peripheral
     package let host: BluetoothHost
-    /// What outlives the process; in memory where nothing does.
+    /// The store of the state that outlives the process; only in memory if nothing is saved.
     package let store: KeyStore
     private let bonds: KeptBonds?
 
@@ -116,9 +117,9 @@ public final class Adapter: Sendable {
         }
     }
 
-    /// Brings up a controller behind a transport of one's own.
+    /// Opens an adapter on a controller behind the caller's own transport.
     ///
-    /// - Parameter bonds: keeps what outlives the host; nil for nothing, wherever the configuration says.
+    /// - Parameter bonds: saves the state that outlives the host; nil for none, whatever the configuration says.
     package static func open(
         on loop: any EventLoop,
         configuration: Configuration,
@@ -161,8 +162,8 @@ public final class Adapter: Sendable {
 
     /// Runs tasks on the adapter's own loop, by `Task(executorPreference:)` or `withTaskExecutorPreference`.
     ///
-    /// What such a task asks of the adapter costs no switch of threads, which matters where it asks thousands of times a
-    /// second. It holds the adapter up for as long as it does not await, so it must not block or compute for long.
+    /// Calls on the adapter from such a task need no thread switch, which matters if the task makes thousands of them
+    /// per second. The task occupies the adapter's loop until it awaits, so it must not block or compute for long.
     public var taskExecutor: any TaskExecutor { host.loop.taskExecutor }
 
     /// What the controller is and can do.
@@ -172,7 +173,7 @@ public final class Adapter: Sendable {
         }
     }
 
-    /// Returns what happens to the adapter from now on. Each call returns a sequence of its own; the last event is
+    /// Returns the adapter's events from now on. Each call returns a sequence of its own; the last event is
     /// ``HostEvent/closed``.
     public func events() async -> Events<HostEvent> {
         let buffer = AsyncEventBuffer<HostEvent, Never>(limit: 256, report: .element { .eventsDropped($0) })
@@ -184,7 +185,7 @@ public final class Adapter: Sendable {
         return Events(buffer: buffer, registration: Registration { host.cleanUp { $0.removeObserver(observer) } })
     }
 
-    /// Ends all links, scans and advertisements, keeps what is to be kept and lets the controller go.
+    /// Ends all links, scans and advertisements, saves unsaved state and releases the controller.
     public func close() async {
         await host.close()
         await bonds?.close()

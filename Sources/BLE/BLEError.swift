@@ -2,20 +2,20 @@ import ATT
 import BluetoothHost
 import HCI
 
-/// Why something could not be done; the description says in one line what to do about it.
+/// The reason why an operation failed. The description says in one line what to do about it.
 public enum BLEError: Error, Hashable, Sendable {
     /// The controller cannot be reached.
     case adapter(TransportError)
-    /// The controller refused, or left unanswered, what it was asked.
+    /// The controller refused a command or did not answer it.
     case controllerFailed(String)
     /// The adapter is being brought up again after a failure.
     case notReady
     /// The adapter was closed.
     case closed
-    /// The time for it was over; the text says what took too long.
+    /// The operation timed out; the text says which.
     case timedOut(String)
     case cancelled
-    /// The link is gone.
+    /// The link has ended.
     case disconnected(DisconnectionReason)
     /// The peer answered with an error of the Attribute Protocol.
     case attribute(ATT.ErrorCode, handle: AttributeHandle)
@@ -58,7 +58,7 @@ extension BLEError: CustomStringConvertible {
 }
 
 extension BLEError {
-    /// - Parameter what: what took too long, where it did.
+    /// - Parameter what: the operation that timed out, if one did.
     init(_ error: HostError, doing what: @autoclosure () -> String = "the operation") {
         self =
             switch error {
@@ -82,7 +82,7 @@ extension BLEError {
     }
 }
 
-/// Runs `body` and gives its errors the face's form.
+/// Runs `body` and converts its errors to ``BLEError``.
 nonisolated(nonsending) func translating<Value>(
     _ what: @autoclosure () -> String = "the operation",
     _ body: nonisolated(nonsending) () async throws(HostError) -> Value

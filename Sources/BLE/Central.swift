@@ -27,7 +27,7 @@ public struct Central: Sendable {
         try await connect(toAnyOf: [address], timeout: timeout, parameters: parameters)
     }
 
-    /// Connects to whichever of several peripherals is met first, by the controller's filter accept list.
+    /// Connects to one of several peripherals, the first one found, by the controller's filter accept list.
     public func connect(
         toAnyOf addresses: [DeviceAddress],
         timeout: Duration? = .seconds(30),
@@ -41,7 +41,7 @@ public struct Central: Sendable {
     }
 }
 
-/// What a scan finds: an advertiser each time there is something new of it.
+/// The results of a scan: an advertiser is reported when it is new or has changed.
 ///
 /// Each iteration is a scan of its own, which starts with the first call of `next()` and stops when its iterator is
 /// released. It ends with an error if the controller refuses to scan or the adapter is closed. Cancellation and overflow are

@@ -7,7 +7,7 @@ public typealias ClientID = LinkIdentifier
 
 /// An event of the adapter's server.
 public enum PeripheralEvent: Sendable {
-    /// What a client wants to be sent.
+    /// The kind of packets that a client subscribes to.
     public enum SubscriptionKind: String, Sendable {
         case notify
         case indicate
@@ -22,7 +22,7 @@ public enum PeripheralEvent: Sendable {
     case subscribed(ClientID, AttributeHandle, SubscriptionKind)
     case unsubscribed(ClientID, AttributeHandle, SubscriptionKind)
     case mtuChanged(ClientID, Int)
-    /// The client's link is encrypted with a key of this strength from now on; nil where it is not any more.
+    /// The client's link is encrypted with a key of this strength from now on; nil if it is no longer encrypted.
     case encryptionChanged(ClientID, KeyStrength?)
     case pairingStarted(ClientID)
     case paired(ClientID, PairingResult)
@@ -89,12 +89,13 @@ public struct Peripheral: Sendable {
         }
     }
 
-    /// Takes a service away; clients that want to know are told.
+    /// Removes a service. Clients that have subscribed to Service Changed are informed.
     public func remove(_ service: PublishedService) async {
         await host.removeService(at: service.handle)
     }
 
-    /// Returns what clients do from now on. Each call returns a sequence of its own, which ends when the adapter is closed.
+    /// Returns the clients' events from now on. Each call returns a sequence of its own, which ends when the adapter is
+    /// closed.
     public func events() async -> Events<PeripheralEvent> {
         let buffer = AsyncEventBuffer<PeripheralEvent, Never>(limit: 65_536, report: .element { .eventsDropped($0) })
         return Events(buffer: buffer, registration: await host.register(buffer))
@@ -145,7 +146,7 @@ public struct Peripheral: Sendable {
 
     /// Indicates to the clients that want it, and waits for each to confirm.
     ///
-    /// A client that goes away meanwhile is no error, and keeps the others from nothing.
+    /// A client that disconnects while the call waits is no error and does not delay the others.
     ///
     /// - Parameters:
     ///   - handle: the value handle of a published characteristic.
@@ -173,14 +174,14 @@ public struct Peripheral: Sendable {
         }
     }
 
-    /// Ends a client's link and waits until it is gone; notifications that wait for room are not sent any more.
+    /// Ends a client's link and waits until it has ended; notifications that wait for room are not sent any more.
     public func disconnect(_ client: ClientID) async {
         await host.disconnect(client)
     }
 
     // MARK: Advertising
 
-    /// Advertises until the result is stopped or released; over connections and failures of the controller too.
+    /// Advertises until the result is stopped or released, also after connections and failures of the controller.
     ///
     /// ```swift
     /// let advertising = try await adapter.peripheral.startAdvertising(configuration)
@@ -220,7 +221,7 @@ extension BluetoothHost {
     }
 }
 
-/// An advertisement that is on. It stops when the last reference to it is released.
+/// An active advertisement. It stops when the last reference to it is released.
 public final class AdvertisingSet: Sendable {
     private let host: BluetoothHost
     private let identifier: AdvertisementIdentifier

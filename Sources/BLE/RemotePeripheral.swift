@@ -7,18 +7,18 @@ public typealias RemoteService = DiscoveredService
 public typealias RemoteCharacteristic = DiscoveredCharacteristic
 public typealias RemoteDescriptor = DiscoveredDescriptor
 
-/// How a value is written.
+/// The procedure that writes a value.
 public enum WriteKind: Sendable {
-    /// The peer confirms; a value that one request does not hold is written part by part.
+    /// The peer confirms. A value that is too long for one request is written in parts.
     case withResponse
-    /// The peer does not confirm; the call waits until there is room for the packet. On other threads than the adapter's own
-    /// (``Adapter/taskExecutor``), up to 32 values are taken ahead of that; they are sent in their order, before whatever is
-    /// asked for later, or are lost with the link.
+    /// The peer does not confirm. The call waits until there is room for the packet. On other threads than the
+    /// adapter's own (``Adapter/taskExecutor``), up to 32 values are accepted before there is room. They are sent in
+    /// their order, before any later operation, or are lost with the link.
     case withoutResponse
-    /// The peer gives back what it understood before anything is written.
+    /// The peer echoes the value before anything is written, so that this side can verify it.
     case reliable
-    /// The peer does not confirm, but knows by a signature who has written (Vol 3, Part G, 4.9.2): for bonded peers whose link
-    /// is not encrypted; over an encrypted link the value is written without a response.
+    /// The peer does not confirm, but a signature identifies the writer (Vol 3, Part G, 4.9.2). This is for bonded
+    /// peers whose link is not encrypted. Over an encrypted link the value is written without a response.
     case signed
 }
 
@@ -29,7 +29,8 @@ public enum WriteKind: Sendable {
 /// Two devices have at most one link (Vol 6, Part B, 4.5). Each call of ``Central/connect(to:timeout:parameters:)`` returns a
 /// `RemotePeripheral` of its own; several of them may share the link. ``disconnect()`` ends the connection for its own
 /// `RemotePeripheral`: its subscriptions end, and every later call on it throws ``BLEError/disconnected(_:)``. The link ends
-/// with the last one. One that is deallocated without ``disconnect()`` leaves the link as it is and does not count any more.
+/// with the last one. A `RemotePeripheral` that is deallocated without ``disconnect()`` leaves the link as it is and no
+/// longer counts.
 public final class RemotePeripheral: Sendable {
     public let address: DeviceAddress
     let host: BluetoothHost
@@ -42,7 +43,7 @@ public final class RemotePeripheral: Sendable {
     /// The identifier of that observer.
     private let endObserver = Atomic<UInt64>(0)
 
-    /// - Parameter link: on which the caller has a hold, which is taken over.
+    /// - Parameter link: a link that the caller holds; this object takes over the hold.
     init(host: BluetoothHost, link: LinkIdentifier, address: DeviceAddress) {
         self.host = host
         self.link = link
@@ -72,7 +73,7 @@ public final class RemotePeripheral: Sendable {
 
     // MARK: The link
 
-    /// The link as it is.
+    /// The current link.
     public var linkInformation: LinkInformation {
         get async throws(BLEError) {
             let link = try usableLink
@@ -80,7 +81,7 @@ public final class RemotePeripheral: Sendable {
         }
     }
 
-    /// ATT_MTU in bytes; 23 where the link is gone.
+    /// ATT_MTU in bytes; 23 if the link has ended.
     public var mtu: Int {
         get async { (try? await linkInformation.mtu) ?? 23 }
     }
@@ -93,13 +94,14 @@ public final class RemotePeripheral: Sendable {
         get async throws(BLEError) { try await linkInformation.parameters }
     }
 
-    /// The strength of the link's signal in dBm; nil where the controller does not know it.
+    /// The strength of the link's signal in dBm; nil if the controller does not know it.
     public func readRSSI() async throws(BLEError) -> Int? {
         let link = try usableLink
         return try await translating { () throws(HostError) in try await host.readRSSI(of: link) }
     }
 
-    /// Changes the connection's parameters, as the central, or asks the central to, as the peripheral. Waits until they hold.
+    /// Changes the connection's parameters as the central, or requests the change as the peripheral. Waits until the
+    /// new parameters are in effect.
     ///
     /// - Throws: ``BLEError/cancelled`` at once if the task is cancelled; the parameters may change nevertheless.
     public func updateConnectionParameters(_ parameters: ConnectionParameters) async throws(BLEError) {
@@ -107,7 +109,7 @@ public final class RemotePeripheral: Sendable {
         try await translating { () throws(HostError) in try await host.updateParameters(parameters, of: link) }
     }
 
-    /// Asks for other PHYs; the link then uses what both sides can do.
+    /// Requests other PHYs; the link then uses PHYs that both sides support.
     ///
     /// - Throws: ``BLEError/cancelled`` at once if the task is cancelled; the PHYs may change nevertheless.
     public func setPHY(transmit: PHYSet, receive: PHYSet) async throws(BLEError) {
@@ -117,7 +119,7 @@ public final class RemotePeripheral: Sendable {
         }
     }
 
-    /// Asks for Link Layer payloads of 27 to 251 octets.
+    /// Requests Link Layer payloads of 27 to 251 bytes.
     public func setDataLength(octets: UInt16) async throws(BLEError) {
         let link = try usableLink
         try await translating { () throws(HostError) in try await host.setDataLength(octets: octets, of: link) }
@@ -163,7 +165,7 @@ public final class RemotePeripheral: Sendable {
         try await perform(DiscoverAll())
     }
 
-    /// Discovers primary services, without what is in them.
+    /// Discovers primary services, without their contents.
     ///
     /// - Parameter uuids: nil for all.
     public func discoverServices(_ uuids: [BluetoothUUID]? = nil) async throws(BLEError) -> [RemoteService] {
@@ -200,7 +202,7 @@ public final class RemotePeripheral: Sendable {
 
     // MARK: Values
 
-    /// Reads a value whole, up to 512 octets.
+    /// Reads a whole value, up to 512 bytes.
     public nonisolated(nonsending) func read(_ handle: AttributeHandle) async throws(BLEError) -> [UInt8] {
         try await perform(ReadLongValue(handle: handle))
     }

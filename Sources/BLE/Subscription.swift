@@ -3,19 +3,20 @@ import BluetoothHost
 import GATT
 
 extension RemotePeripheral {
-    /// Which of both a subscription asks for, where the characteristic has both.
+    /// The kind of subscription to prefer if the characteristic has both.
     public enum Preference: Sendable {
         case notification
         case indication
     }
 
-    /// Asks the peer to send a characteristic's value whenever it wants to, until the subscription is cancelled or released.
+    /// Subscribes to a characteristic's value. The peer sends it at any time until the subscription is cancelled or
+    /// released.
     ///
     /// A characteristic can have several subscriptions: each gets all values. When the last
     /// one ends, the peer stops sending (Vol 3, Part G, 3.3.3.3).
     ///
     /// - Parameters:
-    ///   - preference: what to ask for if the characteristic has both.
+    ///   - preference: the kind to prefer if the characteristic has both.
     ///   - bufferLimit: the greatest number of values that wait for a reader, at least 1. If more arrive, the oldest are
     ///     dropped; see ``HandleValue/droppedBefore``.
     /// - Throws: ``BLEError/notSupported(_:)`` if the characteristic has neither notifications nor indications,

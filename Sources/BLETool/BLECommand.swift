@@ -55,7 +55,7 @@ enum Main {
     private static func report(_ error: any Error, _ interruption: Interruption) -> Int32 {
         if let signal = interruption.signal { return 128 + signal }
         if let error = error as? OutputError, error.isBrokenPipe { return 128 + SIGPIPE }
-        // What there is to say has been said.
+        // The message has already been printed.
         if let code = error as? ExitCode { return code.rawValue }
         let code = BLECommand.exitCode(for: error)
         if code.isSuccess {

@@ -8,14 +8,14 @@ public struct Example: Sendable {
         case central
     }
 
-    /// What users call it.
+    /// The name by which users select the example.
     public let name: String
-    /// What it does, in one line.
+    /// A description of the example, in one line.
     public let summary: String
     let peripheral: Part
     let central: Part
 
-    /// All examples, the one to begin with first.
+    /// All examples; a reader should begin with the first.
     public static let all: [Example] = [.brightness, .textTransfer, .walkthrough, .tiTan, .practicalPeripheral]
 
     func part(_ role: Role) -> Part {
@@ -26,19 +26,19 @@ public struct Example: Sendable {
     }
 }
 
-/// One end of an example: what there is to see when all goes well, and how its screen is opened.
+/// One end of an example: the output of a successful run, and the function that opens its screen.
 struct Part: Sendable {
-    /// The beginnings of lines that are shown, each once at least.
+    /// The beginnings of expected lines, each shown at least once.
     let expected: [String]
-    /// Opens the screen; the options are for the manager that it makes.
+    /// Opens the screen; the options are for the manager that the screen makes.
     let open: @Sendable (any Terminal, [String: Any]) -> any Screen
 }
 
-/// What a user has before him; on the main queue.
+/// The user interface of an app; used on the main queue.
 protocol Screen: AnyObject {
-    /// The user has read a line and does what he does then.
+    /// Called when the user has read a line; performs the user's reaction.
     func userReads(_ line: String)
 
-    /// The user leaves.
+    /// Called when the user leaves.
     func viewWillDisappear()
 }

@@ -1,8 +1,8 @@
 import Foundation
 
-/// Where an app shows what it would show on a phone's screen, and prints what it would print to a console.
+/// The output of an app: the lines that it would show on a phone's screen or print to a console.
 ///
-/// It may be called from any thread: an app's delegates are called on whatever queue the app has chosen.
+/// It may be called from any thread, because an app's delegates are called on the queue that the app has chosen.
 public protocol Terminal: AnyObject, Sendable {
     func show(_ line: String)
 }

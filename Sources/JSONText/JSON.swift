@@ -18,7 +18,7 @@ package enum JSON: Hashable, Sendable {
         }
     }
 
-    /// What kind of value it is, with its article, for error messages.
+    /// The kind of the value, with its article, for error messages.
     package var kind: String {
         switch self {
         case .null: "null"

@@ -1,6 +1,6 @@
-/// Where a JSON text is not well formed, and how.
+/// An error in a JSON text, and its position.
 package struct JSONSyntaxError: Error, Equatable, CustomStringConvertible {
-    /// Both from 1; the column counts octets.
+    /// Both from 1; the column counts bytes.
     package var line: Int
     package var column: Int
     package var problem: String
@@ -186,7 +186,7 @@ private struct JSONParser {
         while let character = next, [0x20, 0x09, 0x0A, 0x0D].contains(character) { position += 1 }
     }
 
-    /// Whether there was at least one.
+    /// Returns whether there was at least one digit.
     private mutating func skipDigits() -> Bool {
         let start = position
         while let character = next, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(character) { position += 1 }

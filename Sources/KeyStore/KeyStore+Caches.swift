@@ -21,8 +21,9 @@ extension KeyStore {
         }
     }
 
-    /// Reads the caches with these names, as far as they exist and are of this form. All others are removed, where this
-    /// process may change the files.
+    /// Reads the caches with these names. A cache is left out if it is missing, cannot be decoded, is accessible to
+    /// other users, or exceeds the total size limit. If this process may change the files, all files of other caches
+    /// and of those left out are removed.
     package func caches<Value: Decodable & Sendable>(_ names: [String], as type: Value.Type) async -> [String: Value] {
         await withCheckedContinuation { continuation in
             queue.async { continuation.resume(returning: self.readCaches(names, as: type)) }

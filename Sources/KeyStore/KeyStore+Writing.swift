@@ -47,7 +47,7 @@ extension KeyStore {
         }
         do throws(StateFileError) {
             guard let contents = document.encoded else { return false }
-            // A cache of an earlier bond must not be taken for one of a new bond.
+            // A cache of an earlier bond must not be used for a new bond.
             try removeCaches(caches.keys)
             try file.replace(with: contents)
             state.withLock { state in
@@ -60,7 +60,7 @@ extension KeyStore {
         } catch {
             let isFirst = state.withLock { state in
                 defer { state.hasWarned = true }
-                // What could not be written is tried again with the next change.
+                // Changes that could not be written are written with the next change.
                 state.changes.merge(changes) { newer, _ in newer }
                 state.cacheChanges.merge(caches) { newer, _ in newer }
                 return !state.hasWarned

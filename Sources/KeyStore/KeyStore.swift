@@ -2,26 +2,27 @@ import Dispatch
 import FoundationEssentials
 import Synchronization
 
-/// What a host keeps over restarts: one JSON file for each adapter, of sections that each belong to one part of the host.
+/// The persistent state of a host: one JSON file for each adapter, of sections that each belong to one part of the
+/// host.
 ///
-/// Sections that nobody in this process knows stay as they are. What must not be lost is written at once, the rest a moment
-/// later, several changes together, on a queue of the store's own. One process uses the file at a time: a second one reads
-/// it, and keeps its own changes in memory. A file that cannot be read as JSON is set aside under another name, and a file
-/// of a later format is left alone; ``problem`` says so.
+/// Sections that are unknown to this process stay as they are. State that must not be lost is written at once. Other
+/// changes are written a moment later, several together, on a queue of the store's own. One process uses the file at a
+/// time: a second one reads it, and keeps its own changes in memory. A file that cannot be read as JSON is saved under
+/// another name, and a file of a later format is not changed; ``problem`` says so.
 ///
-/// Beside the file there is a directory of caches, a file each: values that can be learnt again, such as the databases of
-/// peers. Losing one loses nothing else.
+/// Beside the file there is a directory of caches, with a file each. Caches hold values that can be obtained again,
+/// such as the databases of peers. Losing one loses nothing else.
 package final class KeyStore: Sendable {
-    /// Makes a section's value when it is written.
+    /// Makes a section's value when the section is written.
     package typealias Source = @Sendable () -> any Encodable
 
     struct State {
         var document: StateDocument
-        /// What may be replaced, as long as the store is open and has it for itself.
+        /// The right to replace the file, while the store is open and has the file for itself.
         var lock: StateLock?
         var problem: String?
         var changes: [String: Source] = [:]
-        /// Caches that are to be replaced, or removed where there is no source.
+        /// Caches to replace, or to remove if the source is nil.
         var cacheChanges: [String: Source?] = [:]
         /// When gathered changes were last written.
         var lastGathered: DispatchTime?
@@ -29,7 +30,7 @@ package final class KeyStore: Sendable {
         var isWriteScheduled = false
         var hasWarned = false
         var writeCount = 0
-        /// The name under which the file as it was found is kept, once something in it was not understood.
+        /// The name of the copy of the original file, once something in it was not understood.
         var copy: String?
     }
 
@@ -61,7 +62,7 @@ package final class KeyStore: Sendable {
 
     // MARK: Opening
 
-    /// A store that is gone with the process.
+    /// A store in memory, without a file.
     package static func inMemory() -> KeyStore {
         KeyStore(StateDocument(), file: nil, lock: nil, queue: makeQueue(), writeDelay: .never) { _ in }
     }
@@ -70,9 +71,9 @@ package final class KeyStore: Sendable {
     ///
     /// - Parameters:
     ///   - adapter: names the adapter, such as by its address.
-    ///   - directory: where the file is; nil for a store in memory.
+    ///   - directory: the directory of the file; nil for a store in memory.
     ///   - writeDelay: how long changes are gathered before they are written.
-    ///   - warn: takes what the user should know, a line each.
+    ///   - warn: receives warnings for the user, one line each.
     package static func open(
         adapter: String,
         in directory: String?,
@@ -103,12 +104,12 @@ package final class KeyStore: Sendable {
         }
     }
 
-    /// An adapter's file: letters, digits and hyphens, whatever the adapter's name holds.
+    /// The name of an adapter's file: letters, digits and hyphens, whatever the adapter's name contains.
     package static func fileName(of adapter: String) -> String {
         String(adapter.map { $0.isASCII && ($0.isLetter || $0.isNumber) ? $0 : "-" }) + ".json"
     }
 
-    /// What a file holds now, for who only looks at it: nothing is repaired, and nothing written.
+    /// Reads a file without changing it: nothing is repaired, and nothing is written.
     package static func inspect(
         _ file: StateFile,
         warn: @escaping @Sendable (String) -> Void
@@ -123,7 +124,7 @@ package final class KeyStore: Sendable {
         return KeyStore(document, file: file, lock: nil, queue: makeQueue(), writeDelay: .never, warn: warn)
     }
 
-    /// Opens a file to change what is in it while no host uses it; what a host would put right or do without is an error.
+    /// Opens a file for changes while no host uses it. Damage that a host would repair or ignore is an error.
     package static func edit(
         _ file: StateFile,
         warn: @escaping @Sendable (String) -> Void
@@ -137,7 +138,7 @@ package final class KeyStore: Sendable {
 
     private struct Loaded {
         var document = StateDocument()
-        /// Shows that the file may be replaced; nil where it may not.
+        /// The right to replace the file; nil if it may not be replaced.
         var lock: StateLock?
         var problem: String?
     }
@@ -171,7 +172,8 @@ package final class KeyStore: Sendable {
             do throws(StateFileError) {
                 loaded.document = try StateDocument(reading: file, contents.data)
             } catch .damaged where loaded.lock != nil {
-                // It stays in its place too, until it is replaced: so the next process finds it, where this one writes nothing.
+                // The damaged file also stays in place until it is replaced, so the next process finds it if this one
+                // writes nothing.
                 let other = try file.copyAside()
                 report("\(file.path) is damaged: it is kept as \(other), and a new one is begun")
             }
@@ -192,19 +194,19 @@ package final class KeyStore: Sendable {
     /// Whether changes are written to a file.
     package var isKept: Bool { state.withLock { $0.lock != nil } }
 
-    /// Why the file could not be used as it was found, or why changes are not saved; nil where both succeed.
+    /// The reason why the file could not be used as it was found, or why changes are not saved; nil if both succeed.
     ///
     /// With a problem, identity and bonds may be missing although the host had some before.
     package var problem: String? { state.withLock { $0.problem } }
 
-    /// How often the file was replaced since the store was opened.
+    /// Number of times that the file was replaced since the store was opened.
     package var writeCount: Int { state.withLock { $0.writeCount } }
 
-    /// Where the file is; nil for a store in memory.
+    /// The path of the file; nil for a store in memory.
     package var path: String? { file?.path }
 
-    /// A section as it was when the store was opened, or when its last change was written; nil where it is not there or is
-    /// not of this form.
+    /// Returns a section as it was when the store was opened, or when its last change was written; nil if it does not
+    /// exist or cannot be decoded.
     package func section<Value: Decodable>(_ name: String, as type: Value.Type) -> Value? {
         guard let section = state.withLock({ $0.document.sections[name] }),
             let octets = try? JSONEncoder().encode(section)
@@ -217,8 +219,8 @@ package final class KeyStore: Sendable {
         }
     }
 
-    /// Warns of something that was not understood and will not be written again; the file as it was found is kept under
-    /// another name first.
+    /// Warns of content that was not understood and will not be written again. The original file is first copied under
+    /// another name.
     package func reportDamage(_ text: String) {
         state.withLock { $0.problem = $0.problem ?? text }
         guard let file, isKept else { return warn(text) }
@@ -232,7 +234,7 @@ package final class KeyStore: Sendable {
         }
     }
 
-    /// Takes note that a section has changed; `value` is asked for when it is written.
+    /// Schedules a write of a changed section; `value` is called when the section is written.
     package func change(_ name: String, to value: @escaping Source) {
         let mustSchedule = state.withLock { state in
             state.changes[name] = value
@@ -243,12 +245,12 @@ package final class KeyStore: Sendable {
         if mustSchedule { queue.asyncAfter(deadline: .now() + writeDelay) { self.write() } }
     }
 
-    /// Writes sections, and what else has changed, as soon as what is being written is.
+    /// Writes sections, and all other changes, as soon as a write in progress has ended.
     ///
     /// - Parameters:
-    ///   - caches: caches to replace, or to remove where the source is nil.
-    ///   - whenKept: is called on the store's queue, once the sections will outlive the process and the machine's power, or
-    ///     with false where they cannot be kept.
+    ///   - caches: caches to replace, or to remove if the source is nil.
+    ///   - whenKept: is called on the store's queue, with true once the sections will survive the end of the process
+    ///     and a loss of power, or with false if they cannot be saved.
     package func keep(
         _ sections: [String: Source],
         caches: [String: Source?] = [:],
@@ -262,10 +264,11 @@ package final class KeyStore: Sendable {
         queue.async { self.write() }
     }
 
-    /// Writes sections that may change often: the first change at once, later ones together, one write per `writeDelay`.
+    /// Writes sections that may change often: the first change at once, later ones together, one write per
+    /// `writeDelay`.
     ///
-    /// So a single change is saved without delay, and a peer that causes changes again and again causes at most one write
-    /// per `writeDelay`. ``keep(_:caches:whenKept:)``, ``flush()`` and ``close()`` write what still waits.
+    /// So a single change is saved without delay, and a peer that causes changes again and again causes at most one
+    /// write per `writeDelay`. ``keep(_:caches:whenKept:)``, ``flush()`` and ``close()`` write pending changes.
     package func gather(_ sections: [String: Source], caches: [String: Source?] = [:]) {
         let start: DispatchTime? = state.withLock { state in
             state.changes.merge(sections) { _, newer in newer }
@@ -290,7 +293,7 @@ package final class KeyStore: Sendable {
         }
     }
 
-    /// Waits until all changes are in the file, and lets others have it; what changes later is not kept.
+    /// Waits until all changes are in the file, and releases the file for others. Later changes are not saved.
     package func close() async {
         await flush()
         let lock = state.withLock { $0.lock.take() }

@@ -1,10 +1,10 @@
 import FoundationEssentials
 import Glibc
 
-/// Where hosts keep what outlives them.
+/// The location of the persistent state of hosts.
 package enum StateDirectory {
     /// The directory that the environment names: `$BLE_STATE_DIR`, else `$STATE_DIRECTORY`, which systemd sets, else
-    /// `$XDG_STATE_HOME/swift-ble`, else `~/.local/state/swift-ble`; nil where there is no home either.
+    /// `$XDG_STATE_HOME/swift-ble`, else `~/.local/state/swift-ble`; nil if there is no home either.
     package static func resolve(
         environment: [String: String] = ProcessInfo.processInfo.environment
     ) -> String? {
@@ -17,7 +17,7 @@ package enum StateDirectory {
         return nil
     }
 
-    /// The files of a state directory, by their names; none where there is no such directory.
+    /// Returns the files of a state directory, by their names; none if the directory does not exist.
     package static func files(in directory: String) throws(StateFileError) -> [StateFile] {
         guard let stream = opendir(directory) else {
             if errno == ENOENT { return [] }

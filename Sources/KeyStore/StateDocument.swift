@@ -1,19 +1,19 @@
 import FoundationEssentials
 import JSONText
 
-/// What a state file holds: sections by their names.
+/// The contents of a state file: sections by their names.
 struct StateDocument: Hashable, Sendable {
     /// The format that this version writes.
     static let format = 1
     private static let formatKey = "format"
-    /// How deep values may be nested; ours are not by far.
+    /// Maximum depth of nested values, far above that of this project's own.
     private static let depthLimit = 64
 
     var sections: [String: JSON] = [:]
 
     init() {}
 
-    /// Reads what a file holds.
+    /// Decodes the contents of a file.
     init(reading file: StateFile, _ contents: Data) throws(StateFileError) {
         guard StateDocument.isShallow(contents),
             let document = try? JSONDecoder().decode([String: JSON].self, from: contents),
@@ -23,7 +23,7 @@ struct StateDocument: Hashable, Sendable {
         sections = document.filter { $0.key != StateDocument.formatKey }
     }
 
-    /// What is written; nil for numbers that JSON has not.
+    /// The encoded document; nil if it contains numbers that JSON cannot represent.
     var encoded: Data? {
         var document = sections
         document[StateDocument.formatKey] = .integer(StateDocument.format)
@@ -32,7 +32,7 @@ struct StateDocument: Hashable, Sendable {
         return try? encoder.encode(document)
     }
 
-    /// Whether values are not nested so deep that reading them would take more stack than there is.
+    /// Whether values are nested no deeper than the limit, so that decoding them does not exhaust the stack.
     static func isShallow(_ contents: Data) -> Bool {
         var depth = 0
         var isInString = false

@@ -1,12 +1,12 @@
 import FoundationEssentials
 import Glibc
 
-/// A small file that is replaced as a whole: whatever stops the program or the machine, at any moment, it holds all that was
-/// written last or all that was written before.
+/// A small file that is replaced as a whole. If the program or the machine stops at any moment, the file holds either
+/// all of the newest contents or all of the contents before.
 ///
-/// Only its owner can read it. Calls block; they belong on a queue where that is no harm.
+/// Only its owner can read it. Calls block, so they belong on a queue that may be blocked.
 package struct StateFile: Hashable, Sendable {
-    /// What replacing a file does, in this order.
+    /// The steps of replacing a file, in this order.
     package enum Step: CaseIterable, Sendable {
         case create
         case write
@@ -15,10 +15,10 @@ package struct StateFile: Hashable, Sendable {
         case synchronizeDirectory
     }
 
-    /// What a file held.
+    /// The contents of a file.
     package struct Contents: Hashable, Sendable {
         package let data: Data
-        /// The file's mode, where others than its owner could read or change it.
+        /// The file's mode, if users other than its owner could read or change it.
         package let laxMode: mode_t?
     }
 
@@ -38,9 +38,9 @@ package struct StateFile: Hashable, Sendable {
 
     // MARK: Reading
 
-    /// What the file holds; nil where there is none.
+    /// Returns the contents of the file; nil if it does not exist.
     package func read() throws(StateFileError) -> Contents? {
-        // Without waiting, for it may be a pipe that nobody writes to.
+        // Without blocking, because it may be a pipe without a writer.
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         guard descriptor >= 0 else {
             switch errno {
@@ -73,14 +73,14 @@ package struct StateFile: Hashable, Sendable {
         throw .tooLarge(path, limit: sizeLimit)
     }
 
-    /// Makes the file its owner's alone.
+    /// Lets only the owner read and write the file.
     package func tighten() throws(StateFileError) {
         guard chmod(path, 0o600) == 0 else { throw .failed("change the mode of", path) }
     }
 
-    /// Checks that nobody but this user and root can replace the file: by the owner and the mode of its directory.
+    /// Checks, by the owner and the mode of the directory, that only this user and root can replace the file.
     ///
-    /// Only the directory itself is checked, not those that it is in. A directory that does not exist is made by
+    /// Only the directory itself is checked, not its parents. A directory that does not exist is made by
     /// ``replace(with:isDurable:stoppingBefore:)``, with a mode of 0700.
     package func checkDirectory() throws(StateFileError) {
         var status = stat()
@@ -97,13 +97,14 @@ package struct StateFile: Hashable, Sendable {
 
     // MARK: Replacing
 
-    /// Replaces what the file holds; its directory is made where it is not there.
+    /// Replaces the contents of the file; makes its directory if it does not exist.
     ///
     /// - Parameters:
-    ///   - isDurable: whether the contents survive a loss of power after this call. A file that is not durable holds the
-    ///     old or the new contents after a crash of the process.
-    ///   - step: where to stop, as a crash would; for tests.
-    /// - Throws: ``StateFileError/tooLarge(_:limit:)`` for contents that could not be read again; nothing is written then.
+    ///   - isDurable: whether the contents survive a loss of power after this call. A file that is not durable holds
+    ///     the old or the new contents after a crash of the process.
+    ///   - step: the step before which to stop, as a crash would; for tests.
+    /// - Throws: ``StateFileError/tooLarge(_:limit:)`` for contents that could not be read again; nothing is written
+    ///   then.
     package func replace(
         with contents: Data,
         isDurable: Bool = true,
@@ -143,14 +144,14 @@ package struct StateFile: Hashable, Sendable {
         }
     }
 
-    /// Makes the directory, and those that it is in, where they are not there.
+    /// Makes the directory and its parents if they do not exist.
     func makeDirectory() throws(StateFileError) {
         try StateFile.makeDirectory(directory)
     }
 
     private static func makeDirectory(_ path: String) throws(StateFileError) {
         if mkdir(path, 0o700) == 0 {
-            // It is there after a crash only where the directory that it is in says so.
+            // It survives a crash only if its parent directory is synchronized.
             return try synchronize(directory: parent(of: path))
         }
         switch errno {
@@ -161,7 +162,8 @@ package struct StateFile: Hashable, Sendable {
             }
         case ENOENT where parent(of: path) != path:
             try makeDirectory(parent(of: path))
-            // Not by another call: there are places where nothing can be made though they are there.
+            // Not a recursive call, which might not end: in some places `mkdir` fails with ENOENT although the parent
+            // exists.
             guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw .failed("make", path) }
             try synchronize(directory: parent(of: path))
         default: throw .failed("make", path)
@@ -184,7 +186,7 @@ package struct StateFile: Hashable, Sendable {
         guard fsync(descriptor) == 0 else { throw .failed("synchronize", directory) }
     }
 
-    /// Removes what programs that are no more had begun to write.
+    /// Removes unfinished files of processes that have ended.
     private func removeLeftovers() {
         let prefix = name + "."
         for entry in (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
@@ -196,13 +198,13 @@ package struct StateFile: Hashable, Sendable {
 
     // MARK: Damage
 
-    /// Keeps what the file holds now under another name too, unless that was done before.
+    /// Gives the file's contents a second name, unless that was done before.
     ///
-    /// - Returns: the other path.
+    /// - Returns: the path of that name.
     package func copyAside() throws(StateFileError) -> String {
         for number in 1...1000 {
             let other = "\(path).damaged-\(number)"
-            // A link fails where the name is taken, which a rename would not; the file is never changed, only replaced.
+            // A link fails if the name is taken; a rename would not. The file is never changed, only replaced.
             if link(path, other) == 0 { return other }
             guard errno == EEXIST else { break }
             var (this, that) = (stat(), stat())

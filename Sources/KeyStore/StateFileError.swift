@@ -1,18 +1,19 @@
 import Glibc
 
-/// Why a file of the state directory cannot be used; the description says what to do where the system's words do not.
+/// The reason why a file of the state directory cannot be used. The description says what to do if the system's message
+/// does not.
 package enum StateFileError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// What the system refuses.
+    /// The system refused an operation.
     case system(operation: String, path: String, errno: Int32)
-    /// A link stands where the file should be: replacing the file would replace the link.
+    /// The path is a symbolic link: replacing the file would replace the link.
     case symbolicLink(String)
-    /// A directory, a pipe or the like stands where the file should be.
+    /// The path is a directory, a pipe or the like, not a regular file.
     case notRegular(String)
-    /// The file is another user's, who has chosen what is in it.
+    /// The file belongs to another user, which controls its contents.
     case foreign(String, owner: uid_t)
-    /// Another program, or another host of this one, has the file.
+    /// Another process, or another host of this one, uses the file.
     case inUse(String, process: pid_t?)
-    /// What the file holds is no state of ours.
+    /// The contents of the file are not valid state.
     case damaged(String)
     /// The file is of a later version of the format.
     case laterFormat(String)

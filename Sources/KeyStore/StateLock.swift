@@ -1,14 +1,14 @@
 import Glibc
 
-/// Holds a file of the state directory for one user at a time: of several that would replace it, each would undo what the
-/// others have written.
+/// A lock that gives one user at a time a file of the state directory. Without it, each of several users would undo the
+/// changes of the others.
 ///
-/// The lock lies on a file beside it, for the file itself is another one after each change. It ends with its owner, however
-/// that ends; the file beside stays.
+/// The lock is on a second file beside it, because the file itself is replaced by each change. The lock ends with its
+/// owner, even after a crash; the second file stays.
 final class StateLock: Sendable {
     private let descriptor: Int32
 
-    /// How long who still holds the lock may take to let it go, such as a program that has just been stopped.
+    /// Maximum number of attempts to take the lock, because a program that has just been stopped may still hold it.
     static let patience = 25
     private static let pause: useconds_t = 20_000
 
@@ -32,7 +32,7 @@ final class StateLock: Sendable {
             usleep(StateLock.pause)
         }
         self.descriptor = descriptor
-        // Who comes second is told by whom the file is used.
+        // The second user reports which process uses the file.
         let process = Array("\(getpid())\n".utf8)
         if ftruncate(descriptor, 0) == 0 { _ = pwrite(descriptor, process, process.count, 0) }
     }

@@ -2,7 +2,7 @@ import BluetoothHost
 import DequeModule
 import Synchronization
 
-/// What the host has said of a channel, and the tasks that wait for it.
+/// The host's events for a channel, and the tasks that wait for them.
 final class ChannelSignals: Sendable {
     enum Wait: Sendable {
         case done
@@ -11,7 +11,7 @@ final class ChannelSignals: Sendable {
 
     private enum Condition {
         case data
-        /// The host has reported room more often than this.
+        /// The host has reported available space more often than this.
         case room(UInt64)
         case end
     }
@@ -24,10 +24,11 @@ final class ChannelSignals: Sendable {
 
     private struct State {
         var isReadable = false
-        /// How often the host has reported room. With a flag, one of two writers could clear what the other waits for.
+        /// Number of times that the host has reported available space. If this were a flag, one of two writers could
+        /// clear it while the other waits for it.
         var roomCount: UInt64 = 0
         var end: ChannelEnd?
-        /// What was taken from the host, or left by it, and not read.
+        /// SDUs received from the host that no reader has taken yet.
         var units = Deque<[UInt8]>()
         var waiters: [Waiter] = []
         var nextIdentifier: UInt64 = 0
@@ -45,7 +46,7 @@ final class ChannelSignals: Sendable {
 
     var end: ChannelEnd? { state.withLock { $0.end } }
 
-    /// Takes what the host says.
+    /// Handles an event of the host.
     func take(_ event: HostChannelEvent) {
         update { state in
             switch event {
@@ -59,13 +60,13 @@ final class ChannelSignals: Sendable {
         }
     }
 
-    /// What is readable now is about to be read.
+    /// Clears the readable flag before a read from the host.
     func willRead() { state.withLock { $0.isReadable = false } }
 
-    /// How often the host has reported room until now. A writer reads it before it sends.
+    /// Number of times that the host has reported available space so far. A writer reads it before it sends.
     var roomCount: UInt64 { state.withLock { $0.roomCount } }
 
-    /// Keeps what was taken from the host.
+    /// Stores SDUs received from the host.
     func add(_ units: [[UInt8]]) {
         guard !units.isEmpty else { return }
         update { $0.units += units }
@@ -73,12 +74,12 @@ final class ChannelSignals: Sendable {
 
     func takeUnit() -> [UInt8]? { state.withLock { $0.units.popFirst() } }
 
-    /// Waits until something can be read, or the channel has ended.
+    /// Waits until data can be read, or the channel has ended.
     func waitForData() async -> Wait { await wait(for: .data) }
 
-    /// Waits until the host reports room again, or the channel has ended.
+    /// Waits until the host reports available space again, or the channel has ended.
     ///
-    /// - Parameter count: ``roomCount`` before the writer sent.
+    /// - Parameter count: the value of ``roomCount`` before the writer sent.
     func waitForRoom(after count: UInt64) async -> Wait { await wait(for: .room(count)) }
 
     func waitForEnd() async -> Wait { await wait(for: .end) }

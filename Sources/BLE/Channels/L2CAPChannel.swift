@@ -1,26 +1,28 @@
 import BluetoothHost
 import L2CAP
 
-/// An L2CAP connection-oriented channel with credit-based flow control: a stream of octets each way, beside the attributes of
-/// the same link (Vol 3, Part A, 10.1 and 10.2).
+/// An L2CAP connection-oriented channel with credit-based flow control: a stream of bytes in each direction, on the
+/// same link as the attributes (Vol 3, Part A, 10.1 and 10.2).
 ///
 /// ```swift
 /// let channel = try await peripheral.openChannel(psm: 0x0080)
 /// try await channel.write(Array("hello".utf8))
-/// for try await octets in channel {
-///     print(octets)
+/// for try await bytes in channel {
+///     print(bytes)
 /// }
 /// ```
 ///
-/// Iterating reads the SDUs that the peer sends. The peer can send no more than is read:
-/// a reader that stops stops the peer, so nothing is dropped. The iteration ends when either side closes the channel, and
-/// throws where the link is lost or the peer breaks the protocol; what had come before is given first. A channel that
-/// nobody keeps is closed. Several readers and cancellation are described in <doc:BLE#Sequences>.
+/// Iterating reads the SDUs that the peer sends. The peer cannot send more than the app reads: if a reader stops, the
+/// peer must stop too, so nothing is dropped. The iteration ends when either side closes the channel. It throws if the
+/// link is lost or the peer breaks the protocol. The SDUs that arrived before the end are returned first. A channel is
+/// closed when the last reference to it is released. Several readers and cancellation are described in
+/// <doc:BLE#Sequences>.
 public final class L2CAPChannel: Sendable {
-    /// The longest SDUs and K-frames that this side receives, and how much of either direction waits at most.
+    /// The maximum lengths of SDUs and K-frames that this side receives, and of the data that waits in either
+    /// direction.
     public typealias Configuration = CreditBasedChannel.Configuration
 
-    /// Which service the channel reaches: its SPSM, 0x0001 to 0x00FF.
+    /// The SPSM of the service that the channel reaches: 0x0001 to 0x00FF.
     public let psm: UInt16
     /// The device at the other end.
     public let peer: DeviceAddress
@@ -41,23 +43,24 @@ public final class L2CAPChannel: Sendable {
         host.cleanUp { $0.closeChannel(identifier) }
     }
 
-    /// Which link the channel is on: the client's name, where it is a client's.
+    /// The link that carries the channel; the peer's ``ClientID`` if the peer is a client.
     public var link: LinkIdentifier { identifier.link }
 
-    /// How many octets the peer receives in one SDU at most; zero once the channel has ended.
+    /// Maximum number of bytes that the peer receives in one SDU; zero once the channel has ended.
     public var maximumWriteLength: Int {
         get async { await host.information(on: identifier)?.peerMTU ?? 0 }
     }
 
     // MARK: Sending
 
-    /// Sends octets, and waits until the last of them have been taken for sending.
+    /// Sends bytes, and waits until the host has accepted the last of them.
     ///
-    /// They go out as one SDU where the peer receives as much at once (``maximumWriteLength``), else as several. Octets of
-    /// two writes at a time may come mixed.
+    /// They are sent as one SDU if the peer accepts that length (``maximumWriteLength``), otherwise as several. The
+    /// bytes of two concurrent writes may be interleaved.
     ///
-    /// - Throws: ``BLEError/channel(_:)`` where the channel has ended, ``BLEError/disconnected(_:)`` where the link has, and
-    ///   ``BLEError/cancelled`` where the task was cancelled: how many octets have been sent is not known then.
+    /// - Throws: ``BLEError/channel(_:)`` if the channel has ended, ``BLEError/disconnected(_:)`` if the link has
+    ///   ended, and ``BLEError/cancelled`` if the task was cancelled. The number of bytes sent before a cancellation is
+    ///   unknown.
     public func write(_ octets: [UInt8]) async throws(BLEError) {
         var rest = octets[...]
         while !rest.isEmpty {
@@ -73,9 +76,9 @@ public final class L2CAPChannel: Sendable {
         }
     }
 
-    /// Closes the channel once all that was written has been sent, and waits until the controller has sent it.
+    /// Closes the channel once all written bytes have been sent, and waits until the controller has sent them.
     ///
-    /// A peer that stops to read keeps this waiting; a cancelled task closes the channel at once.
+    /// If the peer stops reading, the call keeps waiting. If the task is cancelled, the channel is closed at once.
     public func finish() async {
         await host.finishChannel(identifier)
         if await signals.waitForEnd() == .cancelled {
@@ -85,25 +88,25 @@ public final class L2CAPChannel: Sendable {
         }
     }
 
-    /// Closes the channel at once: what has not been sent is lost.
+    /// Closes the channel at once; unsent bytes are lost.
     public func close() async {
         await host.closeChannel(identifier)
     }
 
     // MARK: Ends
 
-    /// Waits until the channel has ended, and says how; nil where the task is cancelled.
+    /// Waits until the channel has ended, and returns the reason; nil if the task is cancelled.
     public func ending() async -> ChannelEnd? {
         _ = await signals.waitForEnd()
         return signals.end
     }
 
-    /// Receives SDUs and K-frames of other lengths, as soon as the peer agrees. Only enhanced channels can: those that
-    /// ``RemotePeripheral/openChannels(_:psm:configuration:)`` opens.
+    /// Changes the lengths of SDUs and K-frames that this side receives, once the peer agrees. Only enhanced channels
+    /// can do this: those that ``RemotePeripheral/openChannels(_:psm:configuration:)`` opens.
     ///
     /// - Parameters:
-    ///   - mtu: no less than before, 64 to 65,535 octets.
-    ///   - mps: 64 to 4,096 octets.
+    ///   - mtu: at least the present value, 64 to 65,535 bytes.
+    ///   - mps: 64 to 4,096 bytes.
     /// - Throws: ``BLEError/cancelled`` at once if the task is cancelled; the lengths may change nevertheless.
     public func reconfigure(mtu: UInt16, mps: UInt16) async throws(BLEError) {
         try await translating("reconfiguring the channel") { () throws(HostError) in
@@ -113,9 +116,10 @@ public final class L2CAPChannel: Sendable {
 
     // MARK: Receiving
 
-    /// The next SDU; nil at the end.
+    /// Returns the next SDU; nil at the end.
     ///
-    /// What the host has is taken all at once and kept here, not by an iterator: another one may go on.
+    /// Takes all SDUs that the host has at once and stores them in the channel, not in an iterator, so that another
+    /// iterator can continue.
     fileprivate func next() async throws(BLEError) -> [UInt8]? {
         while true {
             if Task.isCancelled { throw .cancelled }
@@ -142,7 +146,7 @@ extension L2CAPChannel: AsyncSequence {
         Iterator(channel: self)
     }
 
-    /// Gives the SDUs in their order. Several iterators share what comes.
+    /// Returns the SDUs in order. Several iterators share the SDUs that arrive.
     public struct Iterator: AsyncIteratorProtocol {
         private let channel: L2CAPChannel
 
@@ -163,7 +167,7 @@ extension L2CAPChannel: AsyncSequence {
 }
 
 extension BluetoothHost {
-    /// Keeps what has come, on the loop: what the channel's end leaves unread comes behind it.
+    /// Stores the received SDUs, on the loop, so that SDUs left unread at the channel's end are stored behind them.
     fileprivate func readAll(from channel: HostChannelIdentifier, into signals: ChannelSignals) {
         signals.add(readAll(from: channel))
     }

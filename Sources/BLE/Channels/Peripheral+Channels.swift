@@ -2,25 +2,25 @@ import BluetoothHost
 import L2CAP
 import Synchronization
 
-/// What a link must be for a channel: encrypted, for example; see ``SPSMRegistry/SecurityRequirements``.
+/// The security that a channel requires of the link, such as encryption; see ``SPSMRegistry/SecurityRequirements``.
 public typealias ChannelSecurity = SPSMRegistry.SecurityRequirements
 
 extension Peripheral {
-    /// Lets peers open L2CAP channels to a service: those that are connected to us, and those that we are connected to.
+    /// Lets peers open L2CAP channels to a service, whichever side made the connection.
     ///
     /// ```swift
     /// let listener = try await adapter.peripheral.publishChannel()
     /// for await channel in listener {
-    ///     Task { for try await octets in channel { try await channel.write(octets) } }
+    ///     Task { for try await bytes in channel { try await channel.write(bytes) } }
     /// }
     /// ```
     ///
     /// - Parameters:
-    ///   - psm: the service's SPSM, 0x0001 to 0x00FF; nil for one of 0x0080 to 0x00FF that is free, which peers are then to
-    ///     be told in some way of the app's own.
-    ///   - configuration: the lengths that this side receives: an MPS of at most 4,096 octets.
-    ///   - security: what the link must be; peers are refused otherwise.
-    /// - Throws: ``BLEError/channel(_:)`` where the PSM has a service already.
+    ///   - psm: the service's SPSM, 0x0001 to 0x00FF; nil for a free one of 0x0080 to 0x00FF. The app then has to send
+    ///     it to peers in some way of its own.
+    ///   - configuration: the lengths that this side receives: an MPS of at most 4,096 bytes.
+    ///   - security: the security that the link must have; otherwise peers are refused.
+    /// - Throws: ``BLEError/channel(_:)`` if the PSM already has a service.
     public func publishChannel(
         psm: UInt16? = nil,
         configuration: L2CAPChannel.Configuration = .init(),
@@ -42,7 +42,7 @@ extension Peripheral {
     }
 }
 
-/// The channels that peers open to a service of ours. The service exists until the listener is closed or released.
+/// The channels that peers open to a service of this host. The service exists until the listener is closed or released.
 ///
 /// The sequence ends after ``close()``, and when the adapter is closed. Several readers and cancellation are described in
 /// <doc:BLE#Sequences>. Up to 64 channels wait for the app; if more come, the oldest is closed and counted.
@@ -50,7 +50,7 @@ public final class ChannelListener: AsyncSequence, Sendable {
     public typealias Element = L2CAPChannel
     public typealias Failure = Never
 
-    /// How many channels wait to be taken at the most; where more come, the oldest are closed.
+    /// Maximum number of channels that wait for the app. If more come, the oldest are closed.
     static let backlog = 64
 
     /// The service's SPSM.
@@ -72,7 +72,7 @@ public final class ChannelListener: AsyncSequence, Sendable {
     deinit {
         let (published, observer, isClosed) = (published, observer, isClosed.load(ordering: .relaxed))
         host.cleanUp { host in
-            // The PSM may be another's by now.
+            // The PSM may belong to another service by now.
             if !isClosed { host.unpublishChannels(at: published) }
             host.removeObserver(observer)
         }
@@ -81,7 +81,7 @@ public final class ChannelListener: AsyncSequence, Sendable {
     /// The number of channels that were closed because the app did not take them.
     public var droppedCount: Int { buffer.droppedCount }
 
-    /// Takes the service away and ends the sequence; channels that are open stay.
+    /// Removes the service and ends the sequence. Open channels stay open.
     public func close() async {
         if !isClosed.exchange(true, ordering: .relaxed) { await host.unpublishChannels(at: published) }
         buffer.finish()
@@ -92,7 +92,7 @@ public final class ChannelListener: AsyncSequence, Sendable {
     }
 
     public struct Iterator: AsyncIteratorProtocol {
-        /// Keeps the service there.
+        /// Registers the service until it is released.
         let listener: ChannelListener
 
         public mutating func next() async -> L2CAPChannel? {

@@ -6,11 +6,11 @@ extension RemotePeripheral {
     /// Opens an L2CAP channel to a service of the peer.
     ///
     /// - Parameters:
-    ///   - psm: the service's SPSM, 0x0001 to 0x00FF; those from 0x0080 on are told by the peer, in a characteristic for
-    ///     example.
-    ///   - configuration: the lengths that this side receives: an MPS of at most 4,096 octets.
-    /// - Throws: ``BLEError/channel(_:)`` with the reason for which the peer refuses, ``BLEError/timedOut(_:)`` where it does
-    ///   not answer, ``BLEError/cancelled`` where the task is cancelled.
+    ///   - psm: the service's SPSM, 0x0001 to 0x00FF. The peer announces those from 0x0080 on, in a characteristic for
+    ///   example.
+    ///   - configuration: the lengths that this side receives: an MPS of at most 4,096 bytes.
+    /// - Throws: ``BLEError/channel(_:)`` with the reason if the peer refuses, ``BLEError/timedOut(_:)`` if it does not
+    ///   answer, ``BLEError/cancelled`` if the task is cancelled.
     public func openChannel(
         psm: UInt16,
         configuration: L2CAPChannel.Configuration = .init()
@@ -34,8 +34,8 @@ extension RemotePeripheral {
     ///
     /// - Parameters:
     ///   - count: 1 to 5.
-    ///   - configuration: as with ``openChannel(psm:configuration:)``; lengths of less than 64 octets are made into 64.
-    /// - Returns: what came of each: the peer may allow some channels and refuse others.
+    ///   - configuration: as with ``openChannel(psm:configuration:)``; lengths below 64 bytes are raised to 64.
+    /// - Returns: the result for each channel: the peer may allow some channels and refuse others.
     public func openChannels(
         _ count: Int,
         psm: UInt16,
@@ -82,7 +82,7 @@ extension RemotePeripheral {
     }
 }
 
-/// A request for channels that is under way.
+/// A pending request for channels.
 private final class ChannelOpening: Sendable {
     private struct State {
         var names: [HostChannelIdentifier] = []
@@ -98,7 +98,7 @@ private final class ChannelOpening: Sendable {
         self.host = host
     }
 
-    /// Takes what came of one channel.
+    /// Handles the result for one channel.
     func take(_ result: Result<OpenedChannel, HostError>) -> ChannelHandler? {
         let signals = ChannelSignals()
         let channel = result.map { L2CAPChannel(host: host, opened: $0, signals: signals) }
@@ -108,7 +108,7 @@ private final class ChannelOpening: Sendable {
         return { signals.take($0) }
     }
 
-    /// The request has been sent for these channels.
+    /// Called when the request has been sent for these channels.
     func begun(
         _ names: [HostChannelIdentifier],
         _ continuation: CheckedContinuation<[Result<L2CAPChannel, BLEError>], Never>,

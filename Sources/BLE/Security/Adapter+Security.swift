@@ -1,12 +1,13 @@
 import BluetoothHost
 
 extension Adapter {
-    /// What is asked of peers' security from now on; pairings that are going on keep to what they began with.
+    /// Sets the security policy for new pairings and operations. Pairings under way keep the policy that they began
+    /// with.
     public func setSecurityPolicy(_ policy: SecurityPolicy) async {
         await host.setSecurityPolicy(policy)
     }
 
-    /// Who is asked about pairings from now on; nil for nobody.
+    /// Sets the delegate that answers questions about pairings from now on; nil for none.
     public func setPairingDelegate(_ delegate: (any PairingDelegate)?) async {
         await host.setPairingHandler(delegate?.handler(on: host.loop.appTaskExecutor))
     }
@@ -16,7 +17,7 @@ extension Adapter {
     ///
     /// - Parameters:
     ///   - kind: what was done to the passkey; never which digit.
-    ///   - inquiry: the one that asks for the passkey.
+    ///   - inquiry: the inquiry that asks for the passkey.
     /// - Returns: false if nothing was sent: no passkey is asked for on the inquiry's link, or
     ///   ``SecurityPolicy/usesKeypressNotifications`` is not set on both sides.
     @discardableResult
@@ -24,8 +25,8 @@ extension Adapter {
         await host.reportKeypress(kind, on: inquiry.link)
     }
 
-    /// Lets peers begin pairings from now on, where the policy is ``SecurityPolicy/Pairable/duringWindow``: call it when a
-    /// person has pressed a button, for example. A window that is open is replaced.
+    /// Lets peers begin pairings from now on, if the policy is ``SecurityPolicy/Pairable/duringWindow``. An app calls
+    /// it when a person has pressed a button, for example. It replaces an open window.
     ///
     /// - Parameter duration: how long peers may begin; pairings under way at the end continue.
     public func openPairingWindow(for duration: Duration) async {
@@ -39,14 +40,14 @@ extension Adapter {
 
     // MARK: Bonds
 
-    /// The devices that this one is bonded to, the one that was met last at the end.
+    /// The devices that this one is bonded to, the most recently used one last.
     public func bonds() async -> [BondInformation] {
         await host.bondInformation()
     }
 
     /// Forgets a bonded device; a link to it ends.
     ///
-    /// The call returns once the removal is on the disk, where bonds are saved. Where it could not be saved,
+    /// The call returns once the removal is on the disk, if bonds are saved. If it could not be saved,
     /// ``securityEvents()`` has ``SecurityEvent/bondsNotKept``.
     ///
     /// - Parameter identity: the device's identity address, as ``bonds()`` gives it.
@@ -56,7 +57,7 @@ extension Adapter {
         await host.removeBond(identity)
     }
 
-    /// Marks a bond as privileged, or takes the mark away. A privileged bond stays when there are too many bonds
+    /// Marks a bond as privileged, or removes the mark. A privileged bond stays when there are too many bonds
     /// (``Configuration/bondLimit``); others may be evicted, the least recently used one first.
     ///
     /// - Parameter identity: the device's identity address, as ``bonds()`` gives it.
@@ -68,7 +69,7 @@ extension Adapter {
 
     // MARK: Out of band
 
-    /// Makes what a peer is to be given by another way than the link, and the secret that belongs to it.
+    /// Makes data for the peer to receive by another way than the link, and the secret that belongs to the data.
     ///
     /// The secret goes into ``SecurityPolicy/ownOutOfBandData`` and is good for one pairing.
     ///

@@ -1,6 +1,6 @@
 import BluetoothHost
 
-/// Answers for a person what comes up when devices pair.
+/// Answers, on behalf of a person, the questions that pairing asks.
 ///
 /// ```swift
 /// struct Console: PairingDelegate {
@@ -17,16 +17,18 @@ import BluetoothHost
 public protocol PairingDelegate: Sendable {
     /// Answers a question about a pairing.
     ///
-    /// Each pairing begins with ``PairingQuestion/consent(_:_:)``. The peer gives up when it hears nothing for 30 s. When the
-    /// pairing ends meanwhile, the call's task is cancelled and its answer is not heard: what it shows is to be taken away.
-    /// While 64 calls have not returned, further questions are answered with ``PairingAnswer/refuse``.
+    /// Each pairing begins with ``PairingQuestion/consent(_:_:)``. The peer gives up if it receives nothing for 30 s.
+    /// If the pairing ends before the call returns, the call's task is cancelled and its answer is ignored; the
+    /// delegate should then remove what it shows. While 64 calls have not returned, further questions are answered with
+    /// ``PairingAnswer/refuse``.
     ///
-    /// - Returns: for ``PairingQuestion/showPasskey(_:)`` `accept` once it is shown, or later; else what the person says.
+    /// - Returns: for ``PairingQuestion/showPasskey(_:)`` `accept` once it is shown, or later; otherwise the person's
+    ///   answer.
     func answer(_ inquiry: PairingInquiry) async -> PairingAnswer
 }
 
 extension PairingDelegate {
-    /// The delegate as the host asks it.
+    /// Returns the delegate in the form that the host calls.
     package func handler(on executor: (any TaskExecutor)?) -> PairingHandler {
         let budget = AccessBudget(limit: 64)
         return { inquiry, answer in

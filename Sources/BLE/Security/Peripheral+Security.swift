@@ -1,16 +1,16 @@
 import BluetoothHost
 
 extension Peripheral {
-    /// What a client's link is worth; nil where it is not encrypted, or gone.
+    /// The strength of the key of a client's link; nil if the link is not encrypted or has ended.
     public func security(of client: ClientID) async -> KeyStrength? {
         await host.strength(of: client)
     }
 
-    /// Asks a client to make its link secure: to encrypt it with the key of the bond, or to pair.
+    /// Requests a client to secure its link: to encrypt it with the key of the bond, or to pair.
     ///
-    /// - Parameter required: what the key must be worth.
-    /// - Returns: what it is worth.
-    /// - Throws: ``BLEError/security(_:)``, also where the client does nothing about it.
+    /// - Parameter required: the strength that the key must have.
+    /// - Returns: the strength of the key.
+    /// - Throws: ``BLEError/security(_:)``, also if the client does nothing.
     @discardableResult
     public func requestSecurity(
         of client: ClientID,
@@ -21,23 +21,24 @@ extension Peripheral {
         }
     }
 
-    /// Lets a client use what needs authorization, as long as it is connected, or not any more.
+    /// Allows a client to use attributes that need authorization, while it is connected, or withdraws that.
     public func setAuthorized(_ isAuthorized: Bool, _ client: ClientID) async throws(BLEError) {
         try await translating { () throws(HostError) in try await host.setAuthorized(isAuthorized, on: client) }
     }
 }
 
 extension Peripheral {
-    /// Says who decides whether a client may have what needs authorization; what needs it is refused where nobody does.
+    /// Sets the function that decides whether a client may use attributes that need authorization. Without one, such
+    /// accesses are refused.
     ///
-    /// - Parameter decide: is asked once for each client and connection, when it first asks for such a thing. While 64 calls
-    ///   of it have not returned, further clients are refused.
+    /// - Parameter decide: is called once for each client and connection, at its first access that needs authorization.
+    ///   While 64 calls of it have not returned, further clients are refused.
     public func setAuthorizer(_ decide: (@Sendable (_ client: ClientID, AuthorizationRequest) async -> Bool)?) async {
         guard let decide else { return await host.setAuthorizer(nil) }
         // The host keeps the closure, so the closure must not keep the host.
         let budget = AccessBudget(limit: 64)
         let authorizer: Authorizer = { [weak host] client, request in
-            // A client has one open question, but one that connects again could have more.
+            // A client has one open question, but one that reconnects could have more.
             guard budget.take() else {
                 host?.assumeIsolated { $0.authorize(request.identifier, on: client, isAuthorized: false) }
                 return
@@ -53,7 +54,7 @@ extension Peripheral {
 }
 
 extension PeripheralEvent {
-    /// The event of the face that an event of a client's link is.
+    /// Returns the client and the public event for a security event of a client's link.
     static func from(_ event: SecurityEvent) -> (ClientID, PeripheralEvent)? {
         switch event {
         case .encryptionChanged(let client, let strength): (client, .encryptionChanged(client, strength))

@@ -1,7 +1,7 @@
 import BluetoothHost
 
 extension RemotePeripheral {
-    /// What the link's key is worth; nil where the link is not encrypted.
+    /// The strength of the link's key; nil if the link is not encrypted.
     public var security: KeyStrength? {
         get async {
             guard let link = try? usableLink else { return nil }
@@ -13,17 +13,18 @@ extension RemotePeripheral {
         get async { await security != nil }
     }
 
-    /// Makes the link as secure as is required: with the key of the bond where that is enough, else by pairing.
+    /// Secures the link as required: with the key of the bond if that is enough, otherwise by pairing.
     ///
-    /// A value that needs security is read or written without it too, where ``SecurityPolicy/securesOnDemand`` is set.
+    /// This call is not needed to read or write a value that needs security if ``SecurityPolicy/securesOnDemand`` is
+    /// set.
     ///
     /// - Parameters:
-    ///   - required: what the key must be worth.
-    ///   - again: whether to pair though the devices are bonded. The bond is replaced by one that is worth as much at least.
+    ///   - required: the strength that the key must have.
+    ///   - again: whether to pair even if the devices are bonded. The new bond is at least as strong as the one that it
+    ///     replaces.
     ///   - policy: for this link, in place of the adapter's.
-    /// - Returns: what the key is worth.
-    /// - Throws: ``BLEError/security(_:)``; with ``SecurityError/keyMissing`` where the peer does not have the bond's
-    ///   key.
+    /// - Returns: the strength of the key.
+    /// - Throws: ``BLEError/security(_:)``; with ``SecurityError/keyMissing`` if the peer does not have the bond's key.
     @discardableResult
     public func pair(
         _ required: RequiredSecurity = .encryption,
@@ -36,7 +37,8 @@ extension RemotePeripheral {
         }
     }
 
-    /// Lets the peer, as a client of ours, use what needs authorization, or not any more.
+    /// Allows the peer, as a client of this host's server, to use attributes that need authorization, or withdraws
+    /// that.
     public func setAuthorized(_ isAuthorized: Bool) async throws(BLEError) {
         let link = try usableLink
         try await translating { () throws(HostError) in try await host.setAuthorized(isAuthorized, on: link) }

@@ -34,7 +34,7 @@ public struct Events<Element: Sendable>: AsyncSequence, Sendable {
 
 /// A registration with the host that ends when the last reference to it is released.
 ///
-/// The host keeps what it calls for the registration, but not the registration itself. So a sequence that is dropped,
+/// The host keeps the closures of the registration, but not the registration itself. So a sequence that is released,
 /// iterated or not, leaves nothing behind.
 package final class Registration: Sendable {
     private let cancel: @Sendable () -> Void

@@ -166,7 +166,7 @@ final class AccessQueues: Sendable {
 
     /// Adds an access to its client's queue. The client's first access starts the task that calls the handlers.
     ///
-    /// A command without room is dropped, and a request without room is answered with Insufficient Resources.
+    /// If the queue is full, a command is dropped and a request is answered with Insufficient Resources.
     ///
     /// - Precondition: this is called on the loop of `host`.
     func add(_ access: AccessQueue.Access, of client: ClientID, on host: BluetoothHost) {

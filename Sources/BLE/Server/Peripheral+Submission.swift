@@ -1,9 +1,9 @@
 import BluetoothHost
 
-// Calls that do not wait for clients, for callers with other things to do.
+// Calls that do not wait for clients, for callers that must not be blocked.
 extension Peripheral {
-    /// Submits an indication to the clients that have subscribed. A client is sent it behind the values of earlier calls, so a
-    /// client that does not confirm delays no other.
+    /// Submits an indication to the clients that have subscribed. It is sent to each client after the values of earlier
+    /// calls, so a client that does not confirm delays no other.
     ///
     /// - Parameters:
     ///   - handle: the value handle of a published characteristic.
@@ -18,8 +18,8 @@ extension Peripheral {
         await host.beginIndicating(value, of: handle) { _ in completion() }
     }
 
-    /// Submits a notification to the clients that have subscribed. A client is sent it behind the values of earlier calls. A
-    /// client that is 256 notifications behind the fastest misses it.
+    /// Submits a notification to the clients that have subscribed. It is sent to each client after the values of
+    /// earlier calls. A client that is 256 notifications behind the fastest misses it.
     ///
     /// - Parameters:
     ///   - handle: the value handle of a published characteristic.

@@ -3,21 +3,22 @@ import HCITransport
 import KeyStore
 
 extension Adapter {
-    /// Where a host keeps what outlives it: its bonds, who it is, and what managers of Core Bluetooth's API remember.
+    /// Where a host saves its persistent state: its bonds, its identity, and the state that managers of Core
+    /// Bluetooth's API restore.
     ///
-    /// Each controller has a file there, named by its public address, or by its notation where it has none. The file holds
-    /// keys: only its owner can read it, and it is used by one host at a time.
+    /// Each controller has a file there, named by its public address, or by its notation if it has none. The file holds
+    /// keys: only its owner can read it, and only one host uses it at a time.
     public enum StateLocation: Hashable, Sendable {
         /// The first directory that the environment gives: `$BLE_STATE_DIR`, `$STATE_DIRECTORY`, which systemd sets,
-        /// `$XDG_STATE_HOME/swift-ble`, `~/.local/state/swift-ble`. A virtual adapter keeps nothing.
+        /// `$XDG_STATE_HOME/swift-ble`, `~/.local/state/swift-ble`. A virtual adapter saves nothing.
         case automatic
-        /// A directory, which is made where it is not there; for virtual adapters too.
+        /// A directory, which is created if it does not exist; also for virtual adapters.
         case directory(String)
-        /// Nothing is kept over restarts.
+        /// Nothing is saved.
         case nowhere
     }
 
-    /// What keeps the bonds of a host on a controller; nil where nothing is kept.
+    /// Returns the store of the bonds of a host on a controller; nil if nothing is saved.
     static func keptBonds(of specification: AdapterSpecification, _ configuration: Configuration) -> KeptBonds? {
         let directory: String?
         switch (configuration.stateLocation, specification) {

@@ -2,9 +2,9 @@ import BluetoothHost
 import BluetoothTypes
 import SMP
 
-/// A bond as it is written: keys in hexadecimal digits, the most significant octet first.
+/// The saved form of a bond: keys in hexadecimal digits, the most significant byte first.
 ///
-/// What is not known is left out when it is written again: it belongs to what the bond was before.
+/// Unknown members are left out when a bond is written again, because they belong to its earlier state.
 struct BondEntry: Codable {
     let record: BondRecord
 
@@ -39,7 +39,8 @@ struct BondEntry: Codable {
         record.isPrivileged =
             try container.decodeIfPresent(Bool.self, forKey: .privileged) ?? bond.strength?.isAuthenticated ?? false
         record.serverState = try container.decodeIfPresent(ServerStateEntry.self, forKey: .server)?.state
-        // Only older versions have written it here. It can be learnt again, so damage to it is no damage to the bond.
+        // Only older versions wrote the data here. The client can discover it again, so damage to it does not damage
+        // the bond.
         record.clientCache = (try? container.decodeIfPresent(DatabaseCacheEntry.self, forKey: .client))?.cache
         self.record = record
     }
@@ -58,7 +59,7 @@ struct BondEntry: Codable {
     }
 }
 
-/// A host's identity as it is written.
+/// The saved form of a host's identity.
 struct IdentityEntry: Codable {
     let identity: KeptIdentity
 

@@ -1,7 +1,7 @@
 import BluetoothHost
 import FoundationEssentials
 
-/// The bonds and the identity of a host as a document by itself.
+/// A document of its own with the bonds and the identity of a host.
 package struct BondExport: Sendable {
     /// The host's name, by which it is found again.
     package var host: String
@@ -12,7 +12,7 @@ package struct BondExport: Sendable {
         self.security = security
     }
 
-    /// Reads a document of which everything must be right.
+    /// Decodes a document strictly: any error makes the whole document invalid.
     package init(reading octets: [UInt8]) throws(BondExportError) {
         do {
             let document = try JSONDecoder().decode(Document.self, from: Data(octets))
@@ -38,7 +38,7 @@ package struct BondExport: Sendable {
         return String(text.drop { ".: ".contains($0) })
     }
 
-    /// The document.
+    /// Returns the encoded document.
     package var octets: [UInt8] {
         let document = Document(
             format: Document.format,
@@ -52,10 +52,10 @@ package struct BondExport: Sendable {
         return Array(data) + [UInt8(ascii: "\n")]
     }
 
-    /// Adds the bonds to those that a host has; one with the same peer gives way. Sign counters of the same keys never go
-    /// back: the higher ones stay.
+    /// Adds the bonds to those of a host. A bond replaces an existing one with the same peer. Sign counters of the same
+    /// keys never decrease: the higher value stays.
     ///
-    /// - Parameter takesIdentity: whether the host is to be who it was where the bonds come from.
+    /// - Parameter takesIdentity: whether the host takes the identity of the host that the bonds come from.
     package func add(to other: inout KeptSecurity, takesIdentity: Bool) throws(BondExportError) {
         if takesIdentity, let identity = security.identity {
             guard other.identity == nil || other.identity == identity else {
@@ -76,7 +76,7 @@ package struct BondExport: Sendable {
     }
 }
 
-/// What is wrong with a document of bonds, on one line.
+/// An error in a document of bonds, described in one line.
 package struct BondExportError: Error, Hashable, CustomStringConvertible {
     package let description: String
 }

@@ -1,7 +1,7 @@
 import BluetoothTypes
 import GATT
 
-/// A peer's database as this host's client has discovered it, as it is written.
+/// The saved form of a peer's database, as this host's client has discovered it.
 struct DatabaseCacheEntry: Codable {
     let cache: DatabaseCache
 

@@ -5,9 +5,10 @@ import KeyStore
 import SMP
 import Synchronization
 
-/// The bonds of a host and its identity in a ``KeyStore``, whose file is known when the controller has told its address.
+/// The bonds of a host and its identity in a ``KeyStore``, whose file is known once the controller has reported its
+/// address.
 ///
-/// What this host's client has learnt of a peer's database is in a cache beside the file, one for each peer.
+/// The databases of peers, as this host's client has discovered them, are in caches beside the file, one for each peer.
 package final class KeptBonds: BondStore {
     private enum Section {
         static let identity = "identity"
@@ -16,7 +17,7 @@ package final class KeptBonds: BondStore {
 
     private struct State {
         var store: KeyStore?
-        /// The caches that were written last, by the peers' identity addresses.
+        /// The caches that were written most recently, by the peers' identity addresses.
         var caches: [DeviceAddress: DatabaseCache] = [:]
     }
 
@@ -28,7 +29,7 @@ package final class KeptBonds: BondStore {
     /// - Parameters:
     ///   - isStrict: whether a file with damaged records stays as it is until the host changes something.
     ///   - open: opens the store of the controller with this public address, or of one that has none.
-    ///   - warn: takes what the user should know, a line each.
+    ///   - warn: receives warnings for the user, one line each.
     package init(
         isStrict: Bool = false,
         open: @escaping @Sendable (DeviceAddress?) async -> KeyStore,
@@ -40,7 +41,7 @@ package final class KeptBonds: BondStore {
         self.warn = warn
     }
 
-    /// Bonds in a store that is open.
+    /// Uses an open store.
     package convenience init(_ store: KeyStore, warn: @escaping @Sendable (String) -> Void) {
         self.init(open: { _ in store }, warn: warn)
         state.withLock { $0.store = store }
@@ -65,7 +66,7 @@ package final class KeptBonds: BondStore {
         return security
     }
 
-    /// Adds the caches of the bonds' peers. An older version has kept them with the bonds.
+    /// Adds the caches of the bonds' peers. An older version saved them with the bonds.
     private nonisolated(nonsending) func loadCaches(of security: inout KeptSecurity, in store: KeyStore) async {
         let names = security.bonds.map { KeptBonds.cacheName(of: $0.bond.identity) }
         let entries = await store.caches(names, as: DatabaseCacheEntry.self)
@@ -82,7 +83,7 @@ package final class KeptBonds: BondStore {
         "\(identity)-\(identity.isRandom ? "random" : "public")"
     }
 
-    /// What a store holds, without the caches, and what in it is damaged, each in some words.
+    /// Returns the contents of a store, without the caches, and a description of each damaged part.
     package static func read(_ store: KeyStore) -> (security: KeptSecurity, damage: [String]) {
         var damage: [String] = []
         var security = KeptSecurity()
@@ -133,7 +134,7 @@ package final class KeptBonds: BondStore {
         return sections
     }
 
-    /// The caches that differ from those that were written last.
+    /// Returns the caches that differ from those written most recently.
     private func changedCaches(of security: KeptSecurity) -> [String: KeyStore.Source?] {
         state.withLock { state in
             var changes: [String: KeyStore.Source?] = [:]
@@ -141,7 +142,7 @@ package final class KeptBonds: BondStore {
             for record in security.bonds {
                 let identity = record.bond.identity
                 guard let cache = record.clientCache else { continue }
-                // Arrays with the same storage are equal without a look at their elements.
+                // Arrays with the same storage are equal without a comparison of their elements.
                 guard removed.removeValue(forKey: identity) != cache else { continue }
                 state.caches[identity] = cache
                 changes[KeptBonds.cacheName(of: identity)] = .some { DatabaseCacheEntry(cache) }
@@ -154,12 +155,12 @@ package final class KeptBonds: BondStore {
         }
     }
 
-    /// Waits until all is in the file, and lets others have it.
+    /// Waits until all changes are in the file, and releases the file for others.
     package func close() async {
         await store?.close()
     }
 
-    /// Where something could not be decoded, and why.
+    /// Returns the place and the reason of a decoding error.
     static func describe(_ error: any Error) -> String {
         guard let error = error as? DecodingError else { return ": \(error)" }
         let (context, text): (DecodingError.Context, String) =
@@ -175,7 +176,7 @@ package final class KeptBonds: BondStore {
     }
 }
 
-/// A value that may be damaged without damage to those beside it.
+/// A value whose damage does not affect the values beside it.
 struct Attempt<Value: Decodable>: Decodable {
     let result: Result<Value, any Error>
 

@@ -3,11 +3,11 @@ import BluetoothTypes
 import FoundationEssentials
 import KeyStore
 
-/// What a host keeps in a state directory, for who looks at it or changes it while the host does not run.
+/// The saved state of a host in a state directory, to be read or changed while the host does not run.
 package struct KeptHost: Sendable {
     package let file: StateFile
 
-    /// The host on the controller with this public address, or with this notation where it has none.
+    /// The host on the controller with this public address, or with this notation if it has none.
     package init(_ name: String, in directory: String) {
         let name = DeviceAddress(name, isRandom: false).map { "\($0)" } ?? name
         file = StateFile(directory: directory, name: KeyStore.fileName(of: name))
@@ -17,29 +17,29 @@ package struct KeptHost: Sendable {
         self.file = file
     }
 
-    /// All hosts that keep something in a directory.
+    /// Returns all hosts that have saved state in a directory.
     package static func all(in directory: String) throws(StateFileError) -> [KeptHost] {
         try StateDirectory.files(in: directory).map(KeptHost.init)
     }
 
-    /// The controller's public address, or what the file is called.
+    /// The controller's public address, or the name of the file.
     package var name: String {
         let stem = String(file.name.dropLast(".json".count))
         return DeviceAddress(stem.replacing("-", with: ":"), isRandom: false).map { "\($0)" } ?? stem
     }
 
-    /// What is kept now.
+    /// Returns the saved security state.
     ///
-    /// - Parameter warn: takes what is damaged, a line each; it stays as it is.
+    /// - Parameter warn: receives a line for each damaged record; damaged records stay as they are.
     package func read(warn: @escaping @Sendable (String) -> Void) throws(StateFileError) -> KeptSecurity {
         let (security, damage) = KeptBonds.read(try KeyStore.inspect(file, warn: warn))
         for text in damage { warn("\(file.path): \(text)") }
         return security
     }
 
-    /// Changes what is kept, which takes that no host uses it.
+    /// Changes the saved security state. No host may be using it.
     ///
-    /// A host without an identity is given one with its first bond: bonds without an identity count as damaged.
+    /// A host without an identity gets one with its first bond, because bonds without an identity count as damaged.
     package func change(
         warn: @escaping @Sendable (String) -> Void,
         _ body: (inout KeptSecurity) throws -> Void
@@ -67,7 +67,7 @@ package struct KeptHost: Sendable {
 }
 
 package enum KeptHostError: Error, Hashable, CustomStringConvertible {
-    /// Why was said as a warning.
+    /// A warning has given the reason.
     case notKept(String)
 
     package var description: String {

@@ -1,7 +1,7 @@
 import BluetoothTypes
 import SMP
 
-/// A key that encrypts links as it is written.
+/// The saved form of a key that encrypts links.
 struct LongTermKeyEntry: Codable {
     let key: LongTermKey
 
@@ -51,7 +51,7 @@ struct LongTermKeyEntry: Codable {
     }
 }
 
-/// A key that signs writes as it is written.
+/// The saved form of a key that signs writes.
 struct SigningKeyEntry: Codable {
     let key: SigningKey
 
@@ -85,7 +85,7 @@ struct SigningKeyEntry: Codable {
 // MARK: Numbers and addresses
 
 extension FixedWidthInteger where Self: UnsignedInteger {
-    /// All octets in hexadecimal digits, the most significant first.
+    /// All bytes in hexadecimal digits, the most significant first.
     var digits: String {
         let text = String(self, radix: 16)
         return String(repeating: "0", count: Self.bitWidth / 4 - text.count) + text
@@ -97,7 +97,7 @@ extension KeyedDecodingContainer {
         .dataCorruptedError(forKey: key, in: self, debugDescription: text)
     }
 
-    /// A number that is written in all its hexadecimal digits; nil where it is not there.
+    /// Decodes a number written with all its hexadecimal digits; nil if it is absent.
     func decodeNumber<Number: FixedWidthInteger & UnsignedInteger>(_ key: Key) throws -> Number? {
         guard let text = try decodeIfPresent(String.self, forKey: key) else { return nil }
         guard text.utf8.count == Number.bitWidth / 4, let octets = [UInt8](hexadecimal: text) else {
@@ -106,7 +106,7 @@ extension KeyedDecodingContainer {
         return octets.reduce(0) { $0 << 8 | Number($1) }
     }
 
-    /// A key of 128 bits; one of zeros is none.
+    /// Decodes a key of 128 bits; a key of zeros is invalid.
     func decodeSecret(_ key: Key) throws -> UInt128 {
         guard let value: UInt128 = try decodeNumber(key) else {
             throw DecodingError.keyNotFound(key, DecodingError.Context(codingPath: codingPath, debugDescription: ""))

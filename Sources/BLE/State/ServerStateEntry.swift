@@ -1,7 +1,7 @@
 import BluetoothTypes
 import GATT
 
-/// What this host's server remembers of a bonded client, as it is written.
+/// The saved form of the state that this host's server keeps of a bonded client.
 struct ServerStateEntry: Codable {
     let state: ServerSession.PersistentState
 

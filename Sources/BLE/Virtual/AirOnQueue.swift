@@ -19,16 +19,16 @@ package final class AirOnQueue: @unchecked Sendable {
 
     private let air: Air
     private let timer: any DispatchSourceTimer
-    /// What the timer is set for.
+    /// The time that the timer is set for.
     private var armedFor: Instant?
-    /// Makes the controllers' generators where what happens by chance is to be the same each time.
+    /// Seeds the generators of controllers, so that random events are the same each time.
     private var seeds: SeededGenerator?
     private var controllers: [Int: AttachedController] = [:]
     private var reservedAddresses: Set<DeviceAddress> = []
 
     /// - Parameters:
     ///   - linger: how long the queue waits for the next packet of a transport before timers have a turn.
-    ///   - seed: makes what happens by chance the same each time; nil for what the system makes up.
+    ///   - seed: makes random events the same each time; nil for the system's random numbers.
     package init(label: String, linger: Duration? = nil, seed: UInt64? = nil) {
         loop = LoopQueue(DispatchQueue(label: "swift-ble.air.\(label)", qos: .userInitiated), linger: linger)
         seeds = seed.map(SeededGenerator.init(seed:))
@@ -48,7 +48,7 @@ package final class AirOnQueue: @unchecked Sendable {
 
     private static var now: Instant { Instant(nanoseconds: DispatchTime.now().uptimeNanoseconds) }
 
-    /// How well radio packets get through. Used on the queue only.
+    /// The quality of radio reception. Used on the queue only.
     package var conditions: RadioConditions {
         get { air.conditions }
         set {
@@ -57,20 +57,20 @@ package final class AirOnQueue: @unchecked Sendable {
         }
     }
 
-    /// Makes a controller in this process; what is returned is its host's end of HCI, on the host's queue.
+    /// Makes a controller in this process and returns its host's end of HCI, on the host's queue.
     package func makeController(for hostQueue: DispatchQueue) -> any Transport {
         let (hostEnd, controllerEnd) = PipeTransport.makePair(hostQueue, queue)
         queue.async { [self] in attach(controllerEnd) }
         return hostEnd
     }
 
-    /// Puts a controller on the air that serves the host at the other end of a transport, until that ends. Called on the
+    /// Adds a controller that serves the host at the other end of a transport until the transport ends. Called on the
     /// queue.
     ///
     /// - Parameters:
-    ///   - address: the controller's public address, which no other on the air has; nil for the lowest that is free.
-    ///   - configure: changes what kind of controller it is; it is told the controller's number.
-    ///   - onEnd: is told once why the transport has ended.
+    ///   - address: the controller's public address, which no other on the air has; nil for the lowest free one.
+    ///   - configure: changes the controller's configuration; its argument is the controller's number.
+    ///   - onEnd: is called once, with the reason for which the transport has ended.
     @discardableResult
     package func attach(
         _ transport: any Transport,
@@ -124,19 +124,19 @@ package final class AirOnQueue: @unchecked Sendable {
         controllers.values.contains { $0.address == address }
     }
 
-    /// Keeps an address for controllers for which it is chosen. Called on the queue.
+    /// Reserves an address for controllers for which it is chosen. Called on the queue.
     package func reserve(_ address: DeviceAddress) {
         reservedAddresses.insert(address)
     }
 
-    /// Takes a controller off the air as if its power were cut: peers lose their links as time runs out, and its host the
-    /// transport. Called on the queue.
+    /// Removes a controller as if its power were cut: its peers' links time out, and its host loses the transport.
+    /// Called on the queue.
     package func detach(_ attached: AttachedController) {
         attached.transport.close()
         remove(attached)
     }
 
-    /// Does something with a controller that its host has not asked for. Called on the queue.
+    /// Performs an action on a controller that its host has not requested. Called on the queue.
     func disturb(_ attached: AttachedController, _ action: (VirtualController) -> Void) {
         action(attached.controller)
         run()
@@ -154,7 +154,7 @@ package final class AirOnQueue: @unchecked Sendable {
         return SeededGenerator(seed: seed)
     }
 
-    /// Does what is due, and sets the timer for what is next.
+    /// Performs the actions that are due, and sets the timer for the next one.
     private func run() {
         air.advance(to: AirOnQueue.now)
         guard air.nextDue != armedFor else { return }
@@ -168,7 +168,7 @@ package final class AirOnQueue: @unchecked Sendable {
 package final class AttachedController: @unchecked Sendable {
     // @unchecked: the controller is used on the queue of the air only.
 
-    /// Which of the air's controllers it is, from 1 on; free again once it has gone.
+    /// The number of the controller on its air, from 1; free again after the controller has ended.
     package let number: Int
     package let address: DeviceAddress
     fileprivate let controller: VirtualController

@@ -3,43 +3,45 @@ import Dispatch
 import HCITransport
 import VirtualController
 
-/// Serves controllers to other processes: each connection is a new one, and all are on one air.
+/// Serves controllers to other processes: each connection gets a new one, and all are on one air.
 ///
 /// # Addresses
-/// A controller has the public address that was chosen for its listener, or else the lowest of this project's own addresses
-/// that is free. The latter depends on the order of the connections; bonds, which a host keeps by its controller's address,
-/// survive a restart of the server with chosen addresses. A chosen address is for one host at a time.
+/// A controller has the public address that was chosen for its listener, or else the lowest of this project's own
+/// addresses that is free. The latter depends on the order of the connections. A host saves bonds by its controller's
+/// address, so bonds survive a restart of the server only with chosen addresses. A chosen address is for one host at a
+/// time.
 ///
 /// # Hosts that do not read
-/// What waits for a host is bounded, for each host (``Configuration/backlogLimit``) and for all together
-/// (``Configuration/totalBacklogLimit``). The connection of a host that would exceed a bound is closed, and the event says so.
+/// The data that waits for a host is bounded, for each host (``Configuration/backlogLimit``) and for all together
+/// (``Configuration/totalBacklogLimit``). The connection of a host that would exceed a bound is closed, and the event
+/// says so.
 package final class ControllerServer: @unchecked Sendable {
     // @unchecked: its variables are used on the queue of the air only.
 
-    /// What kind of controllers they are, and what is wrong with them and with the air.
+    /// The configuration of the controllers, and the faults of the controllers and the air.
     package struct Configuration: Sendable {
-        /// How many octets an ACL packet may have, 27 at least; nil for the usual.
+        /// Maximum length of an ACL packet in bytes, at least 27; nil for the default.
         package var aclDataLength: UInt16?
-        /// How many ACL packets a controller holds; nil for the usual.
+        /// Maximum number of ACL packets that a controller holds; nil for the default.
         package var aclPacketCount: UInt8?
-        /// Whether packets take the time that they would on a radio.
+        /// Whether packets take as long as on a radio.
         package var pacesPackets = true
-        /// How far it is from each controller to the next one, in metres.
+        /// The distance from each controller to the next one, in metres.
         package var spacing = 0.0
         package var conditions = RadioConditions.perfect
         package var faults = ControllerFaults.none
-        /// When the air dies, since the server was made.
+        /// The time at which the air fails, since the server was made.
         package var diesAfter: Duration?
-        /// When something befalls each controller, since its host connected.
+        /// The time of each mishap, since the controller's host connected.
         package var mishaps: [Mishap: Duration] = [:]
         /// The folder into which each controller's HCI traffic is recorded.
         package var captureFolder: String?
         /// Whether keys are replaced by zeros in the captures.
         package var captureMasksKeys = false
-        /// Makes what happens by chance the same each time.
+        /// Makes random events the same each time.
         package var seed: UInt64?
-        /// How many bytes may wait for one host that does not read; nil for 4 MiB, or for 64 MiB without pacing, where a host
-        /// that sends fast is not slowed down for one that reads slowly.
+        /// Maximum number of bytes that wait for one host that does not read. The default, nil, is 4 MiB, or 64 MiB
+        /// without pacing, because a fast sender is then not slowed down for a slow reader.
         package var backlogLimit: Int?
         /// How many bytes may wait for all hosts together.
         package var totalBacklogLimit = 128 << 20
@@ -47,19 +49,19 @@ package final class ControllerServer: @unchecked Sendable {
         package init() {}
     }
 
-    /// What befalls a controller.
+    /// A fault of a controller.
     package enum Mishap: String, CaseIterable, Sendable {
-        /// It takes what its host sends and says nothing any more.
+        /// It accepts its host's packets and sends nothing any more.
         case silent
-        /// It tells its host of a hardware error, and has forgotten everything.
+        /// It reports a hardware error to its host, and has lost all its state.
         case hardwareError
-        /// It is gone, and its host's connection with it.
+        /// It has disappeared, and its host's connection with it.
         case vanished
     }
 
     /// One connection of a host, and the controller that it was given.
     package struct Connection: Hashable, Sendable {
-        /// Counts connections, from 1 on.
+        /// The number of the connection, from 1.
         package let number: Int
         /// The controller's public address.
         package let address: DeviceAddress
@@ -76,21 +78,21 @@ package final class ControllerServer: @unchecked Sendable {
     package enum Event: Sendable {
         case connected(Connection)
         case disconnected(Connection, TransportError)
-        /// Something has befallen the controller, as was configured.
+        /// A configured mishap has happened to the controller.
         case befell(Connection, Mishap)
-        /// The air has died, as was configured.
+        /// The air has failed, as configured.
         case airDied
-        /// There are as many controllers as there may be; a host was turned away.
+        /// The maximum number of controllers exists; a host was refused.
         case refused(ListeningAddress)
-        /// The listener's controller has a host; another was turned away.
+        /// The listener's controller has a host; another was refused.
         case addressInUse(ListeningAddress, DeviceAddress)
         /// The connection is not recorded.
         case notRecorded(Connection, TransportError)
     }
 
-    /// How many hosts are served at once; one that connects without end harms nobody then.
+    /// Maximum number of hosts served at once, so that a client that connects endlessly does no harm.
     package static let connectionLimit = 256
-    /// How often, and how long in all, a host waits for the end of an earlier one at the same address.
+    /// Interval and maximum number of a host's waits for the end of an earlier host's connection to the same address.
     private static let addressRetry = (interval: Duration.milliseconds(20), count: 50)
 
     private let configuration: Configuration
@@ -101,7 +103,7 @@ package final class ControllerServer: @unchecked Sendable {
     private var connections: [Int: Served] = [:]
     private var count = 0
 
-    /// - Parameter onEvent: is told what happens, on the air's queue.
+    /// - Parameter onEvent: is called with each event, on the air's queue.
     package init(configuration: Configuration, onEvent: @escaping @Sendable (Event) -> Void) {
         self.configuration = configuration
         self.onEvent = onEvent
@@ -121,9 +123,9 @@ package final class ControllerServer: @unchecked Sendable {
 
     /// Lets hosts connect.
     ///
-    /// - Parameter controllerAddress: the public address of the controller that is served there, to one host at a time; nil for
-    ///   a controller with an address of its own for each host.
-    /// - Returns: where it listens, with the port that was found where 0 was asked for.
+    /// - Parameter controllerAddress: the public address of the listener's controller, which serves one host at a time;
+    ///   nil for a controller with an address of its own for each host.
+    /// - Returns: the address that the server listens on. It has the actual port if `address` has port 0.
     package func listen(
         on address: ListeningAddress,
         controllerAddress: DeviceAddress? = nil
@@ -139,7 +141,7 @@ package final class ControllerServer: @unchecked Sendable {
 
     private var transportOptions: TransportOptions {
         var options = TransportOptions()
-        // Without pacing, nothing slows a host down that sends faster than another one reads.
+        // Without pacing, nothing slows down a host that sends faster than another one reads.
         options.backlogLimit = configuration.backlogLimit ?? (configuration.pacesPackets ? 4 << 20 : 64 << 20)
         options.sharedBacklog = backlog
         return options
@@ -217,7 +219,7 @@ package final class ControllerServer: @unchecked Sendable {
         onEvent(.befell(served.connection, mishap))
     }
 
-    /// The transport with all that passes through it recorded, where that is wanted.
+    /// Returns the transport, wrapped in a recorder if captures are configured.
     private func record(_ transport: any Transport, _ number: Int) -> Result<any Transport, TransportError> {
         guard let folder = configuration.captureFolder else { return .success(transport) }
         return Result { () throws(TransportError) in

@@ -31,7 +31,7 @@ enum CharacteristicSelector: Hashable, Sendable {
         var valueHandle: AttributeHandle
     }
 
-    /// The one candidate that is meant.
+    /// Returns the candidate that the selector names.
     func choose(among candidates: [Candidate]) throws(ArgumentProblem) -> Candidate {
         let chosen = candidates.filter { candidate in
             switch self {

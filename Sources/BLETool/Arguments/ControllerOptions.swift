@@ -3,7 +3,7 @@ import BLE
 import BluetoothTypes
 import Profiles
 
-/// What kind of controllers `ble controller` serves.
+/// The kind of controllers that `ble controller` serves.
 struct ControllerOptions: ParsableArguments {
     @Option(help: ArgumentHelp("How many octets an ACL packet may have: 27 to 65535.", valueName: "octets"))
     var aclLength: UInt16?

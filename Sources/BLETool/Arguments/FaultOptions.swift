@@ -2,7 +2,7 @@ import ArgumentParser
 import BLE
 import Profiles
 
-/// What is wrong with the air and the controllers that `ble controller` serves.
+/// Options for faults of the air and the controllers that `ble controller` serves.
 struct FaultOptions: ParsableArguments {
     // The air.
 

@@ -1,6 +1,6 @@
 import Profiles
 
-/// How likely something is, as the user has typed it: a number from 0 to 1.
+/// A probability typed by the user: a number from 0 to 1.
 struct Probability: Hashable, Sendable {
     let value: Double
 

@@ -1,7 +1,7 @@
 import BluetoothTypes
 import Profiles
 
-/// A length of time that the user has typed: a number of seconds, or a number followed by `ms`, `s` or `min`.
+/// A duration typed by the user: a number of seconds, or a number followed by `ms`, `s` or `min`.
 struct Seconds: Hashable, Sendable {
     let duration: Duration
 

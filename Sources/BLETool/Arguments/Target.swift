@@ -3,7 +3,7 @@ import Profiles
 
 /// The peer that a command is meant for.
 enum Target: Hashable, Sendable {
-    /// A device by its address; whether that is public or random is not said by its digits.
+    /// A device by its address; the digits do not say whether it is public or random.
     case address(UInt64)
     /// A device by its local name, in any case.
     case name(String)
@@ -27,7 +27,7 @@ enum Target: Hashable, Sendable {
         }
     }
 
-    /// Whether an advertiser is the one that is meant.
+    /// Whether an advertiser matches this target.
     func matches(_ address: DeviceAddress, _ data: AdvertisingData) -> Bool {
         switch self {
         case .address(let value): address.value == value

@@ -4,7 +4,7 @@ import BluetoothHost
 import KeyStore
 import Profiles
 
-/// What all of `ble bonds` takes.
+/// The options that all commands of `ble bonds` share.
 struct BondOptions: ParsableArguments {
     @OptionGroup var state: StateOptions
 
@@ -19,13 +19,13 @@ struct BondOptions: ParsableArguments {
     @Flag(help: "Print lines of JSON.")
     var json = false
 
-    /// The hosts that are meant.
+    /// Returns the selected hosts.
     func hosts() throws -> [KeptHost] {
         let directory = try state.directory()
         return try host.map { [KeptHost($0, in: directory)] } ?? KeptHost.all(in: directory)
     }
 
-    /// Those of the hosts that are meant whose bonds can be read; why others cannot be is told.
+    /// Returns the selected hosts with readable bonds, and prints why the others cannot be read.
     func readable() throws -> [(host: KeptHost, security: KeptSecurity)] {
         var readable: [(KeptHost, KeptSecurity)] = []
         var failure: StateFileError?

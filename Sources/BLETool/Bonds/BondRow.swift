@@ -51,7 +51,7 @@ struct BondRow: Hashable, Sendable {
         )
     }
 
-    /// What every event that is about a bond has.
+    /// The members that all events of a bond share.
     static func members(_ event: String, _ host: String, _ peer: DeviceAddress) -> [JSON.Member] {
         [
             .init(key: "event", value: .string(event)),

@@ -1,8 +1,8 @@
 import Glibc
 
-/// Where bonds are exported to.
+/// The file to which bonds are exported.
 enum ExportFile {
-    /// Writes a file that was not there and that only its owner can read.
+    /// Writes a new file, which only its owner can read. An existing file is an error.
     static func write(_ octets: [UInt8], to path: String) throws(FileError) {
         let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {

@@ -1,7 +1,7 @@
 import ArgumentParser
 import BLE
 
-/// What comes in and goes out over a channel, and in what lengths.
+/// The input and output of a channel, and the lengths that it receives.
 struct ChannelOptions: ParsableArguments {
     @Option(help: ArgumentHelp("What is sent; standard input otherwise.", valueName: "file"))
     var input: String?
@@ -42,7 +42,7 @@ struct ChannelOptions: ParsableArguments {
     }
 }
 
-/// Between what a channel carries.
+/// The files that a channel reads from and writes to.
 struct ChannelFiles: Sendable {
     let input: OctetInput
     let output: OctetOutput

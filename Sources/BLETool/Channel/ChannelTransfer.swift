@@ -3,7 +3,7 @@ import BluetoothTypes
 import Profiles
 import Synchronization
 
-/// A channel between the files that it carries octets from and to.
+/// A transfer of bytes between a channel and files.
 final class ChannelTransfer: Sendable {
     private let channel: L2CAPChannel
     private let files: ChannelFiles
@@ -19,7 +19,7 @@ final class ChannelTransfer: Sendable {
         self.teller = teller
     }
 
-    /// Carries octets both ways until the channel ends.
+    /// Transfers bytes in both directions until the channel ends.
     func run() async throws {
         try teller.opened(channel, maximumWriteLength: await channel.maximumWriteLength)
         do {
@@ -40,7 +40,7 @@ final class ChannelTransfer: Sendable {
         )
     }
 
-    /// Whether the transfer is over with it.
+    /// Returns whether the transfer ends with this direction.
     private func receive() async throws -> Bool {
         for try await octets in channel {
             try files.output.write(octets)
@@ -56,7 +56,7 @@ final class ChannelTransfer: Sendable {
             do {
                 try await channel.write(octets)
             } catch BLEError.channel(.ended(.byPeer)) {
-                // What the peer sent before it closed the channel is still to be read.
+                // The SDUs that the peer sent before it closed the channel remain to be read.
                 return false
             }
             sent.add(octets.count, ordering: .relaxed)
@@ -67,7 +67,7 @@ final class ChannelTransfer: Sendable {
     }
 }
 
-/// Tells what happens to a channel.
+/// Prints the events of a channel.
 struct ChannelTeller: Sendable {
     let asJSON: Bool
 

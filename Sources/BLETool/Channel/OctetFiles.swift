@@ -2,7 +2,7 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// A file or standard input, read piece by piece.
+/// A file or standard input, read in blocks.
 final class OctetInput: Sendable {
     private static let length = 16384
 
@@ -21,9 +21,9 @@ final class OctetInput: Sendable {
         if descriptor != STDIN_FILENO { close(descriptor) }
     }
 
-    /// The next octets; none at the end, or where the task is cancelled.
+    /// Returns the next bytes; none at the end, or if the task is cancelled.
     ///
-    /// The thread that reads may stay blocked then, which keeps nobody waiting.
+    /// The reading thread may stay blocked after a cancellation, but no task waits for it.
     func next() async throws -> [UInt8] {
         let reply = Reply()
         return try await withTaskCancellationHandler {
@@ -52,7 +52,7 @@ final class OctetInput: Sendable {
     }
 }
 
-/// Gives one who waits the first answer there is.
+/// A single-use result: only the first answer reaches the waiting task.
 private final class Reply: Sendable {
     typealias Continuation = CheckedContinuation<Result<[UInt8], FileError>, Never>
 
@@ -71,7 +71,7 @@ private final class Reply: Sendable {
     }
 }
 
-/// A file or standard output, written piece by piece.
+/// A file or standard output, written in blocks.
 final class OctetOutput: Sendable {
     private let descriptor: Int32
     private let path: String?

@@ -81,7 +81,7 @@ struct Controller: AsyncParsableCommand {
             await uncancelled { await server.close() }
             throw error
         }
-        // The stream ends where the task is cancelled: being stopped is how serving ends.
+        // The stream ends when the task is cancelled, which is the normal end of serving.
         await uncancelled { await server.close() }
     }
 

@@ -33,7 +33,7 @@ struct Decode: AsyncParsableCommand {
         var printer = PacketPrinter(options, printsPackets: !summary, summarizes: summary)
         var problem: CaptureFileError?
         do throws(CaptureFileError) {
-            // What has been read is shown before more is waited for.
+            // The printer is flushed before the reader waits for more.
             while printer.failure == nil, let record = try reader.next(beforeWaiting: { printer.flush() }) {
                 printer.take(record)
             }

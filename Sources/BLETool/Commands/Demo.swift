@@ -5,7 +5,7 @@ import Examples
 import Glibc
 import Profiles
 
-/// An example, with both ends in one process on two controllers in software, or with one end against a real peer.
+/// An example, with both ends in one process on two software controllers, or with one end against a real peer.
 struct Demo: AsyncParsableCommand {
     /// Which ends of the example run here.
     enum Roles: String, ExpressibleByArgument, CaseIterable {
@@ -71,7 +71,7 @@ struct Demo: AsyncParsableCommand {
 
     func run() async throws {
         if list { return try printList() }
-        // The managers of an app read it there.
+        // The managers of an app read this variable.
         if let directory = state.stateDir { setenv("BLE_STATE_DIR", directory, 1) }
         let path = capture ?? "\(environment("TMPDIR") ?? "/tmp")/ble-demo-\(getpid()).btsnoop"
         let ends = try performances(capturePath: path)
@@ -95,7 +95,7 @@ struct Demo: AsyncParsableCommand {
         try conversation.footer(capturePath: path)
     }
 
-    /// How long both ends may take together: many times what they need.
+    /// Time limit for both ends together: many times what they need.
     private static let patience = Duration.seconds(15)
 
     private func printList() throws {
@@ -126,7 +126,7 @@ struct Demo: AsyncParsableCommand {
         }
     }
 
-    /// An end on the adapter that is named, or else on the one that its role has on the demo's own air.
+    /// Makes an end, on the demo's virtual air if both ends run here, otherwise on the selected adapter.
     private func end(_ example: Example, _ role: Example.Role, capturePath: String?) -> End {
         var options: [String: Any] = [:]
         if self.role == .both {
@@ -139,7 +139,7 @@ struct Demo: AsyncParsableCommand {
         return End(role: role, performance: Performance(example, role, options: options))
     }
 
-    /// Shows what each end shows until it has shown all that was expected of it, and lets it go then.
+    /// Shows the lines of each end until it has shown all expected lines, then closes it.
     private func converse(_ ends: [End], _ conversation: Conversation) async throws {
         try await withThrowingTaskGroup { group in
             for end in ends {
@@ -153,9 +153,9 @@ struct Demo: AsyncParsableCommand {
     }
 }
 
-/// Something that was expected of an example did not happen.
+/// An example did not run as expected.
 private enum DemoError: Error, CustomStringConvertible {
-    /// Why was said where it was opened.
+    /// The reason was printed when the controller was opened.
     case noController
     case notSeen(Example.Role, String, Duration)
 
@@ -168,7 +168,7 @@ private enum DemoError: Error, CustomStringConvertible {
     }
 }
 
-/// What both sides say, each in its column, with the time since the start.
+/// The lines of both ends, each in its column, with the time since the start.
 private struct Conversation: Sendable {
     let hasColumns: Bool
     let asJSON: Bool
@@ -208,7 +208,7 @@ private struct Conversation: Sendable {
         try Output.standard.line("\nThe \(hasColumns ? "central's " : "")HCI traffic is in \(capturePath)")
     }
 
-    /// Half of what a terminal has beside the time.
+    /// Half of the terminal's width beside the time.
     private var columnWidth: Int {
         min(Self.greatestColumnWidth, width.map { max(20, ($0 - Self.stampWidth) / 2) } ?? .max)
     }

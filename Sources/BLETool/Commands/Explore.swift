@@ -28,7 +28,7 @@ struct Explore: AsyncParsableCommand {
         }
     }
 
-    /// Runs `body` and cancels it when it has not ended in time: a peer may answer each of its requests late.
+    /// Runs `body`, and cancels it if it has not ended in time: a peer may answer each of its requests late.
     private static func within<Value: Sendable>(
         _ limit: Seconds,
         _ body: @escaping @Sendable () async throws -> Value
@@ -47,7 +47,7 @@ struct Explore: AsyncParsableCommand {
 }
 
 extension Exploration {
-    /// Discovers all and reads what can be read.
+    /// Discovers all attributes and reads those that can be read.
     init(of peer: RemotePeripheral) async throws {
         address = peer.address
         let discovered = try await peer.discoverAll()
@@ -93,7 +93,7 @@ extension Exploration.Characteristic {
 }
 
 extension Exploration.Reading {
-    /// A refusal is a finding; everything else ends the exploration.
+    /// A refusal is a result; any other error ends the exploration.
     fileprivate init(_ handle: AttributeHandle, of peer: RemotePeripheral) async throws {
         do throws(BLEError) {
             self = .value(try await peer.read(handle))

@@ -23,7 +23,7 @@ struct Pair: AsyncParsableCommand {
             isSecureConnections: peer.pairing.scOnly
         )
         let usual: PairingOptions.Capability = Terminal.isPresent && StandardInput.isTerminal ? .keyboardDisplay : .none
-        // Where the devices are to pair again, the old bond's key is not tried first.
+        // If the devices are to pair again, the old bond's key is not used first.
         let (address, strength, events) = try await peer.withPeer(usual, encryptsBondedLinks: !isAgain) {
             adapter,
             peer in

@@ -53,7 +53,7 @@ struct ReplayCapture: AsyncParsableCommand {
         guard try replayLinks(of: recording, isOptional: playsBringUp, report) else { throw ExitCode.failure }
     }
 
-    /// Plays what the controller said until the host does something that its app had asked for.
+    /// Replays the controller's packets until the host sends something that its app requested.
     private func replayBringUp(_ recording: PacketRecording, _ report: ReplayReport) throws -> Bool {
         let bringUp = recording.bringUp
         let replay = Replay(bringUp, seed: 0)

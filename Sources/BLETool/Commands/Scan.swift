@@ -42,7 +42,7 @@ struct Scan: AsyncParsableCommand {
             serviceUUIDs: service,
             name: name,
             isActive: !passive,
-            // The table shows how strong each device is now.
+            // The table shows the present signal strength of each device.
             reportsDuplicates: duplicates || isLive
         )
         try await options.withAdapter { adapter in
@@ -57,7 +57,7 @@ struct Scan: AsyncParsableCommand {
                     } == nil
                 guard isOver || Task.isCancelled else { throw ToolError.scanEnded }
             } catch  where Task.isCancelled && !(error is OutputError) {
-                // Being stopped is how a scan without a limit ends.
+                // Cancellation is the normal end of a scan without a limit.
             }
             if limit != nil { try Task.checkCancellation() }
         }
@@ -93,7 +93,7 @@ struct Scan: AsyncParsableCommand {
     }
 }
 
-/// Paints the table of a scan over itself.
+/// Repaints the table of a scan in place.
 private final class ScanPainter: Sendable {
     private struct State {
         var table = ScanTable()

@@ -39,14 +39,14 @@ struct Serve: AsyncParsableCommand {
         }
     }
 
-    /// The security policy that the options describe.
+    /// The security policy for clients.
     func policy() throws -> SecurityPolicy {
         var policy = try pairing.policy()
         admission.apply(to: &policy)
         return policy
     }
 
-    /// Returns the function that consents to the pairings that the policy allows.
+    /// Returns the answer to clients that request pairing, if the policy does not decide it.
     func consent(needsPairing: Bool) -> PairingConsole.Consent {
         let mayPair = pairing.isGiven || admission.isGiven || needsPairing && !pairing.noPair
         return { [mayReplace = pairing.replaceBond] in mayPair && ($0.replaces == nil || $0.isProven || mayReplace) }
@@ -82,7 +82,7 @@ struct Serve: AsyncParsableCommand {
                     commands: readsCommands ? StandardInput.lines() : nil
                 )
             } catch  where Task.isCancelled && !(error is OutputError) {
-                // Being stopped is how serving ends.
+                // Cancellation is the normal end of serving.
             }
             await uncancelled { await server.stop() }
         }

@@ -58,13 +58,13 @@ struct Subscribe: AsyncParsableCommand {
                 throw ToolError.tooFew(printer.count, of: count, duration)
             }
         } catch  where Task.isCancelled && count == nil && duration == nil && !(error is OutputError) {
-            // Being stopped is how a subscription without a limit ends.
+            // Cancellation is the normal end of a subscription without a limit.
         }
         await uncancelled { await subscription.cancel() }
     }
 }
 
-/// Prints what a peer sends, and counts it.
+/// Prints and counts the values that a peer sends.
 private final class DeliveryPrinter: Sendable {
     private struct State {
         var clock = WallClock()
@@ -82,7 +82,7 @@ private final class DeliveryPrinter: Sendable {
 
     var count: Int { state.withLock { $0.count } }
 
-    /// How many there were with this one.
+    /// Prints a value. Returns the number of values so far.
     func print(_ received: HandleValue) throws -> Int {
         let (time, count) = state.withLock { state in
             state.count += 1

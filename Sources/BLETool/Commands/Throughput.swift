@@ -70,7 +70,7 @@ struct Throughput: AsyncParsableCommand {
                     do {
                         try await server.run()
                     } catch  where Task.isCancelled && !(error is OutputError) {
-                        // Being stopped is how serving ends.
+                        // Cancellation is the normal end of serving.
                     }
                     await uncancelled { await advertising.stop() }
                 }
@@ -137,7 +137,7 @@ struct Throughput: AsyncParsableCommand {
     }
 }
 
-/// Where the tasks of a command run that ask the host.
+/// The executor of a command's tasks that call the host.
 struct ExecutorOptions: ParsableArguments {
     @Flag(
         help:

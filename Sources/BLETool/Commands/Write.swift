@@ -53,7 +53,7 @@ struct Write: AsyncParsableCommand {
         let value = value ?? .value(Array((text ?? "").utf8))
         let kind: WriteKind =
             withoutResponse ? .withoutResponse : reliable ? .reliable : signed ? .signed : .withResponse
-        // A signature stands in for encryption.
+        // A signature takes the place of encryption.
         let (uuid, handle, count) = try await peer.withPeer(encryptsBondedLinks: !signed) { [characteristic] peer in
             let (uuid, handle) = try await peer.attribute(characteristic)
             var count = 0
@@ -83,7 +83,7 @@ struct Write: AsyncParsableCommand {
     }
 }
 
-/// What is to be written.
+/// The values to write.
 enum WrittenValue: Sendable {
     case value([UInt8])
     /// Each line of standard input is a value.

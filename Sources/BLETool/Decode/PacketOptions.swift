@@ -2,7 +2,7 @@ import ArgumentParser
 import Dissection
 import Profiles
 
-/// Which packets are printed, and how.
+/// Options that select packets, and the form in which they are printed.
 struct PacketOptions: ParsableArguments {
     /// When lines are coloured.
     enum Color: String, ExpressibleByArgument, CaseIterable {
@@ -11,7 +11,7 @@ struct PacketOptions: ParsableArguments {
         case never
     }
 
-    /// What a command's help says of lines and filters.
+    /// The part of a command's help about lines and filters.
     static let explanation = """
         A line has the packet's number, the time of day in UTC, the adapter, the direction (< to the controller, > from \
         it) and what the packet is; in brackets, the number of the packet that it answers and how long that took.

@@ -3,10 +3,10 @@ import Dissection
 
 /// Prints the packets of a capture as they are read, many lines at a time.
 struct PacketPrinter {
-    /// How much is written at once.
+    /// The number of bytes written at once.
     private static let blockLength = 1 << 16
 
-    /// Why nothing more can be printed.
+    /// The error after which nothing more can be printed.
     private(set) var failure: OutputError?
     private let filters: [PacketFilter]
     private let isVerbose: Bool
@@ -28,7 +28,7 @@ struct PacketPrinter {
         dissector = Dissector(summarizing: summarizes)
     }
 
-    /// Prints a record where it is wanted.
+    /// Prints a record if the options select it.
     mutating func take(_ record: borrowing CaptureRecord) {
         let isDescribed = printsPackets && filters.allSatisfy { $0.mayAccept(record.kind) }
         let packet = dissector.dissect(record, isDescribed: isDescribed)
@@ -44,7 +44,7 @@ struct PacketPrinter {
         if text.count >= PacketPrinter.blockLength { flush() }
     }
 
-    /// Writes what has been printed so far.
+    /// Writes the text printed so far.
     mutating func flush() {
         guard text.count > 0, failure == nil else { return }
         do throws(OutputError) {
@@ -55,9 +55,9 @@ struct PacketPrinter {
         text.removeAll()
     }
 
-    /// Writes the rest, and the summary where it is wanted.
+    /// Writes the remaining text, and the summary if it was requested.
     ///
-    /// - Parameter isEmpty: there was nothing that could be summarized.
+    /// - Parameter isEmpty: whether there was nothing to summarize.
     mutating func finish(isEmpty: Bool = false) throws(OutputError) {
         if !isEmpty, let summary = dissector.summary {
             if isJSON {
@@ -73,7 +73,7 @@ struct PacketPrinter {
 }
 
 extension CaptureRecord {
-    /// What the record's packet is; nil for a note.
+    /// The kind of the record's packet; nil for a note or a malformed record.
     fileprivate var kind: CapturedPacketKind? {
         switch content {
         case .packet(let kind, _, _): kind

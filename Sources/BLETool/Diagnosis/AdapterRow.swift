@@ -2,12 +2,12 @@ import BluetoothTypes
 import HCITransport
 import Profiles
 
-/// A kernel's adapter as `ble adapters` shows it.
+/// A kernel's adapter as a row of `ble adapters`.
 struct AdapterRow: Hashable, Sendable {
     static let columns = ["ADAPTER", "ADDRESS", "BUS", "STATE", "HELD BY", "BLOCKED"]
 
     var adapter: KernelAdapter
-    /// The process number of bluetoothd, where it runs.
+    /// The process ID of bluetoothd, if it runs.
     var bluetoothDaemon: Int32?
 
     var json: JSON {
@@ -35,7 +35,7 @@ struct AdapterRow: Hashable, Sendable {
         return flags.contains(.up) ? "up" : "down"
     }
 
-    /// The kernel does not say who has an adapter; where bluetoothd runs it has all that are up.
+    /// The user of the adapter. The kernel does not report it; if bluetoothd runs, it uses all adapters that are up.
     private var holder: String? {
         guard adapter.isUp else { return nil }
         return bluetoothDaemon == nil ? "kernel" : "bluetoothd"

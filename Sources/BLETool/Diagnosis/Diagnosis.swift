@@ -1,12 +1,12 @@
 import HCITransport
 
-/// What stands between this process and a controller.
+/// The possible obstacles between this process and a controller.
 struct Diagnosis: Hashable, Sendable {
     var findings: [Finding] = []
 
     var problems: Int { findings.count { $0.severity == .problem } }
 
-    /// - Parameter specification: the controller that is to be used; nil for whichever the kernel has.
+    /// - Parameter specification: the controller to use; nil for any controller of the kernel.
     init(of inventory: AdapterInventory, for specification: AdapterSpecification?) {
         var channel = AdapterSpecification.Channel.user
         var wanted: Int?

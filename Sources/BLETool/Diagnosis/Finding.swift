@@ -1,18 +1,18 @@
 import Profiles
 
-/// One thing that `ble doctor` has looked at.
+/// The result of one check of `ble doctor`.
 struct Finding: Hashable, Sendable {
     enum Severity: String, Hashable, Sendable {
         case good
-        /// It may stand in the way.
+        /// It may prevent the use of the controller.
         case warning
-        /// It keeps the controller from being used.
+        /// It prevents the use of the controller.
         case problem
     }
 
     var severity: Severity
     var text: String
-    /// What to do about it.
+    /// The advice to the user.
     var advice: String?
 
     init(_ severity: Severity, _ text: String, advice: String? = nil) {

@@ -3,7 +3,7 @@ import BluetoothTypes
 import HCITransport
 import Profiles
 
-/// What `ble controller` tells: where it listens, and which hosts come and go.
+/// The output of `ble controller`: the addresses on which it listens, and the hosts that connect and disconnect.
 enum ControllerLine {
     case listening(ListeningAddress)
     case happened(ControllerServer.Event)
@@ -61,7 +61,7 @@ enum ControllerLine {
 }
 
 extension TransportError {
-    /// What has happened, seen from the controller's end.
+    /// A description of the error, seen from the controller's end.
     fileprivate var ofHost: String {
         switch self {
         case .closedByPeer: "the host has gone"

@@ -34,7 +34,7 @@ struct WallClock {
     private var origin: (instant: Instant, microseconds: Int64)?
 
     /// - Parameters:
-    ///   - instant: what is to be turned.
+    ///   - instant: the instant to convert.
     ///   - now: the time of day now, in microseconds since the beginning of 1970; the first instant is taken to be now.
     mutating func microseconds(at instant: Instant, now: Int64) -> Int64 {
         guard let origin else {

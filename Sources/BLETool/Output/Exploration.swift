@@ -19,7 +19,7 @@ struct Exploration: Hashable, Sendable {
         var handle: AttributeHandle
         var valueHandle: AttributeHandle
         var properties: [CharacteristicProperty]
-        /// Nil where the characteristic cannot be read.
+        /// Nil if the characteristic cannot be read.
         var value: Reading?
         var descriptors: [Descriptor]
     }
@@ -133,7 +133,7 @@ extension Exploration.Reading? {
 }
 
 extension BluetoothUUID {
-    /// The name before the UUID, where it has one: `Battery Level 2A19`.
+    /// The name before the UUID, if it has one: `Battery Level 2A19`.
     fileprivate var title: String { name.map { "\($0) \(self)" } ?? description }
 }
 

@@ -31,7 +31,7 @@ extension String {
     /// How many columns of a terminal the text takes.
     var columns: Int { reduce(0) { $0 + $1.columns } }
 
-    /// The text cut to a number of columns, with an ellipsis where something is missing.
+    /// Returns the text, cut to a number of columns, with an ellipsis if text is missing.
     func fitted(to width: Int) -> String {
         guard columns > width else { return self }
         var text = ""

@@ -2,7 +2,7 @@ import BluetoothTypes
 
 /// The advertisers of a scan, the strongest first, for a terminal.
 struct ScanTable {
-    /// How many advertisers are kept; beyond that the one that was silent longest is forgotten.
+    /// Maximum number of advertisers. Beyond it, the advertiser that was silent longest is removed.
     static let capacity = 1000
 
     private var sightings: [DeviceAddress: (sighting: Sighting, order: UInt64)] = [:]
@@ -10,7 +10,7 @@ struct ScanTable {
 
     var count: Int { sightings.count }
 
-    /// Takes an advertisement; what an advertiser said before and leaves out now is kept.
+    /// Adds an advertisement. If it has no data, the advertiser's earlier data is kept.
     mutating func note(_ sighting: Sighting) {
         order += 1
         var sighting = sighting

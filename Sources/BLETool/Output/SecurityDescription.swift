@@ -19,7 +19,7 @@ extension KeyStrength {
 }
 
 extension AssociationModel {
-    /// The word that stands for it in JSON.
+    /// The word for it in JSON.
     var identifier: String {
         switch self {
         case .justWorks: "justWorks"

@@ -4,7 +4,7 @@ import Profiles
 /// An advertiser as a scan shows it.
 struct Sighting: Hashable, Sendable {
     var address: DeviceAddress
-    /// In dBm, where the controller knows it.
+    /// In dBm, if the controller knows it.
     var rssi: Int?
     var isConnectable: Bool
     var data: AdvertisingData

@@ -1,9 +1,9 @@
-/// Rows in columns that are as wide as they must be, two spaces apart.
+/// Rows in columns of the necessary width, two spaces apart.
 struct TextTable {
     var header: [String]
     var rows: [[String]]
 
-    /// The lines, each cut to `width` columns where that is given.
+    /// Returns the lines, each cut to `width` columns if it is given.
     func lines(width: Int? = nil) -> [String] {
         let all = [header] + rows
         let widths = header.indices.map { column in

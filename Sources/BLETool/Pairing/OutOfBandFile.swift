@@ -3,9 +3,9 @@ import BluetoothTypes
 import Glibc
 import Profiles
 
-/// What devices hand over by another way than the link, as a file: `{"confirm": "32 digits", "random": "32 digits"}` for LE
-/// Secure Connections, `{"temporaryKey": "32 digits"}` for LE legacy pairing. The most significant octet comes first, as the
-/// specification writes numbers.
+/// Out-of-band data as a file: `{"confirm": "32 digits", "random": "32 digits"}` for LE Secure Connections,
+/// `{"temporaryKey": "32 digits"}` for LE legacy pairing. The most significant byte comes first, as the specification
+/// writes numbers.
 struct OutOfBandFile: Hashable, Sendable {
     let data: OutOfBandData
 
@@ -55,8 +55,8 @@ struct OutOfBandFile: Hashable, Sendable {
         return String(repeating: "0", count: 32 - digits.utf8.count) + digits
     }
 
-    /// Writes the file, in place of one that is there. Only its owner can read it. A symbolic link is not followed, and a
-    /// file of another user is not written.
+    /// Writes the file, and replaces an existing one. Only its owner can read it. A symbolic link is not followed, and
+    /// a file of another user is not written.
     func write(to path: String) throws(FileError) {
         let descriptor = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw FileError(path: path, problem: String(cString: strerror(errno))) }

@@ -213,7 +213,7 @@ final class PairingConsole: PairingDelegate {
 
     /// Gives an answer to its question.
     ///
-    /// - Throws: where no such question is being asked, or where it wants an answer of another kind.
+    /// - Throws: if no such question is pending, or if it needs an answer of another kind.
     func take(_ reply: PairingReply) throws(ArgumentProblem) {
         let asked = state.withLock { $0.questions.first.map { ($0.number, $0.inquiry) } }
         guard let (number, inquiry) = asked, reply.question == nil || reply.question == number else {

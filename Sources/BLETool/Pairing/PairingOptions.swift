@@ -3,9 +3,9 @@ import BLE
 import HCI
 import Profiles
 
-/// How a command pairs, where something needs it.
+/// How a command pairs, if an operation needs pairing.
 struct PairingOptions: ParsableArguments {
-    /// What can be shown and typed here.
+    /// The input and output that this side has.
     enum Capability: String, ExpressibleByArgument, CaseIterable {
         case none
         case display
@@ -123,7 +123,7 @@ struct PairingOptions: ParsableArguments {
     }
 }
 
-/// Six digits, or fewer where the first are zeros.
+/// Six digits, or fewer if the first are zeros.
 struct Passkey: Hashable, Sendable {
     let value: UInt32
 

@@ -5,7 +5,7 @@ import BLE
 /// `yes 2`, `no 2` and `passkey 2 012345` name their question. Without a number (`yes`, `no`, `012345`), the answer is for
 /// the question that is being asked.
 struct PairingReply: Hashable, Sendable {
-    /// The number of the question; nil where the answer names none.
+    /// The number of the question; nil if the answer names none.
     var question: Int?
     var answer: PairingAnswer
 
@@ -14,7 +14,7 @@ struct PairingReply: Hashable, Sendable {
         self.answer = answer
     }
 
-    /// Reads a line; nil where it is no answer.
+    /// Reads a line; nil if it is no answer.
     init?(parsing line: String) {
         let words = line.split { $0 == " " || $0 == "\t" || $0 == "\r" }.map { $0.lowercased() }
         switch (words.first, words.count) {

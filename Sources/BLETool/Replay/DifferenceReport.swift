@@ -5,9 +5,9 @@ import Dissection
 import HCITransport
 import L2CAP
 
-/// Shows where a host has done otherwise than recorded, with the packets around.
+/// A report of the first difference between a host's packets and the recording, with the packets around it.
 struct DifferenceReport {
-    /// How many packets are shown before and after.
+    /// Number of packets shown before and after the difference.
     private static let context = 5
 
     private let recording: PacketRecording
@@ -16,13 +16,13 @@ struct DifferenceReport {
         self.recording = recording
     }
 
-    /// - Parameter difference: of all that goes to the controller.
+    /// - Parameter difference: a difference in the packets to the controller.
     func lines(of difference: ReplayDifference) -> [String] {
         lines(at: difference.index, expectsPacket: difference.expected != nil, sent: difference.sent)
             + octets(difference.expected?.bytes, difference.sent)
     }
 
-    /// - Parameter difference: of the frames of a link.
+    /// - Parameter difference: a difference in the frames of a link.
     func lines(of difference: LinkReplay.Difference, on link: TracedLink) -> [String] {
         let sent = difference.sent.map { payload in
             PacketBuffer.bytes { buffer in
@@ -39,7 +39,7 @@ struct DifferenceReport {
             + octets(difference.expected?.payload, difference.sent)
     }
 
-    /// The packets around the first that differs, and what came in its place.
+    /// Returns lines for the packets around the first difference, and for the packet sent instead.
     private func lines(at index: Int, expectsPacket: Bool, sent: [UInt8]?) -> [String] {
         let last = min(recording.packets.count, index + DifferenceReport.context + 1)
         let first = max(0, index - DifferenceReport.context)
@@ -57,7 +57,7 @@ struct DifferenceReport {
         return lines
     }
 
-    /// Where the first octet is that differs, from 0.
+    /// Returns the offset of the first byte that differs, from 0.
     static func offset(_ expected: [UInt8]?, _ sent: [UInt8]?) -> Int? {
         guard let expected, let sent else { return nil }
         return zip(expected, sent).prefix { $0.0 == $0.1 }.count

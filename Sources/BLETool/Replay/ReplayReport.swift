@@ -2,7 +2,7 @@ import BluetoothTesting
 import HCITransport
 import Profiles
 
-/// Says what came of a replay, in lines for a reader or of JSON.
+/// Prints the result of a replay, as text or as JSON.
 struct ReplayReport {
     private let recording: PacketRecording
     private let isJSON: Bool
@@ -12,7 +12,7 @@ struct ReplayReport {
         self.isJSON = isJSON
     }
 
-    /// - Parameter count: how many packets passed, to the controller and from it.
+    /// - Parameter count: number of packets that matched, to the controller and from it.
     func bringUp(_ count: Int, _ difference: ReplayDifference?) throws(OutputError) {
         guard isJSON else {
             try Output.standard.line("bring-up: \(count) packets as recorded")
@@ -63,8 +63,8 @@ struct ReplayReport {
     }
 
     /// - Parameters:
-    ///   - packet: the one that was expected, or that ends the frame that was.
-    ///   - expected: the packet, or the frame of a link.
+    ///   - packet: the expected packet, or the packet that ends the expected frame.
+    ///   - expected: the bytes of the packet, or the payload of a link's frame.
     private func json(_ packet: PacketRecording.Packet?, _ expected: [UInt8]?, _ sent: [UInt8]?, link: Int?) -> JSON {
         .object([
             .init(key: "event", value: .string("difference")),

@@ -3,7 +3,7 @@ import BLE
 import BluetoothTypes
 import Profiles
 
-/// Which clients may pair with `ble serve`, and when.
+/// Options for the clients that may pair with `ble serve`, and for the time when they may.
 struct AdmissionOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -23,7 +23,7 @@ struct AdmissionOptions: ParsableArguments {
     )
     var allowPairing: [UInt64] = []
 
-    /// Whether an option limits pairing.
+    /// Whether any option about pairing is given.
     var isGiven: Bool { pairingWindow != nil || !allowPairing.isEmpty }
 
     /// Reads a device's address, whose digits do not say whether it is public or random.

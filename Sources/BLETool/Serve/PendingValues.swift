@@ -1,7 +1,7 @@
 import BluetoothTypes
 import Synchronization
 
-/// The submitted values of each characteristic that clients have yet to take. One caller at a time waits for room.
+/// The submitted values of each characteristic that clients have yet to take. One caller at a time waits for space.
 final class PendingValues: Sendable {
     private struct State {
         var counts: [AttributeHandle: Int] = [:]

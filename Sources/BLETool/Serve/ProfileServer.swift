@@ -3,12 +3,12 @@ import BluetoothTypes
 import GATT
 import Profiles
 
-/// A profile on the air: tells what clients do, and does what commands say.
+/// A profile on the air. It prints what clients do, and carries out commands.
 ///
 /// # Commands
-/// Commands are carried out in their order, and none waits for a client: notifications and indications are submitted and links
-/// begin to end. So the answers to questions and `quit` are read at any time, unless ``PendingValues/limit`` values of a
-/// characteristic are pending: the next value then waits until a client has taken one.
+/// Commands are carried out in order, and none waits for a client: notifications and indications are submitted, and
+/// links begin to end. So answers to questions and `quit` are read at any time. The exception is a characteristic with
+/// ``PendingValues/limit`` pending values: the next value waits until a client has taken one.
 actor ProfileServer {
     private let adapter: Adapter
     private let peripheral: Peripheral
@@ -75,7 +75,7 @@ actor ProfileServer {
                     for await line in commands where try await !self.obey(line) { return }
                 }
                 self.console.end()
-                // Nobody says anything more; clients are served on.
+                // No more commands come; the server continues to serve clients.
                 try await Task.sleep(for: .seconds(86_400 * 365 * 100))
             }
             defer { group.cancelAll() }
@@ -83,7 +83,7 @@ actor ProfileServer {
         }
     }
 
-    /// Takes the profile off the air: nobody can connect any more, and who is connected is let go.
+    /// Stops advertising and disconnects all clients.
     func stop() async {
         await advertising.stop()
         await withDiscardingTaskGroup { group in
@@ -136,7 +136,7 @@ actor ProfileServer {
 
     // MARK: Commands
 
-    /// Whether the server goes on.
+    /// Carries out a command. Returns whether the server continues.
     private func obey(_ line: String) async throws -> Bool {
         do {
             guard let command = try ServeCommand(parsing: line) else { return true }

@@ -14,7 +14,7 @@ enum ServeCommand: Hashable, Sendable {
     case answer(PairingReply)
     case quit
 
-    /// Reads a line; nil where it is blank.
+    /// Reads a line; nil if it is blank.
     init?(parsing line: String) throws(ArgumentProblem) {
         let words = line.split { $0 == " " || $0 == "\t" || $0 == "\r" }.map(String.init)
         guard let verb = words.first else { return nil }
@@ -42,8 +42,8 @@ enum ServeCommand: Hashable, Sendable {
         }
     }
 
-    /// An answer that names its question: several peers may pair with a server, and one may give up while the answer is
-    /// typed.
+    /// An answer that names its question. Several peers may pair with a server at a time, and one may give up while a
+    /// person types the answer.
     private static func reply(_ line: String, _ verb: String) throws(ArgumentProblem) -> PairingReply {
         if let reply = PairingReply(parsing: line), reply.question != nil { return reply }
         throw ArgumentProblem(
@@ -53,7 +53,7 @@ enum ServeCommand: Hashable, Sendable {
         )
     }
 
-    /// Hexadecimal digits, or `-` for no octets at all.
+    /// Hexadecimal digits, or `-` for an empty value.
     private static func value(_ text: String) throws(ArgumentProblem) -> [UInt8] {
         text == "-" ? [] : try [UInt8](argument: text)
     }

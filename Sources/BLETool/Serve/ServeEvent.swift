@@ -2,9 +2,9 @@ import BLE
 import BluetoothTypes
 import Profiles
 
-/// What `ble serve` tells on its standard output, a line of JSON each.
+/// An event that `ble serve` prints on its standard output, as a line of JSON.
 enum ServeEvent: Hashable, Sendable {
-    /// How a client has written.
+    /// The kind of a client's write.
     enum WriteKind: String, Hashable, Sendable {
         case request
         case command
@@ -17,7 +17,7 @@ enum ServeEvent: Hashable, Sendable {
 
     /// A characteristic's value, or a descriptor.
     struct Attribute: Hashable, Sendable {
-        /// The characteristic's UUID, where the handle belongs to one that was published.
+        /// The characteristic's UUID, if the handle belongs to a published one.
         var uuid: BluetoothUUID?
         var handle: AttributeHandle
     }

@@ -25,7 +25,7 @@ struct ServedProfile: Sendable {
         ServeEvent.Attribute(uuid: owners[handle], handle: handle)
     }
 
-    /// The handle of the value that a command means.
+    /// Returns the handle of the value that a command selects.
     func handle(_ selector: CharacteristicSelector) throws(ArgumentProblem) -> AttributeHandle {
         try selector.choose(among: candidates).valueHandle
     }

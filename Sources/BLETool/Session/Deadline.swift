@@ -1,4 +1,4 @@
-/// Does `body`, at most for `duration`: nil when that is over. Without a duration there is no limit.
+/// Performs `body`, for at most `duration`; nil if the time is over. Without a duration there is no limit.
 func within<Value: Sendable>(
     _ duration: Duration?,
     _ body: @escaping @Sendable () async throws -> Value
@@ -15,7 +15,7 @@ func within<Value: Sendable>(
     }
 }
 
-/// Does what must be done even when the task around it is cancelled.
+/// Performs `body` even if the surrounding task is cancelled.
 func uncancelled(_ body: @escaping @Sendable () async -> Void) async {
     await Task { await body() }.value
 }

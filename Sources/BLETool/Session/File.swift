@@ -1,8 +1,8 @@
 import Glibc
 
-/// Reading files that the user has named.
+/// Reads files that the user has named.
 enum File {
-    /// A profile is a page of text; what is larger is not one.
+    /// Maximum length of a profile in bytes. A profile is a page of text, so a larger file is an error.
     static let greatestLength = 4 << 20
 
     /// The file's bytes; `-` is standard input.
@@ -32,12 +32,12 @@ enum File {
 }
 
 extension File {
-    /// Makes a folder, unless it is there, into which files can be written.
+    /// Makes a folder for files, unless it exists.
     static func makeFolder(_ path: String) throws(FileError) {
         guard mkdir(path, 0o700) == 0 || errno == EEXIST else {
             throw FileError(path: path, problem: String(cString: strerror(errno)))
         }
-        // The dot makes a file of the name an error.
+        // With the dot, a file of that name is an error.
         guard access(path + "/.", W_OK | X_OK) == 0 else {
             throw FileError(path: path, problem: String(cString: strerror(errno)))
         }

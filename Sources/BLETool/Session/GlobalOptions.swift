@@ -44,7 +44,7 @@ struct GlobalOptions: ParsableArguments {
 
     @OptionGroup var output: OutputOptions
 
-    /// The time that was asked for, or the usual one.
+    /// The requested time limit, or the default.
     var patience: Seconds { timeout ?? Seconds(.seconds(15)) }
 }
 
@@ -77,7 +77,7 @@ struct AdapterOptions: ParsableArguments {
     }
 }
 
-/// How a command tells what it finds.
+/// The options for a command's output.
 struct OutputOptions: ParsableArguments {
     @Flag(help: "Print lines of JSON.")
     var json = false

@@ -2,17 +2,17 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// SIGINT and SIGTERM: the first asks for a clean end, a second one ends at once.
+/// A handler of SIGINT and SIGTERM: the first signal requests a clean end, a second one ends the process at once.
 final class Interruption: Sendable {
-    /// How long a clean end may take.
+    /// Time limit for a clean end.
     private static let patience = DispatchTimeInterval.seconds(10)
 
     private let received = Mutex<Int32?>(nil)
 
-    /// The signal that came first.
+    /// The first signal received.
     var signal: Int32? { received.withLock { $0 } }
 
-    /// Calls `action` at the first signal, as long as the result is kept.
+    /// Calls `action` at the first signal, until the result is released.
     func handle(_ action: @escaping @Sendable () -> Void) -> [any DispatchSourceSignal] {
         let queue = DispatchQueue(label: "ble.signals")
         return [SIGINT, SIGTERM].map { number in
@@ -28,7 +28,7 @@ final class Interruption: Sendable {
         }
     }
 
-    /// Whether it is the first.
+    /// Records a signal. Returns whether it is the first.
     private func note(_ number: Int32) -> Bool {
         received.withLock { received in
             guard received == nil else { return false }

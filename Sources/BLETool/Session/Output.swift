@@ -9,7 +9,8 @@ final class Output: Sendable {
     private let lock = Mutex(())
 
     private init() {
-        // A reader that has gone is an error of the write, not the end of the process: links and advertisements are let go.
+        // If the reader has closed its end, the write fails but the process continues, so that it can release links and
+        // advertisements.
         signal(SIGPIPE, SIG_IGN)
     }
 
@@ -30,13 +31,13 @@ final class Output: Sendable {
         if let failure { throw failure }
     }
 
-    /// One line on standard error.
+    /// Prints one line on standard error.
     static func complain(_ message: String) {
         let line = message.split(whereSeparator: \.isNewline).joined(separator: " ")
         _ = write(Array("ble: \(line)\n".utf8), to: STDERR_FILENO)
     }
 
-    /// Writes all of the bytes; returns what kept them from being written.
+    /// Writes all of the bytes; returns an error if they could not be written.
     static func write(_ bytes: [UInt8], to descriptor: Int32) -> OutputError? {
         var rest = bytes[...]
         while !rest.isEmpty {
@@ -54,11 +55,11 @@ final class Output: Sendable {
     }
 }
 
-/// Standard output takes nothing more.
+/// Standard output accepts no more data.
 struct OutputError: Error, CustomStringConvertible {
     let errno: Int32
 
-    /// Whether the reader has gone, which is its right: nobody is told.
+    /// Whether the reader has closed its end. That is not an error, so it is not reported.
     var isBrokenPipe: Bool { errno == EPIPE }
 
     var description: String { "cannot write to standard output: \(String(cString: strerror(errno)))" }

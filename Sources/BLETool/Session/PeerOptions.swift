@@ -47,9 +47,9 @@ struct PeerOptions: ParsableArguments {
     }
 
     /// - Parameters:
-    ///   - usual: what can be shown and typed here where nothing is said of it.
+    ///   - usual: the input and output of this side, unless an option sets them.
     ///   - encryptsBondedLinks: whether the link to a bonded peer is encrypted first.
-    ///   - securesOnDemand: whether devices pair when the peer answers that something needs it.
+    ///   - securesOnDemand: whether devices pair when the peer answers that an operation needs it.
     func withPeer<Value: Sendable>(
         _ usual: PairingOptions.Capability,
         securesOnDemand: Bool = true,

@@ -3,7 +3,7 @@ import BluetoothTypes
 import Profiles
 
 extension RemotePeripheral {
-    /// The characteristic that is meant.
+    /// Returns the selected characteristic.
     func characteristic(_ selector: CharacteristicSelector) async throws -> RemoteCharacteristic {
         let services = try await discoverAll()
         let all = services.flatMap { service in service.characteristics.map { (service, $0) } }
@@ -16,7 +16,7 @@ extension RemotePeripheral {
         return match.1
     }
 
-    /// The attribute that is meant: any at all by its handle, a characteristic's value by its UUID.
+    /// Returns the selected attribute: any attribute by its handle, a characteristic's value by its UUID.
     func attribute(
         _ selector: CharacteristicSelector
     ) async throws -> (uuid: BluetoothUUID?, handle: AttributeHandle) {

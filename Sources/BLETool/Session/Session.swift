@@ -1,7 +1,7 @@
 import BLE
 
 extension GlobalOptions {
-    /// The adapter's configuration that the options describe.
+    /// The adapter's configuration according to the options.
     var configuration: Adapter.Configuration {
         var configuration = Adapter.Configuration()
         configuration.logger = output.logger
@@ -14,9 +14,9 @@ extension GlobalOptions {
         return configuration
     }
 
-    /// Opens the controller for `body`, and closes it whatever happens.
+    /// Opens the controller for `body`, and closes it in any case.
     ///
-    /// - Parameter prepare: sets what the host is told when it is made.
+    /// - Parameter prepare: changes the configuration before the adapter is opened.
     func withAdapter<Value: Sendable>(
         _ prepare: (inout Adapter.Configuration) -> Void = { _ in },
         _ body: @Sendable (Adapter) async throws -> Value
@@ -45,12 +45,12 @@ extension GlobalOptions {
         }
     }
 
-    /// What happens to the controller is told on standard error; what fails because of it says so itself.
+    /// Prints an event of the controller on standard error. Operations that fail because of it report that themselves.
     private static func report(_ event: HostEvent) {
         switch event {
         case .resetting(let reason): Output.complain("resetting the controller: \(reason)")
         case .scanRestarted(let silence): Output.complain("nothing was heard for \(Seconds(silence)); scanning anew")
-        // The warnings have said why.
+        // The warnings have given the reason.
         case .poweredOn, .closed, .stateUnavailable: break
         case .eventsDropped(let count): Output.complain("\(count) events of the controller were dropped")
         }

@@ -2,7 +2,7 @@ import ArgumentParser
 import BLE
 import KeyStore
 
-/// Where bonds and identities are kept.
+/// The location of saved bonds and identities.
 struct StateOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -19,7 +19,7 @@ struct StateOptions: ParsableArguments {
 
     var location: Adapter.StateLocation { stateDir.map { .directory($0) } ?? .automatic }
 
-    /// The directory for who reads it without a host.
+    /// Returns the state directory, for commands that read it without a host.
     func directory() throws(ToolError) -> String {
         guard let directory = stateDir ?? StateDirectory.resolve() else { throw .noStateDirectory }
         return directory

@@ -4,7 +4,7 @@ import Glibc
 enum Terminal {
     static var isPresent: Bool { isatty(STDOUT_FILENO) == 1 && environment("TERM") != "dumb" }
 
-    /// In columns and lines; 80 by 24 where the terminal does not say.
+    /// In columns and lines; 80 by 24 if the terminal does not report its size.
     static var size: (width: Int, height: Int) {
         var size = winsize()
         guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0, size.ws_row > 0 else {

@@ -3,7 +3,7 @@ import BluetoothTypes
 import HCITransport
 import Profiles
 
-/// Why a command did not do what it was asked, beyond the errors of the stack.
+/// The reason why a command failed, beyond the errors of the stack.
 enum ToolError: Error, Equatable, CustomStringConvertible {
     case notUp(String, Seconds)
     case notSeen(Target, Seconds)

@@ -1,8 +1,8 @@
-/// How long operations took: up to 100 ms in classes of a tenth of a microsecond, above in classes of a millisecond, so that
-/// millions of them need no more memory.
+/// A histogram of the durations of operations. It has classes of 0.1 µs up to 100 ms, and classes of 1 ms above. So its
+/// memory does not grow with the number of operations.
 struct Latencies: Sendable {
     private static let classes = 1_000_000
-    /// All that is longer counts as the longest: 100 s.
+    /// Durations of more than 100 s count as the longest.
     private static let slowClasses = 100_000
 
     private var counts = [UInt32](repeating: 0, count: classes)
@@ -19,7 +19,7 @@ struct Latencies: Sendable {
         count += 1
     }
 
-    /// What a part of the operations did not exceed, in microseconds; nil where there were none.
+    /// The duration that a part of the operations did not exceed, in microseconds; nil if there were none.
     ///
     /// - Parameter part: 0 to 1.
     func quantile(_ part: Double) -> Double? {

@@ -21,7 +21,7 @@ extension ProcessUsage {
         )
     }
 
-    /// 0 where there is no `/proc`.
+    /// 0 if there is no `/proc`.
     private static var residentKibibytes: UInt64 {
         guard let file = fopen("/proc/self/statm", "re") else { return 0 }
         defer { fclose(file) }

@@ -8,14 +8,14 @@ import Synchronization
 struct ThroughputClient: Sendable {
     private let peer: RemotePeripheral
     private let duration: Duration
-    /// Of what is written; nil for 20 octets with a response, and for as much as fits a packet without.
+    /// Length of written values in bytes; nil for 20 with a response, and for as much as fits a packet without.
     private let length: Int?
     private let source: RemoteCharacteristic
     private let sink: RemoteCharacteristic
     private let stream: RemoteCharacteristic
     private let reported: RemoteCharacteristic
 
-    /// Looks for the service.
+    /// Discovers the service of the peer.
     init(of peer: RemotePeripheral, lasting duration: Duration, length: Int?) async throws {
         let service = try await peer.discoverAll().first { $0.uuid == ThroughputService.uuid }
         let found = [
@@ -35,7 +35,7 @@ struct ThroughputClient: Sendable {
         var outcome = try await perform(operation)
         var after = try await report()
         if operation == .writeWithoutResponse {
-            // The report is asked for behind what is written, and is read once all of it has been sent.
+            // The report is requested after the writes, so it is read once all of them have been sent.
             outcome.duration = ContinuousClock.now - start
             // The server may still be counting.
             for _ in 0..<10 where after.writes(since: before) < outcome.count { after = try await report() }
@@ -125,7 +125,7 @@ private final class Arrivals: Sendable {
     private let length = Atomic(0)
 
     var count: Int { counted.load(ordering: .relaxed) }
-    /// Of the last.
+    /// Length of the last value, in bytes.
     var octets: Int { length.load(ordering: .relaxed) }
 
     func add(_ value: [UInt8]) {

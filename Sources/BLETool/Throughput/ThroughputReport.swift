@@ -1,8 +1,8 @@
 import ByteCoding
 
-/// What a server has received and spent since its process began.
+/// The values received and the resources used by a server since its process began.
 struct ThroughputReport: Equatable, Sendable {
-    /// How often the sink was written.
+    /// Number of writes to the sink.
     var writes: UInt64
     var usage: ProcessUsage
 
@@ -22,7 +22,7 @@ struct ThroughputReport: Equatable, Sendable {
         try reader.requireEnd()
     }
 
-    /// How often the sink was written between two reports.
+    /// Returns the number of writes to the sink between two reports.
     func writes(since earlier: ThroughputReport) -> Int {
         writes > earlier.writes ? Int(clamping: writes - earlier.writes) : 0
     }

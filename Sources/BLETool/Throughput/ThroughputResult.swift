@@ -1,25 +1,25 @@
 import Profiles
 
-/// What is done again and again.
+/// An operation that is measured by repeating it.
 enum ThroughputOperation: String, CaseIterable, Sendable {
     case read
     case write
     case writeWithoutResponse = "write-without-response"
     case notify
 
-    /// What has a response takes turns with it; what has none goes as fast as the link takes it.
+    /// Whether the peer responds. If so, each operation waits for its response; otherwise the link sets the pace.
     var hasResponse: Bool { self == .read || self == .write }
 }
 
-/// How often an operation was done in a time, and what it cost both processes.
+/// The number of operations in a time, and their cost in both processes.
 struct ThroughputResult: Equatable, Sendable {
     var operation: ThroughputOperation
-    /// How often it was done; without a response, how much of it arrived.
+    /// Number of operations; for operations without a response, the number of values that arrived.
     var count: Int
-    /// Of each value.
+    /// Length of each value, in bytes.
     var octets: Int
     var duration: Duration
-    /// In microseconds, for what has a response.
+    /// In microseconds, for operations with a response.
     var median: Double?
     var percentile99: Double?
     var usage: ProcessUsage
@@ -64,7 +64,7 @@ struct ThroughputResult: Equatable, Sendable {
 }
 
 extension ProcessUsage {
-    /// What was used from one time to a later one, and what is in memory at the later.
+    /// Returns the resources used between two times, and the memory in use at the later time.
     static func - (later: ProcessUsage, earlier: ProcessUsage) -> ProcessUsage {
         ProcessUsage(
             processorMicroseconds: later.processorMicroseconds &- earlier.processorMicroseconds,

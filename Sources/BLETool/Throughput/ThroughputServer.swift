@@ -18,8 +18,8 @@ struct ThroughputServer: Sendable {
     /// Publishes the service.
     ///
     /// - Parameters:
-    ///   - readLength: of what is read, in octets.
-    ///   - notifyLength: of each notification, in octets; nil for as much as a packet holds.
+    ///   - readLength: length of the value to read, in bytes.
+    ///   - notifyLength: length of each notification, in bytes; nil for the maximum that a packet holds.
     init(on adapter: Adapter, readLength: Int, notifyLength: Int?) async throws {
         peripheral = adapter.peripheral
         self.notifyLength = notifyLength

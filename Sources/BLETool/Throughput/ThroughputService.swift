@@ -5,16 +5,16 @@ import ByteCoding
 /// The service that `ble throughput serve` offers, and `ble throughput run` measures.
 enum ThroughputService {
     static let uuid: BluetoothUUID = "7E1F8EA8-2C3A-4217-819D-FEE8E5F84A3B"
-    /// What is read.
+    /// The characteristic for reading.
     static let source: BluetoothUUID = "7E1F8EA9-2C3A-4217-819D-FEE8E5F84A3B"
-    /// What is written, with a response or without.
+    /// The characteristic for writing, with a response or without.
     static let sink: BluetoothUUID = "7E1F8EAA-2C3A-4217-819D-FEE8E5F84A3B"
-    /// What is notified, as fast as the link takes it, to whoever subscribes.
+    /// The characteristic that notifies its subscribers as fast as the link permits.
     static let stream: BluetoothUUID = "7E1F8EAB-2C3A-4217-819D-FEE8E5F84A3B"
     /// A ``ThroughputReport``.
     static let report: BluetoothUUID = "7E1F8EAC-2C3A-4217-819D-FEE8E5F84A3B"
 
-    /// - Parameter length: of what is read, in octets.
+    /// - Parameter length: length of the value to read, in bytes.
     static func definition(length: Int) -> ServiceDefinition {
         ServiceDefinition(
             uuid: uuid,
@@ -37,9 +37,9 @@ enum ThroughputService {
         )
     }
 
-    /// How much a packet holds that is not answered.
+    /// Returns the longest value of a packet without a response, in bytes.
     ///
-    /// - Parameter mtu: ATT_MTU; nil where there was no exchange.
+    /// - Parameter mtu: ATT_MTU; nil if no exchange took place.
     static func greatestLength(mtu: Int?) -> Int {
         min((mtu ?? 23) - 3, maximumAttributeValueLength)
     }

@@ -117,7 +117,7 @@ extension Services {
                 value: value,
                 permissions: characteristic.permission
             )
-            // There are no descriptors until they are set: neither of these is added.
+            // The descriptors are nil until they are set, so neither of these is added.
             serviceCharacteristic.descriptors?.append(
                 CBMutableDescriptor(
                     type: CBUUID.init(string: CBUUIDCharacteristicUserDescriptionString),
@@ -150,7 +150,7 @@ extension Data {
         self = Swift.withUnsafeBytes(of: value) { Data($0) }
     }
 
-    /// The number that the octets are; nil where there are more or fewer than it has.
+    /// The number in the bytes; nil if their count differs from the number's size.
     func to<T: BitwiseCopyable>(type: T.Type) -> T? {
         guard count == MemoryLayout<T>.size else { return nil }
         return self.withUnsafeBytes { $0.loadUnaligned(as: type) }
@@ -158,7 +158,7 @@ extension Data {
 }
 
 extension CBCharacteristic {
-    /// What the characteristic is, in its server's words where it has some.
+    /// The characteristic's description from its server, or its UUID if there is none.
     func getUserDescription() -> String {
         let description = descriptors?.first { $0.uuid.uuidString == CBUUIDCharacteristicUserDescriptionString }
         return description?.value as? String ?? uuid.uuidString

@@ -22,7 +22,7 @@ class CentralViewController: CentralViewControllerDelegate, TerminalApp {
     let terminal: any Terminal
     let manager: CentralManager
 
-    /// What is in the text field.
+    /// The contents of the text field.
     var message = "" {
         didSet { manager.sendMessage(message) }
     }

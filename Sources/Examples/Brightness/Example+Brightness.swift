@@ -1,7 +1,7 @@
 import Foundation
 
 extension Example {
-    /// A phone reads another one's name, sends it a message and follows the brightness of its screen.
+    /// A phone reads another phone's name, sends it a message and follows the brightness of its screen.
     static let brightness = Example(
         name: "brightness",
         summary: "a phone names itself, takes a message and tells the brightness of its screen",
@@ -34,14 +34,14 @@ extension Example {
 }
 
 extension PeripheralViewController: Screen {
-    /// Moves the slider when a message asks for it.
+    /// Moves the slider when a message requests it.
     func userReads(_ line: String) {
         if line == "Message: Olá, periférico!" { brightness = 0.8 }
     }
 }
 
 extension CentralViewController: Screen {
-    /// Writes a message to who shows the brightness of his screen.
+    /// Writes a message to the phone that shows this brightness.
     func userReads(_ line: String) {
         if line == "Brightness: 0.5" { message = "Olá, periférico!" }
     }

@@ -10,7 +10,7 @@ protocol DeviceCentralObserver: DeviceControllerObserver {
     func central(_ central: DeviceCentral, didFailWith error: Error?)
 }
 
-/// Finds devices and connects to them, and has a controller for each; all on its queue.
+/// Finds devices and connects to them. It has a controller for each device, all on its queue.
 class DeviceCentral: NSObject {
     private var manager: CBCentralManager!
     private let queue: DispatchQueue
@@ -35,14 +35,14 @@ class DeviceCentral: NSObject {
         manager.stopScan()
     }
 
-    /// The device whose signal is the strongest, of those that are in range.
+    /// The device with the strongest signal among those in range.
     func nearestDevice(at date: Date = Date()) -> DeviceController? {
         return devices.values.filter { $0.proximity.isInRange(at: date) }.max {
             ($0.proximity.weightedMean(at: date) ?? -.infinity) < ($1.proximity.weightedMean(at: date) ?? -.infinity)
         }
     }
 
-    /// Connects. The system would try for ever: `timeout` is in seconds.
+    /// Connects. The system would keep trying indefinitely, so `timeout` limits it, in seconds.
     func connect(_ device: DeviceController, timeout: TimeInterval) {
         let work = DispatchWorkItem { [weak self, weak device] in
             guard let self, let device else { return }
@@ -63,7 +63,7 @@ class DeviceCentral: NSObject {
         device.updateState()
     }
 
-    /// Lets a device go: what nobody keeps is disconnected by the system.
+    /// Releases a device. The system disconnects a device without an owner.
     func forget(_ device: DeviceController) {
         cancelTimeout(for: device.peripheral)
         devices[device.peripheral.identifier] = nil
@@ -94,7 +94,8 @@ extension DeviceCentral: CBCentralManagerDelegate {
         advertisementData: [String: Any],
         rssi RSSI: NSNumber
     ) {
-        // The controller keeps the device, and this its controller: what nobody keeps is let go.
+        // The controller owns the device, and this object owns the controller. The system releases a device without an
+        // owner.
         let device = devices[peripheral.identifier] ?? DeviceController(peripheral: peripheral)
         devices[peripheral.identifier] = device
         device.observer = observer

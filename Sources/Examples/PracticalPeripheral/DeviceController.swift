@@ -11,7 +11,7 @@ protocol DeviceControllerObserver: AnyObject {
     func device(_ device: DeviceController, didMeasure proximity: Proximity)
 }
 
-/// Controls one heart rate sensor: it owns the `CBPeripheral`, whose connection would end without an owner, and is its
+/// Controls one heart rate sensor. It owns the `CBPeripheral`, whose connection would end without an owner, and is its
 /// delegate.
 class DeviceController: NSObject {
     let peripheral: CBPeripheral
@@ -32,12 +32,12 @@ class DeviceController: NSObject {
         peripheral.delegate = self
     }
 
-    /// The one truth about the connection.
+    /// The state of the connection; it is stored nowhere else.
     var state: CBPeripheralState {
         return peripheral.state
     }
 
-    /// Called where the state may have changed.
+    /// Called when the state may have changed.
     func updateState() {
         guard state != lastState else { return }
         lastState = state
@@ -53,12 +53,12 @@ class DeviceController: NSObject {
         proximity.add(rssi: rssi, at: date)
     }
 
-    /// Asks for the strength of the signal: while connected, it is not told otherwise.
+    /// Requests the strength of the signal. While the device is connected, it is not reported otherwise.
     func measureProximity() {
         peripheral.readRSSI()
     }
 
-    /// Sets the energy that was expended to zero.
+    /// Resets the energy expended to zero.
     func reset() {
         guard let controlPoint else { return }
         peripheral.writeValue(Data([1]), for: controlPoint, type: .withResponse)
@@ -90,7 +90,7 @@ extension DeviceController: CBPeripheralDelegate {
         }
     }
 
-    /// A value was read, or the device tells it: there is no difference.
+    /// Handles a value that was read or notified; the two are not distinguished.
     func peripheral(
         _ peripheral: CBPeripheral,
         didUpdateValueFor characteristic: CBCharacteristic,

@@ -1,7 +1,7 @@
 import CoreBluetooth
 import Foundation
 
-/// The screen on which one follows the nearest sensor.
+/// The screen that shows the nearest sensor.
 class DeviceViewController: DeviceCentralObserver, TerminalApp {
     let terminal: any Terminal
     let central: DeviceCentral
@@ -33,7 +33,7 @@ class DeviceViewController: DeviceCentralObserver, TerminalApp {
     func central(_ central: DeviceCentral, didSee device: DeviceController) {
         sightings += 1
         print("Устройство \(device.peripheral.name ?? "?"), RSSI \(device.proximity.readings.last?.rssi ?? 127)")
-        // A single sight does not say how near a device is.
+        // A single sighting does not show how near a device is.
         guard sightings >= 3, self.device == nil, let nearest = central.nearestDevice() else { return }
         central.stopScan()
         self.device = nearest

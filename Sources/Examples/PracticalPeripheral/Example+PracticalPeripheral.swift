@@ -1,7 +1,7 @@
 import Foundation
 
 extension Example {
-    /// A controller that owns its device: nearness, states, and connections that are not waited for in vain.
+    /// A controller that owns its device, with its proximity and its states, and with a time limit for connecting.
     static let practicalPeripheral = Example(
         name: "practical",
         summary: "the nearest sensor is connected to, followed and left; a sensor that is off is given up",

@@ -1,7 +1,7 @@
 import CoreBluetooth
 import Foundation
 
-/// The sensor that the controller is for: it serves one central, and is not seen any more from then on.
+/// The sensor that the controller is for. It serves one central, and stops advertising from then on.
 class HeartRateSensor: NSObject, CBPeripheralManagerDelegate, TerminalApp {
     private var manager: CBPeripheralManager!
     private let measurement = CBMutableCharacteristic(

@@ -30,7 +30,7 @@ struct Proximity {
         }
     }
 
-    /// The weighted mean in dBm; nil where there is no signal.
+    /// The weighted mean in dBm; nil if there is no signal.
     func weightedMean(at date: Date) -> Double? {
         let weights = readings.map { pow(0.5, max(0, date.timeIntervalSince($0.date)) / Proximity.halfLife) }
         let sum = weights.reduce(0, +)

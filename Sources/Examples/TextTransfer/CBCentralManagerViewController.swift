@@ -9,7 +9,7 @@ class CBCentralManagerViewController: NSObject, CBCentralManagerDelegate, CBPeri
     var data = Data()
 
     let terminal: any Terminal
-    /// What is in the text view.
+    /// The contents of the text view.
     var text = "" {
         didSet { print("Texte: \(text)") }
     }

@@ -9,7 +9,7 @@ class CBPeripheralViewController: NSObject, CBPeripheralManagerDelegate, Termina
     var sendingEOM = false
 
     let terminal: any Terminal
-    /// What is in the text view.
+    /// The contents of the text view.
     var text: String
 
     init(text: String, terminal: any Terminal, options: [String: Any] = [:]) {
@@ -57,7 +57,7 @@ class CBPeripheralViewController: NSObject, CBPeripheralManagerDelegate, Termina
         print("Central subscribed")
         dataToSend = text.data(using: .utf8) ?? Data()
         sendDataIndex = 0
-        // A central that left before its EOM leaves none to the next one.
+        // If a central left before its EOM, the next central must not receive it.
         sendingEOM = false
 
         sendData()

@@ -1,7 +1,7 @@
 import Foundation
 
 extension Example {
-    /// A phone sends the text that it shows, in pieces, to each that asks for it.
+    /// A phone sends the text that it shows, in pieces, to each phone that subscribes to it.
     static let textTransfer = textTransfer(sending: demonstrationText)
 
     /// A phone sends a text.

@@ -41,7 +41,7 @@ extension TiTanPeripheralViewController: Screen {
 }
 
 extension TiTanCentralViewController: Screen {
-    /// Chooses the device, reads what it has to say, and answers.
+    /// Chooses the device, reads its value, and answers.
     func userReads(_ line: String) {
         if line.hasPrefix("Device TiTan,") { didSelectRow(named: "TiTan") }
         if line.hasPrefix("Notify \(kEncryptedCharacteristicUUID)") { readValue() }

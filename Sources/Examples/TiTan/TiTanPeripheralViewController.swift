@@ -105,7 +105,7 @@ class TiTanPeripheralViewController: NSObject, CBPeripheralManagerDelegate, Term
         print("Unsubscribed from \(characteristic.uuid.uuidString)")
     }
 
-    /// What must not be done: the value that is given cannot be written.
+    /// An intended error: a characteristic with a given value cannot be writable.
     func addCharacteristicWithCachedValue() {
         let service = CBMutableService(type: CBUUID(string: kServiceUUID), primary: true)
         service.characteristics = [

@@ -1,7 +1,7 @@
 import Foundation
 
 extension Example {
-    /// What each role does, step by step, also where a step must fail.
+    /// The operations of each role, step by step, including steps that must fail.
     static let walkthrough = Example(
         name: "walkthrough",
         summary: "all that both roles can do, step by step, errors included",

@@ -3,9 +3,9 @@
 import CoreBluetooth
 import Foundation
 
-/// The steps of a central, from its manager to a peripheral's values, each with what comes of it.
+/// The steps of a central, from its manager to a peripheral's values, with the outcome of each step.
 class WalkthroughCentral: NSObject, CBCentralManagerDelegate, TerminalApp {
-    /// What is done with the peripheral's values, in this order.
+    /// The operations on the peripheral's values, in this order.
     enum Step: String, CaseIterable {
         case readIncluded = "Read what is included"
         case read = "Read"
@@ -26,7 +26,7 @@ class WalkthroughCentral: NSObject, CBCentralManagerDelegate, TerminalApp {
     let terminal: any Terminal
 
     var step: Step?
-    /// What has come of each step.
+    /// The outcome of each step.
     var outcomes: [Step: String] = [:]
 
     let serviceUUID = CBUUID(string: "3655296F-96CE-44D4-912D-CD83F06E7E7E")
@@ -68,7 +68,7 @@ class WalkthroughCentral: NSObject, CBCentralManagerDelegate, TerminalApp {
         advertisementData: [String: Any],
         rssi RSSI: NSNumber
     ) {
-        // Of all there is on the air, one is looked for; its name may come later than its services.
+        // Only one of the advertisers is wanted. Its name may arrive later than its services.
         let services = advertisementData[CBAdvertisementDataServiceUUIDsKey] as? [CBUUID] ?? []
         guard self.peripheral == nil, services.contains(serviceUUID),
             advertisementData[CBAdvertisementDataLocalNameKey] != nil
@@ -162,7 +162,7 @@ extension WalkthroughCentral: CBPeripheralDelegate {
         case .write:
             peripheral.writeValue(Data("test".utf8), for: character1, type: .withResponse)
         case .writeWithoutResponse:
-            // Nobody tells that this is dropped; the value does.
+            // The write is dropped without an error; the value read afterwards shows it.
             peripheral.writeValue(Data("dropped".utf8), for: character1, type: .withoutResponse)
             peripheral.readValue(for: character1)
         case .writeReadOnly:

@@ -6,32 +6,32 @@ class WalkthroughPeripheral: NSObject, CBPeripheralManagerDelegate, TerminalApp 
     var peripheralManager: CBPeripheralManager!
     let terminal: any Terminal
 
-    /// Read and written; the value is the app's own, because it changes.
+    /// Read and written. The app keeps the value itself, because it changes.
     let character1 = CBMutableCharacteristic(
         type: CBUUID(string: "C22D1ECA-0F78-463B-8C21-688A517D7D2B"),
         properties: [.read, .write],
         value: nil,
         permissions: [.readable, .writeable]
     )
-    /// Notified, and read where it is longer than a notification.
+    /// Notified, and read if it is longer than a notification.
     let character2 = CBMutableCharacteristic(
         type: CBUUID(string: "632FB3C9-2078-419B-83AA-DBC64B5B685A"),
         properties: [.read, .notify],
         value: nil,
         permissions: .readable
     )
-    /// The value is cached by the system, and read-only.
+    /// Read-only, with a value that the system caches.
     let bodySensorLocation = CBMutableCharacteristic(
         type: CBUUID(string: "2A38"),
         properties: .read,
         value: Data([1]),
         permissions: .readable
     )
-    /// A secondary service: it is found only where another one includes it.
+    /// A secondary service, which is found only if another service includes it.
     let heartRateService = CBMutableService(type: CBUUID(string: "180D"), primary: false)
     let service = CBMutableService(type: CBUUID(string: "3655296F-96CE-44D4-912D-CD83F06E7E7E"), primary: true)
 
-    /// As long as a value can be: longer than a notification on most links.
+    /// A value of the maximum length: longer than a notification on most links.
     static let longValue = Data((0..<512).map { UInt8($0 % 251) })
 
     init(terminal: any Terminal, options: [String: Any] = [:]) {
@@ -68,7 +68,7 @@ class WalkthroughPeripheral: NSObject, CBPeripheralManagerDelegate, TerminalApp 
         }
 
         if service == heartRateService {
-            // What is included is published first.
+            // Included services are published first.
             self.service.includedServices = [heartRateService]
             self.service.characteristics = [character1, character2]
             peripheralManager.add(self.service)
@@ -107,7 +107,7 @@ class WalkthroughPeripheral: NSObject, CBPeripheralManagerDelegate, TerminalApp 
     }
 
     func peripheralManager(_ peripheral: CBPeripheralManager, didReceiveWrite requests: [CBATTRequest]) {
-        // All of the requests are carried out, or none.
+        // Either all of the requests are carried out, or none.
         var written = character1.value ?? Data()
         for request in requests {
             guard request.offset <= written.count else {

@@ -29,7 +29,7 @@ package enum CharacteristicProperty: String, CaseIterable, Hashable, Sendable {
     }
 }
 
-/// What a client may do with an attribute, and on what kind of link.
+/// A permission of clients for an attribute, and the kind of link that it requires.
 package enum AttributePermission: String, CaseIterable, Hashable, Sendable {
     case read
     case write

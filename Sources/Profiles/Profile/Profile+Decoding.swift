@@ -1,9 +1,9 @@
 import BluetoothTypes
 
 extension Profile {
-    /// An attribute value has at most 512 octets (Vol 3, Part F, 3.2.9).
+    /// An attribute value has at most 512 bytes (Vol 3, Part F, 3.2.9).
     private static let longestValue = 512
-    /// In octets (Vol 3, Part C, 12.1).
+    /// In bytes (Vol 3, Part C, 12.1).
     private static let longestName = 248
 
     /// Reads a profile strictly: unknown keys and bad values are errors.
@@ -132,7 +132,7 @@ extension Profile.Characteristic {
         }
     }
 
-    /// What the properties promise, where no permissions are given.
+    /// Returns the permissions that the properties imply, for a characteristic without permissions.
     private static func permissions(for properties: Set<CharacteristicProperty>) -> Set<AttributePermission> {
         var permissions: Set<AttributePermission> = []
         if properties.contains(.read) { permissions.insert(.read) }
@@ -157,7 +157,8 @@ extension Profile.Descriptor {
             ?? Profile.Descriptor.permissions(for: uuid, valuePermissions)
     }
 
-    /// The permissions if none are given. A client that may not read the value may not subscribe to it either.
+    /// Returns the permissions of a descriptor without permissions. A client that may not read the value may not
+    /// subscribe to it either.
     private static func permissions(
         for uuid: BluetoothUUID,
         _ valuePermissions: Set<AttributePermission>

@@ -2,7 +2,7 @@ import BluetoothTypes
 import GATT
 
 extension Profile {
-    /// The services as the server takes them.
+    /// The services in the form that the server needs.
     package var definitions: [ServiceDefinition] {
         services.map { service in
             ServiceDefinition(
@@ -61,7 +61,7 @@ extension AttributePermission {
 }
 
 extension Profile {
-    /// Whether something is only for clients whose links are encrypted.
+    /// Whether an attribute is only for paired clients: it requires encryption or a signature.
     package var needsPairing: Bool {
         let protected: Set<AttributePermission> = [
             .readEncrypted, .writeEncrypted, .readAuthenticated, .writeAuthenticated, .readSecureConnections,

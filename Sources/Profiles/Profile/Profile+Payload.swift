@@ -1,13 +1,14 @@
 import BluetoothTypes
 
 extension Profile {
-    /// What fits into the data of a legacy advertising PDU, in octets (Vol 6, Part B, 2.3.1).
+    /// Maximum length of the data of a legacy advertising PDU, in bytes (Vol 6, Part B, 2.3.1).
     private static let legacyLength = 31
 
     /// The advertising data and the scan response data.
     ///
-    /// What identifies the device comes first; what the advertising PDU has no room for moves into the scan response. When
-    /// both are full everything goes into the advertising data, which then need extended advertising.
+    /// Structures that identify the device come first. A structure that does not fit into the advertising PDU moves
+    /// into the scan response. If a structure fits into neither, everything goes into the advertising data, which then
+    /// needs extended advertising.
     package var payload: (advertisingData: AdvertisingData, scanResponseData: AdvertisingData) {
         let flags = AdvertisingData.Structure.flags([.generalDiscoverable, .brEdrNotSupported])
         var structures = AdvertisingData.Structure.lists(of: advertise.services)

@@ -1,6 +1,6 @@
 import BluetoothTypes
 
-/// What `ble serve` advertises and serves.
+/// The device that `ble serve` advertises and serves.
 package struct Profile: Hashable, Sendable {
     /// The device name, of GAP and of the advertisement.
     package var name: String?
@@ -21,19 +21,19 @@ package struct Profile: Hashable, Sendable {
         package var uuid: BluetoothUUID
         package var isPrimary: Bool
         package var handle: AttributeHandle?
-        /// Places in ``Profile/services``.
+        /// Indices in ``Profile/services``.
         package var includes: [Int]
         package var characteristics: [Characteristic]
     }
 
     package struct Characteristic: Hashable, Sendable {
         package var uuid: BluetoothUUID
-        /// The handle of the declaration; the value's is the next.
+        /// The handle of the declaration; the handle of the value is the next.
         package var handle: AttributeHandle?
         package var properties: Set<CharacteristicProperty>
         package var permissions: Set<AttributePermission>
         package var value: [UInt8]
-        /// The longest value in octets.
+        /// The maximum length of the value, in bytes.
         package var maximumLength: Int
         package var descriptors: [Descriptor]
     }
@@ -46,9 +46,9 @@ package struct Profile: Hashable, Sendable {
     }
 }
 
-/// What is wrong with a profile, and where.
+/// An error in a profile, and its place.
 package struct ProfileError: Error, Equatable, CustomStringConvertible {
-    /// As in `services[1].characteristics[0].uuid`; empty for the whole profile.
+    /// For example `services[1].characteristics[0].uuid`; empty for the whole profile.
     package var place: String
     package var problem: String
 

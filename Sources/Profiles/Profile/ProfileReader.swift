@@ -14,7 +14,7 @@ struct ProfileReader {
         error("expected \(what), not \(value.kind)")
     }
 
-    /// The members of an object that has no others than these.
+    /// Returns the members of an object that has no other members than these.
     func members(_ allowed: [String]) throws(ProfileError) -> Members {
         guard case .object(let members) = value else { throw expected("an object") }
         var readers: [String: ProfileReader] = [:]

@@ -1,4 +1,4 @@
-/// What is wrong with an argument, on one line.
+/// An invalid argument, described in one line.
 package struct ArgumentProblem: Error, Equatable, CustomStringConvertible {
     package let description: String
 

@@ -1,7 +1,7 @@
 import BluetoothTypes
 
 extension Array where Element == UInt8 {
-    /// Reads pairs of hexadecimal digits that the user has typed; `0x` may come before them.
+    /// Decodes pairs of hexadecimal digits typed by the user, with or without `0x` before them.
     package init(argument text: String) throws(ArgumentProblem) {
         guard let bytes = [UInt8](hexadecimal: text.hasPrefix("0x") ? text.dropFirst(2) : text[...]) else {
             throw ArgumentProblem([UInt8].problem(of: text))

@@ -1,11 +1,12 @@
-/// The text with everything replaced that could steer a terminal or change the direction of what follows.
+/// Returns the text with all scalars replaced that could control a terminal or change the direction of the text after
+/// them.
 package func terminalSafe(_ text: String) -> String {
     var safe = String.UnicodeScalarView()
     for scalar in text.unicodeScalars { safe.append(isPrintable(scalar) ? scalar : "\u{FFFD}") }
     return String(safe)
 }
 
-/// Whether a scalar only shows itself.
+/// Returns whether a scalar has no effect but its own display.
 package func isPrintable(_ scalar: Unicode.Scalar) -> Bool {
     switch scalar.properties.generalCategory {
     case .control, .surrogate, .privateUse, .unassigned, .lineSeparator, .paragraphSeparator: false

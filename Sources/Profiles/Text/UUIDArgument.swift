@@ -12,6 +12,6 @@ extension BluetoothUUID {
         "\"\(terminalSafe(text))\" is not a UUID: use 4 or 8 hexadecimal digits, or 32 as 8-4-4-4-12"
     }
 
-    /// The UUID with its name, where it has one: `2A19 (Battery Level)`.
+    /// The UUID with its name, if it has one: `2A19 (Battery Level)`.
     package var withName: String { name.map { "\(self) (\($0))" } ?? description }
 }
