@@ -5,7 +5,7 @@ import Foundation
 @testable import CoreBluetooth
 @testable import GATT
 
-/// A central manager over a scripted host, and what its delegates were told.
+/// A central manager over a scripted host, and the calls that its delegates received.
 final class CentralFixture {
     /// Notes every call of both delegates.
     final class Recorder: NSObject, CBCentralManagerDelegate, CBPeripheralDelegate {
@@ -154,7 +154,7 @@ final class CentralFixture {
         settle()
     }
 
-    /// What delegates were told since the last look.
+    /// Returns the calls to delegates since the previous use of this method.
     func takeTold() -> [String] {
         settle()
         defer { recorder.told = [] }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import CoreBluetooth
 
-/// A channel that takes so many octets and says what the test wants.
+/// A channel with a limited send buffer, which delivers the events that the test requests.
 private final class ScriptedChannel: ChannelEngine {
     private struct State {
         var deliver: (@Sendable (ChannelEvent) -> Void)?
@@ -26,7 +26,7 @@ private final class ScriptedChannel: ChannelEngine {
 
     func say(_ event: ChannelEvent) { state.withLock { $0.deliver }?(event) }
 
-    /// Makes room for more, and says so.
+    /// Enlarges the free space, and reports it.
     func makeRoom(_ count: Int) {
         state.withLock { $0.room += count }
         say(.readyToSend)
@@ -48,7 +48,7 @@ private final class ScriptedChannel: ChannelEngine {
 }
 
 extension InputStream {
-    /// What is there, up to so many octets; nil for what reading gives else.
+    /// Returns the available bytes, at most `count`; nil for a negative result of `read`.
     fileprivate func read(_ count: Int) -> [UInt8]? {
         var buffer = [UInt8](repeating: 0, count: count)
         let read = read(&buffer, maxLength: count)
@@ -213,7 +213,7 @@ struct ChannelStreamTests {
             listener.wait(for: 1)
             input.remove(from: .current, forMode: .default)
             channel.say(.received([1]))
-            // A run loop without a source comes back at once.
+            // A run loop without a source returns at once.
             _ = RunLoop.current.run(mode: .default, before: Date(timeIntervalSinceNow: 0.01))
             let before = listener.events.count
             let mode = RunLoop.Mode("another")
@@ -252,7 +252,7 @@ private func onThread<Value: Sendable>(_ body: @escaping @Sendable () -> Value) 
     }
 }
 
-/// Notes what it is told, on the thread of its run loop.
+/// Records its events, on the thread of its run loop.
 private final class Listener: NSObject, StreamDelegate {
     private(set) var events: [(isInput: Bool, event: Stream.Event)] = []
 
@@ -260,14 +260,14 @@ private final class Listener: NSObject, StreamDelegate {
         events.append((aStream is InputStream, eventCode))
     }
 
-    /// Runs the run loop until so many events were told in all.
+    /// Runs the run loop until it has received `count` events in all.
     func wait(for count: Int, mode: RunLoop.Mode = .default) {
         let deadline = Date(timeIntervalSinceNow: 20)
         while events.count < count, RunLoop.current.run(mode: mode, before: deadline), Date() < deadline {}
     }
 }
 
-/// Sends and receives as an app does, by the events of both streams.
+/// Sends and receives as an app does, driven by the events of both streams.
 private final class Exchange: NSObject, StreamDelegate {
     private let streams: ChannelStreams
     private var rest: ArraySlice<UInt8>
@@ -281,7 +281,7 @@ private final class Exchange: NSObject, StreamDelegate {
         self.expected = expected
     }
 
-    /// What was received, once all is sent and received.
+    /// Returns the received bytes, once all bytes are sent and received.
     func run() -> [UInt8] {
         for stream in [streams.input, streams.output] as [Stream] {
             stream.delegate = self
@@ -312,7 +312,7 @@ private final class Exchange: NSObject, StreamDelegate {
     }
 }
 
-/// Two hosts on an air of their own, that are connected.
+/// Two connected hosts on an air of their own.
 private struct HostPair {
     let adapter: Adapter
     let link: LinkIdentifier?

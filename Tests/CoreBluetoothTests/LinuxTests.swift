@@ -2,13 +2,13 @@ import BluetoothTypes
 import CoreBluetooth
 import Testing
 
-/// What is beyond Apple's API, on controllers in this process, in real time.
+/// Features beyond Apple's API, on controllers in this process, in real time.
 @Suite("Core Bluetooth beyond Apple's API")
 struct LinuxTests {
     private static let service = CBUUID(string: "0F1A7B9C-3C47-4C0E-9B3B-3B7F0B1D2E01")
     private static let level = CBUUID(string: "FFE7")
 
-    /// A peripheral manager that answers reads and writes and notifies what it is told to.
+    /// A peripheral manager that answers reads and writes, and notifies given values.
     private final class Server: NSObject, CBPeripheralManagerDelegate {
         let level = CBMutableCharacteristic(
             type: LinuxTests.level,
@@ -89,7 +89,7 @@ struct LinuxTests {
         return manager
     }
 
-    /// Scans until the server has been heard with all that it advertises.
+    /// Scans until the server's complete advertisement has been received.
     private func find(_ manager: CBCentralManager) async throws -> CBDiscovery {
         let discoveries = manager.linux.discoveries
         manager.scanForPeripherals(withServices: nil)
@@ -130,7 +130,7 @@ struct LinuxTests {
         try await peripheral.linux.write(Data([8, 9]), to: level)
         #expect(try await peripheral.linux.read(level) == Data([8, 9]))
 
-        // A hundred values at once: each is there, though the characteristic shows the last one only.
+        // A hundred values at once: each one is delivered, though the characteristic shows only the last.
         let values = peripheral.linux.values(of: level)
         try await peripheral.linux.setNotifying(true, for: level)
         var received: [Data] = []
@@ -168,7 +168,7 @@ struct LinuxTests {
         let central = await makeCentral("virtual:linux-timeout")
         let peripheral = try await find(central).peripheral
         server.manager.stopAdvertising()
-        // An advertisement may still be on its way when its end is asked for: a connection is what tells that it is gone.
+        // An advertisement may still be on its way after the request to stop; only a failed connection shows the end.
         var failure: (any Error)?
         for _ in 0..<10 where failure == nil {
             do {
@@ -192,7 +192,7 @@ struct LinuxTests {
         await #expect(throws: CBError.self) { try await peripheral.linux.link() }
         let cancelled = Task { try await central.linux.connected(peripheral, timeout: nil) }
         cancelled.cancel()
-        // Cancelled before or after the connection was there: it ends either way.
+        // Whether it is cancelled before or after the connection exists, it ends.
         _ = await cancelled.result
         let unpowered = CBCentralManager(
             delegate: nil,

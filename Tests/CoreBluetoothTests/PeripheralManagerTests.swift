@@ -6,7 +6,7 @@ import Testing
 @testable import CoreBluetooth
 @testable import GATT
 
-/// A peripheral manager over a scripted host, and what its delegate was told.
+/// A peripheral manager over a scripted host, and the calls that its delegate received.
 final class PeripheralFixture {
     final class Recorder: NSObject, CBPeripheralManagerDelegate {
         var told: [String] = []
@@ -89,7 +89,7 @@ final class PeripheralFixture {
         permissions: [.readable, .writeable]
     )
     let remote = RemoteCentral(link: .placeholder(1), identifier: UUID(), mtu: 185)
-    /// Of the characteristic's value, in a service that is published at 0x0010.
+    /// The handle of the characteristic's value, in a service that is published at 0x0010.
     static let valueHandle = AttributeHandle(0x0012)
 
     init(state: CBManagerState? = .poweredOn) {
@@ -133,7 +133,7 @@ final class PeripheralFixture {
         answer(.publish(definition), .success(try published(definition, at: handle)))
     }
 
-    /// The service is published.
+    /// Reports to the manager that the service is published.
     func publish() throws {
         try publish(service, at: 0x0010)
         recorder.told = []
@@ -290,7 +290,7 @@ struct PeripheralManagerTests {
         #expect(fixture.characteristic.properties == [.read, .write, .notify])
         #expect(fixture.characteristic.permissions == [.readable, .writeable])
         #expect(fixture.characteristic.descriptors == nil)
-        // A value that the app answers with is the app's to keep here.
+        // An app that answers for a value may keep it here.
         fixture.characteristic.value = Data([1])
         #expect(fixture.characteristic.value == Data([1]))
         fixture.manager.add(fixture.service)
@@ -298,7 +298,7 @@ struct PeripheralManagerTests {
         #expect((fixture.recorder.errors.first as? CBError)?.code == .invalidParameters)
         fixture.manager.remove(fixture.service)
         #expect(fixture.takeCalls() == [.remove(0x0010)])
-        // That value is none that the host could answer with.
+        // The host could not answer with that value.
         try fixture.publish()
         #expect(fixture.characteristic.value == Data([1]))
         fixture.manager.remove(fixture.service)
@@ -475,7 +475,7 @@ struct PeripheralManagerTests {
         #expect(fixture.takeCalls().isEmpty)
     }
 
-    /// Has no more than it must.
+    /// A delegate with the required method only.
     private final class StateOnly: NSObject, CBPeripheralManagerDelegate {
         func peripheralManagerDidUpdateState(_ peripheral: CBPeripheralManager) {}
     }

@@ -75,7 +75,7 @@ struct PeripheralTests {
         let descriptor = try #require(measurement.descriptors?.first)
         #expect(descriptor.characteristic === measurement)
         #expect(descriptor.uuid == CBUUID(string: CBUUIDClientCharacteristicConfigurationString))
-        // There is no room for descriptors: nobody is asked.
+        // There is no handle left for descriptors, so no request is sent.
         peripheral.discoverDescriptors(for: location)
         #expect(fixture.takeTold() == ["characteristics", "descriptors", "descriptors"])
         #expect(location.descriptors == [])

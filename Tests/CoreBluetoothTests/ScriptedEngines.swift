@@ -14,7 +14,7 @@ extension LinkIdentifier {
     }
 }
 
-/// A central's host that notes what it is asked and says what the test wants.
+/// A central's host that records the calls it receives, and delivers the events of the test.
 final class ScriptedCentralEngine: CentralEngine {
     enum Call: Equatable {
         case stop
@@ -44,13 +44,13 @@ final class ScriptedCentralEngine: CentralEngine {
         var deliver: (@Sendable (CentralEvent) -> Bool)?
         var calls: [Call] = []
         var known: [KnownPeripheral] = []
-        /// Answers that the test gives, by the call they are for, oldest first.
+        /// The pending completions that the test answers, by their calls, oldest first.
         var answers: [(Call, Any)] = []
     }
 
     private let state = Guarded(State())
 
-    /// What was asked since the last look.
+    /// Returns the calls since the previous one of this method.
     func takeCalls() -> [Call] {
         state.withLock { state in
             defer { state.calls = [] }
@@ -58,7 +58,7 @@ final class ScriptedCentralEngine: CentralEngine {
         }
     }
 
-    /// - Returns: whether the manager takes the event.
+    /// - Returns: whether the manager accepts the event.
     @discardableResult
     func say(_ event: CentralEvent) -> Bool {
         state.withLock { $0.deliver }?(event) ?? true
@@ -203,7 +203,7 @@ final class ScriptedCentralEngine: CentralEngine {
     }
 }
 
-/// A peripheral's host that notes what it is asked and says what the test wants.
+/// A peripheral's host that records the calls it receives, and delivers the events of the test.
 final class ScriptedPeripheralEngine: PeripheralEngine {
     enum Call: Equatable {
         case stop
@@ -234,7 +234,7 @@ final class ScriptedPeripheralEngine: PeripheralEngine {
         }
     }
 
-    /// - Returns: whether the manager takes the event.
+    /// - Returns: whether the manager accepts the event.
     @discardableResult
     func say(_ event: PeripheralEvent) -> Bool {
         state.withLock { $0.deliver }?(event) ?? true

@@ -141,7 +141,7 @@ struct HarnessCommand: ParsableCommand {
         guard isPassed else { throw ExitCode(1) }
     }
 
-    /// Runs something and tells what came of it.
+    /// Runs a body and prints its result.
     private func told(as name: String, _ body: () throws -> Void) throws -> Bool {
         do {
             try body()

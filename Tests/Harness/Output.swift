@@ -14,7 +14,7 @@ private func write(_ line: String, to descriptor: Int32) {
     var rest = Array((line + "\n").utf8)[...]
     while !rest.isEmpty {
         let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
-        // Nobody reads any more.
+        // The reader has closed the stream.
         if count <= 0 { return }
         rest = rest.dropFirst(count)
     }

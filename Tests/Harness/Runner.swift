@@ -3,24 +3,24 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// Runs scripts and captures, each with a host and a socket of its own.
+/// Runs scripts and captures, each with a separate host and socket.
 struct Runner {
-    /// How long a host may take to use its adapter.
+    /// Maximum time for a host to open its adapter.
     static let patienceForStart = Duration.seconds(60)
 
     var listen: ListenAddress?
-    /// The host's command line where it is not the script's own.
+    /// The host's command line; it replaces that of a script.
     var host: [String] = []
-    /// Where programs are looked for first.
+    /// The folders that are searched for programs first.
     var programFolders: [String] = []
-    /// What the host can do, of what scripts may need.
+    /// The abilities of the host, of those that scripts may need.
     var abilities: Set<String> = []
     var patience = Duration.seconds(10)
     var isVerbose = false
 
-    /// Why a run did not come to its end.
+    /// The reason why a run did not finish.
     struct Failure: Error {
-        /// In lines, the first of which says where.
+        /// The lines of the report; the first one has the position.
         let report: [String]
     }
 
@@ -104,7 +104,7 @@ extension Runner.Failure {
 }
 
 extension Script {
-    /// The controller that the script begins with.
+    /// The first controller of the script.
     var controller: Controller {
         for line in lines {
             if case .controller(let controller) = line.statement { return controller }
@@ -114,7 +114,8 @@ extension Script {
 }
 
 extension Exchange {
-    /// Lets the kernel meet a controller of its own, and then let go of it: only so can a host have it for itself.
+    /// Lets the kernel set up its virtual controller and then release it. Otherwise a host cannot open the controller
+    /// exclusively.
     func settle(as preset: Controller) throws(Difference) {
         guard let index = endpoint.adapterIndex else { return }
         controller = preset
@@ -124,7 +125,7 @@ extension Exchange {
         while closing?.isDone != true {
             while let message = try nextMessage() {
                 _ = try answer(message)
-                // The kernel has begun; closing waits for it to be done, and it for our answers.
+                // The kernel has begun. Closing waits for the kernel, and the kernel waits for our answers.
                 if closing == nil { closing = AdapterClosing(of: index) }
             }
             _ = try wait(until: min(deadline, .now + .milliseconds(20)))
@@ -133,7 +134,7 @@ extension Exchange {
     }
 }
 
-/// Has the kernel bring an adapter down, which takes its time, on another thread.
+/// Makes the kernel bring an adapter down on another thread, because this blocks.
 private final class AdapterClosing: Sendable {
     private let isClosed = Mutex(false)
 

@@ -2,13 +2,13 @@ import BluetoothTypes
 import SMP
 import Testing
 
-/// Just works, as a peer asks for it and answers, with LE Secure Connections and without.
+/// Just Works, as a peer requests it and answers, with LE Secure Connections and without.
 private let secureRequest: [UInt8] = [0x01, 0x03, 0x00, 0x09, 0x10, 0x07, 0x07]
 private let secureResponse: [UInt8] = [0x02, 0x03, 0x00, 0x09, 0x10, 0x06, 0x06]
 private let legacyRequest: [UInt8] = [0x01, 0x03, 0x00, 0x01, 0x10, 0x07, 0x07]
 private let legacyResponse: [UInt8] = [0x02, 0x03, 0x00, 0x01, 0x10, 0x07, 0x07]
 
-/// The public key whose private half everybody knows (Vol 3, Part H, 2.3.5.6.1).
+/// The debug public key, whose private key everybody knows (Vol 3, Part H, 2.3.5.6.1).
 private let debugKey: (x: [UInt8], y: [UInt8]) = (
     [
         0xE6, 0x9D, 0x35, 0x0E, 0x48, 0x01, 0x03, 0xCC, 0xDB, 0xFD, 0xF4, 0xAC, 0x11, 0x91, 0xF4, 0xEF,
@@ -20,7 +20,7 @@ private let debugKey: (x: [UInt8], y: [UInt8]) = (
     ]
 )
 
-/// A point of the curve that is nobody's debug key (Vol 2, Part G, 7.1.2.1, key B).
+/// A point of the curve that is no debug key (Vol 2, Part G, 7.1.2.1, key B).
 private let somePoint: (x: [UInt8], y: [UInt8]) = (
     [
         0x90, 0xA1, 0xAA, 0x2F, 0xB2, 0x77, 0x90, 0x55, 0x9F, 0xA6, 0x15, 0x86, 0xFD, 0x8A, 0xB5, 0x47,
@@ -35,7 +35,7 @@ private let somePoint: (x: [UInt8], y: [UInt8]) = (
 private let zeros = [UInt8](repeating: 0, count: 32)
 private let ones = [UInt8](repeating: 0xFF, count: 32)
 
-/// What has to be true of a device after any attack.
+/// Expects that a device has no pairing state left after an attack, and can begin a new pairing.
 private func expectNothingLeft(_ device: Device) {
     #expect(!device.channel.isPairing && device.channel.deadline == nil)
     var device = device
@@ -64,7 +64,7 @@ struct PublicKeyAttackTests {
         var (device, sent) = Device.agreed(role, with: role == .central ? secureResponse : secureRequest)
         let steps = device.receive([0x0C] + somePoint.x + somePoint.y)
         #expect(device.channel.isPairing)
-        // The responder sends its own, and commits itself; the initiator waits for that.
+        // The responder sends its own key and its confirm value; the initiator waits for the latter.
         #expect((sent + steps.sent).map(\.first) == (role == .central ? [0x01, 0x0C] : [0x02, 0x0C, 0x03]))
     }
 
@@ -78,7 +78,7 @@ struct PublicKeyAttackTests {
         expectNothingLeft(device)
     }
 
-    /// p - y, least significant octet first.
+    /// Returns p - y, least significant byte first.
     private func negative(ofY y: [UInt8]) -> [UInt8] {
         let prime: [UInt8] =
             [UInt8](repeating: 0xFF, count: 12) + [UInt8](repeating: 0, count: 12) + [
@@ -393,7 +393,7 @@ struct OrderAttackTests {
 
 @Suite("An attack by the keys that are distributed")
 struct DistributionAttackTests {
-    /// What the peripheral sends of legacy pairing, in its order: LTK, EDIV and Rand, IRK, address, CSRK.
+    /// The keys that the peripheral sends in legacy pairing, in order: LTK, EDIV and Rand, IRK, address, CSRK.
     private func failure(replacing index: Int, by pdu: [UInt8]) throws -> Meeting {
         let method = try #require(Method.all.first { $0.description == "legacy, just works" })
         var meeting = method.meeting()

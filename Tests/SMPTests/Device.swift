@@ -4,7 +4,7 @@ import SMP
 
 import struct VirtualController.SeededGenerator
 
-/// One device alone with a test, which is its peer.
+/// One device; the test plays its peer.
 struct Device {
     var channel: Channel
     var random = SeededGenerator(seed: 4711)
@@ -39,7 +39,8 @@ struct Device {
         return channel.advance(to: now)
     }
 
-    /// A central or peripheral that has agreed with its peer on a way to pair, and the PDUs that it has sent by then.
+    /// Returns a central or peripheral that has agreed with its peer on a way to pair, and the PDUs that it has sent so
+    /// far.
     static func agreed(
         _ role: Channel.Role,
         with peer: [UInt8],
@@ -54,12 +55,12 @@ struct Device {
 }
 
 extension [PairingStep] {
-    /// The PDUs that are to be sent.
+    /// The PDUs to send.
     var sent: [[UInt8]] {
         compactMap { if case .send(let pdu) = $0 { pdu } else { nil } }
     }
 
-    /// What a device does that ends a pairing for a reason.
+    /// Returns the steps of a device that ends a pairing for a reason.
     static func ending(_ reason: PairingFailedReason) -> [PairingStep] {
         [.send([0x05, reason.rawValue]), .failed(.ended(reason))]
     }

@@ -32,7 +32,7 @@ private func octets(_ digits: String) -> [UInt8] {
     return stride(from: 0, to: digits.count, by: 2).compactMap { UInt8(String(digits[$0...($0 + 1)]), radix: 16) }
 }
 
-/// What a generator gives so that a private key is drawn.
+/// Returns the generator's numbers from which a private key is made.
 private func draws(ofKey digits: String) -> [UInt64] {
     let octets = octets(digits)
     let words = stride(from: 0, to: 32, by: 8).map { start in

@@ -6,7 +6,7 @@ import struct VirtualController.SeededGenerator
 
 @Suite("A pairing in which something goes wrong")
 struct FaultTests {
-    /// What is true of each meeting that has come to its end, whatever has happened to one PDU.
+    /// Checks the rules for each ended meeting, whatever happened to one PDU.
     private func check(_ meeting: Meeting, _ meddling: Meeting.Meddling) {
         let (central, peripheral) = (meeting.central, meeting.peripheral)
         let comment: Comment = "\(meddling): \(central.failure as Any?) \(peripheral.failure as Any?)"
@@ -29,7 +29,7 @@ struct FaultTests {
         }
     }
 
-    /// Runs a pairing to its end with one fault, and then, where the link still is, another without.
+    /// Runs a pairing to its end with one fault, and then, if the link still exists, another without.
     private func run(_ method: Method, _ meddling: Meeting.Meddling) -> Meeting {
         var meeting = method.meeting()
         meeting.meddling = meddling
@@ -113,7 +113,7 @@ struct FaultTests {
                 if number < plain {
                     check(meeting, .corrupt(number, octet: octet, with: change))
                 } else {
-                    // The link's encryption does not let this happen; what is changed there is only another key.
+                    // The link's encryption prevents this change; here it has only the effect of another key.
                     #expect(!meeting.central.channel.isPairing && !meeting.peripheral.channel.isPairing)
                 }
             }

@@ -46,7 +46,7 @@ struct SecurityRequestTests {
 
         #expect(device.receive([0x0B, 0x00]).count == 1)
         #expect(device.start() == [.send([0x01, 0x03, 0x00, 0x09, 0x10, 0x07, 0x07])])
-        // Another one that has crossed with the Pairing Request.
+        // Another Security Request, which has crossed with the Pairing Request.
         #expect(device.receive([0x0B, 0x0D]) == [])
         #expect(device.receive(response) == [.ask(.consent(.justWorks, justWorks))])
     }
@@ -102,7 +102,7 @@ struct TimerTests {
         #expect(device.advance(by: .nanoseconds(1)) == closed)
         #expect(device.channel.deadline == nil && !device.channel.isPairing)
         #expect(device.advance(by: .seconds(30)) == [])
-        // Nothing is sent or taken any more.
+        // Nothing is sent or accepted any more.
         #expect(device.receive(request) == [] && device.receive(response) == [] && device.receive([0xFF]) == [])
         #expect(device.answer(.accept) == [] && device.channel.cancel(.unspecifiedReason) == [])
         #expect(device.start() == closed)
@@ -314,7 +314,7 @@ struct AgreementTests {
         for key in keys {
             let key = try #require(key)
             #expect(key.strength.keySize == size)
-            // 2^-32 keys have four zeros more.
+            // Only 2^-32 of all keys have four more leading zero bytes.
             #expect(key.value.leadingZeroBitCount >= 128 - 8 * Int(size))
             #expect(key.value.leadingZeroBitCount < 128 - 8 * Int(size) + 32)
         }

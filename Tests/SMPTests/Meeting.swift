@@ -7,7 +7,7 @@ import struct VirtualController.SeededGenerator
 
 typealias Channel = SecurityChannel<SwiftCryptography>
 
-/// Random numbers that a test gives, and then those of a seed.
+/// A generator of the test's random numbers, followed by those of a seed.
 struct ScriptedGenerator: RandomNumberGenerator {
     var script: [UInt64]
     private var seeded: SeededGenerator
@@ -22,15 +22,15 @@ struct ScriptedGenerator: RandomNumberGenerator {
     }
 }
 
-/// One device of a meeting: its Security Manager, and what has come of it.
+/// One device of a meeting: its Security Manager, and the results of its pairing.
 struct Party {
     var channel: Channel
     var random: ScriptedGenerator
     var outcome: PairingOutcome?
     var failure: PairingFailure?
-    /// What it has been asked and has not been answered.
+    /// The questions that it has not answered yet.
     var questions: [PairingQuestion] = []
-    /// What its controller would encrypt the link with.
+    /// The key with which its controller would encrypt the link.
     var expectedKey: LongTermKey?
     var securityRequests: [SecurityRequirements] = []
 
@@ -51,7 +51,7 @@ struct Party {
     var hasEnded: Bool { outcome != nil || failure != nil }
 }
 
-/// Two devices on one link, with the people before them: carries their PDUs, encrypts the link, and lets a test meddle.
+/// Two devices on one link, with their users. It carries their PDUs, encrypts the link, and lets a test interfere.
 struct Meeting {
     static let central = DeviceAddress(0x4A_1122_3344_55, isRandom: true)
     static let peripheral = DeviceAddress(0xC6_5544_3322_11, isRandom: true)
@@ -61,14 +61,14 @@ struct Meeting {
     )
     static let peripheralIdentity = LocalIdentity(address: peripheral, resolvingKey: 0x1111_2222_3333_4444)
 
-    /// Something on its way.
+    /// An item on its way.
     enum Item: Equatable {
         case pdu([UInt8], to: Channel.Role)
         /// The central's controller starts encryption.
         case encryption(LongTermKey)
     }
 
-    /// What is done to the PDU with a number, counted over the whole meeting.
+    /// A fault at the PDU with a number, counted over the whole meeting.
     enum Meddling: Equatable, CustomStringConvertible {
         case lose(Int)
         case `repeat`(Int)
@@ -98,22 +98,22 @@ struct Meeting {
     var peripheral: Party
     var now = Instant(nanoseconds: 1_000_000_000)
     var meddling: Meddling?
-    /// What arrives instead of the PDU with a number.
+    /// Returns the PDU that arrives in place of the PDU with a number.
     var replacement: ((Int, [UInt8]) -> [UInt8])?
-    /// Whether the link can be encrypted; otherwise nothing comes of an attempt.
+    /// Whether the link can be encrypted; otherwise an attempt has no effect.
     var encrypts = true
-    /// What people type where both sides are asked, or the wrong passkey that they type.
+    /// The passkey that the users type if both sides ask for one, or a wrong passkey.
     var typed: UInt32?
-    /// What they say of numbers that are shown; nil where they compare them.
+    /// The users' answer to the numbers shown; nil if they compare the numbers.
     var verdict: PairingAnswer?
-    /// The PDUs that were sent, in their order.
+    /// The PDUs sent, in order.
     private(set) var sent: [(pdu: [UInt8], to: Channel.Role)] = []
-    /// How many PDUs had been sent when the link was encrypted.
+    /// Number of PDUs sent before the link was encrypted.
     private(set) var sentInPlain: Int?
     private(set) var encryptionKey: LongTermKey?
     /// The keypress notifications, each with the side that received it.
     var keysPressed: [(KeypressNotification.Kind, of: Channel.Role)] = []
-    /// The questions that were asked, in their order.
+    /// The questions asked, in order.
     private(set) var asked: [(PairingQuestion, of: Channel.Role)] = []
     private var items: [Item] = []
     private var shown: [UInt32] = []
@@ -126,7 +126,7 @@ struct Meeting {
 
     // MARK: Doing
 
-    /// Lets the central pair, until nothing happens any more.
+    /// Starts pairing at the central, and runs until nothing more happens.
     mutating func pair() {
         start(.central)
         run()
@@ -137,7 +137,7 @@ struct Meeting {
         perform(role) { $0.channel.start(at: now, random: &$0.random) }
     }
 
-    /// Carries what is on its way, and lets the people answer, until nothing happens any more.
+    /// Delivers the pending items, and lets the users answer, until nothing more happens.
     mutating func run() {
         while true {
             if !items.isEmpty {
@@ -148,7 +148,7 @@ struct Meeting {
         }
     }
 
-    /// Lets the longest time go by in which either side waits.
+    /// Advances the time by the longest timeout of either side, and delivers the PDUs that are pending then.
     mutating func letTimePass() {
         now = now + .seconds(30)
         for role in [Channel.Role.central, .peripheral] {
@@ -163,7 +163,7 @@ struct Meeting {
         for role in [Channel.Role.central, .peripheral] { perform(role) { $0.channel.linkEnded() } }
     }
 
-    /// Forgets what has come of the last pairing.
+    /// Forgets the results of the last pairing.
     mutating func forget() {
         (central.outcome, central.failure, central.expectedKey) = (nil, nil, nil)
         (peripheral.outcome, peripheral.failure, peripheral.expectedKey) = (nil, nil, nil)
@@ -231,7 +231,7 @@ struct Meeting {
             items.append(.pdu(pdu, to: role))
         case .endLink(number): endLink()
         case .swapWithNext(let first) where first + 1 == number:
-            // Behind the other only if that is still on its way; otherwise there is nothing to swap it with.
+            // Inserted behind the other PDU only if that is still on its way; otherwise there is nothing to swap with.
             let last = items.lastIndex { if case .pdu(_, role) = $0 { true } else { false } }
             items.insert(.pdu(pdu, to: role), at: last ?? items.endIndex)
         default: items.append(.pdu(pdu, to: role))
@@ -245,7 +245,7 @@ struct Meeting {
         case .encryption(let key):
             guard encrypts else { return }
             guard let expected = peripheral.expectedKey else {
-                // The peripheral has no key to answer with.
+                // The peripheral has no key.
                 return encryptionChanged(to: nil, as: .central)
             }
             guard expected.value == key.value else { return endLink() }
@@ -280,7 +280,7 @@ struct Meeting {
         case .showPasskey: nil
         case .enterPasskey: (typed ?? shown.last).map { .passkey($0) }
         case .compare:
-            // They are compared once both are there.
+            // The users compare the numbers once both are shown.
             compared.count < 2 ? nil : verdict ?? (compared[0] == compared[1] ? .accept : .refuse)
         }
     }

@@ -4,15 +4,15 @@ import SMP
 
 import struct VirtualController.SeededGenerator
 
-/// A way in which two devices pair, and what has to come of it.
+/// A way in which two devices pair, and its expected result.
 struct Method: Sendable, CustomStringConvertible {
     let name: String
     let isSecureConnections: Bool
-    /// As the central sees it.
+    /// The model as the central sees it.
     let model: AssociationModel
     var central: PairingParameters
     var peripheral: PairingParameters
-    /// What is typed where both sides type.
+    /// The passkey that is typed if both sides type one.
     var typed: UInt32?
 
     var description: String { "\(isSecureConnections ? "Secure Connections" : "legacy"), \(name)" }
@@ -89,7 +89,7 @@ struct Method: Sendable, CustomStringConvertible {
         return method
     }
 
-    /// What a device keeps and what it hands over.
+    /// Returns the out-of-band data that a device keeps, and the data that it gives to its peer.
     private static func handOver(seed: UInt64) -> (OwnOutOfBandData?, OutOfBandData?) {
         var generator = SeededGenerator(seed: seed)
         let octets = (0..<32).map { _ in UInt8(truncatingIfNeeded: generator.next()) }

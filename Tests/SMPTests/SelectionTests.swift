@@ -56,7 +56,7 @@ struct SelectionTests {
         peripheral.offersSecureConnections = secure
         var meeting = Meeting(central: central, peripheral: peripheral)
         if !authenticates {
-            // As devices ask that do not mind somebody between them.
+            // The request of devices without protection against a device in the middle.
             meeting.replacement = { number, pdu in
                 var pdu = pdu
                 if number < 2 { pdu[3] &= ~0x04 }

@@ -8,7 +8,7 @@ struct PrivateAddressTests {
     let toolbox = Toolbox(SwiftCryptography())
     let irk: UInt128 = 0xEC02_34A3_57C8_AD05_3410_10A6_0A39_7D9B
 
-    /// Gives one number for ever.
+    /// A generator that always returns the same number.
     struct Constant: RandomNumberGenerator {
         let value: UInt64
         mutating func next() -> UInt64 { value }

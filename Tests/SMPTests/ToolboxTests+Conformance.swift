@@ -4,7 +4,7 @@ import Foundation
 import SMP
 import Testing
 
-/// Samples that other stacks check their toolbox with, where they are at hand.
+/// Samples that other stacks check their toolboxes with, if they are available.
 private struct Samples: Decodable {
     private enum CodingKeys: String, CodingKey {
         case ciphers = "crypto"
@@ -16,7 +16,7 @@ private struct Samples: Decodable {
     let functions: [[String: Field]]
     let specification: [[String: Field]]
 
-    /// Where `SWIFT_BLE_CONFORMANCE` says, else beside the package; nil where it is not there.
+    /// The file in the folder of `SWIFT_BLE_CONFORMANCE`, or else beside the package; nil if it does not exist.
     static let file: Data? = {
         let beside = URL(fileURLWithPath: #filePath).resolvingSymlinksInPath()
             .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
@@ -50,7 +50,7 @@ private enum Field: Decodable {
     }
 }
 
-/// One sample; its fields are numbers whose octets are in either order, as the sample says.
+/// One sample. Its fields are numbers in either byte order, as the sample says.
 struct Sample: CustomTestStringConvertible {
     private let fields: [String: Field]
     let function: String
@@ -70,13 +70,13 @@ struct Sample: CustomTestStringConvertible {
         if case .text(let text)? = fields[name] { text } else { nil }
     }
 
-    /// The octets of a field as they are written.
+    /// Returns the bytes of a field in the order in which they are written.
     func octets(_ name: String) throws -> [UInt8] {
         let digits = try #require(text(name))
         return try #require([UInt8](hexadecimal: digits))
     }
 
-    /// The octets of a field, the most significant first.
+    /// Returns the bytes of a field, the most significant first.
     func ordered(_ name: String) throws -> [UInt8] {
         let isReversed = text("byte_order")?.contains("little-endian") ?? function.hasPrefix("csis_")
         return isReversed ? try octets(name).reversed() : try octets(name)
@@ -195,7 +195,7 @@ struct ToolboxConformanceTests {
         case "verify_att_sign":
             try verify(sample)
         default:
-            // Functions of coordinated sets, which are made of these and belong to a profile.
+            // Functions of coordinated sets, which are composed of these functions and belong to a profile.
             #expect(sample.function.hasPrefix("csis_") || sample.function == "CSIP")
         }
     }
@@ -203,7 +203,7 @@ struct ToolboxConformanceTests {
     private func verify(_ sample: Sample) throws {
         let signed = try sample.octets("msg")
         let isExpectedToMatch = try #require(sample.isExpectedToMatch as Bool?)
-        // What is shorter than a PDU and its signature has none.
+        // A message that is too short for a PDU and its signature has no signature.
         guard signed.count > 12 else {
             #expect(!isExpectedToMatch)
             return

@@ -16,7 +16,7 @@ struct SignatureTests {
 
     @Test("is the authentication code of counter and message, read as one number (D.1)")
     func code() throws {
-        // The message of the sample with 40 octets, of which the counter takes the first four.
+        // The message of the sample with 40 bytes, of which the counter takes the first four.
         let message = try #require(
             [UInt8](
                 hexadecimal: "2e409f96e93d7e117393172aae2d8a571e03ac9c9eb76fac45af8e5130c81c46a35ce411"

@@ -1,7 +1,7 @@
 import BLE
 import BluetoothTesting
 
-/// One central's doings in a simulation: it looks for a station, connects, uses it and goes.
+/// The work of one central in a simulation: it finds a station, connects, uses it and disconnects.
 struct CentralTask: Sendable {
     let station: Station
     let others: [Station]
@@ -9,8 +9,8 @@ struct CentralTask: Sendable {
     let ledger: Ledger
     let dice: Dice
 
-    /// The longest that one procedure of GATT may take here: each of its requests has 30 seconds, but a link that makes one
-    /// wait that long is given up.
+    /// Time limit for one GATT procedure. Each of its requests has 30 seconds, but a link on which one request times
+    /// out is ended.
     private static let procedureBound = Duration.seconds(120)
 
     func run(rounds: Int) async {
@@ -75,7 +75,7 @@ struct CentralTask: Sendable {
         }
     }
 
-    /// What is done on one link.
+    /// The operations on one link.
     struct Visit: Sendable {
         let peer: RemotePeripheral
         let target: Station
@@ -178,7 +178,7 @@ struct CentralTask: Sendable {
             }
         }
 
-        /// Subscribes to what the target sends, takes some values and lets it be.
+        /// Subscribes to values of the target, receives some of them, and ends the subscription.
         func listen() async {
             let uuid = dice.chance(0.5) ? Station.notified : Station.indicated
             guard let characteristic = characteristic(uuid) else { return }

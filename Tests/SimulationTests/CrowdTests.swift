@@ -8,7 +8,7 @@ struct CrowdTests {
     private static let service: BluetoothUUID = "5C3A1001-0000-4000-8000-00805F9B34FB"
     private static let value: BluetoothUUID = "5C3A1002-0000-4000-8000-00805F9B34FB"
 
-    /// What a crowd's life came to.
+    /// The result of a run.
     struct Outcome: Sendable {
         var advertisersFound = 0
         var notifications = 0
@@ -76,7 +76,7 @@ struct CrowdTests {
     func crowd() throws {
         let outcome = try Self.live(for: .seconds(5))
         #expect(outcome.advertisersFound == 200)
-        // Each of the 32 sends ten values in that time, and those who were connected first some before.
+        // Each of the 32 sends ten values in that time, and those connected first send some before.
         #expect(outcome.notifications >= 32 * 10)
     }
 
@@ -99,7 +99,7 @@ struct CrowdTests {
         }
     }
 
-    /// The most memory that the process has had, as Linux tells it.
+    /// The peak memory use of the process, as Linux reports it.
     private static func peakMemory() throws -> String {
         let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
         let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") })

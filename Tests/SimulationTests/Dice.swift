@@ -1,6 +1,6 @@
 import BluetoothTesting
 
-/// Chance, decided by the seed, for one of the parts of a run. Belongs to the one thread that runs its world.
+/// Random decisions from the seed, for one part of a run. Belongs to the single thread that runs its world.
 final class Dice: @unchecked Sendable {
     private var generator: SeededGenerator
 

@@ -1,34 +1,34 @@
 import BLE
 import BluetoothTesting
 
-/// What was started and sent in one run, and what has gone against the rules.
+/// A record of the operations and values of one run, and of violations of the rules.
 ///
-/// Belongs to the one thread that runs its world.
+/// Belongs to the single thread that runs its world.
 final class Ledger: @unchecked Sendable {
     private struct Operation {
         let name: String
         let deadline: Duration
     }
 
-    /// One characteristic's values on the way from one device to another.
+    /// The values of one characteristic on the way from one device to another.
     struct Stream: Hashable {
         let sender: Int
         let characteristic: BluetoothUUID
-        /// The client that writes it, where it is written.
+        /// The client that writes the values, if they are written.
         var client: ClientID?
-        /// Which of the receiver's subscriptions it is for, where it is sent.
+        /// The subscription of the receiver, if the values are sent to it.
         var subscription: UInt64?
     }
 
     private let world: World
     private(set) var violations: [String] = []
-    /// How many operations were started, and how many of them ended in an error.
+    /// Number of operations started, and number of them that ended in an error.
     private(set) var operationCount = 0
     private(set) var errorCount = 0
     private(set) var deliveredCount = 0
     private var operations: [Int: Operation] = [:]
     private var earliestDeadline = Duration.seconds(1_000_000)
-    /// All values that were handed to be sent or written, by what they are for.
+    /// All values passed on for sending or writing, by characteristic.
     private var sent: [BluetoothUUID: Set<[UInt8]>] = [:]
     private var last: [Stream: UInt32] = [:]
     private var delivered: [Stream: Set<[UInt8]>] = [:]
@@ -45,7 +45,7 @@ final class Ledger: @unchecked Sendable {
 
     // MARK: Operations
 
-    /// Does what must end, in a result or an error, within `bound` of the world's time; nil where it ended in an error.
+    /// Performs an operation that must end within `bound` of the world's time; nil if it ended in an error.
     func operation<Value: Sendable>(
         _ name: String,
         within bound: Duration,
@@ -65,7 +65,7 @@ final class Ledger: @unchecked Sendable {
         }
     }
 
-    /// Errors that only a host's own fault explains, for nobody here breaks the protocol above HCI.
+    /// Reports errors that only a fault of the host explains, because no device here breaks the protocol above HCI.
     private func check(_ error: BLEError, of name: String) {
         switch error {
         case .malformedResponse, .invalidArgument: violate("\(name): \(error)")
@@ -73,7 +73,7 @@ final class Ledger: @unchecked Sendable {
         }
     }
 
-    /// Looks for operations that have taken too long.
+    /// Reports operations that have taken too long.
     func checkDeadlines() {
         guard world.elapsed > earliestDeadline else { return }
         for (identifier, operation) in operations.sorted(by: { $0.key < $1.key })
@@ -86,13 +86,13 @@ final class Ledger: @unchecked Sendable {
 
     // MARK: Values
 
-    /// A sequence of values that starts now.
+    /// Returns a new sequence of values.
     func makeStream(from sender: Int, of characteristic: BluetoothUUID) -> Stream {
         streamCount += 1
         return Stream(sender: sender, characteristic: characteristic, subscription: streamCount)
     }
 
-    /// A value that is like no other, of `length` octets, at least 4: its first four number it.
+    /// Returns a unique value of `length` bytes, at least 4. Its first four bytes are its number.
     func makeValue(of characteristic: BluetoothUUID, length: Int) -> [UInt8] {
         lastNumber += 1
         let number = lastNumber
@@ -105,7 +105,7 @@ final class Ledger: @unchecked Sendable {
         return value
     }
 
-    /// A value has come: it must have been sent, whole.
+    /// Checks a received value: it must have been sent as a whole.
     func expectSent(_ value: [UInt8], of characteristic: BluetoothUUID, where place: String) {
         deliveredCount += 1
         if sent[characteristic]?.contains(value) != true {
@@ -113,8 +113,8 @@ final class Ledger: @unchecked Sendable {
         }
     }
 
-    /// A value has been read in parts of `partLength` octets; others may have written it meanwhile, so that each part may be
-    /// another value's.
+    /// Checks a value that was read in parts of `partLength` bytes. Other clients may have written the value between
+    /// two reads, so each part may belong to another value.
     func expectSent(
         _ value: [UInt8],
         of characteristic: BluetoothUUID,
@@ -130,7 +130,7 @@ final class Ledger: @unchecked Sendable {
         }
     }
 
-    /// A value has come that is one of a sequence: it must be sent later than the one before it.
+    /// Checks a received value of a sequence: it must have been sent later than the previous one.
     func expectNext(_ value: [UInt8], in stream: Stream, where place: String) {
         expectSent(value, of: stream.characteristic, where: place)
         let number = value.prefix(4).reversed().reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
@@ -140,7 +140,7 @@ final class Ledger: @unchecked Sendable {
         last[stream] = number
     }
 
-    /// A value has come that may come once only, in any order.
+    /// Checks a received value that may arrive only once, in any order.
     func expectOnce(_ value: [UInt8], in stream: Stream, where place: String) {
         expectSent(value, of: stream.characteristic, where: place)
         if !delivered[stream, default: []].insert(value).inserted {

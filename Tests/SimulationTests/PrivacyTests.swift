@@ -8,7 +8,7 @@ import VirtualController
 
 @testable import BluetoothHost
 
-/// What a controller can do about private addresses.
+/// The abilities of a controller concerning private addresses.
 enum ControllerKind: CaseIterable, CustomTestStringConvertible {
     case extendedWithList
     case legacyWithList
@@ -37,7 +37,7 @@ enum ControllerKind: CaseIterable, CustomTestStringConvertible {
 }
 
 extension Adapter {
-    /// Lets this adapter know another by its private addresses, as after pairing.
+    /// Makes this adapter recognize another by its private addresses, as after pairing.
     func bond(with other: Adapter) async throws {
         var bond = Bond(identity: try await other.information.identityAddress)
         bond.identityResolvingKey = await other.host.bonds.identity.resolvingKey
@@ -45,7 +45,7 @@ extension Adapter {
     }
 }
 
-/// A device and its adapter, which uses private addresses or not.
+/// A device and its adapter, with or without private addresses.
 struct Party: Sendable {
     let device: Device
     let adapter: Adapter
@@ -72,7 +72,7 @@ struct Party: Sendable {
         key = await adapter.host.bonds.identity.resolvingKey
     }
 
-    /// Lets this party know another as after pairing.
+    /// Makes this party recognize another, as after pairing.
     func bond(with other: Party) async throws {
         try await adapter.bond(with: other.adapter)
     }
@@ -84,7 +84,7 @@ struct Party: Sendable {
         )
     }
 
-    /// The first link, which is waited for.
+    /// Waits for the first link.
     func link(_ world: World) async throws -> LinkInformation {
         for _ in 0..<200 {
             if let link = await adapter.host.linkIdentifiers().first {
@@ -116,7 +116,7 @@ final class Sightings: @unchecked Sendable {
 }
 
 extension [DeviceAddress] {
-    /// The same without what equals the one before it.
+    /// Returns the addresses without any that equals its predecessor.
     fileprivate var withoutRepeats: [DeviceAddress] {
         var result: [DeviceAddress] = []
         for address in self where address != result.last { result.append(address) }
@@ -124,9 +124,9 @@ extension [DeviceAddress] {
     }
 }
 
-/// What controllers answered with errors, as captures have it.
+/// The errors with which controllers answered, from captures.
 struct Refusals {
-    /// The opcodes of commands that were refused.
+    /// The opcodes of refused commands.
     let opcodes: [HCI.Opcode]
 
     /// - Parameter capture: btsnoop with H4 packets.
@@ -473,7 +473,7 @@ struct PrivacyTests {
             #expect(here.peerAddress != stranger && second.address == peripheral.identity)
             #expect(there.peer == central.identity)
             #expect(there.ownAddress == here.peerAddress && there.peerAddress == here.ownAddress)
-            // With the key of the bond: the policy does not let a bonded peer pair again unasked.
+            // With the key of the bond: the policy does not let a bonded peer pair again without a request.
             #expect(try await central.adapter.host.secure(here.identifier) == strength)
             #expect(await central.adapter.host.bondRecords().map(\.bond.identity) == [peripheral.identity])
             #expect(await peripheral.adapter.host.bondRecords().map(\.bond.identity) == [central.identity])

@@ -3,14 +3,15 @@ import BluetoothHost
 import BluetoothTesting
 import Logging
 
-/// One run: a few devices that meet, talk and part, with what goes wrong meanwhile, all decided by a seed.
+/// One run: a few devices that connect, exchange data and disconnect, and the faults during that, all decided by a
+/// seed.
 final class Simulation: @unchecked Sendable {
-    /// What a run has come to.
+    /// The result of a run.
     struct Outcome: Sendable {
         let seed: UInt64
-        /// What has gone against the rules, first things first; empty where all is well.
+        /// The violations of the rules, in order; empty if there are none.
         let violations: [String]
-        /// Each device's HCI packets as a btsnoop file, by its name.
+        /// Each device's HCI packets as a btsnoop file, with the device's name.
         let captures: [(name: String, bytes: [UInt8])]
         let operationCount: Int
         let errorCount: Int
@@ -33,7 +34,7 @@ final class Simulation: @unchecked Sendable {
         dice = Dice(world.makeGenerator())
     }
 
-    /// Runs the seed's world to its end and looks for what is left of it.
+    /// Runs the seed's world to its end and checks that nothing of it remains in memory.
     static func run(seed: UInt64, recordsCaptures: Bool = false, isVerbose: Bool = false) -> Outcome {
         var remains = WeakHosts()
         var outcome = runWorld(seed: seed, recordsCaptures, isVerbose, &remains)
@@ -84,7 +85,8 @@ final class Simulation: @unchecked Sendable {
 
     private func bringUp() async throws {
         let count = dice.chance(0.2) ? 4 : dice.number(in: 2...3)
-        // In some worlds devices are private: they are bonded then, for nobody would find them else.
+        // In some worlds the devices use private addresses. They are bonded then, because they could not be found
+        // otherwise.
         let privacy = dice.chance(0.4) ? Duration.seconds(dice.number(in: 2...60)) : nil
         for index in 0..<count {
             let kind = ControllerKind.allCases[dice.number(in: 0...3)]
@@ -168,7 +170,7 @@ final class Simulation: @unchecked Sendable {
         }
     }
 
-    /// Ends all faults; every host must then come up again and be of use.
+    /// Ends all faults. Every host must then recover and work again.
     private func heal() async {
         Faults(world: world, stations: stations, dice: dice, log: log).heal()
         for station in stations {
@@ -177,7 +179,7 @@ final class Simulation: @unchecked Sendable {
             }
             if up == nil { return }
         }
-        // Links whose peers are gone last until their supervision timeouts.
+        // Links to lost peers last until their supervision timeouts.
         try? await world.sleep(for: .seconds(33))
         guard let central = stations.first, let target = stations.last else { return }
         let name = "\(central.name) reads \(target.name) at the end"
@@ -187,7 +189,7 @@ final class Simulation: @unchecked Sendable {
         }
     }
 
-    /// Reads a value over a new link. What the faults have left behind may take a few attempts to be cleared away.
+    /// Reads a value over a new link. Several attempts may be necessary after the faults.
     private func read(_ target: Station, from central: Station) async throws -> [UInt8] {
         guard let handle = target.handle(of: Station.stored) else { throw BLEError.notFound("the value") }
         for attempt in 1... {
@@ -244,7 +246,7 @@ extension Simulation.Outcome {
     }
 }
 
-/// Hosts that nobody should hold any more.
+/// Weak references to hosts that should be released.
 private struct WeakHosts {
     private struct Reference {
         weak var host: BluetoothHost?
@@ -254,6 +256,6 @@ private struct WeakHosts {
 
     mutating func add(_ host: BluetoothHost) { references.append(Reference(host: host)) }
 
-    /// How many are still there.
+    /// Number of hosts still in memory.
     var count: Int { references.count { $0.host != nil } }
 }

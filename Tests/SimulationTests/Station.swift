@@ -1,7 +1,7 @@
 import BLE
 import BluetoothTesting
 
-/// A device of a simulation, which is a peripheral to some and a central to others.
+/// A device of a simulation, which is a peripheral to some devices and a central to others.
 final class Station: @unchecked Sendable {
     static let service: BluetoothUUID = "5C3A0001-0000-4000-8000-00805F9B34FB"
     /// Kept by the server; read and written with values of one length.
@@ -37,7 +37,7 @@ final class Station: @unchecked Sendable {
         published?.characteristics.first { $0.uuid == uuid }?.valueHandle
     }
 
-    /// Publishes the service, and writes down what clients write.
+    /// Publishes the service, and records the values that clients write.
     func publish(_ world: World, random: SeededGenerator) async throws {
         let definition = ServiceDefinition(
             uuid: Station.service,
@@ -115,7 +115,7 @@ final class Station: @unchecked Sendable {
         )
     }
 
-    /// Sends numbered values to whoever has subscribed, until the task is cancelled.
+    /// Sends numbered values to the subscribers until the task is cancelled.
     func sendValues(_ world: World, _ dice: Dice) async {
         while !Task.isCancelled {
             try? await world.sleep(for: .milliseconds(dice.number(in: 5...400)))

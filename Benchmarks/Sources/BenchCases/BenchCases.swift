@@ -59,7 +59,7 @@ struct BenchCases {
         let operations = benchmark.operations
         let readings = try (0..<rounds).map { _ in try run(body, benchmark.name, operations) }
         let times = readings.map { Double($0.nanoseconds) / Double(operations) }.sorted()
-        // Growing tables and lazily made globals cost the first round more: what stays is what counts.
+        // Growing tables and lazily made globals make the first round more expensive; only recurring costs count.
         let allocations = readings.map { Double($0.allocations) / Double(operations) }.min() ?? 0
         let bytes = readings.map { Double($0.bytes) / Double(operations) }.min() ?? 0
         var result: [String: Any] = [

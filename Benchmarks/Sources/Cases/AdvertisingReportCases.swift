@@ -4,7 +4,7 @@ import CBaseline
 import HCI
 
 extension BenchmarkCase {
-    /// Advertising reports from the event's first octet to the last AD structure.
+    /// Advertising reports, from the event's first byte to the last AD structure.
     static var advertisingReports: [BenchmarkCase] {
         let legacy = Samples { ReportBytes.legacy(number: Int($0), data: ReportBytes.data) }
         let pair = Samples { ReportBytes.legacyPair(number: Int($0)) }
@@ -25,12 +25,12 @@ extension BenchmarkCase {
 
 /// Events with advertising reports, without the H4 indicator.
 enum ReportBytes {
-    /// Flags, a list of UUIDs, manufacturer data and a name, as sensors send them: 31 octets.
+    /// Flags, a list of UUIDs, manufacturer data and a name, as sensors send them: 31 bytes.
     static let data: [UInt8] =
         [2, 0x01, 0x06, 5, 0x03, 0x0D, 0x18, 0x0F, 0x18, 7, 0xFF, 0x4C, 0x00, 1, 2, 3, 4]
         + [13, 0x09] + Array("thermo-00123".utf8)
 
-    /// 120 octets of extended advertising.
+    /// 120 bytes of extended advertising data.
     static let longData: [UInt8] =
         data + [17, 0x07] + (0..<16) + [3, 0x19, 0x40, 0x03] + [66, 0xFF, 0x59, 0x00] + (0..<63)
 

@@ -5,7 +5,7 @@ import CBaseline
 import CCounters
 
 extension BenchmarkCase {
-    /// Decoding and encoding the common Attribute PDUs, at lengths of 3 to 512 octets.
+    /// Decoding and encoding of the common Attribute PDUs, at lengths of 3 to 512 bytes.
     static var attributeProtocol: [BenchmarkCase] {
         var cases = fixedPDUs
         for length in [3, 20, 244, 512] { cases += valuePDUs(length) }
@@ -86,7 +86,7 @@ extension BenchmarkCase {
         ]
     }
 
-    /// PDUs that end with a value, whole PDUs of so many octets.
+    /// PDUs that end with a value; `length` is that of the whole PDU, in bytes.
     private static func valuePDUs(_ length: Int) -> [BenchmarkCase] {
         let responses = Samples { number in [0x0B] + [UInt8](repeating: number, count: length - 1) }
         return [
@@ -164,7 +164,7 @@ extension BenchmarkCase {
         ]
     }
 
-    /// Responses that hold lists, walked to their ends.
+    /// Responses with lists, read to the end.
     private static var lists: [BenchmarkCase] {
         let information = Samples { number in
             [0x05, 0x01] + (0..<5).flatMap { [UInt8($0), number, 0x00, 0x28] }
@@ -218,7 +218,7 @@ extension BenchmarkCase {
 }
 
 extension Samples {
-    /// Encodes once for each packet, into a buffer that is kept.
+    /// Encodes once for each packet, into one buffer that is reused.
     @inline(__always)
     func encode(_ operations: Int, _ body: (RawSpan, inout PacketBuffer) -> Void) {
         var buffer = PacketBuffer()

@@ -1,17 +1,17 @@
 import CCounters
 
-/// One thing that is measured, under a name that the stored baseline knows it by.
+/// A measured operation, under its name in the stored baseline.
 public struct BenchmarkCase: Sendable {
-    /// Does so many operations; what is to be measured of it lies between the meter's start and stop.
+    /// Performs `operations` operations. The measured part lies between the meter's start and stop.
     public typealias Body = @Sendable (_ operations: Int, _ meter: Meter) throws -> Void
 
-    /// What a budget says of a case, per operation.
+    /// The limits of a case, per operation.
     public struct Budget: Sendable {
-        /// At most so many allocations.
+        /// Maximum number of allocations.
         public var allocations: Double?
-        /// At most so many times the instructions of the C baseline.
+        /// Maximum ratio of instructions to those of the C baseline.
         public var ratio: Double?
-        /// At least so many operations in a second.
+        /// Minimum number of operations per second.
         public var rate: Double?
 
         public init(allocations: Double? = nil, ratio: Double? = nil, rate: Double? = nil) {
@@ -22,9 +22,9 @@ public struct BenchmarkCase: Sendable {
     }
 
     public let name: String
-    /// How many operations a timed run does; a run that counts instructions does a part of them.
+    /// Number of operations of a timed run; a run that counts instructions performs fewer.
     public let operations: Int
-    /// How many operations a run does in which instructions are counted.
+    /// Number of operations of a run that counts instructions.
     public let countedOperations: Int
     public let budget: Budget
     /// The same work in C.
@@ -48,22 +48,22 @@ public struct BenchmarkCase: Sendable {
     }
 }
 
-/// What one run of a case has cost between start and stop.
+/// The cost of one run of a case, between start and stop.
 public struct Reading: Sendable {
     public var nanoseconds: UInt64 = 0
     public var allocations: UInt64 = 0
     public var bytes: UInt64 = 0
-    /// What a case measures besides, by name: bytes of memory and the like.
+    /// Other figures of a case, by name: bytes of memory and the like.
     public var figures: [(name: String, value: Double)] = []
 }
 
-/// Reads clock and counters at the ends of what is measured.
+/// Reads the clock and the counters at the start and the end of the measured part.
 public final class Meter: @unchecked Sendable {
     private let name: String
     private var begun: UInt64 = 0
     public private(set) var reading = Reading()
 
-    /// - Parameter name: what callgrind's file calls the run.
+    /// - Parameter name: the name of the run in callgrind's file.
     public init(name: String) {
         self.name = name
     }
@@ -83,14 +83,14 @@ public final class Meter: @unchecked Sendable {
         reading.bytes = counts.bytes
     }
 
-    /// Adds a figure of the case's own.
+    /// Adds a figure of the case itself.
     public func tell(_ name: String, _ value: Double) {
         reading.figures.append((name, value))
     }
 }
 
 extension BenchmarkCase {
-    /// All of them, in the order of the table.
+    /// All cases, in the order of the table.
     public static var all: [BenchmarkCase] {
         attributeProtocol + framing + advertisingReports + securityManager + identifiers + scanning + attributes
             + scale + channels

@@ -2,7 +2,7 @@ import BLE
 import BluetoothTesting
 import CCounters
 
-/// A client and a server, each a whole host, whose controllers only hand on.
+/// A client and a server, each a whole host. Their controllers only forward packets.
 struct Pair: Sendable {
     static let lengths = [20, 244, 512]
 
@@ -48,7 +48,7 @@ struct Pair: Sendable {
 }
 
 extension BenchmarkCase {
-    /// What two hosts do together in one thread.
+    /// Returns a case for the work of two hosts in one thread.
     static func pair(
         _ name: String,
         operations: Int,

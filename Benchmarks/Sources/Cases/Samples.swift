@@ -2,14 +2,14 @@ import ByteCoding
 import CBaseline
 import CCounters
 
-/// Sixteen packets of one length that differ, so that no compiler takes the work out of the loop.
+/// Sixteen different packets of one length, so that no compiler can move the work out of the loop.
 struct Samples: Sendable {
     static let count = 16
 
     let bytes: [UInt8]
     let length: Int
 
-    /// - Parameter make: gives each packet by its number; all have the same length.
+    /// - Parameter make: returns each packet for its number; all have the same length.
     init(_ make: (UInt8) -> [UInt8]) {
         let packets = (0..<UInt8(Samples.count)).map(make)
         let length = packets[0].count
@@ -18,7 +18,7 @@ struct Samples: Sendable {
         bytes = Array(packets.joined())
     }
 
-    /// Runs `body` over one packet after the other.
+    /// Runs `body` on one packet after the other.
     @inline(__always)
     func forEach(_ operations: Int, _ body: (RawSpan) -> UInt64) {
         let span = bytes.rawSpan
@@ -30,7 +30,7 @@ struct Samples: Sendable {
         keep(sum)
     }
 
-    /// Runs the same over the baseline.
+    /// Runs the same loop on the baseline.
     func run(_ baseline: CBaseline.baseline, _ operations: Int) {
         bytes.withUnsafeBufferPointer { buffer in
             let samples = CBaseline.samples(bytes: buffer.baseAddress, length: length, count: Samples.count)
@@ -40,9 +40,9 @@ struct Samples: Sendable {
 }
 
 extension BenchmarkCase {
-    /// A codec beside its baseline, on the same packets.
+    /// A codec and its baseline, on the same packets.
     ///
-    /// - Parameter loop: does so many operations on the samples.
+    /// - Parameter loop: performs the given number of operations on the samples.
     static func codec(
         _ name: String,
         _ samples: Samples,
@@ -75,16 +75,16 @@ extension BenchmarkCase {
 extension BenchmarkCase.Budget {
     static let codec = BenchmarkCase.Budget(allocations: 0, ratio: 3)
     static let report = BenchmarkCase.Budget(allocations: 0, ratio: 4)
-    /// For what comes seldom, or as a small part of something else.
+    /// For operations that are rare, or a small part of another operation.
     static let withoutAllocation = BenchmarkCase.Budget(allocations: 0)
 }
 
-/// A C function, which no thread owns.
+/// A C function, which is safe to call on any thread.
 private struct UncheckedBaseline: @unchecked Sendable {
     let function: CBaseline.baseline
 }
 
-/// The first octet and the length: proof that borrowed bytes were found.
+/// Returns a sum of the first byte and the length, which proves that the borrowed bytes were found.
 @inline(__always)
 func trace(_ bytes: RawSpan) -> UInt64 {
     UInt64(bytes.byteCount) &+ UInt64(bytes[checked: 0] ?? 0)

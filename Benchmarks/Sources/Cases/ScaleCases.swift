@@ -14,7 +14,7 @@ extension BenchmarkCase {
 
     // MARK: Links
 
-    /// One read after the other, each on another link.
+    /// One read after the other, each on the next link.
     private static func turns(_ links: Int) -> BenchmarkCase {
         pair("links/\(links)/read-in-turn", operations: 20_000, links: links) { pair, operations, meter in
             let handle = pair.handles[20] ?? 1
@@ -25,7 +25,7 @@ extension BenchmarkCase {
         }
     }
 
-    /// Reads on all links at the same time; what the busiest link has done is set against the least busy.
+    /// Reads on all links at the same time; compares the busiest link with the least busy.
     private static func crowd(_ links: Int) -> BenchmarkCase {
         pair("links/\(links)/read-at-once", operations: 20_000, links: links) { pair, operations, meter in
             let handle = pair.handles[20] ?? 1
@@ -45,7 +45,7 @@ extension BenchmarkCase {
         }
     }
 
-    /// What a link costs the host that made it.
+    /// The cost of a link to the host that made it.
     private static var idleCentral: BenchmarkCase {
         BenchmarkCase("links/memory-of-a-central", operations: 500) { operations, meter in
             let radio = scriptedRadio()
@@ -73,7 +73,7 @@ extension BenchmarkCase {
         }
     }
 
-    /// What a link costs the host that it was made to.
+    /// The cost of a link to the host that accepted it.
     private static var idlePeripheral: BenchmarkCase {
         BenchmarkCase("links/memory-of-a-peripheral", operations: 500) { operations, meter in
             let radio = scriptedRadio()
@@ -98,7 +98,7 @@ extension BenchmarkCase {
         }
     }
 
-    /// Peers that exchange the MTU and give a value of two octets to each read.
+    /// Peers that exchange the MTU and answer each read with a value of two bytes.
     private static func scriptedRadio() -> NullRadio {
         let radio = NullRadio()
         radio.scriptedAnswer = { pdu, answer in
@@ -113,7 +113,7 @@ extension BenchmarkCase {
 
     // MARK: Databases
 
-    /// Services of four characteristics each, so many attributes in all.
+    /// Services of four characteristics each, with the given total number of attributes.
     private static func services(_ attributes: Int) -> [ServiceDefinition] {
         (0..<max(attributes / 9, 1)).map { service in
             ServiceDefinition(
@@ -142,7 +142,8 @@ extension BenchmarkCase {
             operations: max(20_000 / attributes, 2),
             services: services(attributes)
         ) { pair, operations, meter in
-            // The client keeps what it has learnt for as long as the link lasts; services by themselves are asked anew.
+            // The client caches its discoveries while the link lasts, but discovers services again if asked for them
+            // alone.
             _ = try await pair.peer.discoverServices()
             meter.start()
             for _ in 0..<operations {
@@ -162,7 +163,7 @@ extension BenchmarkCase {
             operations: 20_000,
             services: services(attributes)
         ) { pair, operations, meter in
-            // One procedure takes 2,000 attributes at most, so each service is discovered by procedures of its own.
+            // One procedure reads at most 2,000 attributes, so each service is discovered by procedures of its own.
             var handles: [AttributeHandle] = []
             for service in try await pair.peer.discoverServices() {
                 let characteristics = try await pair.peer.discoverCharacteristics(of: service)
@@ -190,7 +191,7 @@ extension BenchmarkCase {
     }
 }
 
-/// How much each of several has done, and all together.
+/// The operations counted for each of several tasks, and for all together.
 private final class Counts: Sendable {
     private let state: Mutex<(each: [Int], all: Int)>
 
@@ -198,7 +199,7 @@ private final class Counts: Sendable {
         state = Mutex((Array(repeating: 0, count: number), 0))
     }
 
-    /// Counts one more, or is false where all together have done enough.
+    /// Counts one more operation; returns false if the total has reached the limit.
     func add(to index: Int, limit: Int) -> Bool {
         state.withLock { state in
             guard state.all < limit else { return false }

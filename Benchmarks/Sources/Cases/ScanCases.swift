@@ -57,7 +57,7 @@ extension BenchmarkCase {
     /// Reports into the stream of the module BLE.
     ///
     /// - Parameters:
-    ///   - delivered: how many advertisements come of one report: 0 or 1.
+    ///   - delivered: number of advertisements for one report: 0 or 1.
     ///   - report: the packet of an advertiser, and which of its contents.
     private static func stream(
         _ name: String,
@@ -94,7 +94,7 @@ extension BenchmarkCase {
         }
     }
 
-    /// What a scan keeps of an advertiser.
+    /// The memory that a scan uses for an advertiser.
     private static var memory: BenchmarkCase {
         BenchmarkCase("scan/memory", operations: advertisers, countedOperations: advertisers) { operations, meter in
             let radio = NullRadio()
@@ -135,7 +135,7 @@ extension BenchmarkCase {
                     queue: queue,
                     options: [CBCentralManagerOptionAdapterKey: adapter]
                 )
-                // The manager's queue is outside of the loop: let both take turns.
+                // The manager's queue is outside of the loop, so both take turns.
                 while !delegate.isScanning { await radio.settle() }
                 await radio.settle()
                 await packets.inject(2 * advertisers, into: radio)
@@ -165,7 +165,7 @@ extension BenchmarkCase.Budget {
 /// The reports of advertisers, each in eight contents.
 private struct Packets: Sendable {
     private static let contents = 8
-    /// How many a controller gives at once.
+    /// Number of reports that a controller delivers at once.
     private static let batch = 64
 
     private let packets: [[UInt8]]
@@ -178,7 +178,7 @@ private struct Packets: Sendable {
         }
     }
 
-    /// Gives the host so many reports, in batches, after each of which the app has its turn.
+    /// Delivers the given number of reports to the host, in batches. The app runs after each batch.
     func inject(_ count: Int, from first: Int = 0, into radio: NullRadio) async {
         for index in first..<first + count {
             let packet = packets[index % packets.count]

@@ -9,10 +9,11 @@ import Testing
 
 @testable import CoreBluetooth
 
-/// A model of the order of a central's calls: random calls of all kinds, from several callers, against the capture.
+/// A model of the order of a central's calls: compares random calls of all kinds, from several callers, with the
+/// capture.
 ///
-/// The first packet of each call leaves in the order of the calls, also where an earlier call waits for a response or for
-/// room. Callbacks come in the order of the packets that they are for.
+/// The first packet of each call leaves in the order of the calls, even if an earlier call waits for a response or for
+/// buffer space. Callbacks arrive in the order of the packets that they belong to.
 @Suite("Call order of a central")
 struct ClientCallOrderTests {
     private enum Callback: Equatable {
@@ -25,10 +26,10 @@ struct ClientCallOrderTests {
         enum Kind { case request, command, channel }
 
         struct Call {
-            /// What identifies the call's first packet.
+            /// Identifies the call's first packet.
             let key: [UInt8]
             let kind: Kind
-            /// Whether a PDU of the Attribute Protocol answers.
+            /// Whether a PDU of the Attribute Protocol answers the call.
             var isRequest: Bool { kind == .request }
         }
 
@@ -40,7 +41,7 @@ struct ClientCallOrderTests {
             var answeredChannels = 0
         }
 
-        /// Fewer requests for channels than a link has channels at a time.
+        /// Fewer channel requests than a link can have channels at a time.
         static let channelLimit = 12
 
         private let state = Mutex(State())
@@ -55,7 +56,7 @@ struct ClientCallOrderTests {
             }
         }
 
-        /// Takes note of a call, which is made before the next one is taken note of.
+        /// Records a call. The call is made before the next one is recorded.
         func call(_ key: (_ number: Int) -> [UInt8], _ kind: Kind = .request) -> Int {
             state.withLock { state in
                 let number = state.calls.count
@@ -64,9 +65,9 @@ struct ClientCallOrderTests {
             }
         }
 
-        /// Takes note of a call for a channel, likewise, unless there were enough.
+        /// Records a call for a channel, likewise, unless the limit is reached.
         ///
-        /// - Returns: whether the call is to be made.
+        /// - Returns: whether to make the call.
         func channel(_ psm: CBL2CAPPSM) -> Bool {
             state.withLock { state in
                 guard state.channels < Record.channelLimit else { return false }
@@ -130,7 +131,7 @@ struct ClientCallOrderTests {
             )
         }
 
-        /// Asks for a channel to a service that the board does not have.
+        /// Requests a channel to a service that the board does not have.
         private func openChannel() {
             let psm = CBL2CAPPSM(0x81 + random.number(below: 100))
             guard record.channel(psm) else { return }
@@ -181,7 +182,7 @@ struct ClientCallOrderTests {
 
     private static let discoveryOfServices: [UInt8] = [0x06, 0x01, 0x00, 0xFF, 0xFF, 0x00, 0x28, 0xC0, 0xFF]
 
-    /// What identifies a call's first packet in a PDU that the phone has sent; nil for other packets.
+    /// Returns the identification of a call's first packet in a PDU from the phone; nil for other packets.
     private func key(of pdu: [UInt8], _ characteristics: [DiscoveredCharacteristic], _ service: HandleRange) -> [UInt8]?
     {
         let values = [Board.command, Board.value].map { characteristics[$0].valueHandle.bytes }
@@ -213,7 +214,7 @@ struct ClientCallOrderTests {
         let begins = trace.entries.map { entry in
             entry.direction == .hostToController ? key(of: entry.pdu, characteristics, service) : nil
         }
-        // The discovery before the calls is not theirs.
+        // The discovery before the calls does not belong to them.
         let first = begins.firstIndex { $0 == Self.firstKey(of: characteristics) } ?? 0
         expectEqual(begins[(first + 1)...].compactMap { $0 }, calls.map(\.key))
         #expect(record.sentCommands == calls.indices.filter { calls[$0].kind == .command })
@@ -239,7 +240,7 @@ struct ClientCallOrderTests {
         expectEqual(record.callbacks, callbacks.sorted { $0.place < $1.place }.map(\.1))
     }
 
-    /// The packet that is sent just before the calls: a read of the command's value.
+    /// The packet sent just before the calls: a read of the command's value.
     private static func firstKey(of characteristics: [DiscoveredCharacteristic]) -> [UInt8] {
         [0x0A] + characteristics[Board.described].valueHandle.bytes
     }
@@ -314,7 +315,7 @@ struct ClientCallOrderTests {
                     }
                 }
             }
-            // The board sends values all the while.
+            // The board sends values throughout.
             group.addTask {
                 for number in 0..<60 {
                     let index = caller.random.number(below: 2) == 0 ? Board.notified : Board.indicated

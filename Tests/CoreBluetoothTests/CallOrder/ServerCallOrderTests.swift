@@ -10,11 +10,12 @@ import Testing
 
 @testable import CoreBluetooth
 
-/// A model of the order of a peripheral manager's calls: random notifications, indications and answers of several callers,
-/// against the capture.
+/// A model of the order of a peripheral manager's calls: compares random notifications, indications and answers of
+/// several callers with the capture.
 ///
-/// The packets leave in the order of the calls. One exception is made: an answer may pass an indication that waits for the
-/// confirmation of an earlier one, and the values behind it. Otherwise a client that confirms late would get no answer.
+/// The packets leave in the order of the calls, with one exception. An answer may pass an indication that waits for the
+/// confirmation of an earlier indication, and the values behind it. Otherwise a client that confirms late would get no
+/// answer.
 @Suite("Call order of a peripheral manager")
 struct ServerCallOrderTests {
     private enum Kind {
@@ -26,7 +27,7 @@ struct ServerCallOrderTests {
     /// The calls and events of one run.
     private final class Record: Sendable {
         struct Call {
-            /// How the call's packet begins.
+            /// The first bytes of the call's packet.
             let packet: [UInt8]
             let kind: Kind
         }
@@ -34,9 +35,9 @@ struct ServerCallOrderTests {
         struct State {
             var calls: [Call] = []
             var completed = 0
-            /// The packets that accesses came by.
+            /// The packets of the accesses.
             var accesses: [[UInt8]] = []
-            /// Requests that are to be answered.
+            /// Requests that still need an answer.
             var pending: [(link: LinkIdentifier, request: UInt64)] = []
             var links: Set<LinkIdentifier> = []
         }
@@ -108,7 +109,7 @@ struct ServerCallOrderTests {
 
         var unsent = Array(calls.indices)
         var isConfirmationAwaited = false
-        // Whether a confirmation was awaited at some time since the client's last request.
+        // Whether a confirmation was pending at some time since the client's last request.
         var wasConfirmationAwaited = false
         for entry in trace.entries {
             if entry.direction == .controllerToHost {
@@ -125,8 +126,8 @@ struct ServerCallOrderTests {
             let number = unsent[place]
             if place > 0 {
                 let first = unsent[0]
-                // An answer passes an indication that waits for the confirmation of the one before. The confirmation can
-                // arrive before the answer's packet has left the host.
+                // An answer passes an indication that waits for the confirmation of an earlier indication. The
+                // confirmation can arrive before the answer's packet has left the host.
                 let isAllowed =
                     calls[number].kind == .answer && calls[first].kind == .indication && wasConfirmationAwaited
                 if !isAllowed {
@@ -145,7 +146,7 @@ struct ServerCallOrderTests {
         #expect(received == accesses)
     }
 
-    /// Runs the model; gives the board's device, and the handles of the values that the app answers for.
+    /// Runs the model; returns the board's device, and the handles of the values that the app answers for.
     private func run(
         _ world: World,
         _ conditions: LinkConditions,

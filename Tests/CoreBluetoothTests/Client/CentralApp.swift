@@ -148,7 +148,7 @@ final class Scanner: NSObject, CBCentralManagerDelegate, @unchecked Sendable {
     }
 }
 
-/// Keeps count of what it is asked, as test doubles do.
+/// Counts the calls that it receives, as test doubles do.
 final class CountingManager: CBCentralManager, @unchecked Sendable {
     var scans = 0
 

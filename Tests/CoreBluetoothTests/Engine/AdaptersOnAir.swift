@@ -16,8 +16,8 @@ struct AdaptersOnAir {
     /// Opens an adapter.
     ///
     /// - Parameters:
-    ///   - controller: changes what kind of controller it has.
-    ///   - configure: changes what the adapter is opened with.
+    ///   - controller: changes the kind of the controller.
+    ///   - configure: changes the adapter's configuration.
     func open(
         _ name: String,
         controller: @escaping @Sendable (inout VirtualController.Configuration) -> Void = { _ in },

@@ -77,7 +77,7 @@ struct AttributeEngineTests {
             #expect(central.mtu == 517)
             #expect(request.kind == .read(pair.handle(0), offset: 0))
             pair.lamp.engine.answer(request.identifier, on: central.link, .success(value))
-            // Further answers are let go.
+            // Further answers are ignored.
             pair.lamp.engine.answer(request.identifier, on: central.link, .success([1]))
             #expect(await read == .success(value))
         }
@@ -92,7 +92,7 @@ struct AttributeEngineTests {
             async let read = pair.phone.read(pair.handle(0), of: peripheral)
             let (central, first) = await pair.lamp.access()
             pair.lamp.engine.answer(first.identifier, on: central.link, .success(value))
-            // 516 octets came; values end at 512.
+            // 516 bytes arrived; values end at 512.
             #expect(await read == .success(Array(value.prefix(512))))
             async let refused = pair.phone.read(pair.handle(0), of: peripheral)
             let (_, second) = await pair.lamp.access()
@@ -146,7 +146,7 @@ struct AttributeEngineTests {
             #expect(AttributeWrite.joined(parts) == [AttributeWrite(handle: handle, offset: 0, value: value)])
             lamp.engine.answer(request.identifier, on: central.link, .success([]))
             #expect(await written.failure == nil)
-            // And what is longer than one response is read in parts.
+            // A value longer than one response is read in parts.
             async let read = phone.read(handle, of: peripheral)
             for offset in [0, 63, 126, 189, 252] {
                 let (_, part) = await lamp.access()

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Channels of the engines in simulated worlds")
 struct ChannelEngineTests {
-    /// Reads what there is until so many octets have come, without a run loop.
+    /// Reads until `count` bytes have arrived, without a run loop.
     private func read(_ count: Int, from input: InputStream, in world: World) async throws -> [UInt8] {
         var octets: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 4096)

@@ -24,7 +24,7 @@ struct ConnectingEngineTests {
                 pair.phone.engine.connectedPeripherals(withServices: [Lamp.service]).map(\.identifier) == [peripheral]
             )
             #expect(pair.phone.engine.connectedPeripherals(withServices: ["AAAA"]).isEmpty)
-            // Its Device Name is as it advertises: another one is told.
+            // Its Device Name equals the advertised name; only a different one is reported.
             try await world.sleep(for: .seconds(3))
             let names = pair.phone.events.waiting.filter { if case .nameChanged = $0 { true } else { false } }
             #expect(names.isEmpty)

@@ -10,7 +10,7 @@ import Synchronization
 
 @testable import CoreBluetooth
 
-/// What an engine has said, in its order, and who waits for what of it.
+/// The events of an engine, in order, and the tests that wait for them.
 final class Mailroom<Event: Sendable>: Sendable {
     private struct State {
         var events: [Event] = []
@@ -19,7 +19,7 @@ final class Mailroom<Event: Sendable>: Sendable {
 
     private let state = Mutex(State())
 
-    /// What nobody has waited for yet.
+    /// The events that no test has taken yet.
     var waiting: [Event] { state.withLock { $0.events } }
 
     func post(_ event: Event) {
@@ -32,7 +32,7 @@ final class Mailroom<Event: Sendable>: Sendable {
         }
     }
 
-    /// Takes the first event of a kind, waiting for it where it has not come; those before it stay.
+    /// Takes the first event of a kind, and waits for it if necessary. Other events before it stay.
     @discardableResult
     func next<Value: Sendable>(_ match: @escaping @Sendable (Event) -> Value?) async -> Value {
         await withCheckedContinuation { continuation in
@@ -59,7 +59,7 @@ final class Mailroom<Event: Sendable>: Sendable {
     }
 }
 
-/// A device of a world as managers share it.
+/// A device of a world, as managers share it.
 struct EngineDevice {
     let device: Device
     let adapter: Adapter
@@ -67,9 +67,9 @@ struct EngineDevice {
     let open: OpenHost
 
     /// - Parameters:
-    ///   - store: where identifiers are kept.
-    ///   - controller: changes what kind of controller the device has.
-    ///   - configure: changes what the adapter is opened with.
+    ///   - store: the store of identifiers.
+    ///   - controller: changes the kind of the device's controller.
+    ///   - configure: changes the adapter's configuration.
     init(
         _ name: String,
         in world: World,
@@ -116,7 +116,7 @@ struct EngineDevice {
     }
 }
 
-/// Waits for what becomes of one call.
+/// Waits for the result of one call.
 func outcome<Value: Sendable>(
     _ call: (@escaping Completion<Value>) -> Void
 ) async -> Result<Value, EngineError> {
@@ -128,8 +128,8 @@ struct TestCentral {
     let events = Mailroom<CentralEvent>()
 
     /// - Parameters:
-    ///   - listen: takes each event, before those that wait for it.
-    ///   - accept: whether an event is taken, as by a manager whose app keeps up.
+    ///   - listen: receives each event, before the tests that wait for it.
+    ///   - accept: whether an event is accepted, as by a manager of an app that keeps up.
     init(
         _ engine: HostCentral,
         listen: @escaping @Sendable (CentralEvent) -> Void = { _ in },
@@ -185,7 +185,7 @@ struct TestCentral {
         return try await outcome { engine.discoverCharacteristics(in: range, of: peripheral, $0) }.get()
     }
 
-    /// The characteristics of the first service of a type.
+    /// Returns the characteristics of the first service of a type.
     func characteristics(of type: BluetoothUUID, on peripheral: UUID) async throws -> [DiscoveredCharacteristic] {
         guard let service = try await services([type], of: peripheral).first else { return [] }
         return try await characteristics(of: service, on: peripheral)
@@ -216,7 +216,7 @@ struct TestPeripheral {
     let engine: HostPeripheral
     let events = Mailroom<CoreBluetooth.PeripheralEvent>()
 
-    /// - Parameter accept: whether an event is taken, as by a manager whose app keeps up.
+    /// - Parameter accept: whether an event is accepted, as by a manager of an app that keeps up.
     init(
         _ engine: HostPeripheral,
         accept: @escaping @Sendable (CoreBluetooth.PeripheralEvent) -> Bool = { _ in true }
@@ -339,7 +339,7 @@ struct LampAndPhone {
         return peripheral
     }
 
-    /// The lamp's characteristics as the phone finds them.
+    /// The lamp's characteristics as the phone discovers them.
     func characteristics(of peripheral: UUID) async throws -> [DiscoveredCharacteristic] {
         try await phone.characteristics(of: Lamp.service, on: peripheral)
     }

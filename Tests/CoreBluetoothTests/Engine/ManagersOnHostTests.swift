@@ -1,14 +1,14 @@
 import CoreBluetooth
 import Testing
 
-/// Managers as apps make them, on controllers in this process, in real time.
+/// Managers created as apps create them, on controllers in this process, in real time.
 @Suite("Both ends of an app on a virtual adapter")
 struct ManagersOnHostTests {
     private static let service = CBUUID(string: "1E9B1A5C-55A3-4F52-8A54-0CD1B8A7B1F0")
     private static let name = CBUUID(string: "2A00")
     private static let light = CBUUID(string: "FFE1")
 
-    /// A lamp that answers with its light, takes a new one, and tells it to who wants to know.
+    /// A lamp whose light clients can read, set and subscribe to.
     private final class Lamp: NSObject, CBPeripheralManagerDelegate {
         let told = Mailroom<String>()
         let light = CBMutableCharacteristic(
@@ -81,7 +81,7 @@ struct ManagersOnHostTests {
         }
     }
 
-    /// A phone that finds the lamp, reads all, subscribes, sets its light and goes.
+    /// A phone that finds the lamp, reads all values, subscribes, sets its light and disconnects.
     private final class Phone: NSObject, CBCentralManagerDelegate, CBPeripheralDelegate {
         let told = Mailroom<String>()
         private var manager: CBCentralManager!
@@ -176,7 +176,7 @@ struct ManagersOnHostTests {
         for expected in ["added true", "advertising true", "subscribed 514", "unsubscribed"] {
             #expect(await lamp.told.next { $0 } == expected)
         }
-        // Whether the write is answered or the value is notified first is the lamp's to decide.
+        // The lamp decides whether it answers the write or notifies the value first.
         var told: [String] = []
         while told.last != "disconnected true" { told.append(await phone.told.next { $0 }) }
         let light = [200] as [UInt8]

@@ -43,7 +43,7 @@ struct PairingEngineTests {
             var events = await pair.phoneDevice.adapter.securityEvents().makeAsyncIterator()
             await pair.phone.connect(peripheral, ConnectionRequest())
             #expect(await pair.phone.read(handle, of: peripheral) == .success([0x5E, 0xC2]))
-            // The first that happens is that the link is encrypted: nothing is paired again.
+            // The first event is the encryption of the link, so no new pairing took place.
             let first = await events.next()
             guard case .encryptionChanged(_, .some) = first else {
                 Issue.record("\(String(describing: first))")
@@ -63,10 +63,10 @@ struct PairingEngineTests {
             await #expect(throws: BLEError.self) { try await peer.pair() }
             #expect(await pair.lampDevice.adapter.bonds().isEmpty)
             _ = try await pair.lamp.publish(Self.vault)
-            // Who has failed may not try again at once (Vol 3, Part H, 2.3.6).
+            // A device that has failed may not try again at once (Vol 3, Part H, 2.3.6).
             try await world.sleep(for: .seconds(60))
             try await peer.pair()
-            // The last keys are under way.
+            // The last keys are still on their way.
             try await world.sleep(for: .seconds(1))
             #expect(await pair.lampDevice.adapter.bonds().count == 1)
         }

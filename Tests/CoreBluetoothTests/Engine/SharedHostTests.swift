@@ -11,7 +11,7 @@ import Testing
 
 @Suite("A host that managers share")
 struct SharedHostTests {
-    /// A host on a virtual adapter that says when it is opened and closed.
+    /// A host on a virtual adapter, which reports when it is opened and closed.
     private func makeHost(_ air: String, _ steps: Mailroom<String>) -> SharedHost {
         SharedHost { _ in
             do throws(BLEError) {
@@ -41,7 +41,7 @@ struct SharedHostTests {
             try await peripheral.advertise("lamp", [])
             #expect(steps.waiting == ["opened"])
             peripheral.engine.stop()
-            // The next begins while this one still ends.
+            // The next engine begins while this one is still ending.
             let last = TestCentral(HostCentral(shared))
             await last.events.next { if case .stateChanged(.poweredOn) = $0 { () } else { nil } }
             #expect(steps.waiting == ["opened", "closed", "opened"])
@@ -128,7 +128,7 @@ struct PeerDirectoryTests {
         #expect(second.identifier(of: fixed) == identifiers[1])
         #expect(second.identifier(of: resolvable) != identifiers[2])
         #expect(second.address(of: identifiers[1]) == fixed)
-        // The same number as a public and as a random address is two devices.
+        // The same number as a public and as a random address means two devices.
         #expect(second.identifier(of: DeviceAddress(fixed.value, isRandom: false)) != identifiers[1])
     }
 
@@ -164,7 +164,7 @@ struct PeerDirectoryTests {
         #expect(writes == 1)
         var last: UUID?
         for number in 0..<10_000 {
-            // Public and static addresses, which devices keep.
+            // Public and static addresses, which do not change.
             let value = (number.isMultiple(of: 2) ? 0x0100_0000_0000 : 0xC100_0000_0000) + UInt64(number)
             let address = DeviceAddress(value, isRandom: !number.isMultiple(of: 2))
             let identifier = directory.heard(address, name: "flood", services: ["180F"]).identifier
@@ -248,7 +248,7 @@ struct RestorationTests {
             first.engine.scan(ScanRequest(services: [Lamp.service], allowsDuplicates: true))
             try await world.sleep(for: .seconds(1))
 
-            // As a process finds it that begins where this one was killed.
+            // The state that a new process finds after this one was killed.
             let second = HostCentral(pair.phoneDevice.shared, restoreIdentifier: "app")
             let events = Mailroom<CentralEvent>()
             second.start { event in
@@ -266,7 +266,7 @@ struct RestorationTests {
                 Issue.record("\(events.waiting)")
                 return
             }
-            // Who leaves in good order leaves nothing.
+            // Engines that stop normally leave no state behind.
             first.engine.stop()
             second.stop()
             try await world.sleep(for: .seconds(10))
@@ -283,7 +283,7 @@ struct RestorationTests {
             first.engine.scan(ScanRequest(services: [Lamp.service]))
             let advertiser = await pair.phoneDevice.peripheral(restoreIdentifier: "app")
             try await advertiser.advertise("phone", [])
-            // Each manager stands for a process that starts after the last one was killed.
+            // Each manager stands for a process that starts after the previous one was killed.
             for isRestored in [true, false] {
                 let central = await pair.phoneDevice.central(restoreIdentifier: "app")
                 #expect(

@@ -5,7 +5,7 @@ import Glibc
 /// The target that this process fuzzes; set once, before the first input.
 nonisolated(unsafe) private var current = FuzzTarget.event
 
-/// Hands the target to libFuzzer, which calls back with inputs until it has had enough; its status.
+/// Runs libFuzzer on the target, which calls back with inputs until it finishes. Returns its exit status.
 func fuzz(_ target: FuzzTarget, _ arguments: ArraySlice<String>) -> Int32 {
     current = target
     var list: [UnsafeMutablePointer<CChar>?] = (["fuzz"] + arguments).map { strdup($0) } + [nil]
@@ -19,7 +19,7 @@ func fuzz(_ target: FuzzTarget, _ arguments: ArraySlice<String>) -> Int32 {
     }
 }
 
-/// libFuzzer asks this for a new input; targets that take packets get whole packets changed.
+/// Called by libFuzzer for a new input. For targets that take packets, it changes whole packets.
 @_cdecl("LLVMFuzzerCustomMutator")
 func mutate(_ octets: UnsafeMutablePointer<UInt8>, _ count: Int, _ limit: Int, _ seed: UInt32) -> Int {
     guard seed % 8 != 0 else { return LLVMFuzzerMutate(octets, count, limit) }
@@ -32,7 +32,7 @@ func mutate(_ octets: UnsafeMutablePointer<UInt8>, _ count: Int, _ limit: Int, _
     return result.count
 }
 
-/// Changes a packet as libFuzzer changes inputs, with its dictionary and what it saw compared.
+/// Changes a packet as libFuzzer changes inputs, with its dictionary and its recorded comparisons.
 private func changeOctets(_ octets: [UInt8]) -> [UInt8] {
     var buffer = octets + [UInt8](repeating: 0, count: 64)
     let count = buffer.withUnsafeMutableBufferPointer { buffer in

@@ -6,7 +6,7 @@ import HCI
 import HCITransport
 import L2CAP
 
-/// Writes what captures hold for a target as inputs, each in a file of its own.
+/// Writes the inputs for a target that captures contain, each into a separate file.
 func writeSeeds(of target: FuzzTarget, from captures: ArraySlice<String>, to folder: String) throws {
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     for (number, path) in captures.enumerated() {
@@ -30,7 +30,7 @@ func writeSeeds(of target: FuzzTarget, from captures: ArraySlice<String>, to fol
     }
 }
 
-/// The beginning of a capture, and the same written in the other formats.
+/// The beginning of a capture, unchanged and converted to the other formats.
 private func rewritten(capture: Data) throws -> [[UInt8]] {
     let start = [UInt8](capture.prefix(3000))
     return [start]
@@ -47,16 +47,16 @@ private func rewritten(capture: Data) throws -> [[UInt8]] {
         }
 }
 
-/// Picks out of a capture, packet by packet, what a target takes.
+/// Extracts the inputs for a target from a capture, packet by packet.
 private struct SeedTrace {
-    /// How many packets go into one script, and how many inputs come of one capture.
+    /// The maximum number of packets in one script, and of inputs from one capture.
     private static let scriptLength = 40
     private static let limit = 200
 
     let target: FuzzTarget
     private var single: Set<[UInt8]> = []
     private var packets: [Script.Packet] = []
-    /// What each side has sent, as on a wire, as far as it goes into an input.
+    /// The packets that each side has sent, as on a wire, up to the length of an input.
     private var streams: [Bool: [UInt8]] = [:]
     private var scripts: [[UInt8]] = []
     private var reassemblers: [Bool: Reassembler] = [:]
@@ -86,7 +86,7 @@ private struct SeedTrace {
     }
 
     private mutating func takeStream(_ packet: [UInt8], _ isFromHost: Bool) {
-        // The choice of the target: whose the stream is, in pieces of 32 octets.
+        // The choice of the target: the sender of the stream, and pieces of 32 bytes.
         let stream = streams[isFromHost] ?? [62 | (isFromHost ? 1 : 0)]
         if stream.count < 2000 { streams[isFromHost] = stream + packet }
     }
@@ -114,7 +114,7 @@ private struct SeedTrace {
 
     private mutating func take(_ payload: [UInt8], of channel: ChannelIdentifier) {
         switch (target, channel) {
-        // What a server answers has an odd opcode, but for notifications; either target passes over the other's.
+        // The PDUs of both sides are mixed; each target ignores the PDUs of the other.
         case (.server, .attribute), (.client, .attribute): add(.init(choice: 0x17, octets: payload))
         case (.security, .securityManager): add(.init(choice: UInt8(packets.count % 2) | 0x0A, octets: payload))
         case (.signaling, .signaling): add(.init(octets: payload))

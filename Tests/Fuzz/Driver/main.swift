@@ -3,8 +3,8 @@ import Foundation
 import FuzzTargets
 
 // fuzz TARGET [options and folders of libFuzzer]: fuzzes a target.
-// fuzz --seeds TARGET CAPTURE... FOLDER: writes what the captures hold for a target into a folder.
-// fuzz --targets [NAME...]: lists the targets of the names, or all.
+// fuzz --seeds TARGET CAPTURE... FOLDER: writes the inputs that captures contain for a target into a folder.
+// fuzz --targets [NAME...]: lists the targets with these names, or all.
 
 func fail(_ text: String) -> Never {
     FileHandle.standardError.write(Data((text + "\n").utf8))

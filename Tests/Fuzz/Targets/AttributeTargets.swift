@@ -3,8 +3,8 @@ import BluetoothTypes
 import ByteCoding
 import GATT
 
-/// A server with an attribute of every kind, to whose one client each packet of a script belongs. The app answers at once,
-/// late or not at all, as the packet's choice says.
+/// Fuzzes a server with an attribute of every kind and one client, which sends the packets of a script. The app answers
+/// at once, late or not at all, according to the packet's choice.
 func fuzzServer(_ input: [UInt8]) {
     let server = Server()
     guard (try? server.publish(services)) != nil else { return }
@@ -40,7 +40,7 @@ func fuzzServer(_ input: [UInt8]) {
     }
 }
 
-/// A value changes, and the client has it sent if it wants; then what is kept of the client is taken up again.
+/// Changes a value and sends it to the client if it has subscribed. Then the client's stored state may be restored.
 private func notify(_ packet: Script.Packet, _ session: ServerSession, _ buffer: inout PacketBuffer) {
     for handle in UInt16(1)...0x20 {
         let handle = AttributeHandle(rawValue: handle)

@@ -1,6 +1,6 @@
-/// A capture cut into its records, so that whole records can be changed and the file still be read.
+/// A capture split into its records, so that whole records can be changed while the file stays readable.
 struct CaptureRecords {
-    /// How a format says where its records end.
+    /// The layout by which a format gives the length of its records.
     fileprivate enum Layout {
         case btsnoop
         case pcap(isLittleEndian: Bool)
@@ -30,7 +30,7 @@ struct CaptureRecords {
         }
     }
 
-    /// Makes the records say how long they are.
+    /// Writes the actual lengths into the records.
     mutating func correctLengths() {
         for index in records.indices { layout.correctLength(&records[index]) }
     }
@@ -54,7 +54,7 @@ extension CaptureRecords.Layout {
         }
     }
 
-    /// One octet at least, and all where the record does not say.
+    /// The length of the record: at least one byte, or everything if the record does not contain it.
     fileprivate func recordLength(_ start: [UInt8]) -> Int {
         switch self {
         case .btsnoop: read(start, at: 4).map { 24 + $0 } ?? .max
@@ -73,7 +73,7 @@ extension CaptureRecords.Layout {
             while record.count < 12 || record.count % 4 != 0 { record.append(0) }
             write(record.count, to: &record, at: 4)
             write(record.count, to: &record, at: record.count - 4)
-            // An enhanced packet block also says how much of it is the packet.
+            // An enhanced packet block also contains the length of its packet.
             let room = record.count - 32
             if read(record, at: 0) == 6, let length = read(record, at: 20), length > room || length + 3 < room {
                 write(room, to: &record, at: 20)

@@ -2,8 +2,9 @@ import BluetoothTypes
 import ByteCoding
 import L2CAP
 
-/// A link's signalling channel and its credit-based channels, as the packets of a script drive them: an even choice is for
-/// the signalling channel, an odd one for the channel it names or for what this side does; a delay moves the clock.
+/// Fuzzes a link's signaling channel and its credit-based channels with the packets of a script. A packet with an even
+/// choice goes to the signaling channel. One with an odd choice goes to the channel that it selects, or makes this side
+/// act. A delay advances the clock.
 func fuzzSignaling(_ input: [UInt8]) {
     var signaling = SignalingChannel(role: input.count.isMultiple(of: 2) ? .central : .peripheral)
     var channels = CreditBasedChannels()
@@ -44,7 +45,7 @@ func fuzzSignaling(_ input: [UInt8]) {
     }
 }
 
-/// What an app may do with channels.
+/// An action of an app on channels.
 private func act(_ packet: Script.Packet, on channel: ChannelIdentifier, _ channels: inout CreditBasedChannels) {
     var list = ChannelIdentifierList()
     list.append(channel)

@@ -3,10 +3,10 @@ import BluetoothTypes
 import ByteCoding
 import GATT
 
-/// A client whose procedures are answered by the packets of a script, one after the other: whatever comes, each procedure
-/// ends, asks no more of a server than that gives, and waits only while a request is open.
+/// Fuzzes a client: the packets of a script answer its procedures, one after the other. Whatever arrives, each
+/// procedure ends, sends no request longer than ATT_MTU, and waits only while a request is open.
 ///
-/// The first packet's choice says which procedure comes first, and its delay whether the server is known.
+/// The first packet's choice selects the first procedure, and its delay whether the server is trusted.
 func fuzzClient(_ input: [UInt8]) {
     let script = Script(input)
     var fuzzed = FuzzedClient()
@@ -25,7 +25,7 @@ private struct FuzzedClient {
     private var elevationCount = 0
     private let now = Instant(nanoseconds: 0)
 
-    /// The client learns the database, or has it in a cache that may be outdated.
+    /// Makes the client learn the database, or validate a cache that may be outdated.
     func trust(_ choice: UInt8) {
         let service = DiscoveredService(
             uuid: "180F",
@@ -77,7 +77,7 @@ private struct FuzzedClient {
             bearer.confirmationWillBeSent()
             client.indicationReceived(from: AttributeHandle(rawValue: UInt16(packet.choice)))
         case .notification(let opcode): notificationReceived(opcode, packet.octets.rawSpan)
-        // Once: what was written to fit an ATT_MTU does not fit a smaller one.
+        // Once only: a request that fits one ATT_MTU may not fit a smaller one.
         default: if bearer.mtu == Bearer.defaultMTU { bearer.exchangeMTU(peer: UInt16(packet.delay) * 4) }
         }
         takeOutputs(isElevated: packet.choice & 2 == 0)
@@ -87,8 +87,8 @@ private struct FuzzedClient {
         )
     }
 
-    /// Takes the outputs and starts the next procedure, until one has written a request. Tries to raise the link's security
-    /// for every other request that fails for want of it.
+    /// Takes the outputs and starts the next procedure, until a request has been written. Tries to raise the link's
+    /// security for every other request that fails because of insufficient security.
     private mutating func takeOutputs(isElevated: Bool) {
         while let output = client.takeOutput() {
             switch output {

@@ -5,7 +5,7 @@ import Dissection
 import HCI
 import L2CAP
 
-/// Walks all that an event carries. What is read is written so that it can be read.
+/// Fuzzes the decoding of events and of their lists. A decoded event must encode to a packet that can be decoded.
 func fuzzEvent(_ input: [UInt8]) {
     guard let event = try? Event(decoding: input.rawSpan) else { return }
     let written = PacketBuffer.bytes { event.encodePacket(into: &$0) }
@@ -39,7 +39,7 @@ private func walk(_ data: RawSpan) {
     }
 }
 
-/// Puts the packets of a script together, each an ACL packet as the controller hands it up.
+/// Fuzzes the reassembly of the packets of a script, each an ACL packet from the controller.
 func fuzzACL(_ input: [UInt8]) {
     var reassembler = Reassembler()
     for packet in Script(input).packets {
@@ -66,8 +66,9 @@ func fuzzAdvertising(_ input: [UInt8]) {
     _ = data.appearance
 }
 
-/// Reads a capture, describes each of its packets in every way and writes it anew in every format; it comes in pieces, whose
-/// length its first octet gives. The octets are also read as one message of the kernel's monitor channel.
+/// Fuzzes the reading of captures. Each packet is described in every way and written in every format. The capture
+/// arrives in pieces, whose length is in its first byte. The bytes are also read as one message of the kernel's monitor
+/// channel.
 func fuzzCapture(_ input: [UInt8]) {
     describe(monitorMessage: input)
     var reader = CaptureReader()

@@ -2,8 +2,9 @@ import BluetoothTypes
 import ByteCoding
 import HCI
 
-/// Reads a command's parameters, as a controller in software does, or what it returns, as the host does: the first octet says
-/// of which command, the lowest bit of the second which of both, and the rest is what is read.
+/// Fuzzes the decoding of command parameters, as in a software controller, and of return parameters, as in the host.
+/// The first byte selects the command, the lowest bit of the second byte selects parameters or return parameters, and
+/// the rest is decoded.
 func fuzzCommand(_ input: [UInt8]) {
     guard input.count >= 2 else { return }
     let type = commandTypes[Int(input[0]) % commandTypes.count]
@@ -11,10 +12,10 @@ func fuzzCommand(_ input: [UInt8]) {
     _ = readsCommand(type, isReturn: input[1] & 1 != 0, Array(parameters).rawSpan)
 }
 
-/// No packet has more octets of parameters: its header has one octet for how many there are.
+/// The maximum length of parameters in bytes: the header has one byte for it.
 private let parameterLimit = 255
 
-/// Inputs of every command that can be read, of parameters that are zero.
+/// Inputs for every command that can be decoded from parameters of zeros.
 var commandSeeds: [[UInt8]] {
     var seeds: [[UInt8]] = []
     for (index, type) in commandTypes.enumerated() {
@@ -30,7 +31,7 @@ var commandSeeds: [[UInt8]] {
     return seeds
 }
 
-/// Whether the parameters could be read.
+/// Whether the parameters could be decoded.
 private func readsCommand<C: Command>(_ type: C.Type, isReturn: Bool, _ parameters: RawSpan) -> Bool {
     if isReturn {
         var reader = ByteReader(parameters)

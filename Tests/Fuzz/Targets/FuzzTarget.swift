@@ -1,23 +1,23 @@
 import ByteCoding
 
-/// A part of the stack that takes octets from outside, and what is done with any octets to find what harms it.
+/// A part of the stack that takes bytes from outside, and the operations on these bytes that may reveal faults.
 ///
-/// A target does not tell whether the octets were good. It fails by trapping: in the code it calls, or where something that
-/// must always hold does not.
+/// A target does not report whether the bytes were valid. It fails by trapping: in the code that it calls, or if an
+/// invariant does not hold.
 package enum FuzzTarget: String, CaseIterable, Sendable {
     /// Every event that a controller may send.
     case event
-    /// Every command, and what each returns.
+    /// Every command, and its return parameters.
     case command
-    /// The stream of a UART or a socket, of which either side's packets are made.
+    /// The stream of a UART or a socket, which contains the packets of one side.
     case stream
-    /// ACL packets of one link and the frames that they make up.
+    /// ACL packets of one link, and their frames.
     case acl
-    /// The LE signalling channel, and credit-based channels with their frames.
+    /// The LE signaling channel, and credit-based channels with their frames.
     case signaling
     /// Requests and commands to a GATT server.
     case server
-    /// Answers to a GATT client that has a request open, of every procedure in turn.
+    /// Responses to a GATT client with an open request, for many procedures in turn.
     case client
     /// The Security Manager in both roles, from any state of a pairing.
     case security
@@ -27,10 +27,10 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
     case capture
     /// A profile as JSON.
     case profile
-    /// A whole host, in a world of its own, whose controller also says what the input makes it say.
+    /// A whole host in a simulated world. Its controller also sends the packets of the input.
     case host
 
-    /// Does with `input` what outside octets are for.
+    /// Processes `input` as bytes from outside.
     package func run(_ input: [UInt8]) {
         switch self {
         case .event: fuzzEvent(input)
@@ -50,7 +50,7 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
 }
 
 extension FuzzTarget {
-    /// The targets of a name: a target's own, or a protocol's that has several or another one.
+    /// The targets with a name: the name of a target, or of a protocol with one or more targets.
     package static func named(_ name: String) -> [FuzzTarget] {
         switch name {
         case "hci": [.event, .command, .stream, .acl]
@@ -63,7 +63,7 @@ extension FuzzTarget {
     }
 }
 
-/// Fails where what must always hold does not.
+/// Traps if an invariant does not hold.
 func require(_ condition: @autoclosure () -> Bool, _ text: @autoclosure () -> String) {
     if !condition() { fatalError(text()) }
 }

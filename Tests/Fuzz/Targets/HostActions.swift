@@ -2,19 +2,20 @@ import BLE
 import BluetoothTesting
 import BluetoothTypes
 
-/// What the app of a fuzzed host, and its peers, do meanwhile: each goes on by itself, while the controller says more.
+/// The concurrent actions of a fuzzed host's app and of its peers. Each runs on its own while the controller sends
+/// further packets.
 struct HostActions {
-    /// How many there are of one script: pairings take long.
+    /// Maximum number of actions in one script, because pairings take long.
     private static let limit = 6
-    /// Of the services that channels are opened to.
+    /// The PSM of the services that channels are opened to.
     private static let psm: UInt16 = 0x0080
 
     let world: World
     let adapter: Adapter
     let lamp: ScriptedPeripheral
-    /// The lamp, as the host has it.
+    /// The lamp, from the side of the host.
     let peer: RemotePeripheral
-    /// The host, as the phone has it.
+    /// The host, from the side of the phone.
     let client: RemotePeripheral?
     /// A value of the host's server.
     let value: AttributeHandle?
@@ -36,7 +37,7 @@ struct HostActions {
         self.value = value
     }
 
-    /// Begins the action of a number, none for zero.
+    /// Begins the action with a number; none for zero.
     mutating func begin(_ number: UInt8, _ octets: [UInt8]) {
         guard number != 0, tasks.count < HostActions.limit else { return }
         tasks.append(
@@ -58,7 +59,7 @@ struct HostActions {
         for task in tasks { task.cancel() }
     }
 
-    /// Waits until all have come to their end.
+    /// Waits until all actions have ended.
     func end() async {
         for task in tasks { await task.value }
     }
@@ -87,7 +88,7 @@ struct HostActions {
         await listener?.close()
     }
 
-    /// Each side has the other tell it its values, which then change.
+    /// Subscribes each side to the other's values, which then change.
     private func subscribe(_ octets: [UInt8]) async {
         for peer in [peer, client].compactMap({ $0 }) {
             for service in (try? await peer.discoverAll()) ?? [] {

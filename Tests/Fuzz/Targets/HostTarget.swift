@@ -6,11 +6,12 @@ import ByteCoding
 import GATT
 import HCI
 
-/// A host in a world of its own, linked to a peripheral and to a central, while its controller also says what a script makes
-/// it say. What it says may be of other links, of these, or nonsense; the app and both peers may do something before it.
+/// Fuzzes a host in a simulated world that is linked to a peripheral and to a central. Its controller also sends the
+/// packets of a script. These packets may be for other links, for these links, or meaningless. The app and both peers
+/// may act before each packet.
 enum HostFuzzing {
-    /// - Parameter script: each packet is one of the controller's, with its H4 indicator; the choice may make it one of the
-    ///   link's and have something done before it, and the delay, in units of 10 ms, lets the world go on before it.
+    /// - Parameter script: each packet is a packet of the controller, with its H4 indicator. The choice may address it
+    ///   to one of the links and start an action before it. The delay, in units of 10 ms, lets the world run before it.
     static func run(_ script: Script) {
         let world = World(seed: 1)
         defer { world.close() }
@@ -61,12 +62,12 @@ enum HostFuzzing {
                 require(held.isEmpty, "a closed host holds \(held)")
             }
         } catch {
-            // The host may lose its controller for good; it may not wait for ever.
+            // The host may lose its controller permanently, but it must not wait indefinitely.
             require(!(error is UnfinishedRun), "\(error)")
         }
     }
 
-    /// The packet, for one of the host's own links where its choice says so.
+    /// The packet, addressed to one of the host's own links if its choice requires this.
     private static func addressed(_ packet: Script.Packet) -> [UInt8] {
         var octets = packet.octets
         guard packet.choice & 1 != 0, let place = handlePlace(in: octets), octets.count > place + 1 else {
@@ -77,7 +78,7 @@ enum HostFuzzing {
         return octets
     }
 
-    /// Where a packet has the connection handle that it is of.
+    /// The position of the connection handle in a packet; nil if it has none.
     private static func handlePlace(in octets: [UInt8]) -> Int? {
         switch octets.first.flatMap(PacketType.init(rawValue:)) {
         case .acl: return 1

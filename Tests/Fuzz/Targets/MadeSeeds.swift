@@ -1,5 +1,5 @@
 extension FuzzTarget {
-    /// Inputs that reach what captures do not show.
+    /// Inputs that reach states that captures do not contain.
     package var madeSeeds: [[UInt8]] {
         switch self {
         case .security: pairings.map(\.octets)
@@ -16,16 +16,16 @@ extension FuzzTarget {
     }
 }
 
-/// A pairing from its beginning to its end, for each two ways to ask a person, by each kind of pairing.
+/// A complete pairing for each pair of IO capabilities and each kind of pairing.
 private var pairings: [Script] {
     var scripts: [Script] = []
     for central in UInt8(0)..<5 {
         for peripheral in UInt8(0)..<5 {
             for flags: UInt8 in [0, 1, 2, 3, 0x23] {
-                // The choices of the target: configure, start, answer with what was shown, deliver all there is.
+                // The choices of the target: configure, start, answer with the shown passkey, deliver all PDUs.
                 var packets: [Script.Packet] = [
                     .init(choice: 7, octets: [central, flags, 9]), .init(choice: 6, octets: [peripheral, flags, 9]),
-                    // Every other pairing is begun by the peripheral's Security Request.
+                    // Odd flags: the peripheral begins the pairing by a Security Request.
                     .init(choice: flags & 1 != 0 ? 0xF2 : 0xF0, octets: []), .init(choice: 0xF0, octets: []),
                 ]
                 if flags == 3 { packets.append(.init(choice: 0x0B, octets: [0x0E, 0])) }
@@ -77,7 +77,7 @@ private var channels: [Script] {
     ]
 }
 
-/// What a server may say to each procedure in turn, good and bad.
+/// Valid and invalid responses of a server to each procedure in turn.
 private func answers(_ first: Int) -> [Script] {
     let responses: [[UInt8]] = [
         [0x11, 6, 1, 0, 5, 0, 0x0F, 0x18], [0x01, 0x10, 6, 0, 0x0A], [0x07, 1, 0, 5, 0], [0x01, 0x06, 6, 0, 0x0A],
@@ -95,7 +95,7 @@ private func answers(_ first: Int) -> [Script] {
     }
 }
 
-/// A request of each kind, and a command of each.
+/// A request of each kind, and a command of each kind.
 private var requests: Script {
     let requests: [[UInt8]] = [
         [0x02, 23, 2], [0x04, 1, 0, 0xFF, 0xFF], [0x06, 1, 0, 0xFF, 0xFF, 0, 0x28, 0x0F, 0x18],
@@ -121,7 +121,7 @@ private let profiles = [
     #"["\u00e9\ud83c\udf21\/\b\f\n\r\t\"\\", -2.5e1, 12345678901234567890, true, false, null, {}]"#,
 ]
 
-/// A packet in each format that is read and not written (libpcap, and Apple's PacketLogger).
+/// A packet in each format that can be read but not written (libpcap, and Apple's PacketLogger).
 private let captures: [[UInt8]] = [
     [0xD4, 0xC3, 0xB2, 0xA1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 201, 0, 0, 0]
         + [1, 0, 0, 0, 2, 0, 0, 0, 8, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 1, 3, 0x0C, 0],

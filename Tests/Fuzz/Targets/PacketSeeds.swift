@@ -1,7 +1,7 @@
 import ByteCoding
 import HCI
 
-/// Events of every kind, of parameters that are zero, as short as each can be.
+/// Events of every kind, with parameters of zeros, as short as each can be.
 var eventSeeds: [[UInt8]] {
     let kinds = (UInt8(0)...0xFE).map { [$0] } + (UInt8(1)...0x3F).map { [0x3E, $0] }
     return kinds.flatMap { kind in
@@ -18,8 +18,10 @@ private func isKnownEvent(_ packet: [UInt8]) -> Bool {
     return true
 }
 
-/// Scripts of what a host's controller may say: events of every kind, and to each of its links what the targets of one
-/// protocol are told; and of what its app and its peers do, each by itself and all at once.
+/// Scripts for a host.
+///
+/// Some have events of every kind from its controller. Some have the inputs of each protocol's targets on each of its
+/// links. The others have the actions of its app and its peers, one at a time and all at once.
 var hostSeeds: [[UInt8]] {
     let events = eventSeeds.map { Script.Packet(delay: 1, octets: [PacketType.event.rawValue] + $0) }
     var scripts = stride(from: 0, to: events.count, by: 20).map {
@@ -46,7 +48,7 @@ var hostSeeds: [[UInt8]] {
     return scripts.map(\.octets)
 }
 
-/// Something that the app or a peer does, and an event that means nothing behind it.
+/// An action of the app or a peer, followed by an unknown event.
 private func action(_ number: UInt8) -> Script.Packet {
     Script.Packet(choice: number << 3, delay: 200, octets: [PacketType.event.rawValue, 0xFF, 0])
 }

@@ -1,8 +1,8 @@
 import GATT
 import Profiles
 
-/// Reads a profile as `ble serve` does, and publishes what it says. A JSON text that is read is written so that it is read
-/// alike.
+/// Fuzzes the reading of a profile as in `ble serve`, and publishes its services. JSON that can be read must be written
+/// so that it reads as the same value.
 func fuzzProfile(_ input: [UInt8]) {
     guard let json = try? JSON(parsing: input) else { return }
     let text = json.description

@@ -1,14 +1,14 @@
 import ByteCoding
 
-/// Octets read as packets, each with what comes before it: how long nothing happens, and a number to choose something by.
+/// Bytes that are read as packets, each with a delay before it and a number for choices.
 ///
-/// A packet is 16 bits of length, one octet of choice, one of delay, and its octets; a length beyond the end takes what is
-/// left. So any octets are a script, and most changes of an octet change one packet.
+/// A packet consists of 16 bits of length, one byte of choice, one byte of delay, and its bytes. A length beyond the
+/// end takes the remaining bytes. So any bytes are a script, and most changes of a byte change one packet.
 package struct Script: Hashable, Sendable {
     package struct Packet: Hashable, Sendable {
-        /// Chooses, say, to whom the packet goes.
+        /// A choice of the target, for example the destination of the packet.
         package var choice: UInt8
-        /// How long nothing happens before it, on a scale of the target's own.
+        /// The delay before the packet, in units of the target.
         package var delay: UInt8
         package var octets: [UInt8]
 
@@ -19,7 +19,7 @@ package struct Script: Hashable, Sendable {
         }
     }
 
-    /// How many packets of a script count: more take longer and find nothing else.
+    /// Maximum number of packets of a script: more take longer without finding more.
     package static let limit = 256
 
     package var packets: [Packet] = []

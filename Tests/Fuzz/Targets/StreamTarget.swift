@@ -2,8 +2,8 @@ import ByteCoding
 import HCI
 import HCITransport
 
-/// Cuts a stream into packets. The first octet says whose it is, and in pieces of which length it comes; where its framing is
-/// not searched for, it has the same packets in pieces of any length.
+/// Fuzzes the splitting of a stream into packets. The first byte selects the sender and the length of the pieces.
+/// Without a search for lost framing, the packets must be the same for pieces of any length.
 func fuzzStream(_ input: [UInt8]) {
     guard let choice = input.first else { return }
     let sender: H4StreamDecoder.Sender = choice & 1 == 0 ? .controller : .host

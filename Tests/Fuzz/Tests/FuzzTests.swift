@@ -7,7 +7,7 @@ import struct VirtualController.SeededGenerator
 
 @testable import FuzzTargets
 
-/// What fuzzing has found once: a file for each input, in a folder for each target.
+/// The inputs that once revealed a fault: a file for each input, in a folder for each target.
 private enum Found {
     static let folder = URL(fileURLWithPath: #filePath).resolvingSymlinksInPath()
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()

@@ -1,21 +1,21 @@
 import ByteCoding
 import Capture
 
-/// Plays what a capture's controller has sent, and expects of the host what it sent then.
+/// Sends the packets of a capture's controller, and compares the host's packets with those in the capture.
 struct CapturePlayer {
-    /// What may be other than in the capture.
+    /// The differences from the capture that are allowed.
     struct Allowances {
-        /// Commands whose parameters do not count.
+        /// Commands whose parameters are not compared.
         var commands: Set<UInt16> = []
-        /// Random addresses that the host gives itself.
+        /// Whether the host may set other random addresses.
         var addresses = false
-        /// Keys and what is made of random numbers in a pairing.
+        /// Whether keys and values derived from random numbers in a pairing may differ.
         var randoms = false
     }
 
     /// A packet with its indicator.
     struct Record: Equatable {
-        /// Counted from 1, as other tools do.
+        /// The number of the record, from 1, as in other tools.
         let number: Int
         let isFromHost: Bool
         let packet: [UInt8]
@@ -23,7 +23,7 @@ struct CapturePlayer {
 
     let records: [Record]
 
-    /// Reads a capture of any format: of several adapters in it, the first that has packets.
+    /// Reads a capture of any format. If it has several adapters, the first one with packets is used.
     init(contentsOf path: String) throws(ScriptError) {
         switch readFile(path) {
         case .success(let octets):
@@ -55,7 +55,7 @@ struct CapturePlayer {
         return records
     }
 
-    /// Plays all of it; what the host sends on commands and on each link is compared in its order.
+    /// Plays the whole capture. Commands are compared in order, and so are the packets of each link.
     func play(on exchange: Exchange, _ allowances: Allowances) throws(Difference) {
         exchange.completesPackets = false
         var rest = records[...]
@@ -69,7 +69,7 @@ struct CapturePlayer {
             rest = rest.dropFirst(expected.count)
             while let next = expected.first {
                 let packet = try self.next(on: exchange, instead: next)
-                // Commands and each link's data are streams of their own, whose order among each other is the host's affair.
+                // Commands and each link's data are separate streams. The host may interleave them in any order.
                 guard let index = expected.firstIndex(where: { $0.packet.stream == packet.stream }) else {
                     throw difference(next, packet, allowances)
                 }
@@ -112,7 +112,7 @@ struct CapturePlayer {
 }
 
 extension CapturePlayer.Record {
-    /// The packet, without what may be another.
+    /// The pattern for the packet, with wildcards for the allowed differences.
     fileprivate func pattern(_ allowances: CapturePlayer.Allowances) -> Pattern {
         .exact(packet, wildcards: wildcards(allowances))
     }
@@ -132,7 +132,7 @@ extension CapturePlayer.Record {
             default: return none
             }
         }
-        // A PDU of the Security Manager but for requests, responses and failures (Vol 3, Part H, 3.3).
+        // A PDU of the Security Manager except requests, responses and failures (Vol 3, Part H, 3.3).
         guard allowances.randoms, packet.first == 2, packet.count > 9, packet.number(at: 7) == 6,
             [0x03, 0x04, 0x06, 0x07, 0x08, 0x09, 0x0A, 0x0C, 0x0D].contains(packet[9])
         else { return none }
@@ -141,6 +141,6 @@ extension CapturePlayer.Record {
 }
 
 extension [UInt8] {
-    /// What has an order of its own: commands, or the data of one link.
+    /// The stream of a packet, within which order counts: commands, or the data of one link.
     fileprivate var stream: UInt16 { first == 2 ? number(at: 1) & 0x0FFF : 0xFFFF }
 }

@@ -1,12 +1,12 @@
-/// What a controller answers by itself, so that a script need only say what it is about.
+/// The automatic answers of a controller, so that a script has only the packets of its test case.
 ///
-/// A command that it does not list is answered as a controller does that does not know it.
+/// A command that is not listed is answered as an unknown command.
 struct Controller: Equatable, Sendable {
     /// Whether the controller has the commands of extended advertising, which came with version 5.0.
     var isExtended = false
-    /// The public address, least significant octet first.
+    /// The public address, least significant byte first.
     var address: [UInt8] = [0x01, 0x53, 0x00, 0x5E, 0x00, 0x00]
-    /// How many octets an ACL packet may carry, and how many packets the controller takes.
+    /// The maximum data length of an ACL packet in bytes, and the number of packet buffers.
     var packetLength: UInt16 = 251
     var packetCount: UInt8 = 8
 
@@ -22,7 +22,8 @@ struct Controller: Equatable, Sendable {
     private static let unknownCommand: UInt8 = 0x01
     private static let featuresOfLE: [UInt8] = [0x00, 0x00, 0x00, 0x00, 0x60, 0x00, 0x00, 0x00]
 
-    /// LE Encryption and Peripheral-initiated Features Exchange; LE Extended Advertising where there is that.
+    /// LE Encryption and Peripheral-initiated Features Exchange; also LE Extended Advertising if the controller is
+    /// extended.
     private var features: [UInt8] { [0x09, isExtended ? 0x10 : 0x00, 0, 0, 0, 0, 0, 0] }
 
     func answer(to opcode: UInt16, _ parameters: [UInt8]) -> Answer {
@@ -33,7 +34,7 @@ struct Controller: Equatable, Sendable {
         }
     }
 
-    /// What stands behind the status in the return parameters.
+    /// The return parameters after the status.
     private func values(of opcode: UInt16, _ parameters: [UInt8]) -> [UInt8] {
         switch opcode {
         case 0x1001: version
@@ -56,7 +57,7 @@ struct Controller: Equatable, Sendable {
         }
     }
 
-    /// Version 4.2 or 5.0, of the company number for tests.
+    /// Version 4.2 or 5.0, with the company identifier for tests.
     private var version: [UInt8] {
         let number: UInt8 = isExtended ? 0x09 : 0x08
         return [number, 0x00, 0x00, number, 0xFF, 0xFF, 0x00, 0x00]
@@ -75,7 +76,7 @@ struct Controller: Equatable, Sendable {
         0x2035, 0x2036, 0x2037, 0x2038, 0x2039, 0x203A, 0x203B, 0x203C, 0x203D, 0x2041, 0x2042, 0x2043,
     ]
 
-    /// One bit for each command that is known (Vol 4, Part E, 6.27).
+    /// One bit for each supported command (Vol 4, Part E, 6.27).
     private var supportedCommands: [UInt8] {
         var octets = [UInt8](repeating: 0, count: 64)
         for opcode in Controller.commands.union(isExtended ? Controller.extendedCommands : []) {
@@ -85,7 +86,7 @@ struct Controller: Equatable, Sendable {
         return octets
     }
 
-    /// The number of a command's bit; nil for the command that reads them, which has none.
+    /// The number of a command's bit; nil for a command without a bit, such as Read Local Supported Commands.
     private static func bit(of opcode: UInt16) -> Int? {
         switch opcode {
         case 0x0406: 0 * 8 + 5
@@ -97,7 +98,7 @@ struct Controller: Equatable, Sendable {
         case 0x1005: 14 * 8 + 7
         case 0x1009: 15 * 8 + 1
         case 0x1405: 15 * 8 + 5
-        // The bits of the LE commands follow each other, with a gap after the third.
+        // The bits of the LE commands are consecutive, with a gap after the third.
         case 0x2001...0x2003: 25 * 8 + Int(opcode - 0x2001)
         case 0x2005...0x201F: 25 * 8 + 4 + Int(opcode - 0x2005)
         case 0x2020...0x205E: 33 * 8 + 4 + Int(opcode - 0x2020)
@@ -107,7 +108,7 @@ struct Controller: Equatable, Sendable {
 }
 
 extension Controller {
-    /// Reads `legacy` or `extended`, then `address A`, `packets COUNT LENGTH` as wanted.
+    /// Reads `legacy` or `extended`, then optional `address A` and `packets COUNT LENGTH`.
     init(parsing words: inout ArraySlice<String>) throws(Complaint) {
         switch try words.next("legacy or extended") {
         case "legacy": isExtended = false

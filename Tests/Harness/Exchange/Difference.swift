@@ -1,7 +1,7 @@
-/// What came otherwise than was expected.
+/// A difference from the expected packets or output.
 struct Difference: Error {
     let message: String
-    /// Lines that say more: what was expected, what came, where they differ.
+    /// Lines with details: the expected and the received packet, and the position of the difference.
     var details: [String] = []
 
     init(_ message: String, details: [String] = []) {
@@ -9,11 +9,11 @@ struct Difference: Error {
         self.details = details
     }
 
-    /// Something came that is not what was expected.
+    /// Creates the difference between an expected and a received packet.
     ///
     /// - Parameters:
-    ///   - expected: words for the kind, and the pattern.
-    ///   - got: the whole in words, and the octets that the pattern was compared with, where it was.
+    ///   - expected: the kind in words, and the pattern.
+    ///   - got: the whole packet in words, and the bytes that were compared with the pattern, if any.
     init(expected: (words: String, pattern: Pattern), got: (words: String, octets: [UInt8]?)) {
         message = "something else came"
         details = ["expected  \(expected.words) \(expected.pattern.description)", "got       \(got.words)"]
@@ -29,7 +29,7 @@ struct Difference: Error {
 }
 
 extension String {
-    /// How many characters stand before the first place of another text in this one.
+    /// The number of characters before the first occurrence of another text.
     fileprivate func firstOffset(of text: String) -> Int? {
         let (whole, part) = (Array(self), Array(text))
         guard part.count <= whole.count else { return nil }

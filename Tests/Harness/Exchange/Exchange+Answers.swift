@@ -1,7 +1,7 @@
 extension Exchange {
-    /// Does what the rules of the script, and then the controller, do about something that no line expects.
+    /// Answers an unexpected message by the rules of the script, then by the controller.
     ///
-    /// - Returns: false where nothing is done about it.
+    /// - Returns: false if neither answers it.
     func answer(_ message: Message) throws(Difference) -> Bool {
         isAnswering = true
         defer { isAnswering = false }
@@ -61,7 +61,7 @@ extension Exchange {
         try follow(opcode, parameters, controller)
     }
 
-    /// The events that come after the answer.
+    /// Sends the events that follow the answer.
     private func follow(_ opcode: UInt16, _ parameters: [UInt8], _ controller: Controller) throws(Difference) {
         let handle = Array(parameters.prefix(2))
         switch opcode {
@@ -74,7 +74,7 @@ extension Exchange {
         case 0x200D, 0x2043: isInitiating = true
         case 0x200E where isInitiating:
             isInitiating = false
-            // Unknown Connection Identifier says that it was cancelled (Vol 4, Part E, 7.8.13).
+            // Unknown Connection Identifier reports the cancellation (Vol 4, Part E, 7.8.13).
             try send(connection: Connection(role: .central), status: 0x02, as: controller)
         case 0x2013 where parameters.count >= 10:
             try send(event: EventNames.leMeta, [0x03, 0x00] + handle + parameters[4..<10])
@@ -89,7 +89,8 @@ extension Exchange {
         try send(event: 0x05, [0x00] + [UInt8](number: handle) + [reason])
     }
 
-    /// LE Connection Complete, the enhanced one where the controller has that (Vol 4, Part E, 7.7.65.1, 7.7.65.10).
+    /// Sends LE Connection Complete, or the enhanced event if the controller is extended
+    /// (Vol 4, Part E, 7.7.65.1, 7.7.65.10).
     func send(connection: Connection, status: UInt8 = 0, as controller: Controller) throws(Difference) {
         let isEnhanced = controller.isExtended
         var parameters: [UInt8] = [isEnhanced ? 0x0A : 0x01, status]
@@ -104,7 +105,7 @@ extension Exchange {
 }
 
 extension [Rule] {
-    /// The rule that was given last of those that are about a message.
+    /// The index of the last defined rule that matches a message.
     fileprivate func lastIndex(matching message: Exchange.Message, on exchange: Exchange) throws(Difference) -> Int? {
         for (index, rule) in enumerated().reversed() {
             guard let octets = message.content(for: rule.source, link: exchange.link) else { continue }
@@ -115,7 +116,7 @@ extension [Rule] {
 }
 
 extension Exchange.Message {
-    /// What a source's pattern is compared with; nil where the message is none of the source's.
+    /// The bytes that a source's pattern is compared with; nil if the message is not from the source.
     func content(for source: Source, link: UInt16) -> [UInt8]? {
         switch (source, self) {
         case (.packet, .packet(let packet)): packet
@@ -125,7 +126,7 @@ extension Exchange.Message {
         }
     }
 
-    /// In words.
+    /// The message in words.
     func description(on link: UInt16) -> String {
         switch self {
         case .command(let opcode, let parameters):

@@ -1,8 +1,8 @@
 extension Exchange {
-    /// How long a host may take to end once it is asked to.
+    /// Maximum time for the host to end after it was asked to.
     private static let patienceForEnd = Duration.seconds(20)
 
-    /// Does what a line of a script says.
+    /// Executes a line of a script.
     func perform(_ statement: Statement) throws(Difference) {
         switch statement {
         case .controller(let controller): self.controller = controller
@@ -57,7 +57,7 @@ extension Exchange {
 
     // MARK: Expecting
 
-    /// Waits for what a pattern describes; what comes before it must be answered by rules.
+    /// Waits for a message that matches a pattern. Rules must answer all messages before it.
     @discardableResult
     private func expect(
         _ source: Source,
@@ -75,9 +75,9 @@ extension Exchange {
                     putBack(overtaken)
                     return message
                 }
-                // The very thing with other contents is a difference, whatever the controller would say to it.
+                // An expected message with other contents is a difference, even if the controller has an answer to it.
                 let isAnswered = try octets == nil ? answer(message) : answerByRule(message)
-                // Commands and data are streams of their own: a frame waits for the line that expects it.
+                // Commands and data are separate streams: a frame waits for the line that expects it.
                 if !isAnswered, case .frame = message, case .command = source {
                     overtaken.append(message)
                     continue
@@ -123,7 +123,7 @@ extension Exchange {
 
     // MARK: The host's process
 
-    /// Answers what comes until a time is over; the rest is kept for the lines that follow.
+    /// Answers messages until a time has passed. Unanswered messages are kept for the following lines.
     private func letPass(_ time: Duration) throws(Difference) {
         let deadline = ContinuousClock.now + time
         var kept: [Message] = []
@@ -166,7 +166,7 @@ extension Exchange {
         throw Difference("the host ended with \(end), not with status \(status)", details: hostDetails)
     }
 
-    /// Asks the host to end, where it has not, and sees to it that it did not crash.
+    /// Asks the host to end if it has not ended, and checks that it did not crash.
     func finish() throws(Difference) {
         guard let host else { return disconnectHost() }
         host.reap()
@@ -189,7 +189,7 @@ extension Exchange {
 }
 
 extension Source {
-    /// What is looked for, in words.
+    /// The source and pattern in words.
     fileprivate func words(_ pattern: Pattern) -> String {
         switch self {
         case .packet: return "Packet"

@@ -1,44 +1,45 @@
 import Glibc
 
-/// One run of a host against a script or a capture: moves packets, answers what rules answer, and compares.
+/// One run of a host against a script or a capture: moves packets, answers by rules, and compares.
 ///
-/// Everything happens in one thread. What the host sends is looked at only while something is waited for, in the order in
-/// which it came.
+/// Everything happens in one thread. Messages of the host are processed only while the exchange waits, in their order
+/// of arrival.
 final class Exchange {
-    /// What the host has sent.
+    /// A message from the host.
     enum Message: Equatable {
         case command(UInt16, [UInt8])
         case frame(link: UInt16, channel: UInt16, [UInt8])
-        /// Anything else, or anything at all where whole packets are looked for.
+        /// Any other packet, or every packet if whole packets are expected.
         case packet([UInt8])
     }
 
     let endpoint: Endpoint
-    /// The host's process, where the harness runs it.
+    /// The host's process, if the harness runs it.
     var host: HostProcess?
     var journal = Journal()
-    /// How long each thing is waited for.
+    /// Maximum time to wait for each message.
     var patience: Duration
 
     var controller: Controller?
     var rules: [Rule] = []
     var variables: [String: [UInt8]] = [:]
-    /// The connection handle that frames go to and come from.
+    /// The connection handle for sent and received frames.
     var link: UInt16 = 0x0040
     var openLinks: Set<UInt16> = []
     var fragmentLength: Int?
     var completesPackets = true
-    /// The command that was expected last, and waits for its answer.
+    /// The last expected command, which waits for its answer.
     var expectedCommand: UInt16?
-    /// Whether the controller tries to connect, so that it has something to cancel.
+    /// Whether the controller is creating a connection that can be cancelled.
     var isInitiating = false
 
     private var packets: [[UInt8]] = []
     private var messages: [Message] = []
     private var assemblers: [UInt16: FrameAssembler] = [:]
-    /// Whether what is sent is no line's, but an answer that the host may not have stayed for.
+    /// Whether an answer is being sent rather than a line of the script. The host may have disconnected before an
+    /// answer.
     var isAnswering = false
-    /// Why the host is not connected any more.
+    /// The reason why the host is no longer connected.
     private(set) var loss: SystemError?
 
     init(_ endpoint: Endpoint, patience: Duration) {
@@ -55,7 +56,7 @@ final class Exchange {
         } catch  where !isAnswering {
             throw Difference("the host takes nothing any more: \(error)", details: hostDetails)
         } catch {
-            // It has closed its socket; whoever waits for more of it will see that.
+            // The host has closed its socket. The next wait for the host reports this.
         }
     }
 
@@ -69,7 +70,7 @@ final class Exchange {
         try send([0x02] + [UInt8](number: link | UInt16(boundary) << 12) + [UInt8](number: UInt16(data.count)) + data)
     }
 
-    /// Sends a frame on the link, in fragments where that is asked for.
+    /// Sends a frame on the link, in fragments if configured.
     func send(_ payload: [UInt8], on channel: UInt16) throws(Difference) {
         guard payload.count <= 0xFFFF else { throw Difference("an L2CAP frame has at most 65535 octets") }
         var rest = ([UInt8](number: UInt16(payload.count)) + [UInt8](number: channel) + payload)[...]
@@ -84,9 +85,9 @@ final class Exchange {
 
     // MARK: Receiving
 
-    /// The next thing that the host has sent and that was not looked at; nil where there is none.
+    /// The next unprocessed message of the host; nil if there is none.
     ///
-    /// - Parameter asPacket: whether packets are looked at whole, and frames not put together.
+    /// - Parameter asPacket: whether to return whole packets rather than reassembled frames.
     func nextMessage(asPacket: Bool = false) throws(Difference) -> Message? {
         while true {
             if !asPacket, !messages.isEmpty { return messages.removeFirst() }
@@ -103,12 +104,12 @@ final class Exchange {
         }
     }
 
-    /// Puts back what no line has expected yet.
+    /// Puts back messages that no line has expected yet.
     func putBack(_ waiting: [Message]) {
         messages = waiting + messages
     }
 
-    /// Tells the host that a packet was sent.
+    /// Reports a packet to the host as sent.
     private func complete(_ packet: [UInt8]) throws(Difference) {
         guard packet.count >= 5, Int(packet.number(at: 3)) == packet.count - 5 else {
             throw Difference("the host sent an ACL packet of a wrong length: \(Description.hexadecimal(packet))")
@@ -122,7 +123,7 @@ final class Exchange {
         let field = packet.number(at: 1)
         let handle = field & 0x0FFF
         do throws(Complaint) {
-            // A host starts a frame with 00, and goes on with 01 (Vol 4, Part E, 5.4.2).
+            // A host starts a frame with 00, and continues it with 01 (Vol 4, Part E, 5.4.2).
             let isStart = field >> 12 & 0b11 == 0b00
             if let frame = try assemblers[handle, default: .init()].receive(packet.dropFirst(5), isStart: isStart) {
                 messages.append(.frame(link: handle, channel: frame.channel, frame.payload))
@@ -132,9 +133,9 @@ final class Exchange {
         }
     }
 
-    /// Waits for something to happen, and takes note of it.
+    /// Waits for an event and processes it.
     ///
-    /// - Returns: false where nothing has happened until the deadline.
+    /// - Returns: false if nothing happened before the deadline.
     func wait(until deadline: ContinuousClock.Instant) throws(Difference) -> Bool {
         let remaining = ContinuousClock.now.duration(to: deadline)
         guard remaining > .zero else { return false }
@@ -147,7 +148,7 @@ final class Exchange {
                 (host.output.descriptor, host.output.hasEnded), (host.errors.descriptor, host.errors.hasEnded),
             ] where !hasEnded { entries.append(pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)) }
         }
-        // A process whose streams have ended has nothing left that could be polled, and is gone in a moment.
+        // A process whose streams have ended has nothing left to poll, and ends shortly.
         let isEnding = host.map { $0.hasEndedStreams && $0.end == nil } ?? false
         let milliseconds = Int32(clamping: Int64(remaining / .milliseconds(1)) + 1)
         _ = poll(&entries, nfds_t(entries.count), isEnding ? min(milliseconds, 5) : milliseconds)
@@ -170,7 +171,7 @@ final class Exchange {
         }
     }
 
-    /// Forgets the connection to the host and all that was on it.
+    /// Drops the connection to the host and its state.
     func disconnectHost() {
         endpoint.close()
         packets = []
@@ -200,7 +201,7 @@ final class Exchange {
         }
     }
 
-    /// What the host itself has said last.
+    /// The last output of the host.
     var hostDetails: [String] {
         guard let host else { return [] }
         host.reap()

@@ -1,4 +1,4 @@
-/// Puts together the L2CAP frames that a host sends in several packets (Vol 3, Part A, 7.2.1).
+/// Reassembles the L2CAP frames that a host sends in several packets (Vol 3, Part A, 7.2.1).
 struct FrameAssembler {
     private var octets: [UInt8] = []
 

@@ -1,8 +1,8 @@
-/// The packets of an exchange, the last of which are shown where it goes wrong.
+/// The log of an exchange. A failure report shows its last lines.
 struct Journal {
     private static let shownCount = 16
 
-    /// Whether each packet is shown as it comes.
+    /// Whether each packet is printed immediately.
     var isShownAtOnce = false
     private let start = ContinuousClock.now
     private(set) var lines: [String] = []

@@ -1,4 +1,4 @@
-/// A pattern with its variables filled in, ready to be compared.
+/// A pattern with the values of its variables.
 struct Pattern {
     private struct Slot {
         let value: UInt8
@@ -36,7 +36,7 @@ struct Pattern {
         }
     }
 
-    /// The octet at which something differs from the pattern; nil where nothing does.
+    /// The position of the first byte that differs from the pattern; nil if there is no difference.
     func difference(to octets: [UInt8]) -> Int? {
         for (index, (slot, octet)) in zip(slots, octets).enumerated() where slot.mask & (slot.value ^ octet) != 0 {
             return index
@@ -47,7 +47,7 @@ struct Pattern {
         return nil
     }
 
-    /// What the names stand for, in octets that match.
+    /// The values of the captured names, in bytes that match.
     func captures(in octets: [UInt8]) -> [String: [UInt8]] {
         var values: [String: [UInt8]] = [:]
         for (name, range) in captures { values[name] = Array(octets[range]) }
@@ -55,15 +55,15 @@ struct Pattern {
         return values
     }
 
-    /// As it is written in a script.
+    /// The pattern in the notation of scripts.
     var description: String {
         (slots.map(\.description) + (hasRest ? ["*"] : [])).joined(separator: " ")
     }
 
-    /// The first octet, where it is said.
+    /// The first byte, if it is fixed.
     var first: UInt8? { slots.first.flatMap { $0.mask == 0xFF ? $0.value : nil } }
 
-    /// Octets that stand for themselves.
+    /// Creates a pattern of fixed bytes, except for wildcards.
     static func exact(_ octets: [UInt8], wildcards: Range<Int> = 0..<0) -> Pattern {
         var pattern = Pattern()
         pattern.slots = octets.enumerated().map { index, octet in
@@ -76,7 +76,7 @@ struct Pattern {
 }
 
 extension Octets {
-    /// The octets, with the variables filled in.
+    /// The bytes, with the values of the variables.
     func filled(_ variables: [String: [UInt8]]) throws(Complaint) -> [UInt8] {
         var octets: [UInt8] = []
         for item in items {

@@ -1,8 +1,8 @@
 import Glibc
 
-/// The host under test, as a process of its own.
+/// The host under test, as a separate process.
 final class HostProcess {
-    /// How it has ended.
+    /// The way in which the process ended.
     enum End: Equatable, CustomStringConvertible {
         case status(Int32)
         case signal(Int32)
@@ -21,10 +21,10 @@ final class HostProcess {
     private(set) var end: End?
     private var input: Descriptor?
 
-    /// Starts a command; words like `NAME=value` before the program are for its environment.
+    /// Starts a command. Words like `NAME=value` before the program are environment variables.
     ///
     /// - Parameters:
-    ///   - folders: where the program is looked for before the search path.
+    ///   - folders: the folders that are searched for the program before the search path.
     init(
         command: [String],
         environment: [String: String],
@@ -58,10 +58,10 @@ final class HostProcess {
         _ = waitpid(processID, nil, 0)
     }
 
-    /// Whether its output has ended, as it does with the process.
+    /// Whether both output streams have ended, as they do when the process ends.
     var hasEndedStreams: Bool { output.hasEnded && errors.hasEnded }
 
-    /// Takes note of the process's end, where it has ended.
+    /// Records the end of the process, if it has ended.
     func reap() {
         guard end == nil else { return }
         var status: Int32 = 0
@@ -81,7 +81,7 @@ final class HostProcess {
         _ = try uninterrupted { Glibc.write(input.number, octets, octets.count) }
     }
 
-    /// Reads what has been written, on the descriptors that are said to be readable.
+    /// Reads the available output from the readable descriptors.
     func receive(from descriptors: Set<Int32>) {
         if descriptors.contains(output.descriptor) { output.receive() }
         if descriptors.contains(errors.descriptor) { errors.receive() }
@@ -100,7 +100,7 @@ final class HostProcess {
         return (try Descriptor(ends[0]), try Descriptor(ends[1]))
     }
 
-    /// A program's path: as given where it has a folder, else where it is first found.
+    /// A program's path: unchanged if it contains a folder, else the first match.
     private static func find(_ name: String, in folders: [String]) -> String {
         if name.contains("/") { return name }
         let searched = getenv("PATH").map { String(cString: $0).split(separator: ":").map(String.init) } ?? []
@@ -119,7 +119,7 @@ final class HostProcess {
         for (number, stream) in streams.enumerated() {
             posix_spawn_file_actions_adddup2(&actions, stream.number, Int32(number))
         }
-        // The harness itself handles these; the host is to have them as they usually are.
+        // The harness handles these signals itself. The host must have their default actions.
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }
@@ -155,6 +155,6 @@ final class HostProcess {
 }
 
 extension HostProcess {
-    /// The signals by which a process ends that was asked to.
+    /// The signals that end a process that was asked to end.
     static let asked: Set<Int32> = [SIGTERM, SIGINT]
 }

@@ -2,19 +2,19 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// SIGINT and SIGTERM end the harness, and with it the host that it runs.
+/// Ends the harness and its host on SIGINT and SIGTERM.
 final class Interruption: Sendable {
     static let shared = Interruption()
 
     private let process = Mutex<pid_t?>(nil)
 
-    /// The host that runs now.
+    /// The current host.
     var host: pid_t? {
         get { process.withLock { $0 } }
         set { process.withLock { $0 = newValue } }
     }
 
-    /// Begins to handle the signals, for as long as the result is kept.
+    /// Begins to handle the signals, while the result is retained.
     func handle() -> [any DispatchSourceSignal] {
         signal(SIGPIPE, SIG_IGN)
         return [SIGINT, SIGTERM].map { number in

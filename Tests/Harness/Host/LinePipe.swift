@@ -1,17 +1,17 @@
 import Glibc
 
-/// What a process writes to one of its streams, line by line.
+/// The output of a process on one of its streams, line by line.
 struct LinePipe {
-    /// How many lines are kept for telling what was said last.
+    /// The number of recent lines that are kept for reports.
     private static let recentCount = 8
-    /// How long a line is before it is cut.
+    /// The maximum length of a line in bytes; longer lines are cut.
     private static let longestLine = 1 << 20
 
     private let reader: Descriptor
     private var unfinished: [UInt8] = []
     private var lines: [String] = []
     private(set) var hasEnded = false
-    /// The lines that came last, taken or not.
+    /// The most recent lines, whether taken or not.
     private(set) var recent: [String] = []
 
     init(_ reader: Descriptor) {
@@ -52,7 +52,7 @@ struct LinePipe {
         recent = (recent + [line]).suffix(LinePipe.recentCount)
     }
 
-    /// Takes the first line with a text in it, and those before it; whether there is one.
+    /// Removes the first line that contains a text, and all lines before it. Returns whether there was one.
     mutating func take(_ text: String) -> Bool {
         guard let index = lines.firstIndex(where: { $0.contains(text) }) else { return false }
         lines.removeFirst(index + 1)
@@ -61,7 +61,7 @@ struct LinePipe {
 }
 
 extension String {
-    /// Whether another text is in this one.
+    /// Whether this string contains another.
     fileprivate func contains(_ text: String) -> Bool {
         let (whole, part) = (Array(utf8), Array(text.utf8))
         guard part.count <= whole.count else { return false }

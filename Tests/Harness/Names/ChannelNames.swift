@@ -1,4 +1,4 @@
-/// What lies in frames on the fixed channels, by its first octet.
+/// The names of PDUs on the fixed channels, by their first byte.
 enum ChannelNames {
     /// The protocol of a channel, or its number.
     static func name(of channel: UInt16) -> String {
@@ -10,7 +10,7 @@ enum ChannelNames {
         }
     }
 
-    /// What the first octet of a frame on a channel says that it is.
+    /// The name of the PDU with this first byte on a channel.
     static func name(ofPayload first: UInt8, on channel: UInt16) -> String? {
         switch channel {
         case 4: attributes.name(of: Int(first))

@@ -1,4 +1,4 @@
-/// The commands that LE hosts send (Vol 4, Part E, 7), their prefix HCI_ left out.
+/// The commands that LE hosts send (Vol 4, Part E, 7), without the prefix HCI_.
 enum CommandNames {
     static let table = NameTable(
         """
@@ -99,14 +99,14 @@ enum CommandNames {
         """
     )
 
-    /// The name, or the number where there is none.
+    /// The name, or the number if there is none.
     static func name(of opcode: UInt16) -> String {
         table.name(of: Int(opcode)) ?? "0x" + opcode.hexadecimal
     }
 }
 
 extension UInt16 {
-    /// The opcode that a name or a number stands for.
+    /// The opcode for a name or a number.
     init(command text: String) throws(Complaint) {
         if let opcode = CommandNames.table.number(of: text) {
             self = UInt16(truncatingIfNeeded: opcode)
@@ -119,7 +119,7 @@ extension UInt16 {
 }
 
 extension FixedWidthInteger {
-    /// Two digits for each octet.
+    /// The number in hexadecimal, with two digits for each byte.
     var hexadecimal: String {
         let digits = String(self, radix: 16, uppercase: true)
         return String(repeating: "0", count: Swift.max(0, Self.bitWidth / 4 - digits.count)) + digits

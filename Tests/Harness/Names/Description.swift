@@ -1,6 +1,6 @@
-/// Words for what lies on the wire, as far as it takes to see what it is.
+/// Short descriptions of packets and frames.
 enum Description {
-    /// A packet with its indicator.
+    /// Describes a packet with its indicator.
     static func packet(_ packet: [UInt8]) -> String {
         switch packet.first {
         case 1 where packet.count >= 4:
@@ -22,7 +22,7 @@ enum Description {
         "Command \(CommandNames.name(of: opcode)) \(parameters)".trimmingBlanks
     }
 
-    /// The payload of a frame.
+    /// Describes the payload of a frame.
     static func frame(_ payload: [UInt8], on channel: UInt16) -> String {
         var words = [ChannelNames.name(of: channel)]
         if let first = payload.first, let name = ChannelNames.name(ofPayload: first, on: channel) { words.append(name) }
@@ -50,7 +50,7 @@ enum Description {
 }
 
 extension [UInt8] {
-    /// The 16 bits at an offset, least significant octet first; zero for what is not there.
+    /// The 16 bits at an offset, least significant byte first; zero beyond the end.
     func number(at offset: Int) -> UInt16 {
         guard offset + 1 < count else { return 0 }
         return UInt16(self[offset]) | UInt16(self[offset + 1]) << 8

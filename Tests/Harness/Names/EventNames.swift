@@ -1,4 +1,4 @@
-/// The events that controllers send to LE hosts (Vol 4, Part E, 7.7), their prefix HCI_ left out.
+/// The events that controllers send to LE hosts (Vol 4, Part E, 7.7), without the prefix HCI_.
 enum EventNames {
     static let leMeta: UInt8 = 0x3E
 
@@ -43,7 +43,7 @@ enum EventNames {
         """
     )
 
-    /// The codes that a name stands for, or a number.
+    /// The codes for a name or a number.
     static func code(of text: String) throws(Complaint) -> (code: UInt8, subevent: UInt8?) {
         if let subevent = subevents.number(of: text) { return (leMeta, UInt8(truncatingIfNeeded: subevent)) }
         if let code = events.number(of: text) { return (UInt8(truncatingIfNeeded: code), nil) }

@@ -1,4 +1,4 @@
-/// Numbers and the names that the specification gives them, with an underscore for each blank.
+/// Numbers and their names in the specification, with underscores for blanks.
 struct NameTable: Sendable {
     private let names: [Int: String]
     private let numbers: [String: Int]

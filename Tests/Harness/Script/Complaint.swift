@@ -1,4 +1,4 @@
-/// What is wrong with a line, or what would be right.
+/// The error in a line, or a hint for a correct line.
 struct Complaint: Error, Equatable {
     let message: String
 
@@ -7,10 +7,10 @@ struct Complaint: Error, Equatable {
     }
 }
 
-/// A script that cannot be read, and where.
+/// The position and error of a script that cannot be read.
 struct ScriptError: Error, Equatable, CustomStringConvertible {
     let file: String
-    /// Counted from 1; zero where the whole file is meant.
+    /// The line, from 1; zero for the whole file.
     let line: Int
     let message: String
 

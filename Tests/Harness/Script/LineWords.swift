@@ -2,8 +2,8 @@
 struct LineWords {
     private(set) var words: [String] = []
 
-    /// Words are apart by blanks; quotation marks and parentheses keep together what has blanks in it. A comment begins at
-    /// a # that begins a word.
+    /// Splits a line at blanks. Quotation marks and parentheses group text with blanks. A comment begins at a # at the
+    /// start of a word.
     init(_ line: Substring) throws(Complaint) {
         var word = ""
         var isQuoted = false

@@ -1,19 +1,19 @@
-/// Octets as a script writes them: to be sent, or as a pattern that what comes is compared with.
+/// Bytes in the notation of scripts: to be sent, or as a pattern for received bytes.
 struct Octets: Equatable, Sendable {
     enum Item: Equatable, Sendable {
-        /// An octet, of which the bits of the mask count.
+        /// A byte, of which the bits of the mask are compared.
         case octet(UInt8, mask: UInt8)
-        /// The octets that a definition or an earlier capture has.
+        /// The bytes of a definition or an earlier capture.
         case variable(String)
-        /// Any octets, so many, which have the name from then on.
+        /// A number of arbitrary bytes, captured under a name.
         case capture(String, count: Int)
-        /// What is left, whatever it is; with a name where it is given one.
+        /// All remaining bytes, captured if there is a name.
         case rest(String?)
     }
 
     var items: [Item] = []
 
-    /// Whether the octets are all said, so that they can be sent.
+    /// Whether all bytes are fixed, so that they can be sent.
     var isComplete: Bool {
         items.allSatisfy { item in
             switch item {
@@ -26,7 +26,7 @@ struct Octets: Equatable, Sendable {
 }
 
 extension Octets {
-    /// How many octets one repetition may make.
+    /// Maximum number of bytes in one repetition.
     private static let longestRepetition = 65_535
 
     /// Reads words: `02`, `021700`, `4?`, `??`, `00*14`, `*`, `"text"`, `u16(517)`, `address(F0:12:34:56:78:9A)`,
@@ -80,7 +80,7 @@ extension Octets {
         return count
     }
 
-    /// Pairs of hexadecimal digits, where ? is any digit.
+    /// Parses pairs of hexadecimal digits, in which ? is any digit.
     private static func digits(_ text: Substring) throws(Complaint) -> [Item] {
         guard !text.isEmpty, text.utf8.count % 2 == 0 else {
             throw Complaint("\"\(text)\" is neither octets, in pairs of hexadecimal digits, nor anything else known")
@@ -115,7 +115,7 @@ extension Octets {
         }
     }
 
-    /// A number, least significant octet first.
+    /// A number, least significant byte first.
     private static func number(_ text: Substring, octets count: Int) throws(Complaint) -> [UInt8] {
         guard let number = UInt64(number: text), count == 8 || number >> UInt64(8 * count) == 0 else {
             throw Complaint("\"\(text)\" is no number of \(8 * count) bits")
@@ -123,7 +123,7 @@ extension Octets {
         return (0..<count).map { UInt8(truncatingIfNeeded: number >> UInt64(8 * $0)) }
     }
 
-    /// A device address, least significant octet first as HCI sends it.
+    /// A device address, least significant byte first as HCI sends it.
     static func address(_ text: some StringProtocol) throws(Complaint) -> [UInt8] {
         let parts = text.split(separator: ":", omittingEmptySubsequences: false)
         let octets = parts.compactMap { $0.count == 2 ? UInt8($0, radix: 16) : nil }
@@ -133,7 +133,7 @@ extension Octets {
         return octets.reversed()
     }
 
-    /// A UUID of 16 or 128 bits, least significant octet first.
+    /// A UUID of 16 or 128 bits, least significant byte first.
     private static func uuid(_ text: Substring) throws(Complaint) -> [UInt8] {
         let digits = text.filter { $0 != "-" }
         let items = (try? self.digits(Substring(digits))) ?? []
@@ -148,7 +148,7 @@ extension Octets {
 }
 
 extension UInt64 {
-    /// Reads a number, decimal or after `0x` hexadecimal.
+    /// Reads a decimal number, or a hexadecimal number after `0x`.
     init?(number text: some StringProtocol) {
         let isHexadecimal = text.hasPrefix("0x")
         let digits = text.dropFirst(isHexadecimal ? 2 : 0)

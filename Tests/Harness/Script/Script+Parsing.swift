@@ -1,8 +1,8 @@
 extension Script {
-    /// How deep scripts may include others.
+    /// Maximum depth of included scripts.
     private static let deepestInclusion = 8
 
-    /// Reads a script and those that it includes.
+    /// Reads a script and the scripts that it includes.
     init(contentsOf path: String) throws(ScriptError) {
         self.path = path
         try include(path, depth: 0)
@@ -52,7 +52,7 @@ extension Script {
     }
 }
 
-/// The folder that a path is in.
+/// The folder that contains a path.
 func folder(of path: String) -> String {
     guard let slash = path.lastIndex(of: "/") else { return "." }
     return slash == path.startIndex ? "/" : String(path[..<slash])

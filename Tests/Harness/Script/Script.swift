@@ -1,10 +1,10 @@
-/// What is to be sent, expected and checked, in order.
+/// The packets to send and the expectations to check, in order.
 struct Script: Sendable {
-    /// A statement and where it stands.
+    /// A statement and its position.
     struct Line: Sendable {
         let file: String
         let number: Int
-        /// As it is written.
+        /// The text of the line.
         let text: String
         let statement: Statement
     }
@@ -12,71 +12,71 @@ struct Script: Sendable {
     /// The file's path.
     let path: String
     var title = ""
-    /// The part of the specification that it is about.
+    /// The part of the specification that the script tests.
     var specification = ""
-    /// The host that it is written for: a command line, with `{adapter}`, `{here}` and `{directory}` in it.
+    /// The default host: a command line with placeholders `{adapter}`, `{here}` and `{directory}`.
     var host: [String] = []
-    /// What the host must be able to do for the script to make sense.
+    /// The abilities of the host that the script requires.
     var needs: [String] = []
     var lines: [Line] = []
 }
 
 /// One line of a script.
 enum Statement: Equatable, Sendable {
-    /// Answers what hosts ask a controller, from here on.
+    /// From here on, answers the host's commands as a controller.
     case controller(Controller)
     case define(String, Octets)
-    /// How long each thing is waited for where the line itself does not say.
+    /// Maximum time to wait for each message if the line does not set one.
     case patience(Duration)
-    /// How long the pieces are in which frames go to the host; whole for nil.
+    /// The length of fragments for frames to the host; nil for whole frames.
     case fragments(Int?)
-    /// Whether the host is told of packets that are sent.
+    /// Whether sent packets are reported to the host as completed.
     case completions(Bool)
-    /// The connection handle that what follows is about.
+    /// The connection handle for the following lines.
     case link(UInt16)
     case rule(Rule)
     case send(Destination, Octets)
     case expect(Source, Octets, within: Duration?)
-    /// Expects a command, which then is answered as if it had not been expected.
+    /// Expects a command, which is then answered as if it was unexpected.
     case await(UInt16, Octets, within: Duration?)
-    /// Command Complete for the command that was expected last.
+    /// Command Complete for the last expected command.
     case reply(Octets)
-    /// Command Status for the command that was expected last.
+    /// Command Status for the last expected command.
     case status(UInt8)
     /// Number Of Completed Packets.
     case completed(Int)
     case connect(Connection)
     case disconnect(reason: UInt8)
-    /// Nothing comes for a while but what is answered by rules.
+    /// Expects nothing for a time, except messages that rules answer.
     case nothing(Duration)
     case pause(Duration)
-    /// Ends the connection that the host has to its controller.
+    /// Ends the host's connection to its controller.
     case close
     /// Waits until the host connects again.
     case accept
     /// A line for the host's standard input.
     case input(String)
-    /// A line on the host's standard output that has this text in it.
+    /// Expects a line on the host's standard output that contains this text.
     case output(String)
-    /// The same of its standard error.
+    /// The same on its standard error.
     case errors(String)
-    /// The host ends by itself, with this status.
+    /// Expects the host to end with this status.
     case exit(Int32)
 }
 
-/// How something is wrapped on its way to the host.
+/// The headers that are added to bytes for the host.
 enum Destination: Equatable, Sendable {
-    /// Not at all: a packet with its indicator.
+    /// None: the bytes are a packet with its indicator.
     case packet
-    /// An event of this code, its length filled in; of LE Meta with a subevent.
+    /// An event with this code; the length is added. An LE Meta event also has a subevent code.
     case event(UInt8, subevent: UInt8?)
-    /// An ACL packet on the link with this Packet Boundary flag, its length filled in.
+    /// An ACL packet on the link with this Packet Boundary flag; the length is added.
     case acl(boundary: UInt8)
-    /// An L2CAP frame on the link, its headers filled in.
+    /// An L2CAP frame on the link; the headers are added.
     case channel(UInt16)
 }
 
-/// Where something is looked for in what the host sends.
+/// The part of the host's output in which a pattern is expected.
 enum Source: Equatable, Sendable {
     /// A whole packet with its indicator.
     case packet
@@ -86,7 +86,7 @@ enum Source: Equatable, Sendable {
     case channel(UInt16)
 }
 
-/// What is done by itself when something comes that no line expects.
+/// The automatic answer to an unexpected message.
 struct Rule: Equatable, Sendable {
     enum Action: Equatable, Sendable {
         /// Command Complete for a command, a frame on the same channel for a frame.
@@ -101,7 +101,7 @@ struct Rule: Equatable, Sendable {
     let isOnce: Bool
 }
 
-/// A connection as its Connection Complete event tells of it.
+/// The properties of a connection in its Connection Complete event.
 struct Connection: Equatable, Sendable {
     enum Role: UInt8, Sendable {
         case central = 0
@@ -110,7 +110,7 @@ struct Connection: Equatable, Sendable {
 
     /// The host's role.
     var role = Role.peripheral
-    /// Least significant octet first.
+    /// The peer's address, least significant byte first.
     var peer: [UInt8] = [0x9A, 0x78, 0x56, 0x34, 0x12, 0xF0]
     var isPeerRandom = true
     /// In units of 1.25 ms.

@@ -1,7 +1,7 @@
 extension Statement {
-    /// Reads a line that is neither empty nor about the script itself.
+    /// Parses a line that is neither empty nor about the script itself.
     ///
-    /// - Parameter line: the line; what follows the first word is taken as it is by those who want text.
+    /// - Parameter line: the line. Statements with a text argument use everything after the first word unchanged.
     init(parsing line: Substring) throws(Complaint) {
         let verb = line.prefix { $0 != " " && $0 != "\t" }
         let text = String(line.dropFirst(verb.count)).trimmingBlanks
@@ -66,7 +66,7 @@ extension Statement {
         return .await(opcode, try words.pattern(), within: time)
     }
 
-    /// What goes to the host, or is expected from it.
+    /// Parses a statement that sends to the host or expects a message from it.
     private static func transfer(_ verb: Substring, _ words: inout ArraySlice<String>) throws(Complaint) -> Statement {
         switch verb {
         case "send": return .send(.packet, try words.complete())
@@ -92,7 +92,7 @@ extension Statement {
         }
     }
 
-    /// The Packet Boundary flag of what a controller sends (Vol 4, Part E, 5.4.2).
+    /// The Packet Boundary flag for data from a controller (Vol 4, Part E, 5.4.2).
     private static func boundary(_ word: String) throws(Complaint) -> UInt8 {
         switch word {
         case "start": 0b10
@@ -102,7 +102,7 @@ extension Statement {
         }
     }
 
-    /// The channel that a name stands for, or a number after `l2cap`.
+    /// The channel for a name, or for a number after `l2cap`.
     static func channel(_ name: Substring, _ words: inout ArraySlice<String>) throws(Complaint) -> UInt16 {
         switch name {
         case "att": return 0x0004
@@ -115,7 +115,7 @@ extension Statement {
 }
 
 extension Rule {
-    /// Reads `command NAME [PATTERN] reply|status|ignore ...` or the like for a channel.
+    /// Parses `command NAME [PATTERN] reply|status|ignore ...`, or the same for a channel.
     init(parsing words: inout ArraySlice<String>, isOnce: Bool) throws(Complaint) {
         let kind = try words.next("command, att, sig, smp or l2cap")
         if kind == "command" {
@@ -141,7 +141,7 @@ extension Rule {
 }
 
 extension Connection {
-    /// Reads what is said of a connection: the host's role, the peer's address and its type.
+    /// Parses the properties of a connection: the host's role, the peer's address and its type.
     init(parsing words: inout ArraySlice<String>) throws(Complaint) {
         while let word = words.popFirst() {
             switch word {
@@ -156,27 +156,27 @@ extension Connection {
 }
 
 extension ArraySlice<String> {
-    /// The next word, which must be there.
+    /// Removes and returns the next word, which must exist.
     mutating func next(_ what: String) throws(Complaint) -> String {
         guard let word = popFirst() else { throw Complaint("\(what) is missing") }
         return word
     }
 
-    /// All that is left, as octets that can be sent.
+    /// Removes and parses all remaining words, as bytes that can be sent.
     fileprivate mutating func complete() throws(Complaint) -> Octets {
         let octets = try pattern()
         guard octets.isComplete else { throw Complaint("what is sent has no wildcards") }
         return octets
     }
 
-    /// All that is left, as a pattern.
+    /// Removes and parses all remaining words, as a pattern.
     fileprivate mutating func pattern() throws(Complaint) -> Octets {
         let octets = try Octets(parsing: self)
         removeAll()
         return octets
     }
 
-    /// One octet.
+    /// Removes and parses one byte.
     fileprivate mutating func octet() throws(Complaint) -> UInt8 {
         guard case .octet(let value, 0xFF) = try Octets(parsing: prefix(1)).items.first, count == 1 else {
             throw Complaint("one octet belongs here, such as 0C")
@@ -185,7 +185,7 @@ extension ArraySlice<String> {
         return value
     }
 
-    /// The time of `within TIME` at the end, which is taken away.
+    /// Removes and returns the time of `within TIME` at the end.
     fileprivate mutating func takeTime() throws(Complaint) -> Duration? {
         guard count >= 2, self[index(endIndex, offsetBy: -2)] == "within", let word = last else { return nil }
         removeLast(2)

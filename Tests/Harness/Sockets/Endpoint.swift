@@ -1,20 +1,20 @@
 import CBluetooth
 import Glibc
 
-/// The controller's end of HCI: waits for a host, and moves whole packets.
+/// The controller's end of HCI: accepts a host, and moves whole packets.
 final class Endpoint {
-    /// What a host gives its adapter as.
+    /// The adapter's name for a host.
     let adapter: String
     private let listener: Descriptor?
-    /// Whether packets have to be found in a stream.
+    /// Whether packets must be separated in a stream.
     private let isStream: Bool
     private var connection: Descriptor?
     private var stream: [UInt8] = []
-    /// Room for the longest packet there is: an ACL packet of 65535 octets.
+    /// A buffer for the longest packet: an ACL packet of 65535 bytes.
     private var buffer = [UInt8](repeating: 0, count: 66_000)
     private let socketPath: String?
 
-    /// The kernel's number of the adapter, where it is the kernel's.
+    /// The kernel's number of the adapter; nil if it is not a kernel adapter.
     let adapterIndex: UInt16?
 
     init(_ address: ListenAddress) throws(SystemError) {
@@ -47,10 +47,10 @@ final class Endpoint {
 
     var isConnected: Bool { connection != nil }
 
-    /// The descriptor that becomes readable when there is something to do.
+    /// The descriptor that becomes readable when there is work.
     var awaited: Int32? { connection?.number ?? listener?.number }
 
-    /// Ends the connection to the host. Another can be made.
+    /// Ends the connection to the host. The host can connect again.
     func close() {
         connection = nil
         stream = []
@@ -58,9 +58,10 @@ final class Endpoint {
 
     // MARK: Packets
 
-    /// Takes a connection that waits, or the packets that do.
+    /// Accepts a waiting connection, or receives waiting packets.
     ///
-    /// - Throws: what reading has met, also the end of the connection: as ECONNRESET. What came before is given then too.
+    /// - Throws: the error of a read; ECONNRESET if the connection has ended. Packets received before the error are
+    ///   delivered first.
     func receive(_ deliver: ([UInt8]) -> Void) throws(SystemError) {
         guard let connection else { return try accept() }
         do throws(SystemError) {
@@ -91,7 +92,7 @@ final class Endpoint {
         connection = accepted
     }
 
-    /// The packet at the start of the stream, once it is complete (Vol 4, Part A, 2).
+    /// Removes and returns the packet at the start of the stream; nil until it is complete (Vol 4, Part A, 2).
     private func takePacket() throws(SystemError) -> [UInt8]? {
         guard let indicator = stream.first else { return nil }
         let length: Int
@@ -108,7 +109,7 @@ final class Endpoint {
         return Array(stream.prefix(length))
     }
 
-    /// Sends a packet with its indicator; waits while the host takes nothing.
+    /// Sends a packet with its indicator. Waits while the host does not read.
     func send(_ packet: [UInt8]) throws(SystemError) {
         guard let connection else { throw SystemError(code: ENOTCONN) }
         var rest = packet[...]
@@ -130,7 +131,7 @@ final class Endpoint {
         }
     }
 
-    // MARK: Making one
+    // MARK: Creation
 
     private static func listen(at path: String, on number: Int32) throws(SystemError) -> Descriptor {
         var address = sockaddr_un()
@@ -165,7 +166,7 @@ final class Endpoint {
         return (socket, UInt16(bigEndian: address.sin_port))
     }
 
-    /// Has the kernel make a controller that reads and writes here.
+    /// Creates a virtual controller of the kernel that uses the returned descriptor.
     private static func makeVirtualController() throws(SystemError) -> (Descriptor, UInt16) {
         let device = try Descriptor(open("/dev/vhci", O_RDWR | O_CLOEXEC))
         let vendorPacket: UInt8 = 0xFF

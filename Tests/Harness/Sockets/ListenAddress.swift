@@ -1,6 +1,6 @@
-/// Where hosts reach the harness.
+/// The address at which hosts reach the harness.
 enum ListenAddress: Equatable, Sendable {
-    /// A UNIX socket with one packet in each read and write, as the kernel's HCI sockets have it.
+    /// A UNIX socket with one packet in each read and write, as in the kernel's HCI sockets.
     case seqpacket(path: String)
     /// A UNIX socket with a stream of H4 packets.
     case unix(path: String)

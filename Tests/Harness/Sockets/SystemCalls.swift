@@ -1,6 +1,6 @@
 import Glibc
 
-/// A call to the system that has failed; the description is the system's.
+/// The error of a failed system call, with the system's description.
 struct SystemError: Error, Equatable, CustomStringConvertible {
     let code: Int32
 
@@ -11,7 +11,7 @@ struct SystemError: Error, Equatable, CustomStringConvertible {
     var description: String { strerror(code).map { String(cString: $0) } ?? "error \(code)" }
 }
 
-/// A descriptor that is closed with its last owner.
+/// A file descriptor that is closed with its last owner.
 final class Descriptor {
     let number: Int32
 
@@ -25,7 +25,7 @@ final class Descriptor {
     }
 }
 
-/// Repeats a call that a signal has interrupted.
+/// Repeats a call that was interrupted by a signal.
 func uninterrupted(_ call: () -> Int) throws(SystemError) -> Int {
     while true {
         let result = call()
@@ -46,12 +46,12 @@ func readFile(_ path: String) -> Result<[UInt8], SystemError> {
     }
 }
 
-/// Lets calls on a descriptor return at once where they would have to wait.
+/// Makes calls on a descriptor return immediately instead of blocking.
 func setNonBlocking(_ descriptor: Descriptor) {
     _ = fcntl(descriptor.number, F_SETFL, fcntl(descriptor.number, F_GETFL) | O_NONBLOCK)
 }
 
-/// A new folder of its own, removed with what is in it at the end.
+/// A new temporary folder, removed with its contents on deinitialization.
 final class TemporaryFolder {
     let path: String
 
@@ -74,7 +74,7 @@ final class TemporaryFolder {
                 let name = withUnsafeBytes(of: &entry.pointee.d_name) { octets in
                     String(decoding: octets.prefix { $0 != 0 }, as: UTF8.self)
                 }
-                // What is a link is removed, not followed.
+                // Symbolic links are removed, not followed.
                 if name != ".", name != "..", unlink(path + "/" + name) != 0 { remove(path + "/" + name) }
             }
             closedir(directory)

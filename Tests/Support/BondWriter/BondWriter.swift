@@ -4,8 +4,8 @@ import KeyStore
 
 /// Changes the bonds of a store, one change after the other, until it is killed.
 ///
-/// It tells on standard output, a line each, what it begins to write (`+ 12`), what it has been told is kept (`= 12`), and what
-/// the store warns of.
+/// It prints on standard output, one line each, the change that it begins to write (`+ 12`), the change that was
+/// reported as saved (`= 12`), and the warnings of the store.
 @main
 enum BondWriter {
     static let host = "00:11:22:33:44:55"

@@ -2,7 +2,7 @@ import BluetoothHost
 import BluetoothTypes
 import SMP
 
-/// What a host keeps after a number of changes, each of which makes, replaces or removes one bond.
+/// The saved state of a host after a number of changes, each of which makes, replaces or removes one bond.
 struct Generation: Sendable {
     static let peers = 8
 
@@ -12,7 +12,7 @@ struct Generation: Sendable {
         var security = KeptSecurity(
             identity: KeptIdentity(
                 staticAddress: DeviceAddress(0xC000_0000_0001, isRandom: true),
-                // Tells the generation of what was kept.
+                // Identifies the generation of the saved state.
                 resolvingKey: Generation.mark | UInt128(number)
             )
         )
@@ -25,7 +25,7 @@ struct Generation: Sendable {
 
     private static let mark: UInt128 = 1 << 64
 
-    /// The generation that was kept; nil where it is none of these.
+    /// Identifies the generation of saved state; nil if it is no generation.
     init?(of security: KeptSecurity) {
         guard let key = security.identity?.resolvingKey, let number = UInt32(exactly: key & ~Generation.mark) else {
             return nil
@@ -38,7 +38,7 @@ struct Generation: Sendable {
         self.number = number
     }
 
-    /// Every field tells the change that it was made by.
+    /// Makes a bond in which every field identifies the change that wrote it.
     private func bond(of peer: UInt32, since change: UInt32) -> BondRecord {
         var bond = Bond(identity: DeviceAddress(0xF000_0000_0000 + UInt64(peer), isRandom: true))
         let value = UInt128(peer + 1) << 96 | UInt128(change) << 32 | 1

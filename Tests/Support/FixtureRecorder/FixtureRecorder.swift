@@ -2,7 +2,7 @@ import BLE
 import Foundation
 import RecordedRuns
 
-/// Performs a recorded run before a controller, for a capture of it: `fixture-recorder NAME ADAPTER CAPTURE`.
+/// Performs a recorded run with a controller, for a capture of it: `fixture-recorder NAME ADAPTER CAPTURE`.
 ///
 /// Cues for the peer are lines on standard output. A line on standard input says that the controller is back.
 @main

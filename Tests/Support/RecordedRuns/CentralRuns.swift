@@ -1,7 +1,7 @@
 import BLE
 
 extension RecordedRun {
-    /// Octets that tell their place.
+    /// Returns bytes whose values depend on their positions.
     static func octets(_ count: Int) -> [UInt8] {
         (0..<count).map { UInt8(truncatingIfNeeded: $0 * 31 + 7) }
     }
@@ -82,7 +82,7 @@ extension RecordedRun {
         }
     }
 
-    /// What happens to links and controllers, and what is advertised.
+    /// Events of links and controllers, and advertising.
     static let signals: [RecordedRun] = [
         RecordedRun("lost-link") { adapter, stage in
             let peer = try await adapter.central.connect(to: Bumble.address)
@@ -170,7 +170,7 @@ extension RecordedRun {
         },
     ]
 
-    /// L2CAP channels, opened here and by the peer.
+    /// L2CAP channels, opened by this side and by the peer.
     static let channels: [RecordedRun] = [
         RecordedRun("channel-opened") { adapter, stage in
             try await adapter.meet(on: stage) {

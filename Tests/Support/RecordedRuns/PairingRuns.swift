@@ -1,8 +1,8 @@
 import BLE
 
-/// Agrees to everything, and tells whoever sits at the peer what is shown here.
+/// Accepts every question, and shows the numbers on this side to the user of the peer.
 private struct Person: PairingDelegate {
-    /// What the peer shows.
+    /// The passkey that the peer shows.
     static let passkey: UInt32 = 123_456
 
     let stage: any Stage
@@ -21,12 +21,12 @@ private struct Person: PairingDelegate {
     }
 }
 
-/// How devices pair in a run.
+/// A way in which devices pair in a run.
 private struct Model {
     let name: String
     let isSecureConnections: Bool
     let ioCapability: IOCapability
-    /// Whether data go another way than the link: the temporary key, or what this device commits to.
+    /// Whether data is transferred out of band: the temporary key, or this device's confirm value.
     var isOutOfBand = false
 
     static let all: [Model] = [
@@ -69,7 +69,7 @@ private struct Model {
 }
 
 extension RecordedRun {
-    /// A central that pairs, and meets its peer again by the bond.
+    /// A central that pairs, and uses the bond when it connects again.
     static let pairings: [RecordedRun] =
         Model.all.map { model in
             RecordedRun("pair-" + model.name) { adapter, stage in
@@ -103,7 +103,7 @@ extension RecordedRun {
         }
     }
 
-    /// A peripheral with which its client pairs; the second time it comes, the client has the bond's key.
+    /// A peripheral that its client pairs with. When the client connects again, it has the bond's key.
     static let servedPairings: [RecordedRun] = Model.all.map { model in
         RecordedRun("served-pair-" + model.name) { adapter, stage in
             await model.prepare(adapter, stage)

@@ -1,6 +1,6 @@
 import BLE
 
-/// What `Tests/InteropTests/bumble_peripheral.py` serves, as far as runs name it.
+/// The services of `Tests/InteropTests/bumble_peripheral.py`, as far as runs name them.
 enum Bumble {
     static let address = DeviceAddress(0xF001_0203_0405, isRandom: true)
     static let long = vendor(0x11)
@@ -45,7 +45,7 @@ struct KnownPeer: Sendable {
 }
 
 extension Adapter {
-    /// Looks for a peer, connects to it, runs `body` and disconnects.
+    /// Finds a peer, connects to it, runs `body` and disconnects.
     func meet(
         _ address: DeviceAddress = Bumble.address,
         isSought: Bool = false,
@@ -65,7 +65,7 @@ extension Adapter {
 }
 
 extension RemotePeripheral {
-    /// Discovers all and reads all that says it can be read; refusals are findings.
+    /// Discovers all attributes and reads all that are readable; refusals are results.
     func explore(_ stage: any Stage) async throws {
         let services = try await discoverAll()
         try await stage.settle()

@@ -1,7 +1,7 @@
 import ATT
 import BLE
 
-/// What our peripheral serves in runs.
+/// The services of the peripheral in runs.
 enum Served {
     static let address = DeviceAddress(0xF123_4567_89AB, isRandom: true)
 
@@ -59,7 +59,7 @@ enum Served {
 extension Adapter {
     /// Serves and advertises until `connections` clients have come and gone.
     ///
-    /// - Parameter react: is told what clients do.
+    /// - Parameter react: is called with the clients' events.
     func serve(
         _ stage: any Stage,
         connections: Int = 1,
@@ -86,7 +86,7 @@ extension Adapter {
             gone += 1
             if gone == connections { break }
         }
-        // What the host does by itself after a link's end has been done then.
+        // The host has completed its own work after a link's end by then.
         try await stage.sleep(for: .milliseconds(300))
         await advertising.stop()
     }
@@ -96,11 +96,11 @@ extension RecordedRun {
     private static func serving(_ name: String, connections: Int = 1) -> RecordedRun {
         RecordedRun(name) { adapter, stage in
             try await adapter.serve(stage, connections: connections) { peripheral, event in
-                // Clients subscribe to Service Changed too, which has values of its own.
+                // Clients also subscribe to Service Changed, which has values of its own.
                 guard case .subscribed(_, let handle, let kind) = event, handle >= Served.service.handle ?? 0 else {
                     return
                 }
-                // The response to the subscription goes first.
+                // The response to the subscription is sent first.
                 try await stage.sleep(for: .milliseconds(100))
                 for count in 0..<8 {
                     let value = [UInt8(count)] + octets(count * 20)
@@ -129,7 +129,7 @@ extension RecordedRun {
 }
 
 extension Peripheral {
-    /// Ends a client's link from this side, when it has been there for a while.
+    /// Ends a client's link from this side, after it has existed for a while.
     fileprivate func disconnectLater(_ client: ClientID, _ stage: any Stage) async {
         try? await stage.sleep(for: .seconds(2))
         await disconnect(client)
