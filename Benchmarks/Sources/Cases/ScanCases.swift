@@ -138,11 +138,12 @@ extension BenchmarkCase {
                 // The manager's queue is outside of the loop, so both take turns.
                 while !delegate.isScanning { await radio.settle() }
                 await radio.settle()
-                await packets.inject(2 * advertisers, into: radio)
+                // The manager drops discoveries that its queue does not take in time.
+                await packets.inject(2 * advertisers, into: radio) { queue.sync {} }
                 queue.sync {}
                 let before = delegate.count
                 meter.start()
-                await packets.inject(operations, from: 2 * advertisers, into: radio)
+                await packets.inject(operations, from: 2 * advertisers, into: radio) { queue.sync {} }
                 queue.sync {}
                 meter.stop()
                 let count = delegate.count - before
@@ -179,11 +180,19 @@ private struct Packets: Sendable {
     }
 
     /// Delivers the given number of reports to the host, in batches. The app runs after each batch.
-    func inject(_ count: Int, from first: Int = 0, into radio: NullRadio) async {
+    ///
+    /// - Parameter pause: called after every eighth batch. An app on a queue of its own can use it to catch up.
+    func inject(
+        _ count: Int,
+        from first: Int = 0,
+        into radio: NullRadio,
+        pausing pause: () -> Void = {}
+    ) async {
         for index in first..<first + count {
             let packet = packets[index % packets.count]
             radio.inject(packet.rawSpan)
             if index % Packets.batch == 0 { await Task.yield() }
+            if index % (8 * Packets.batch) == 0 { pause() }
         }
     }
 }
