@@ -1,17 +1,17 @@
 import Foundation
 
-/// Names a connection-oriented L2CAP channel's service (Vol 3, Part A, 4.22).
+/// The number of a service on connection-oriented L2CAP channels (Vol 3, Part A, 4.22).
 public typealias CBL2CAPPSM = UInt16
 
-/// A connection-oriented L2CAP channel to a peer. It is closed when nobody keeps it.
+/// A connection-oriented L2CAP channel to a peer. It closes when both streams are closed or released.
 open class CBL2CAPChannel: NSObject, @unchecked Sendable {
     // @unchecked: the class is open, which the compiler does not check; its streams lock their state.
 
     /// The device at the other end.
     public let peer: CBPeer!
-    /// What the peer sends: to be scheduled and opened by the app.
+    /// The data that the peer sends. The app schedules and opens the stream.
     public let inputStream: InputStream!
-    /// What is sent to the peer: to be scheduled and opened by the app.
+    /// The data that the app sends to the peer. The app schedules and opens the stream.
     public let outputStream: OutputStream!
     public let psm: CBL2CAPPSM
 

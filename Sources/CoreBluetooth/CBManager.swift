@@ -4,9 +4,9 @@ import Synchronization
 
 /// Whether a manager can be used.
 public enum CBManagerState: Int, Sendable {
-    /// Not known yet: the first callback says it.
+    /// Not known yet. The first callback reports the state.
     case unknown = 0
-    /// The controller failed and is being brought up again; all links are gone.
+    /// The controller failed and is being initialized again. All links have ended.
     case resetting = 1
     /// There is no controller, or it has no Bluetooth LE.
     case unsupported = 2
@@ -25,30 +25,31 @@ public enum CBManagerAuthorization: Int, Sendable {
     case allowedAlways = 3
 }
 
-/// What both managers have in common.
+/// The base class of both managers.
 open class CBManager: NSObject, @unchecked Sendable {
     // @unchecked: the class is open, which the compiler does not check; its state is constant or in a `Mutex`.
 
-    /// Where the delegate is called: one call at a time, whatever queue the app gave.
+    /// The queue on which the delegate is called: one call at a time, even if the app's queue is concurrent.
     let deliveryQueue: DispatchQueue
     private let guardedState = Mutex(CBManagerState.unknown)
-    /// Told of each new state, once what belonged to the one before it is gone.
+    /// The new states, each sent after the connections of the previous state are discarded.
     let states = Broadcast<CBManagerState>()
 
     init(deliveringOn queue: DispatchQueue?) {
         deliveryQueue = DispatchQueue(label: "CoreBluetooth.delivery", target: queue ?? .main)
     }
 
-    /// Whether the manager can be used: `unknown` until its delegate was first told.
+    /// Whether the manager can be used: `unknown` until the first call of the delegate.
     open var state: CBManagerState { guardedState.withLock { $0 } }
 
-    /// Always `allowedAlways`: Linux asks no user. Who may not open the controller sees ``state`` `unauthorized`.
+    /// Always `allowedAlways`, because Linux asks no user. If the process may not open the controller, ``state`` is
+    /// `unauthorized`.
     open class var authorization: CBManagerAuthorization { .allowedAlways }
 
     @available(*, deprecated, message: "Use the class property")
     open var authorization: CBManagerAuthorization { .allowedAlways }
 
-    /// Takes a new state and gives the one before it.
+    /// Sets a new state and returns the previous one.
     func setState(_ state: CBManagerState) -> CBManagerState {
         guardedState.withLock { current in
             defer { current = state }
@@ -56,7 +57,7 @@ open class CBManager: NSObject, @unchecked Sendable {
         }
     }
 
-    /// Whether commands are taken; says what is wrong where not.
+    /// Returns whether the manager accepts commands. If not, reports the misuse.
     func acceptsCommands(_ command: String = #function) -> Bool {
         guard state != .poweredOn else { return true }
         ProgrammerError.report("\(self) can only accept \(command) while in the powered on state")

@@ -5,14 +5,15 @@ import Synchronization
 open class CBPeer: NSObject, NSCopying, @unchecked Sendable {
     // @unchecked: the class is open, which the compiler does not check; its properties are constant.
 
-    /// Names the device on this host: stable as long as the device can be recognized, and not its address.
+    /// The device's identifier on this host: stable as long as the device can be recognized. It is not the device's
+    /// address.
     public let identifier: UUID
 
     init(identifier: UUID) {
         self.identifier = identifier
     }
 
-    /// The object itself: a device has one for each manager.
+    /// Returns the object itself, because a manager has one object for each device.
     open func copy(with zone: NSZone? = nil) -> Any { self }
 }
 
@@ -27,7 +28,7 @@ open class CBCentral: CBPeer, @unchecked Sendable {
         super.init(identifier: identifier)
     }
 
-    /// How many octets of a value one notification or indication carries: ATT_MTU - 3.
+    /// Maximum number of bytes of a value in one notification or indication: ATT_MTU - 3.
     open var maximumUpdateValueLength: Int { mtu.withLock { max(0, $0 - 3) } }
 
     func setMTU(_ mtu: Int) {

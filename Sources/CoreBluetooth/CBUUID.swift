@@ -4,10 +4,10 @@
 import BluetoothTypes
 import Foundation
 
-/// A UUID of 16, 32 or 128 bits that names a service, a characteristic or a descriptor.
+/// A UUID of 16, 32 or 128 bits that identifies a service, a characteristic or a descriptor.
 ///
-/// UUIDs are equal when their 128-bit forms over the Bluetooth Base UUID are; the width in which one was made is kept,
-/// because it decides how it is sent (Vol 3, Part B, 2.5.1).
+/// UUIDs are equal if their 128-bit forms over the Bluetooth Base UUID are equal. Each keeps the width in which it was
+/// made, because the width decides how it is sent (Vol 3, Part B, 2.5.1).
 open class CBUUID: NSObject, NSCopying, @unchecked Sendable {
     // @unchecked: the class is open, which the compiler does not check; its properties are constant.
 
@@ -17,9 +17,9 @@ open class CBUUID: NSObject, NSCopying, @unchecked Sendable {
         self.value = value
     }
 
-    /// Reads 4 or 8 hexadecimal digits or the hyphenated form of 36 characters, in either case.
+    /// Creates a UUID from 4 or 8 hexadecimal digits, or from the hyphenated form of 36 characters, in either case.
     ///
-    /// - Precondition: `theString` is one of these.
+    /// - Precondition: `theString` has one of these forms.
     public init(string theString: String) {
         guard let value = BluetoothUUID(theString) else {
             ProgrammerError.raise(
@@ -29,7 +29,7 @@ open class CBUUID: NSObject, NSCopying, @unchecked Sendable {
         self.value = value
     }
 
-    /// Takes 2, 4 or 16 octets, the most significant first.
+    /// Creates a UUID from 2, 4 or 16 bytes, most significant first.
     ///
     /// - Precondition: `theData` has one of these lengths.
     public init(data theData: Data) {
@@ -42,12 +42,12 @@ open class CBUUID: NSObject, NSCopying, @unchecked Sendable {
         }
     }
 
-    /// Takes a UUID of 128 bits.
+    /// Creates a UUID of 128 bits.
     public init(nsuuid theUUID: UUID) {
         value = BluetoothUUID(theUUID)
     }
 
-    /// Takes a UUID of 128 bits.
+    /// Creates a UUID of 128 bits.
     @available(*, deprecated, message: "Use init(nsuuid:)")
     public init(cfuuid theUUID: CFUUID) {
         let bytes = CFUUIDGetUUIDBytes(theUUID)
@@ -55,7 +55,7 @@ open class CBUUID: NSObject, NSCopying, @unchecked Sendable {
         value = BluetoothUUID(octets.reduce(0 as UInt128) { $0 << 8 | UInt128($1) })
     }
 
-    /// The UUID in its own width, the most significant octet first.
+    /// The UUID in its own width, most significant byte first.
     open var data: Data {
         let octets = withUnsafeBytes(of: value.value.bigEndian) { Data($0) }
         return switch value.width {
@@ -65,7 +65,7 @@ open class CBUUID: NSObject, NSCopying, @unchecked Sendable {
         }
     }
 
-    /// Upper-case digits: 4, 8 or 36 characters by width.
+    /// The UUID as upper-case hexadecimal digits: 4, 8 or 36 characters, depending on the width.
     open var uuidString: String { value.description }
 
     /// The name of a UUID that the Bluetooth SIG defines, such as "Heart Rate"; ``uuidString`` for others.
@@ -86,7 +86,7 @@ extension BluetoothUUID {
         self.init(octets.reduce(0 as UInt128) { $0 << 8 | UInt128($1) })
     }
 
-    /// The name where the UUID is defined by the SIG itself, not assigned to a member (those begin at 0xFC00).
+    /// The name, if the SIG itself defines the UUID; nil if it is assigned to a member (0xFC00 and above) or unknown.
     fileprivate var assignedName: String? {
         guard let shortValue, shortValue < 0xFC00 else { return nil }
         return name
@@ -94,7 +94,7 @@ extension BluetoothUUID {
 }
 
 extension Data {
-    /// The same octets with indices from zero.
+    /// The same bytes with indices from zero.
     fileprivate var asIndependentData: Data { Data(Array(self)) }
 }
 
@@ -118,5 +118,5 @@ public let CBUUIDCharacteristicAggregateFormatString = "2905"
 public let CBUUIDCharacteristicValidRangeString = "2906"
 /// The UUID of the Observation Schedule descriptor; its value is `Data`.
 public let CBUUIDCharacteristicObservationScheduleString = "2910"
-/// The UUID of the characteristic that holds the PSM of an L2CAP channel, in two octets, the least significant first.
+/// The UUID of the characteristic that contains the PSM of an L2CAP channel: two bytes, least significant first.
 public let CBUUIDL2CAPPSMCharacteristicString = "ABDD3056-28FA-441D-A470-55A75A52553A"

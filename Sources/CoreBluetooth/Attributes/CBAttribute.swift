@@ -1,10 +1,10 @@
 import Foundation
 
-/// Something in a server's database: a service, a characteristic or a descriptor.
+/// An attribute in a server's database: a service, a characteristic or a descriptor.
 open class CBAttribute: NSObject, @unchecked Sendable {
     // @unchecked: the class is open, which the compiler does not check; its properties are constant.
 
-    /// What the attribute is.
+    /// The type of the attribute.
     public let uuid: CBUUID
 
     init(uuid: CBUUID) {
@@ -12,7 +12,7 @@ open class CBAttribute: NSObject, @unchecked Sendable {
     }
 }
 
-/// What clients may do with a characteristic's value on a local server.
+/// The permissions of clients for a characteristic's value on a local server.
 public struct CBAttributePermissions: OptionSet, Hashable, Sendable {
     public let rawValue: UInt
 
@@ -20,13 +20,14 @@ public struct CBAttributePermissions: OptionSet, Hashable, Sendable {
 
     public static let readable = CBAttributePermissions(rawValue: 0x01)
     public static let writeable = CBAttributePermissions(rawValue: 0x02)
-    /// Reading needs an encrypted link.
+    /// Reading requires an encrypted link.
     public static let readEncryptionRequired = CBAttributePermissions(rawValue: 0x04)
-    /// Writing needs an encrypted link.
+    /// Writing requires an encrypted link.
     public static let writeEncryptionRequired = CBAttributePermissions(rawValue: 0x08)
 }
 
-/// How a characteristic's value may be used (Vol 3, Part G, 3.3.1.1), and, for local ones, what subscribing needs.
+/// The supported uses of a characteristic's value (Vol 3, Part G, 3.3.1.1). For a local characteristic, also whether
+/// subscribing requires encryption.
 public struct CBCharacteristicProperties: OptionSet, Hashable, Sendable {
     public let rawValue: UInt
 
@@ -40,9 +41,9 @@ public struct CBCharacteristicProperties: OptionSet, Hashable, Sendable {
     public static let indicate = CBCharacteristicProperties(rawValue: 0x20)
     public static let authenticatedSignedWrites = CBCharacteristicProperties(rawValue: 0x40)
     public static let extendedProperties = CBCharacteristicProperties(rawValue: 0x80)
-    /// Only trusted devices may have notifications; of local characteristics only, never sent.
+    /// Notifications require an encrypted link. For local characteristics only; not sent.
     public static let notifyEncryptionRequired = CBCharacteristicProperties(rawValue: 0x100)
-    /// Only trusted devices may have indications; of local characteristics only, never sent.
+    /// Indications require an encrypted link. For local characteristics only; not sent.
     public static let indicateEncryptionRequired = CBCharacteristicProperties(rawValue: 0x200)
 }
 

@@ -4,7 +4,7 @@ import Foundation
 import GATT
 import Synchronization
 
-/// A characteristic of a service, and what has been discovered and read of it.
+/// A characteristic of a service, with its discovered descriptors and its last value.
 open class CBCharacteristic: CBAttribute, @unchecked Sendable {
     // @unchecked: the class is open, which the compiler does not check; its state is constant or in a `Mutex`.
 
@@ -12,9 +12,10 @@ open class CBCharacteristic: CBAttribute, @unchecked Sendable {
         weak var service: CBService?
         var properties: CBCharacteristicProperties
         var permissions: CBAttributePermissions = []
-        /// What was read of a remote characteristic; what a local one is declared with, nil where the app answers.
+        /// The last value of a remote characteristic. For a local one, the declared value; nil if the app answers
+        /// requests.
         var value: Data?
-        /// What an app keeps in a published characteristic that it answers for itself.
+        /// The value that the app stores in a published characteristic for which it answers requests.
         var keptValue: Data?
         var descriptors: [CBDescriptor]?
         var isNotifying = false
@@ -22,22 +23,23 @@ open class CBCharacteristic: CBAttribute, @unchecked Sendable {
         var publication = Publication.none
     }
 
-    /// A link that is notified or indicated to, and the central on it.
+    /// A subscribed link, and the central on it.
     struct Subscription {
         let link: LinkIdentifier
         let central: CBCentral
     }
 
-    /// How far a local characteristic can still be changed.
+    /// The publication of a local characteristic, which decides whether it can be changed.
     enum Publication {
         case none
-        /// The app answers for the value: what it keeps in the object is its own.
+        /// The app answers requests for the value, and may store a value of its own in the object.
         case answeredByApp
-        /// The value was there when the service was published: the host answers with it, and it is final.
+        /// The characteristic had a value when its service was published. The host answers with the value, which is
+        /// final.
         case answeredByHost
     }
 
-    /// Where a remote characteristic lies in its server's database.
+    /// The position of a remote characteristic in its server's database.
     let discovered: DiscoveredCharacteristic?
     let content: Mutex<Content>
 
@@ -47,22 +49,22 @@ open class CBCharacteristic: CBAttribute, @unchecked Sendable {
         super.init(uuid: uuid)
     }
 
-    /// The service that has the characteristic.
+    /// The service that contains the characteristic.
     open var service: CBService? { content.withLock { $0.service } }
 
-    /// How the value may be used.
+    /// The supported uses of the value.
     open var properties: CBCharacteristicProperties { content.withLock { $0.properties } }
 
     /// The value that was last read, notified or indicated.
     open var value: Data? { content.withLock { $0.value } }
 
-    /// The descriptors that were discovered; nil where none were looked for.
+    /// The discovered descriptors; nil before discovery.
     open var descriptors: [CBDescriptor]? { content.withLock { $0.descriptors } }
 
     @available(*, deprecated, message: "Always false")
     open var isBroadcasted: Bool { false }
 
-    /// Whether changes of the value are notified or indicated.
+    /// Whether the peripheral notifies or indicates the value.
     open var isNotifying: Bool { content.withLock { $0.isNotifying } }
 
     func setService(_ service: CBService?) {
@@ -80,8 +82,8 @@ open class CBCharacteristic: CBAttribute, @unchecked Sendable {
 
 /// A characteristic of this host, to be published in a ``CBMutableService``.
 ///
-/// With a value it is answered by the host, is read-only and final. Without one each read and write is the app's to answer.
-/// Once it is published only ``value`` can be changed, where it is the app's own.
+/// If it has a value, the host answers requests with the value, which is read-only and final. If not, the app answers
+/// each read and write. After publication, only ``value`` can be changed, and only if the app answers.
 open class CBMutableCharacteristic: CBCharacteristic, @unchecked Sendable {
     // @unchecked: the class is open, which the compiler does not check; its state is constant or in a `Mutex`.
 
@@ -98,20 +100,20 @@ open class CBMutableCharacteristic: CBCharacteristic, @unchecked Sendable {
         )
     }
 
-    /// What clients may do with the value.
+    /// The permissions of clients for the value.
     open var permissions: CBAttributePermissions {
         get { content.withLock { $0.permissions } }
         set { change { $0.permissions = newValue } }
     }
 
-    /// The centrals that are notified or indicated to, each once, in the order in which they subscribed.
+    /// The subscribed centrals, each once, in the order in which they subscribed.
     open var subscribedCentrals: [CBCentral]? {
         subscriptions.reduce(into: []) { centrals, subscription in
             if !centrals.contains(subscription.central) { centrals.append(subscription.central) }
         }
     }
 
-    /// The links that are notified or indicated to, in the order in which they subscribed.
+    /// The subscribed links, in the order in which they subscribed.
     var subscriptions: [Subscription] { content.withLock { $0.subscriptions } }
 
     open override var properties: CBCharacteristicProperties {
@@ -146,7 +148,7 @@ open class CBMutableCharacteristic: CBCharacteristic, @unchecked Sendable {
         if !isChanged { ProgrammerError.report("\(self) is published and cannot be changed") }
     }
 
-    /// The value with which the host answers; nil where the app does.
+    /// The value with which the host answers; nil if the app answers.
     var cachedValue: Data? { content.withLock { $0.value } }
 
     func setPublished(_ isPublished: Bool) {
@@ -169,7 +171,7 @@ open class CBMutableCharacteristic: CBCharacteristic, @unchecked Sendable {
         }
     }
 
-    /// Removes the subscription of a link and returns the central on it; nil where there was none.
+    /// Removes the subscription of a link and returns the central on it; nil if the link was not subscribed.
     func removeSubscription(of link: LinkIdentifier) -> CBCentral? {
         content.withLock { content in
             guard let index = content.subscriptions.firstIndex(where: { $0.link == link }) else { return nil }

@@ -2,7 +2,7 @@ import BluetoothTypes
 import Foundation
 import Synchronization
 
-/// A descriptor of a characteristic, and what has been read of it.
+/// A descriptor of a characteristic, with its last value.
 open class CBDescriptor: CBAttribute, @unchecked Sendable {
     // @unchecked: the class is open, which the compiler does not check; its state is constant or in a `Mutex`.
 
@@ -11,7 +11,7 @@ open class CBDescriptor: CBAttribute, @unchecked Sendable {
         var value: (any Sendable)?
     }
 
-    /// Names a remote descriptor in its server's database.
+    /// The handle of a remote descriptor.
     let handle: AttributeHandle?
     private let content: Mutex<Content>
 
@@ -21,10 +21,10 @@ open class CBDescriptor: CBAttribute, @unchecked Sendable {
         super.init(uuid: uuid)
     }
 
-    /// The characteristic that has the descriptor.
+    /// The characteristic that contains the descriptor.
     open var characteristic: CBCharacteristic? { content.withLock { $0.characteristic } }
 
-    /// The value that was last read: an `NSNumber` for Extended Properties and the two configurations, a `String` for the
+    /// The last value that was read: an `NSNumber` for Extended Properties and both configurations, a `String` for the
     /// User Description, `Data` for others.
     open var value: Any? {
         let value = content.withLock { $0.value }
@@ -35,13 +35,13 @@ open class CBDescriptor: CBAttribute, @unchecked Sendable {
         content.withLock { $0.characteristic = characteristic }
     }
 
-    /// Takes a value as it was read.
+    /// Stores a value that was read.
     func setValue(_ octets: [UInt8]) {
         let value = CBDescriptor.value(octets, of: uuid.value)
         content.withLock { $0.value = value }
     }
 
-    /// What apps are given for a descriptor's octets.
+    /// Returns the value for the app from a descriptor's bytes.
     static func value(_ octets: [UInt8], of uuid: BluetoothUUID) -> any Sendable {
         switch uuid {
         case .characteristicExtendedProperties, .clientCharacteristicConfiguration,
@@ -59,11 +59,11 @@ open class CBDescriptor: CBAttribute, @unchecked Sendable {
 
 /// A descriptor of a local characteristic: a User Description (a `String`) or a Presentation Format (`Data`).
 ///
-/// The other descriptors that characteristics need are made by the host.
+/// The host creates the other descriptors that characteristics need.
 open class CBMutableDescriptor: CBDescriptor, @unchecked Sendable {
     // @unchecked: the class is open, which the compiler does not check; its state is constant or in a `Mutex`.
 
-    /// - Precondition: `uuid` is 2901 and `value` a `String`, or 2904 and `Data`.
+    /// - Precondition: `uuid` is 2901 and `value` is a `String`, or `uuid` is 2904 and `value` is `Data`.
     public init(type uuid: CBUUID, value: Any?) {
         let constant: any Sendable
         switch (uuid.value, value) {
@@ -82,7 +82,7 @@ open class CBMutableDescriptor: CBDescriptor, @unchecked Sendable {
         super.init(uuid: uuid, handle: nil, characteristic: nil, value: constant)
     }
 
-    /// The value as it is published.
+    /// The published value.
     var octets: [UInt8] {
         switch value {
         case let text as String: Array(text.utf8)

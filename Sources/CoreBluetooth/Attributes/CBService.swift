@@ -4,7 +4,7 @@ import Foundation
 import GATT
 import Synchronization
 
-/// A service of a peripheral, and what has been discovered of it.
+/// A service of a peripheral, with its discovered characteristics and included services.
 open class CBService: CBAttribute, @unchecked Sendable {
     // @unchecked: the class is open, which the compiler does not check; its state is constant or in a `Mutex`.
 
@@ -12,14 +12,14 @@ open class CBService: CBAttribute, @unchecked Sendable {
         weak var peripheral: CBPeripheral?
         var includedServices: [CBService]?
         var characteristics: [CBCharacteristic]?
-        /// Of local services: whether it is published, or about to be, and cannot be changed.
+        /// For a local service: whether it is published or about to be, so that it cannot be changed.
         var isPublished = false
     }
 
-    /// Where a remote service lies in its server's database.
+    /// The handles of a remote service in its server's database.
     let range: HandleRange?
     let content: Mutex<Content>
-    /// Whether the service can be found by itself; a secondary one is only included by others.
+    /// Whether the service is a primary service. A secondary service is only included by others.
     public let isPrimary: Bool
 
     init(uuid: CBUUID, isPrimary: Bool, range: HandleRange?, peripheral: CBPeripheral?) {
@@ -29,13 +29,13 @@ open class CBService: CBAttribute, @unchecked Sendable {
         super.init(uuid: uuid)
     }
 
-    /// The peripheral that has the service; nil for local services.
+    /// The peripheral that contains the service; nil for local services.
     open var peripheral: CBPeripheral? { content.withLock { $0.peripheral } }
 
-    /// The services that this one includes, as far as they were discovered; nil where none were looked for.
+    /// The discovered included services; nil before discovery.
     open var includedServices: [CBService]? { content.withLock { $0.includedServices } }
 
-    /// The characteristics that were discovered; nil where none were looked for.
+    /// The discovered characteristics; nil before discovery.
     open var characteristics: [CBCharacteristic]? { content.withLock { $0.characteristics } }
 
     open override var description: String {
@@ -45,7 +45,7 @@ open class CBService: CBAttribute, @unchecked Sendable {
 
 /// A service of this host, to be published by a ``CBPeripheralManager``.
 ///
-/// Once it has been given to the manager it cannot be changed: changes are dropped, and a line on standard error says so.
+/// It cannot be changed after it was added to the manager. Changes are then ignored, and reported on standard error.
 open class CBMutableService: CBService, @unchecked Sendable {
     // @unchecked: the class is open, which the compiler does not check; its state is constant or in a `Mutex`.
 
@@ -53,7 +53,7 @@ open class CBMutableService: CBService, @unchecked Sendable {
         super.init(uuid: uuid, isPrimary: isPrimary, range: nil, peripheral: nil)
     }
 
-    /// Services that are published before this one.
+    /// The included services, which must be published before this one.
     open override var includedServices: [CBService]? {
         get { super.includedServices }
         set { change { $0.includedServices = newValue } }
@@ -76,7 +76,7 @@ open class CBMutableService: CBService, @unchecked Sendable {
         if !isChanged { ProgrammerError.report("\(self) is published and cannot be changed") }
     }
 
-    /// Lets the service and what it holds be changed no more, or again.
+    /// Makes the service and its characteristics immutable, or mutable again.
     func setPublished(_ isPublished: Bool) {
         let characteristics = content.withLock { content in
             content.isPublished = isPublished

@@ -5,31 +5,32 @@ import BluetoothTypes
 import ByteCoding
 import Foundation
 
-/// A `String`: the peripheral's name, whole or shortened.
+/// A `String`: the peripheral's name, complete or shortened.
 public let CBAdvertisementDataLocalNameKey = "kCBAdvDataLocalName"
-/// `Data`: the company identifier in two octets, the least significant first, and what the company defines.
+/// `Data`: the company identifier in two bytes, least significant first, then the data of the company.
 public let CBAdvertisementDataManufacturerDataKey = "kCBAdvDataManufacturerData"
-/// `[CBUUID: Data]`: data by service.
+/// `[CBUUID: Data]`: service data by service.
 public let CBAdvertisementDataServiceDataKey = "kCBAdvDataServiceData"
 /// `[CBUUID]`: services of the peripheral.
 public let CBAdvertisementDataServiceUUIDsKey = "kCBAdvDataServiceUUIDs"
-/// `[CBUUID]`: services that had no room in the advertisement of an Apple device.
+/// `[CBUUID]`: services that did not fit the advertisement of an Apple device.
 public let CBAdvertisementDataOverflowServiceUUIDsKey = "kCBAdvDataHashedServiceUUIDs"
 /// An `NSNumber`: the transmitted power in dBm.
 public let CBAdvertisementDataTxPowerLevelKey = "kCBAdvDataTxPowerLevel"
 /// An `NSNumber`, a Boolean: whether the peripheral can be connected to now.
 public let CBAdvertisementDataIsConnectable = "kCBAdvDataIsConnectable"
-/// `[CBUUID]`: services that the peripheral looks for.
+/// `[CBUUID]`: services that the peripheral solicits.
 public let CBAdvertisementDataSolicitedServiceUUIDsKey = "kCBAdvDataSolicitedServiceUUIDs"
 
 extension Discovery {
-    /// When the packet came, in seconds since 2001; Apple's framework has this key without a name for it.
+    /// The time of the packet, in seconds since 2001. Apple's framework has this key without a symbol for it.
     static let timestampKey = "kCBAdvDataTimestamp"
 
-    /// What apps are given where the strength of a signal is not known.
+    /// The RSSI for apps if the signal strength is not known.
     static let unknownRSSI = 127
 
-    /// What delegates are given: a key for each kind of AD structure that is there, and whether one can connect.
+    /// The dictionary for the delegate: a key for each kind of AD structure in the data, whether the peripheral is
+    /// connectable, and the time.
     var dictionary: [String: Any] {
         var dictionary: [String: Any] = [
             CBAdvertisementDataIsConnectable: NSNumber(value: isConnectable),

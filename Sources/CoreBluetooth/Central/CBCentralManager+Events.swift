@@ -1,7 +1,8 @@
 import BluetoothTypes
 import Foundation
 
-// What the host says, on its way to the delegate. Objects change on the delivery queue, just before the delegate is called.
+// The host's events, on their way to the delegate. Objects change on the delivery queue, just before the delegate is
+// called.
 extension CBCentralManager: EventReceiver {
     func hasRoom(before event: CentralEvent) {
         if case .discovered = event { engine?.reportDroppedDiscoveries() }
@@ -42,8 +43,8 @@ extension CBCentralManager: EventReceiver {
         delegate?.centralManagerDidUpdateState(self)
     }
 
-    /// Bluetooth is off, or worse: the scan and the connections are gone, without a word to the delegate; and so, below
-    /// `poweredOff`, are the peripherals.
+    /// Discards the scan and the connections without a call of the delegate, because the manager is no longer powered
+    /// on. Below `poweredOff`, discards the peripherals too.
     private func forgetConnections(andPeripherals forgetsPeripherals: Bool) {
         let peripherals = content.withLock { content in
             content.isScanning = false
@@ -111,7 +112,7 @@ extension CBCentralManager: EventReceiver {
         return dictionary
     }
 
-    /// The object for a peripheral where the app keeps one.
+    /// Returns the object for a peripheral, if the app keeps one.
     private func kept(_ identifier: UUID) -> CBPeripheral? {
         content.withLock { $0.peripherals[identifier]?.object }
     }

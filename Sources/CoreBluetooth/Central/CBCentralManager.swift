@@ -4,17 +4,17 @@ import Synchronization
 
 /// The central role: finds peripherals and connects to them.
 ///
-/// Commands may come from any thread; the delegate is called on the queue that was given, one call at a time.
+/// The app may use the manager on any thread. The delegate is called on the given queue, one call at a time.
 open class CBCentralManager: CBManager, @unchecked Sendable {
     // @unchecked: the class is open, which the compiler does not check; its state is constant or in a `Mutex`.
 
-    /// What a host can do beyond the basics.
+    /// The optional features of a host.
     public struct Feature: OptionSet, Hashable, Sendable {
         public let rawValue: UInt
 
         public init(rawValue: UInt) { self.rawValue = rawValue }
 
-        /// Hearing and connecting through the PDUs of Bluetooth 5's extended advertising.
+        /// Scanning and connecting with the extended advertising PDUs of Bluetooth 5.
         public static let extendedScanAndConnect = Feature(rawValue: 1 << 0)
     }
 
@@ -23,7 +23,7 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
         nonisolated(unsafe) weak var delegate: (any CBCentralManagerDelegate)?
         var isScanning = false
         var peripherals: [UUID: Weak<CBPeripheral>] = [:]
-        /// The number of peripherals at which those that nobody keeps are forgotten.
+        /// The number of entries in ``peripherals`` at which those of released objects are removed.
         var sweepSize = CBCentralManager.leastSweepSize
     }
 
@@ -33,7 +33,7 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
     let backlog = DeliveryBacklog<CentralEvent.Source>()
     let connectionChanges = Broadcast<CBConnectionChange>()
 
-    /// Makes a manager without a delegate that uses the main queue.
+    /// Creates a manager without a delegate that uses the main queue.
     public convenience init() {
         self.init(delegate: nil, queue: nil, options: nil)
     }
@@ -42,11 +42,12 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
         self.init(delegate: delegate, queue: queue, options: nil)
     }
 
-    /// Makes a manager; its delegate is told the state soon after.
+    /// Creates a manager. The delegate receives the state soon after.
     ///
     /// - Parameters:
-    ///   - queue: where the delegate is called; nil for the main queue, which a command line program has to run.
-    ///   - options: see `CBCentralManagerOptionRestoreIdentifierKey` and its like.
+    ///   - queue: the queue on which the delegate is called; nil for the main queue, which a command line program must
+    ///     run.
+    ///   - options: see `CBCentralManagerOptionRestoreIdentifierKey` and the other options.
     public init(
         delegate: (any CBCentralManagerDelegate)?,
         queue: DispatchQueue?,
@@ -79,29 +80,29 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
 
     open var isScanning: Bool { content.withLock { $0.isScanning } }
 
-    /// Whether all of `features` are there. It is known before there is a controller: the host can do it wherever the
-    /// controller can.
+    /// Returns whether all of `features` are supported. The result does not depend on a controller: the host uses a
+    /// feature if the controller supports it.
     open class func supports(_ features: Feature) -> Bool {
         Feature.extendedScanAndConnect.isSuperset(of: features)
     }
 
     // MARK: Peripherals
 
-    /// The peripherals that the host knows by these identifiers.
+    /// Returns the peripherals with these identifiers that the host knows.
     open func retrievePeripherals(withIdentifiers identifiers: [UUID]) -> [CBPeripheral] {
         (engine?.knownPeripherals(identifiers) ?? []).map(peripheral)
     }
 
-    /// The peripherals that this host is connected to, through whatever app, and that have one of the services. They are to be
-    /// connected by this manager too before it can use them.
+    /// Returns the peripherals that this host is connected to, for any manager of this process, and that have one of
+    /// the services. This manager must connect to a peripheral too before it can use it.
     open func retrieveConnectedPeripherals(withServices serviceUUIDs: [CBUUID]) -> [CBPeripheral] {
         (engine?.connectedPeripherals(withServices: serviceUUIDs.values) ?? []).map(peripheral)
     }
 
     // MARK: Scanning
 
-    /// Scans for peripherals that advertise one of some services; for all where the list is nil or empty. A scan that is going
-    /// on goes on with these services and options instead.
+    /// Scans for peripherals that advertise one of some services; for all peripherals if the list is nil or empty. A
+    /// scan that is running continues with these services and options instead.
     open func scanForPeripherals(withServices serviceUUIDs: [CBUUID]?, options: [String: Any]? = nil) {
         guard acceptsCommands() else { return }
         let request = ScanRequest(services: serviceUUIDs, options: options)
@@ -121,7 +122,7 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
 
     // MARK: Connections
 
-    /// Connects to a peripheral, however long it takes, until ``cancelPeripheralConnection(_:)``.
+    /// Connects to a peripheral. The attempt has no time limit; ``cancelPeripheralConnection(_:)`` ends it.
     open func connect(_ peripheral: CBPeripheral, options: [String: Any]? = nil) {
         guard acceptsCommands(), manages(peripheral) else { return }
         connect(peripheral, ConnectionRequest(options: options))
@@ -136,13 +137,14 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
         }
     }
 
-    /// Ends a connection or the wait for one.
+    /// Ends a connection or a connection attempt.
     open func cancelPeripheralConnection(_ peripheral: CBPeripheral) {
         guard acceptsCommands(), manages(peripheral) else { return }
         peripheral.wishDisconnection(tellsEngine: true)
     }
 
-    /// Has the delegate told when some peripherals connect to this host or disconnect, through whatever app; nil ends that.
+    /// Makes the manager call its delegate when some peripherals connect to this host or disconnect, for any manager of
+    /// this process; nil stops that.
     open func registerForConnectionEvents(options: [CBConnectionEventMatchingOption: Any]? = nil) {
         guard acceptsCommands() else { return }
         engine?.registerForConnectionEvents(options.map(ConnectionEventFilter.init))
@@ -154,7 +156,7 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
         return false
     }
 
-    /// The object for a peripheral: the one that the app keeps, or a new one.
+    /// Returns the object for a peripheral: the object that the app keeps, or a new one.
     func peripheral(_ known: KnownPeripheral) -> CBPeripheral {
         content.withLock { content in
             if let kept = content.peripherals[known.identifier]?.object { return kept }

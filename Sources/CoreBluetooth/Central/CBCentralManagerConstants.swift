@@ -6,40 +6,41 @@ import Foundation
 
 // MARK: Options of the manager
 
-/// An `NSNumber`, a Boolean: whether the user is told when Bluetooth is off. There is nobody to be told here.
+/// An `NSNumber`, a Boolean: whether the user is notified when Bluetooth is off. It has no effect on Linux.
 public let CBCentralManagerOptionShowPowerAlertKey = "kCBInitOptionShowPowerAlert"
-/// A `String` that names the manager over the process's life.
+/// A `String` that identifies the manager across processes.
 public let CBCentralManagerOptionRestoreIdentifierKey = "kCBInitOptionRestoreIdentifier"
-/// An `NSNumber`, a Boolean: whether access for media devices is asked for. Nothing is asked here.
+/// An `NSNumber`, a Boolean: whether access to media devices is requested. It has no effect on Linux.
 public let CBCentralManagerOptionDeviceAccessForMedia = "kCBInitOptionDeviceAccessForMedia"
 
 // MARK: Options of a scan
 
 /// An `NSNumber`, a Boolean: whether each received packet is reported.
 public let CBCentralManagerScanOptionAllowDuplicatesKey = "kCBScanOptionAllowDuplicates"
-/// `[CBUUID]`: peripherals that solicit these are reported.
+/// `[CBUUID]`: peripherals that solicit one of these services are reported.
 public let CBCentralManagerScanOptionSolicitedServiceUUIDsKey = "kCBScanOptionSolicitedServiceUUIDs"
 
 // MARK: Options of a connection
 
-/// An `NSNumber`, a Boolean: whether the user is told of the connection while the app is suspended; apps are not, here.
+/// An `NSNumber`, a Boolean: whether the user is notified of the connection while the app is suspended. It has no
+/// effect on Linux, because apps are not suspended.
 public let CBConnectPeripheralOptionNotifyOnConnectionKey = "kCBConnectOptionNotifyOnConnection"
 /// See ``CBConnectPeripheralOptionNotifyOnConnectionKey``.
 public let CBConnectPeripheralOptionNotifyOnDisconnectionKey = "kCBConnectOptionNotifyOnDisconnection"
 /// See ``CBConnectPeripheralOptionNotifyOnConnectionKey``.
 public let CBConnectPeripheralOptionNotifyOnNotificationKey = "kCBConnectOptionNotifyOnNotification"
-/// An `NSNumber`: how many seconds to wait before connecting.
+/// An `NSNumber`: the seconds to wait before connecting, at most 86,400.
 public let CBConnectPeripheralOptionStartDelayKey = "kCBConnectOptionStartDelay"
-/// An `NSNumber`, a Boolean: whether classic profiles are connected too. There are none here.
+/// An `NSNumber`, a Boolean: whether classic profiles are connected too. It has no effect on Linux.
 public let CBConnectPeripheralOptionEnableTransportBridgingKey = "kCBConnectOptionEnableTransportBridging"
-/// An `NSNumber`, a Boolean: whether the peripheral needs Apple's notification service. It is not offered here.
+/// An `NSNumber`, a Boolean: whether the peripheral requires Apple's notification service. It has no effect on Linux.
 public let CBConnectPeripheralOptionRequiresANCS = "kCBConnectOptionRequiresANCS"
-/// An `NSNumber`, a Boolean: whether a lost connection is made again without the app.
+/// An `NSNumber`, a Boolean: whether the host reconnects after a connection is lost.
 public let CBConnectPeripheralOptionEnableAutoReconnect = "kCBConnectOptionEnableAutoReconnect"
 
 // MARK: Restored state
 
-/// `[CBPeripheral]`: those that were connected or being connected.
+/// `[CBPeripheral]`: the peripherals that were connected or being connected.
 public let CBCentralManagerRestoredStatePeripheralsKey = "kCBRestoredPeripherals"
 /// `[CBUUID]`: the services that were scanned for.
 public let CBCentralManagerRestoredStateScanServicesKey = "kCBRestoredScanServices"
@@ -52,7 +53,7 @@ public enum CBConnectionEvent: Int, Sendable {
     case peerConnected = 1
 }
 
-/// What ``CBCentralManager/registerForConnectionEvents(options:)`` goes by.
+/// A criterion for the peripherals of ``CBCentralManager/registerForConnectionEvents(options:)``.
 public struct CBConnectionEventMatchingOption: RawRepresentable, Hashable, Sendable {
     public let rawValue: String
 
@@ -79,7 +80,7 @@ public enum CBCentralManagerState: Int, Sendable {
 // MARK: What options say
 
 extension [String: Any] {
-    /// A Boolean option, however the app has written it; false where it is not there.
+    /// Returns a Boolean option, given as an `NSNumber` or a `Bool`; false if it is not set.
     func isSet(_ key: String) -> Bool {
         (self[key] as? NSNumber)?.boolValue ?? (self[key] as? Bool) ?? false
     }
@@ -94,7 +95,7 @@ extension ScanRequest {
             (options[CBCentralManagerScanOptionSolicitedServiceUUIDsKey] as? [CBUUID] ?? []).values
     }
 
-    /// The options that would ask for this scan, its services aside.
+    /// The options for this scan, without its services.
     var options: [String: Any] {
         var options: [String: Any] = [
             CBCentralManagerScanOptionAllowDuplicatesKey: NSNumber(value: allowsDuplicates)

@@ -1,19 +1,22 @@
 import Foundation
 
-/// Is told of a central manager's state, of the peripherals that it finds and of their connections; on the manager's queue.
+/// The delegate of a central manager: receives the manager's state, the peripherals that it finds, and the changes of
+/// connections. Its methods are called on the manager's queue.
 ///
-/// Only ``centralManagerDidUpdateState(_:)`` must be there; the others do nothing where a class does not have them. A class
-/// that has one must have it where it declares its conformance or above: Swift does not call what only a subclass adds.
+/// Only ``centralManagerDidUpdateState(_:)`` is required. The other methods have default implementations. A class must
+/// implement them in the class that declares the conformance, or in a superclass of it: Swift does not call a method
+/// that only a subclass adds.
 public protocol CBCentralManagerDelegate: NSObjectProtocol {
-    /// The manager's state is known, or another one: commands are taken while it is `poweredOn`.
+    /// The manager's state is known or has changed. The manager accepts commands while it is `poweredOn`.
     func centralManagerDidUpdateState(_ central: CBCentralManager)
 
-    /// The first call of a manager that finds what an earlier process with its restore identifier has left.
+    /// The state that an earlier process with the same restore identifier has left. This is the manager's first call,
+    /// if there is such a state.
     func centralManager(_ central: CBCentralManager, willRestoreState dict: [String: Any])
 
-    /// A peripheral was heard. An app that wants to connect to it keeps it.
+    /// A peripheral was heard. An app that wants to connect to the peripheral must keep the object.
     ///
-    /// - Parameter rssi: in dBm; 127 where it is not known.
+    /// - Parameter rssi: in dBm; 127 if it is not known.
     func centralManager(
         _ central: CBCentralManager,
         didDiscover peripheral: CBPeripheral,
@@ -29,14 +32,14 @@ public protocol CBCentralManagerDelegate: NSObjectProtocol {
         error: (any Error)?
     )
 
-    /// A connection ended, by the app's wish where there is no error.
+    /// A connection ended. There is no error if the app has ended it.
     func centralManager(
         _ central: CBCentralManager,
         didDisconnectPeripheral peripheral: CBPeripheral,
         error: (any Error)?
     )
 
-    /// A connection ended; called instead of the form without a time where a class has it.
+    /// A connection ended. The default implementation calls the method without a time.
     func centralManager(
         _ central: CBCentralManager,
         didDisconnectPeripheral peripheral: CBPeripheral,
@@ -45,7 +48,8 @@ public protocol CBCentralManagerDelegate: NSObjectProtocol {
         error: (any Error)?
     )
 
-    /// A peripheral that was asked for has connected to this host or disconnected, through whatever app.
+    /// A peripheral that matches the registered options has connected to this host or disconnected, for any manager of
+    /// this process.
     func centralManager(
         _ central: CBCentralManager,
         connectionEventDidOccur event: CBConnectionEvent,

@@ -3,13 +3,13 @@ import BluetoothTypes
 import Foundation
 import GATT
 
-// How commands reach the host, and what it answers reaches the app.
+// The way of commands to the host, and of results to the app.
 extension CBPeripheral {
     func isManaged(by manager: CBCentralManager) -> Bool {
         content.withLock { $0.manager } === manager
     }
 
-    /// Whether commands are taken; says what is wrong where not.
+    /// Returns whether the peripheral accepts commands. If not, reports the misuse.
     func acceptsCommands(_ command: String = #function) -> Bool {
         guard state != .connected else { return true }
         let hasManager = content.withLock { $0.manager } != nil
@@ -20,7 +20,7 @@ extension CBPeripheral {
         return false
     }
 
-    /// Calls the delegate, on the manager's queue, where there is one.
+    /// Calls the delegate, if there is one. Used on the manager's queue.
     func tell(_ body: (any CBPeripheralDelegate) -> Void) {
         if let delegate { body(delegate) }
     }
@@ -70,7 +70,8 @@ extension CBPeripheral {
 
     // MARK: Answers
 
-    /// What the engine answers a command with: handled on the manager's queue, unless the connection is another one by then.
+    /// Returns a completion for a command of the engine. It runs `body` on the manager's queue, unless the connection
+    /// has ended by then.
     func answer<Value>(
         _ body: @escaping @Sendable (CBPeripheral, Result<Value, EngineError>) -> Void
     ) -> Completion<Value> where Value: Sendable {
@@ -83,7 +84,7 @@ extension CBPeripheral {
         }
     }
 
-    /// Takes what was found or read, or gives the error for the delegate.
+    /// Stores the value of a successful result. Returns the error for the delegate, or nil.
     func take<Value>(
         _ result: Result<Value, EngineError>,
         _ body: (inout RemoteDatabase, Value) -> Void
@@ -98,7 +99,7 @@ extension CBPeripheral {
 
     // MARK: Arguments
 
-    /// Nil stands for everything, and an empty list too.
+    /// Returns the UUIDs to look for; nil for all, if the list is nil or empty.
     func wanted(_ uuids: [CBUUID]?) -> [BluetoothUUID]? {
         uuids.flatMap { $0.isEmpty ? nil : $0.values }
     }

@@ -2,12 +2,12 @@ import ATT
 import BluetoothTypes
 import Foundation
 
-// How a connection comes and goes; on the manager's queue, but for what the app asks.
+// The life of a connection. Used on the manager's queue, except for the app's calls.
 extension CBPeripheral {
-    /// Takes the app's wish to connect. The engine is called under the lock: calls from several threads reach it in the order
-    /// of the states that they lead to.
+    /// Handles the app's call to connect. The engine is called under the lock, so that calls from several threads reach
+    /// it in the order of the resulting states.
     ///
-    /// - Returns: whether the connection exists already, so that the app is to be told.
+    /// - Returns: whether the connection exists already, so that the delegate is to be called.
     func wishConnection(_ request: ConnectionRequest) -> Bool {
         content.withLock { content in
             switch content.state {
@@ -22,7 +22,7 @@ extension CBPeripheral {
         }
     }
 
-    /// Takes the app's wish not to be connected.
+    /// Handles the app's call to disconnect.
     func wishDisconnection(tellsEngine: Bool) {
         content.withLock { content in
             content.nextConnection = nil
@@ -32,7 +32,8 @@ extension CBPeripheral {
         }
     }
 
-    /// Begins the connection that the app has asked for while the last connection was ending, unless the app has cancelled.
+    /// Begins the connection that the app requested while the last connection was ending, unless the app has cancelled
+    /// it.
     func beginNextConnection() {
         content.withLock { content in
             guard let next = content.nextConnection, content.state == .connecting else { return }
@@ -41,14 +42,14 @@ extension CBPeripheral {
         }
     }
 
-    /// The manager does not exist any more: the connection has ended, and no event comes.
+    /// Handles the release of the manager: the connection has ended, and no event follows.
     func managerWasReleased() {
         wishDisconnection(tellsEngine: false)
         connectionEnded(isReconnecting: false)
         content.withLock { $0.manager = nil }
     }
 
-    /// Whether the app still wants the connection that was made.
+    /// Notes that the connection was made. Returns whether the app still wants it.
     func connectionMade(mtu: Int) -> Bool {
         content.withLock { content in
             guard content.state == .connecting else { return false }
@@ -58,7 +59,7 @@ extension CBPeripheral {
         }
     }
 
-    /// Whether the app still waits for the connection that failed.
+    /// Notes that the connection has failed. Returns whether the app still waited for it.
     func connectionFailed() -> Bool {
         content.withLock { content in
             guard content.state == .connecting else { return false }
@@ -67,8 +68,8 @@ extension CBPeripheral {
         }
     }
 
-    /// Forgets what belonged to the connection that ended, and ends the sequences of its values: the next connection has other
-    /// objects.
+    /// Discards the state of the connection that ended, and ends the sequences of its values. The next connection has
+    /// other objects.
     func connectionEnded(isReconnecting: Bool) {
         content.withLock { content in
             content.connection += 1
@@ -87,7 +88,7 @@ extension CBPeripheral {
         content.withLock { $0.mtu = mtu }
     }
 
-    /// Takes a name; whether it is another one.
+    /// Sets the name. Returns whether it has changed.
     func setName(_ name: String?) -> Bool {
         content.withLock { content in
             guard content.name != name else { return false }
@@ -102,7 +103,7 @@ extension CBPeripheral {
         tell { $0.peripheral(self, didModifyServices: invalid) }
     }
 
-    /// Ends the sequences of characteristics that the connection does not have any more.
+    /// Ends the sequences of characteristics that the connection no longer has.
     func endLostValues() {
         values.finish { subject in
             guard let characteristic = subject as? CBCharacteristic else { return false }

@@ -4,7 +4,7 @@ import Foundation
 import GATT
 import Synchronization
 
-/// How far a connection to a peripheral is.
+/// The state of the connection to a peripheral.
 public enum CBPeripheralState: Int, Sendable {
     case disconnected = 0
     case connecting = 1
@@ -14,32 +14,33 @@ public enum CBPeripheralState: Int, Sendable {
 
 /// A remote peripheral, as a ``CBCentralManager`` knows it.
 ///
-/// There is one object for a peripheral in a manager as long as the app keeps it; when nobody does, its connection ends.
-/// What is discovered belongs to one connection: after the next one it is discovered again.
+/// A manager has one object for a peripheral as long as the app keeps it. When the app releases the object, its
+/// connection ends. Discovered services belong to one connection and must be discovered again on the next one.
 open class CBPeripheral: CBPeer, @unchecked Sendable {
     // @unchecked: the class is open, which the compiler does not check; its state is constant or in a `Mutex`.
 
     struct Content {
         /// Unsafe for the compiler, because delegates need not be `Sendable`. Only the manager's queue calls them.
         nonisolated(unsafe) weak var delegate: (any CBPeripheralDelegate)?
-        /// Nil also where Bluetooth was so far gone that the object is no longer valid.
+        /// Nil if the manager was released, or if its state was below `poweredOff`, so that the object is no longer
+        /// valid.
         weak var manager: CBCentralManager?
         var name: String?
         var state = CBPeripheralState.disconnected
         var mtu = 23
-        /// Tells answers to an earlier connection's commands from those to this one's.
+        /// Incremented when a connection ends. Results of commands on an earlier connection are ignored.
         var connection: UInt64 = 0
-        /// What was asked of a connection while the one before it was still ending.
+        /// The connection that the app requested while the previous one was still ending.
         var nextConnection: ConnectionRequest?
         var database = RemoteDatabase()
         var writesInFlight = 0
-        /// Whether there was no room, and the app is to be told when there is again.
+        /// Whether the limit of waiting writes was reached, so that the delegate is called when there is space again.
         var owesReadiness = false
     }
 
-    /// How many writes without response may wait in the host before apps are asked to wait.
+    /// The number of waiting writes without response at which ``canSendWriteWithoutResponse`` becomes false.
     static let writeLimit = 16
-    /// The longest value of an attribute (Vol 3, Part F, 3.2.9).
+    /// Maximum length of an attribute value (Vol 3, Part F, 3.2.9).
     static let longestValue = 512
 
     let engine: (any CentralEngine)?
@@ -66,7 +67,7 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
         set { content.withLock { $0.delegate = newValue } }
     }
 
-    /// The Device Name that was read of the peripheral once, else the name that it advertises.
+    /// The Device Name, if it was read once, else the advertised name.
     open var name: String? { content.withLock { $0.name } }
 
     @available(*, deprecated, message: "Use readRSSI()")
@@ -74,12 +75,12 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
 
     open var state: CBPeripheralState { content.withLock { $0.state } }
 
-    /// The services that were discovered on this connection, in the order of their handles; nil where none were looked for.
+    /// The services discovered on this connection, in the order of their handles; nil before discovery.
     ///
-    /// The services of GAP and GATT themselves are the host's and not among them.
+    /// The GAP and GATT services are reserved for the host and not included.
     open var services: [CBService]? { content.withLock { $0.database.services } }
 
-    /// Whether a write without response would not have to wait.
+    /// Whether the peripheral is connected and fewer than 16 writes without response wait in the host.
     open var canSendWriteWithoutResponse: Bool {
         content.withLock { $0.state == .connected && $0.writesInFlight < CBPeripheral.writeLimit }
     }
@@ -87,7 +88,7 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
     /// Always false: Apple's notification service is not offered.
     open var ancsAuthorized: Bool { false }
 
-    /// How many octets can be written at once: 512 with a response, ATT_MTU - 3 without one.
+    /// Maximum number of bytes to write at once: 512 with a response, ATT_MTU - 3 without one.
     open func maximumWriteValueLength(for type: CBCharacteristicWriteType) -> Int {
         switch type {
         case .withResponse: CBPeripheral.longestValue
@@ -104,7 +105,8 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
 
     // MARK: Discovery
 
-    /// Discovers services, of some types or, for nil, all; see ``CBPeripheralDelegate/peripheral(_:didDiscoverServices:)``.
+    /// Discovers services of some types; of all types if `serviceUUIDs` is nil or empty. See
+    /// ``CBPeripheralDelegate/peripheral(_:didDiscoverServices:)``.
     open func discoverServices(_ serviceUUIDs: [CBUUID]?) {
         guard acceptsCommands() else { return }
         let wanted = wanted(serviceUUIDs)
@@ -132,7 +134,8 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
         )
     }
 
-    /// Discovers the characteristics of a service, of some types or, for nil, all.
+    /// Discovers the characteristics of a service, of some types; of all types if `characteristicUUIDs` is nil or
+    /// empty.
     open func discoverCharacteristics(_ characteristicUUIDs: [CBUUID]?, for service: CBService) {
         guard acceptsCommands(), let range = range(of: service) else { return }
         let wanted = wanted(characteristicUUIDs)
@@ -159,7 +162,7 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
 
     // MARK: Values
 
-    /// Reads a value, whole; see ``CBPeripheralDelegate/peripheral(_:didUpdateValueFor:error:)-(_,CBCharacteristic,_)``.
+    /// Reads a whole value; see ``CBPeripheralDelegate/peripheral(_:didUpdateValueFor:error:)-(_,CBCharacteristic,_)``.
     open func readValue(for characteristic: CBCharacteristic) {
         guard acceptsCommands(), let discovered = discovered(characteristic) else { return }
         engine?.read(
@@ -187,8 +190,10 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
         )
     }
 
-    /// Writes a value: with a response, in parts where it is long, up to 512 octets; without one, up to
-    /// ``maximumWriteValueLength(for:)``, and nothing is said of it.
+    /// Writes a value.
+    ///
+    /// With a response, the value has up to 512 bytes, and a long value is written in parts. Without one, the value has
+    /// up to ``maximumWriteValueLength(for:)`` bytes, and no callback reports the result.
     open func writeValue(_ data: Data, for characteristic: CBCharacteristic, type: CBCharacteristicWriteType) {
         guard acceptsCommands(), let discovered = discovered(characteristic) else { return }
         switch type {
@@ -204,7 +209,7 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
 
     /// Writes a descriptor.
     ///
-    /// - Precondition: it is no Client Characteristic Configuration; see ``setNotifyValue(_:for:)``.
+    /// - Precondition: `descriptor` is not a Client Characteristic Configuration; see ``setNotifyValue(_:for:)``.
     open func writeValue(_ data: Data, for descriptor: CBDescriptor) {
         if descriptor.uuid.value == .clientCharacteristicConfiguration {
             ProgrammerError.raise(
@@ -222,7 +227,7 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
         )
     }
 
-    /// Asks for notifications, or indications where there are no notifications, or for neither.
+    /// Starts or stops notifications; indications, if the characteristic has no notifications.
     open func setNotifyValue(_ enabled: Bool, for characteristic: CBCharacteristic) {
         guard acceptsCommands(), let discovered = discovered(characteristic) else { return }
         let answer: Completion<Void> = answer { peripheral, result in
@@ -244,7 +249,7 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
 
     // MARK: The link
 
-    /// Reads the strength of the link's signal; see ``CBPeripheralDelegate/peripheral(_:didReadRSSI:error:)``.
+    /// Reads the link's RSSI; see ``CBPeripheralDelegate/peripheral(_:didReadRSSI:error:)``.
     open func readRSSI() {
         guard acceptsCommands() else { return }
         engine?.readRSSI(
@@ -257,7 +262,8 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
         )
     }
 
-    /// Opens an L2CAP channel to a service of the peripheral; see ``CBPeripheralDelegate/peripheral(_:didOpen:error:)``.
+    /// Opens an L2CAP channel to a service of the peripheral; see
+    /// ``CBPeripheralDelegate/peripheral(_:didOpen:error:)``.
     open func openL2CAPChannel(_ psm: CBL2CAPPSM) {
         guard acceptsCommands() else { return }
         engine?.openChannel(

@@ -1,19 +1,20 @@
 import Foundation
 
-/// Is told what a peripheral answers and sends; on the queue of the peripheral's manager.
+/// The delegate of a peripheral: receives the results of commands, and the values that the peripheral sends. Its
+/// methods are called on the queue of the peripheral's manager.
 ///
-/// The methods that a class does not have do nothing. A class that has one must have it where it declares its conformance or
-/// above: Swift does not call what only a subclass adds.
+/// All methods have a default implementation that does nothing. A class must implement a method in the class that
+/// declares the conformance, or in a superclass of it: Swift does not call a method that only a subclass adds.
 public protocol CBPeripheralDelegate: NSObjectProtocol {
     func peripheralDidUpdateName(_ peripheral: CBPeripheral)
 
-    /// Services are no longer valid, and no longer in ``CBPeripheral/services``: they are to be discovered again.
+    /// Services are no longer valid, and no longer in ``CBPeripheral/services``. The app must discover them again.
     func peripheral(_ peripheral: CBPeripheral, didModifyServices invalidatedServices: [CBService])
 
     /// Never called; see ``peripheral(_:didReadRSSI:error:)``.
     func peripheralDidUpdateRSSI(_ peripheral: CBPeripheral, error: (any Error)?)
 
-    /// - Parameter rssi: in dBm; 127 where it is not known.
+    /// - Parameter rssi: in dBm; 127 if it is not known.
     func peripheral(_ peripheral: CBPeripheral, didReadRSSI rssi: NSNumber, error: (any Error)?)
 
     func peripheral(_ peripheral: CBPeripheral, didDiscoverServices error: (any Error)?)
@@ -59,7 +60,7 @@ public protocol CBPeripheralDelegate: NSObjectProtocol {
         error: (any Error)?
     )
 
-    /// There is room again after ``CBPeripheral/canSendWriteWithoutResponse`` was false.
+    /// There is space for writes again, after ``CBPeripheral/canSendWriteWithoutResponse`` was false.
     func peripheralIsReady(toSendWriteWithoutResponse peripheral: CBPeripheral)
 
     func peripheral(_ peripheral: CBPeripheral, didOpen channel: CBL2CAPChannel?, error: (any Error)?)

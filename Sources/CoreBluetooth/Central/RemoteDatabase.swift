@@ -2,18 +2,18 @@ import ATT
 import BluetoothTypes
 import GATT
 
-/// What has been discovered of a peripheral's services on one connection: an object for each handle, which stays the same.
+/// The services that were discovered on one connection to a peripheral. Each handle keeps its object.
 struct RemoteDatabase {
-    /// Those found by discovery of services; nil until then.
+    /// The services that service discovery has found; nil before discovery.
     private(set) var services: [CBService]?
-    /// All services by their first handle, also those that were only found included.
+    /// All services by their first handle, including those that were only found as included services.
     private var known: [AttributeHandle: CBService] = [:]
-    /// By the handle of the value.
+    /// The characteristics by their value handles.
     private(set) var characteristics: [AttributeHandle: CBCharacteristic] = [:]
-    /// By the handle.
+    /// The descriptors by their handles.
     private(set) var descriptors: [AttributeHandle: CBDescriptor] = [:]
 
-    /// The host's own business with a peer, which apps do not see.
+    /// The services that are reserved for the host. Apps do not see them.
     private static let hidden: Set<BluetoothUUID> = [.genericAccessService, .genericAttributeService]
 
     // MARK: Whether an object is one of this connection
@@ -32,7 +32,7 @@ struct RemoteDatabase {
 
     // MARK: Discovery
 
-    /// Adds services to those found before; where all were looked for, those not found again are gone.
+    /// Adds services to those found before. If all services were looked for, removes those that were not found again.
     mutating func add(_ found: [DiscoveredService], areAll: Bool, of peripheral: CBPeripheral) {
         let found = found.filter { !RemoteDatabase.hidden.contains($0.uuid) }
         let objects = found.map { service in
@@ -95,7 +95,7 @@ struct RemoteDatabase {
 
     // MARK: Invalidation
 
-    /// Forgets the services that reach into a range and gives them.
+    /// Removes and returns the services that overlap a range of handles.
     mutating func invalidate(_ range: HandleRange) -> [CBService] {
         let invalid = known.values
             .filter { $0.range?.overlaps(range) ?? false }
@@ -114,7 +114,7 @@ struct RemoteDatabase {
         return invalid
     }
 
-    /// Forgets everything: the connection is gone.
+    /// Removes all services, because the connection has ended.
     mutating func invalidate() {
         for characteristic in characteristics.values { characteristic.content.withLock { $0.isNotifying = false } }
         self = RemoteDatabase()

@@ -1,6 +1,6 @@
 import Foundation
 
-/// One direction of a channel: what its stream is, apart from reading and writing.
+/// One direction of a channel: the part of its stream that does not read or write.
 ///
 /// The events are used under the lock of the channel's pipe only.
 final class ChannelDirection {
@@ -68,9 +68,9 @@ final class ChannelDirection {
         noteChange()
     }
 
-    /// Notes what the delegate is to be told.
+    /// Notes the events that the delegate is to receive.
     func noteChange() {
-        // What came before the end of the channel is read first. Nothing is sent after the end.
+        // Received bytes are read before the end of the channel is reported. Nothing is sent after the end.
         let isReady =
             switch kind {
             case .input: !pipe.state.received.isEmpty

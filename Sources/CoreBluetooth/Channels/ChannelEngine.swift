@@ -1,26 +1,26 @@
-/// One L2CAP channel of the host, as its two streams use it.
+/// One L2CAP channel of the host, for the two streams of the channel.
 ///
 /// Calls come from any thread and return at once.
 protocol ChannelEngine: AnyObject, Sendable {
-    /// Begins, once. What happens is handed to `deliver`, in order, on a thread of the host, and never from within another
-    /// call of the engine.
+    /// Starts the channel. Called once. Events are passed to `deliver` in order, on a thread of the host, and never
+    /// from within another call of the engine.
     func start(_ deliver: @escaping @Sendable (ChannelEvent) -> Void)
 
-    /// Takes octets to be sent and says how many it took; less than all makes it say
-    /// ``ChannelEvent/readyToSend`` when there is room again.
+    /// Accepts bytes to send and returns the number of accepted bytes. If it accepts less than all,
+    /// ``ChannelEvent/readyToSend`` follows when there is space again.
     func send(_ octets: UnsafeBufferPointer<UInt8>) -> Int
 
-    /// The app has read octets: the peer may send as many more.
+    /// Reports that the app has read bytes. The peer may send as many more.
     func consumed(_ count: Int)
 
-    /// Ends the channel, once what was taken is sent.
+    /// Ends the channel after the accepted bytes are sent.
     func close()
 }
 
-/// What happens on a channel.
+/// An event of a channel.
 enum ChannelEvent: Sendable {
     case received([UInt8])
     case readyToSend
-    /// The channel has ended, with an error unless one of its ends has closed it; nothing follows.
+    /// The channel has ended, with an error unless either side has closed it. No event follows.
     case closed(EngineError?)
 }

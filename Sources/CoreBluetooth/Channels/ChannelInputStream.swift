@@ -1,11 +1,12 @@
 import Foundation
 
-/// What the peer of a channel sends.
+/// The stream of the bytes that the peer of a channel sends.
 ///
-/// As with a socket's stream, reading waits where nothing has come yet. What has come before the channel's end is read first.
+/// Reading blocks until bytes arrive, like reading from a socket's stream. Bytes that arrived before the channel's end
+/// are read first.
 final class ChannelInputStream: InputStream {
     let direction: ChannelDirection
-    /// What ``getBuffer(_:length:)`` has lent last.
+    /// The memory that ``getBuffer(_:length:)`` returned last.
     private var lent: UnsafeMutableBufferPointer<UInt8>?
 
     init(_ pipe: ChannelPipe) {
@@ -49,7 +50,7 @@ final class ChannelInputStream: InputStream {
         direction.locked { direction.events.isOpen && !direction.pipe.state.received.isEmpty }
     }
 
-    /// - Returns: how many octets were read, zero at the end; -1 where the stream is not open or has failed.
+    /// - Returns: the number of bytes read; 0 at the end; -1 if the stream is not open or has failed.
     override func read(_ buffer: UnsafeMutablePointer<UInt8>, maxLength len: Int) -> Int {
         guard len > 0 else { return 0 }
         return direction.locked {
@@ -61,7 +62,7 @@ final class ChannelInputStream: InputStream {
         }
     }
 
-    /// Lends octets that have come, until the next call.
+    /// Lends received bytes until the next call.
     override func getBuffer(
         _ buffer: UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>,
         length len: UnsafeMutablePointer<Int>
@@ -82,7 +83,7 @@ final class ChannelInputStream: InputStream {
 
     // MARK: Under the lock
 
-    /// Waits for something to read; false where there is nothing and will be nothing.
+    /// Waits for bytes to read. Returns false if none will arrive.
     private func waitForOctets() -> Bool {
         while direction.events.isOpen {
             if !direction.pipe.state.received.isEmpty { return true }
@@ -91,7 +92,7 @@ final class ChannelInputStream: InputStream {
         return false
     }
 
-    /// What reading gives where nothing will come.
+    /// The result of a read if no bytes will arrive.
     private var atEnd: Int { if case .ended(nil) = direction.events.phase { 0 } else { -1 } }
 
     private func hasRead(_ count: Int) {

@@ -1,8 +1,8 @@
 import Foundation
 
-/// What is sent to the peer of a channel.
+/// The stream of the bytes to send to the peer of a channel.
 ///
-/// As with a socket's stream, writing waits where there is no room at all: the peer takes no more for now.
+/// Writing blocks while there is no space because the peer accepts no more data, like writing to a socket's stream.
 final class ChannelOutputStream: OutputStream {
     let direction: ChannelDirection
 
@@ -48,7 +48,8 @@ final class ChannelOutputStream: OutputStream {
         direction.locked { direction.events.isOpen && direction.pipe.state.hasRoom }
     }
 
-    /// - Returns: how many octets were taken, at least one; -1 where the stream is not open, or the channel has ended.
+    /// - Returns: the number of accepted bytes, at least 1 if `len` is positive; -1 if the stream is not open or the
+    ///   channel has ended.
     override func write(_ buffer: UnsafePointer<UInt8>, maxLength len: Int) -> Int {
         let pipe = direction.pipe
         return direction.locked {

@@ -1,18 +1,18 @@
 import Foundation
 
-/// What the two streams of a channel share: the octets that have come, whether there is room for more to go, and how the
+/// The shared state of the two streams of a channel: the received bytes, whether there is space to send, and how the
 /// channel has ended.
 ///
-/// The channel is closed when both streams are, or when neither is kept any more.
+/// The channel closes when both streams are closed, or when both are released.
 final class ChannelPipe: @unchecked Sendable {
-    // @unchecked: the variables are used under the lock of `condition` only; the compiler knows no condition.
+    // @unchecked: the variables are used under the lock of `condition` only, which the compiler cannot check.
 
     enum End {
         case closed
         case failed(EngineError)
     }
 
-    /// What changes while several threads look.
+    /// The state that several threads use.
     struct State {
         var received = ReceivedOctets()
         var hasRoom = true
@@ -21,7 +21,7 @@ final class ChannelPipe: @unchecked Sendable {
         fileprivate var isOutputClosed = false
     }
 
-    /// Signalled on each change. The state, and those of the streams, are used under its lock only.
+    /// Signaled on each change. The state of the pipe and of the streams is used under its lock only.
     let condition = NSCondition()
     var state = State()
     private let engine: any ChannelEngine
@@ -32,7 +32,7 @@ final class ChannelPipe: @unchecked Sendable {
         self.engine = engine
     }
 
-    /// Begins to take what the engine says.
+    /// Begins to receive the engine's events.
     func start() {
         engine.start { [weak self] event in self?.take(event) }
     }
@@ -57,7 +57,7 @@ final class ChannelPipe: @unchecked Sendable {
 
     // MARK: Under the lock
 
-    /// Sends as many octets as there is room for, and says how many.
+    /// Sends as many bytes as there is space for, and returns their number.
     func send(_ octets: UnsafeBufferPointer<UInt8>) -> Int {
         let count = engine.send(octets)
         state.hasRoom = count == octets.count
@@ -77,12 +77,12 @@ final class ChannelPipe: @unchecked Sendable {
     }
 }
 
-/// Octets that have come and were not read, in the pieces in which they came.
+/// Received bytes that the app has not read, in the pieces in which they arrived.
 struct ReceivedOctets {
     private var pieces: [[UInt8]] = []
-    /// How many pieces at the front are gone.
+    /// The number of pieces at the front that have been read.
     private var first = 0
-    /// How many octets of the first piece are gone.
+    /// The number of bytes of the first piece that have been read.
     private var offset = 0
 
     var isEmpty: Bool { first == pieces.count }
@@ -91,7 +91,7 @@ struct ReceivedOctets {
         if !octets.isEmpty { pieces.append(octets) }
     }
 
-    /// Moves as many octets as there are and as fit, and says how many.
+    /// Moves as many bytes as are available and fit, and returns their number.
     mutating func read(into buffer: UnsafeMutableBufferPointer<UInt8>) -> Int {
         var count = 0
         while count < buffer.count, !isEmpty {
@@ -102,7 +102,7 @@ struct ReceivedOctets {
         return count
     }
 
-    /// Takes the rest of the first piece.
+    /// Removes and returns the rest of the first piece.
     mutating func takeFirst() -> [UInt8] {
         guard !isEmpty else { return [] }
         let rest = Array(pieces[first][offset...])
@@ -124,7 +124,7 @@ struct ReceivedOctets {
 }
 
 extension ChannelStreams {
-    /// The streams of a channel.
+    /// Creates the streams of a channel.
     init(_ engine: any ChannelEngine) {
         let pipe = ChannelPipe(engine)
         let input = ChannelInputStream(pipe)

@@ -1,13 +1,13 @@
 import Foundation
 
-/// What a stream of a channel has been through, and what its delegate is still to be told.
+/// The phase of a channel's stream, and the events that its delegate has not received yet.
 ///
-/// Readiness is told once, and again only after the app has read or written, as on Apple's platforms.
+/// Readiness is reported once, and again only after the app has read or written, as on Apple's platforms.
 struct StreamEvents {
     enum Phase {
         case notOpen
         case open
-        /// The end was met: an error, or nothing more to come.
+        /// The end was reached: an error, or no more bytes.
         case ended(EngineError?)
         case closed
     }
@@ -39,14 +39,14 @@ struct StreamEvents {
         pending = []
     }
 
-    /// The app may read or write; it is told so unless it was and has done neither since.
+    /// Reports that the app may read or write, unless that was reported and the app has done neither since.
     mutating func becomeReady(_ event: Stream.Event) {
         guard isOpen, !isReadinessTold else { return }
         isReadinessTold = true
         pending.insert(event)
     }
 
-    /// The app has read or written.
+    /// Notes that the app has read or written.
     mutating func used(_ event: Stream.Event) {
         isReadinessTold = false
         pending.remove(event)
@@ -64,7 +64,7 @@ struct StreamEvents {
         }
     }
 
-    /// The events to be told now, in their order.
+    /// Removes and returns the events to report now, in order.
     mutating func takePending() -> [Stream.Event] {
         let order: [Stream.Event] = [
             .openCompleted, .hasBytesAvailable, .hasSpaceAvailable, .errorOccurred, .endEncountered,

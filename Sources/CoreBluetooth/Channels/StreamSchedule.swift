@@ -2,10 +2,10 @@ import CoreFoundation
 import Foundation
 import Synchronization
 
-/// The run loops on which a stream tells its delegate what happens.
+/// The run loops on which a stream calls its delegate.
 ///
-/// A stream is a source of each, as on Apple's platforms: it keeps a run loop running, and `run(mode:before:)` returns once
-/// an event was told.
+/// A stream is a source of each run loop, as on Apple's platforms: it keeps the run loop running, and
+/// `run(mode:before:)` returns after an event was reported.
 final class StreamSchedule: @unchecked Sendable {
     // @unchecked: a `CFRunLoopSource` may be used from any thread; `perform` is set once, before the stream is used.
 
@@ -15,14 +15,14 @@ final class StreamSchedule: @unchecked Sendable {
 
     private struct Entry {
         let runLoop: ObjectIdentifier
-        /// Unsafe for the compiler only: the functions of a `CFRunLoop` that are used here may be called from any thread.
+        /// Unsafe for the compiler only: the functions of `CFRunLoop` that are used here are thread-safe.
         nonisolated(unsafe) let loop: CFRunLoop
         let mode: String
     }
 
     private let entries = Mutex<[Entry]>([])
     private let source: CFRunLoopSource
-    /// Tells the delegate what is to be told; called on the thread of the run loop.
+    /// Reports the pending events to the delegate. Called on the run loop's thread.
     var perform: () -> Void = {}
 
     init() {
@@ -52,7 +52,7 @@ final class StreamSchedule: @unchecked Sendable {
         } else if runLoop === RunLoop.main {
             add(name, CFRunLoopGetMain(), mode.rawValue)
         } else {
-            // Foundation shows another thread's run loop to that thread only.
+            // Foundation gives access to another thread's run loop on that thread only.
             let timer = Timer(fire: Date(), interval: 0, repeats: false) { [weak self] _ in
                 self?.add(name, CFRunLoopGetCurrent(), mode.rawValue)
             }
@@ -77,7 +77,7 @@ final class StreamSchedule: @unchecked Sendable {
         for entry in removed { CFRunLoopRemoveSource(entry.loop, source, Self.name(of: entry.mode)) }
     }
 
-    /// Has the run loops call for what is to be told.
+    /// Makes the run loops call ``perform``.
     func signal() {
         CFRunLoopSourceSignal(source)
         for entry in entries.withLock({ $0 }) { CFRunLoopWakeUp(entry.loop) }

@@ -5,56 +5,61 @@ import Foundation
 import GATT
 import HCI
 
-/// What becomes of something a host was asked to do: called once, on any thread, in the order of what happens in the host.
+/// Receives the result of an operation of the host. It is called once, on any thread, in the order of events in the
+/// host.
 typealias Completion<Value> = @Sendable (Result<Value, EngineError>) -> Void
 
-/// What a central manager needs of the host.
+/// The functions of the host that a central manager uses.
 ///
-/// Calls come from any thread, return at once and are carried out in their order. Peripherals are named by their
-/// identifiers, attributes by their handles. An engine knows no object of the app; what it says reaches them on the manager's
-/// queue, in the order in which it was said.
+/// Calls come from any thread, return at once and are carried out in order. An identifier names a peripheral, and a
+/// handle names an attribute. An engine knows no object of the app. Its events are handled on the manager's queue, in
+/// the order in which the engine sent them.
 protocol CentralEngine: AnyObject, Sendable {
-    /// Begins, once. Everything that happens is handed to `deliver`; the first are ``CentralEvent/restored(_:)``, where there
-    /// is something to restore, and then always ``CentralEvent/stateChanged(_:)``.
+    /// Starts the engine. Called once. All events are passed to `deliver`. The first event is
+    /// ``CentralEvent/restored(_:)``, if there is a state to restore. The next is always
+    /// ``CentralEvent/stateChanged(_:)``.
     ///
-    /// `deliver` returns false for an event that is not delivered, because too much of what the same peer causes waits for the
-    /// app; see ``DeliveryBacklog``.
+    /// `deliver` returns false for an event that is not delivered, because too many events of the same peer wait for
+    /// the app; see ``DeliveryBacklog``.
     func start(_ deliver: @escaping @Sendable (CentralEvent) -> Bool)
 
-    /// The manager is gone: its scan and its connections, pending or not, end; nothing more is delivered.
+    /// Stops the engine, because the manager was released. Its scan, its connections and its connection attempts end.
+    /// No event is delivered from then on.
     func stop()
 
-    /// Scans; a scan that is going on goes on with this request instead.
+    /// Scans. A scan that is running continues with this request instead.
     func scan(_ request: ScanRequest)
     func stopScan()
 
-    /// Discovers the peripherals of the scan again whose discoveries were not delivered, once they are heard. The manager has
-    /// room for discoveries again.
+    /// Discovers the peripherals of the scan again whose discoveries were not delivered, when they are heard next.
+    /// Called when the manager has room for discoveries again.
     func reportDroppedDiscoveries()
 
-    /// Connects, however long it takes; with a link that exists already where there is one. Answered by
-    /// ``CentralEvent/connected(_:mtu:)`` or ``CentralEvent/connectionFailed(_:_:)``.
+    /// Connects without a time limit, unless the request has one. Uses an existing link if there is one.
+    /// ``CentralEvent/connected(_:mtu:)`` or ``CentralEvent/connectionFailed(_:_:)`` reports the result.
     func connect(_ peripheral: UUID, _ request: ConnectionRequest)
 
-    /// Ends a connection, pending or not: answered by one ``CentralEvent/disconnected(_:_:)``, without an error.
+    /// Ends a connection or a connection attempt. One ``CentralEvent/disconnected(_:_:)`` without an error reports the
+    /// end.
     func cancelConnection(_ peripheral: UUID)
 
-    /// No object stands for the peripheral any more: its connection, pending or not, ends, and nothing is said of it.
+    /// Ends the connection or the connection attempt of a peripheral whose object was released. No event reports the
+    /// end.
     func release(_ peripheral: UUID)
 
-    /// Those of the peripherals that the host knows; answered at once.
+    /// Returns the peripherals that the host knows, at once.
     func knownPeripherals(_ identifiers: [UUID]) -> [KnownPeripheral]
 
-    /// The peripherals that anything on this host is connected to and that have one of the services; answered at once.
+    /// Returns the peripherals that this host is connected to and that have one of the services, at once.
     func connectedPeripherals(withServices services: [BluetoothUUID]) -> [KnownPeripheral]
 
-    /// Says from now on, by ``CentralEvent/connectionEvent(_:_:)``, when such peripherals connect to this host or disconnect;
-    /// nil ends that.
+    /// Reports by ``CentralEvent/connectionEvent(_:_:)`` when matching peripherals connect to this host or disconnect,
+    /// from now on. Nil stops that.
     func registerForConnectionEvents(_ filter: ConnectionEventFilter?)
 
     // MARK: GATT, on a connected peripheral
 
-    /// Discovers the primary services of some types; of all types where `types` is nil.
+    /// Discovers the primary services of some types; of all types if `types` is nil.
     func discoverServices(
         _ types: [BluetoothUUID]?,
         of peripheral: UUID,
@@ -80,10 +85,10 @@ protocol CentralEngine: AnyObject, Sendable {
         _ completion: @escaping Completion<[DiscoveredDescriptor]>
     )
 
-    /// Reads a whole value, a long one part by part.
+    /// Reads a whole value. A long value is read in parts.
     func read(_ handle: AttributeHandle, of peripheral: UUID, _ completion: @escaping Completion<[UInt8]>)
 
-    /// Writes a value of at most 512 octets, a long one by prepared writes.
+    /// Writes a value of at most 512 bytes. A long value is written by prepared writes.
     func write(
         _ value: [UInt8],
         to handle: AttributeHandle,
@@ -91,7 +96,8 @@ protocol CentralEngine: AnyObject, Sendable {
         _ completion: @escaping Completion<Void>
     )
 
-    /// Writes a value of at most ATT_MTU - 3 octets by a command; complete when the host has room for another one.
+    /// Writes a value of at most ATT_MTU - 3 bytes by a Write Command. Completes when the host has room for another
+    /// one.
     func writeWithoutResponse(
         _ value: [UInt8],
         to handle: AttributeHandle,
@@ -99,8 +105,8 @@ protocol CentralEngine: AnyObject, Sendable {
         _ completion: @escaping Completion<Void>
     )
 
-    /// Asks the server to notify or to indicate, or for neither: writes the Client Characteristic Configuration, which it
-    /// looks for first. While it is on, values come as ``CentralEvent/valueReceived(_:_:_:)``.
+    /// Enables or disables notifications or indications: finds the Client Characteristic Configuration and writes it.
+    /// While enabled, ``CentralEvent/valueReceived(_:_:_:)`` reports the values.
     func setConfiguration(
         _ configuration: ClientConfiguration,
         of characteristic: DiscoveredCharacteristic,
@@ -108,17 +114,17 @@ protocol CentralEngine: AnyObject, Sendable {
         _ completion: @escaping Completion<Void>
     )
 
-    /// Reads the strength of the link's signal in dBm; nil where the controller does not know it.
+    /// Reads the link's RSSI in dBm; nil if the controller does not know it.
     func readRSSI(of peripheral: UUID, _ completion: @escaping Completion<Int?>)
 
     // MARK: Beyond Apple's API
 
-    /// Under which address the host knows a peripheral; answered at once.
+    /// Returns the address by which the host knows a peripheral, at once.
     func address(of peripheral: UUID) -> DeviceAddress?
 
     func readLink(of peripheral: UUID, _ completion: @escaping Completion<LinkInformation>)
 
-    /// Changes the connection's parameters; complete when they hold.
+    /// Changes the connection's parameters. Completes when they are in effect.
     func updateParameters(
         _ parameters: ConnectionParameters,
         of peripheral: UUID,
@@ -141,7 +147,7 @@ protocol CentralEngine: AnyObject, Sendable {
     )
 }
 
-/// What happens at a central manager's host.
+/// An event of a central manager's host.
 enum CentralEvent: Sendable {
     case restored(RestoredCentral)
     case stateChanged(CBManagerState)
@@ -152,69 +158,70 @@ enum CentralEvent: Sendable {
     case connectionEvent(KnownPeripheral, CBConnectionEvent)
     case mtuChanged(UUID, Int)
     case nameChanged(UUID, String?)
-    /// The peripheral's services in a range of handles are others than before (Vol 3, Part G, 7.1).
+    /// The peripheral's services in a range of handles have changed (Vol 3, Part G, 7.1).
     case servicesChanged(UUID, HandleRange)
-    /// A value came by notification or indication.
+    /// A value arrived by notification or indication.
     case valueReceived(UUID, AttributeHandle, [UInt8])
 }
 
-/// What to scan for.
+/// The criteria of a scan.
 struct ScanRequest: Hashable, Sendable {
-    /// Peripherals that advertise one of these, or the overflow area for one; all where empty.
+    /// The services of which a peripheral advertises one; empty for all peripherals.
     var services: [BluetoothUUID] = []
-    /// Peripherals that solicit one of these, as well.
+    /// The services of which a peripheral solicits one, as an alternative.
     var solicitedServices: [BluetoothUUID] = []
-    /// Whether each received packet is reported, or only what is new.
+    /// Whether each received packet is reported, or only packets with new information.
     var allowsDuplicates = false
 }
 
-/// How to connect.
+/// The options of a connection.
 struct ConnectionRequest: Hashable, Sendable {
-    /// How long to wait before it.
+    /// The delay before connecting.
     var delay = Duration.zero
-    /// Whether a lost connection is made again by the host.
+    /// Whether the host reconnects after the connection is lost.
     var reconnects = false
-    /// How long to try, after which the connection has failed; nil for as long as it takes.
+    /// The time after which the attempt fails; nil for no limit.
     var timeout: Duration?
 }
 
-/// Whose connections an app wants to hear of: those with one of the services, and those named.
+/// The peripherals whose connections an app observes: those with one of the services, and those with one of the
+/// identifiers.
 struct ConnectionEventFilter: Hashable, Sendable {
     var services: [BluetoothUUID] = []
     var peripherals: [UUID] = []
 }
 
-/// A peripheral that the host knows without hearing it now.
+/// A peripheral that the host knows, whether or not it is heard now.
 struct KnownPeripheral: Hashable, Sendable {
     let identifier: UUID
     let name: String?
     var hold = PeerHold()
 }
 
-/// What a scan has heard of a peripheral.
+/// A peripheral that a scan has heard.
 struct Discovery: Hashable, Sendable {
     let identifier: UUID
-    /// The Device Name that was read of it once, else the advertised one.
+    /// The Device Name, if it was read once, else the advertised name.
     let name: String?
-    /// Advertising data and scan response together.
+    /// The advertising data and the scan response together.
     let advertisingData: AdvertisingData
     let isConnectable: Bool
-    /// In dBm; nil where the controller does not know it.
+    /// In dBm; nil if the controller does not know it.
     let rssi: Int?
     let time: CFAbsoluteTime
     var hold = PeerHold()
 }
 
-/// How a connection ended.
+/// The end of a connection.
 struct Disconnection: Hashable, Sendable {
-    /// Why; nil where the app wanted it.
+    /// The reason; nil if the app has ended the connection.
     let error: EngineError?
-    /// Whether the host is making the connection again.
+    /// Whether the host is reconnecting.
     var isReconnecting = false
     let time: CFAbsoluteTime
 }
 
-/// What an earlier process with the same restore identifier has left.
+/// The state that an earlier process with the same restore identifier has left.
 struct RestoredCentral: Hashable, Sendable {
     var peripherals: [KnownPeripheral] = []
     var scan: ScanRequest?

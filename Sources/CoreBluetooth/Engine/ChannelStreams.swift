@@ -1,6 +1,6 @@
 import Foundation
 
-/// The two directions of an L2CAP channel, as the host makes them and one app takes them over.
+/// The streams of an L2CAP channel, which the host creates and one app owns.
 struct ChannelStreams: @unchecked Sendable {
     // @unchecked: the streams of a channel lock their state.
 

@@ -1,6 +1,6 @@
-/// Makes what the managers that apps create work with.
+/// Creates the engines of the managers that apps create.
 enum EngineFactory {
-    /// The host for a central manager that was made with these options.
+    /// Returns the engine for a central manager with these options.
     static func makeCentralEngine(_ options: [String: Any]?) -> (any CentralEngine)? {
         HostCentral(
             HostRegistry.host(on: options?[CBCentralManagerOptionAdapterKey], for: .central),
@@ -13,7 +13,7 @@ enum EngineFactory {
         )
     }
 
-    /// The host for a peripheral manager that was made with these options.
+    /// Returns the engine for a peripheral manager with these options.
     static func makePeripheralEngine(_ options: [String: Any]?) -> (any PeripheralEngine)? {
         HostPeripheral(
             HostRegistry.host(on: options?[CBPeripheralManagerOptionAdapterKey], for: .peripheral),

@@ -4,32 +4,34 @@ import BluetoothTypes
 import Foundation
 import GATT
 
-/// What a peripheral manager needs of the host; the rules of ``CentralEngine`` hold here too.
+/// The functions of the host that a peripheral manager uses. The rules of ``CentralEngine`` apply.
 protocol PeripheralEngine: AnyObject, Sendable {
-    /// Begins, once. Everything that happens is handed to `deliver`; the first are ``PeripheralEvent/restored(_:)``, where
-    /// there is something to restore, and then always ``PeripheralEvent/stateChanged(_:)``.
+    /// Starts the engine. Called once. All events are passed to `deliver`. The first event is
+    /// ``PeripheralEvent/restored(_:)``, if there is a state to restore. The next is always
+    /// ``PeripheralEvent/stateChanged(_:)``.
     ///
-    /// `deliver` returns false for an event that is not delivered, because too much of what the same peer causes waits for the
-    /// app; see ``DeliveryBacklog``.
+    /// `deliver` returns false for an event that is not delivered, because too many events of the same peer wait for
+    /// the app; see ``DeliveryBacklog``.
     func start(_ deliver: @escaping @Sendable (PeripheralEvent) -> Bool)
 
-    /// The manager is gone: its advertisement and its services go; nothing more is delivered.
+    /// Stops the engine, because the manager was released. Its advertisement ends and its services are removed. No
+    /// event is delivered from then on.
     func stop()
 
     func startAdvertising(_ payload: AdvertisementPayload, _ completion: @escaping Completion<Void>)
     func stopAdvertising()
 
-    /// Publishes a service. Accesses to its values that are the app's come as ``PeripheralEvent/access(_:_:)``.
+    /// Publishes a service. ``PeripheralEvent/access(_:_:)`` reports accesses to the values that the app answers for.
     func publish(_ service: ServiceDefinition, _ completion: @escaping Completion<PublishedService>)
 
-    /// Takes the service whose declaration has this handle from the database.
+    /// Removes the service whose declaration has this handle.
     func removeService(at handle: AttributeHandle)
 
-    /// Answers an access by its identifier, on the link that it came by. Does nothing where that link has ended.
+    /// Answers an access by its identifier, on the link on which it arrived. Has no effect if that link has ended.
     func answer(_ access: UInt64, on link: LinkIdentifier, _ result: Result<[UInt8], ATT.ErrorCode>)
 
-    /// Notifies or indicates on each link, as its central has configured; cut to what its ATT_MTU carries. Complete when the
-    /// host has room for another value.
+    /// Sends a value on each link, by notification or indication, as the central has configured it. The value is cut to
+    /// the length that ATT_MTU allows. Completes when the host has room for another value.
     func update(
         _ value: [UInt8],
         of handle: AttributeHandle,
@@ -39,23 +41,24 @@ protocol PeripheralEngine: AnyObject, Sendable {
 
     func setLatency(_ latency: CBPeripheralManagerConnectionLatency, of central: UUID)
 
-    /// Under which address the host knows a central; answered at once.
+    /// Returns the address by which the host knows a central, at once.
     func address(of central: UUID) -> DeviceAddress?
 
     /// Ends all links of a central.
     func disconnect(_ central: UUID)
 
-    /// Listens for channels; gives the PSM that was chosen, 0x0080 to 0x00FF.
+    /// Publishes a service for channels. Completes with the assigned PSM, 0x0080 to 0x00FF.
     func publishChannel(requiresEncryption: Bool, _ completion: @escaping Completion<CBL2CAPPSM>)
     func unpublishChannel(_ psm: CBL2CAPPSM, _ completion: @escaping Completion<Void>)
 }
 
-/// What happens at a peripheral manager's host.
+/// An event of a peripheral manager's host.
 enum PeripheralEvent: Sendable {
     case restored(RestoredPeripheral)
     case stateChanged(CBManagerState)
     case access(RemoteCentral, AccessRequest)
-    /// A central has set what it wants to be sent of the value that has this handle, or a bond has restored it.
+    /// A central has configured the value with this handle for notifications or indications, or a bond has restored the
+    /// configuration.
     case configured(RemoteCentral, AttributeHandle, ClientConfiguration)
     case mtuChanged(RemoteCentral)
     case connected(RemoteCentral)
@@ -71,11 +74,11 @@ enum PeripheralEvent: Sendable {
 struct RemoteCentral: Hashable, Sendable {
     let link: LinkIdentifier
     let identifier: UUID
-    /// ATT_MTU in octets.
+    /// ATT_MTU in bytes.
     let mtu: Int
 }
 
-/// What an earlier process with the same restore identifier has left.
+/// The state that an earlier process with the same restore identifier has left.
 struct RestoredPeripheral: Hashable, Sendable {
     var localName: String?
     var services: [BluetoothUUID]?

@@ -6,7 +6,7 @@ import Foundation
 /// The domain of ``CBATTError``.
 public let CBATTErrorDomain = "CBATTErrorDomain"
 
-/// Why a peer refused a request of the Attribute Protocol.
+/// The reason why a peer refused a request of the Attribute Protocol.
 public struct CBATTError: _BridgedStoredNSError {
     public let _nsError: NSError
 
@@ -15,7 +15,7 @@ public struct CBATTError: _BridgedStoredNSError {
         _nsError = error
     }
 
-    /// By domain and code; the hash of Foundation's own error never returns on Linux.
+    /// Hashes the domain and the code. The hash of Foundation's own error never returns on Linux.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(_nsError.domain)
         hasher.combine(_nsError.code)
@@ -26,9 +26,9 @@ public struct CBATTError: _BridgedStoredNSError {
 
     /// An error code, as it is sent (Vol 3, Part F, 3.4.1.1).
     ///
-    /// Every octet is a code: those of applications and profiles (0x80 to 0xFF) have a raw value and no name, as the cases
-    /// that apps cannot write. So `switch` needs only the named ones, as on Apple's platforms. The cases stand in the order
-    /// of their raw values, all 256 of them: the enumeration's one octet is the raw value.
+    /// Every byte is a code. The codes of applications and profiles (0x80 to 0xFF) have a raw value and no public name:
+    /// they are cases that apps cannot write. A `switch` therefore needs only the named cases, as on Apple's platforms.
+    /// The enumeration has 256 cases in the order of their raw values, so its one byte in memory is the raw value.
     public enum Code: RawRepresentable, _ErrorCodeProtocol, Hashable, Sendable {
         public typealias _ErrorType = CBATTError
 
@@ -65,7 +65,7 @@ public struct CBATTError: _BridgedStoredNSError {
             _E3, _E4, _E5, _E6, _E7, _E8, _E9, _EA, _EB, _EC, _ED, _EE, _EF, _F0, _F1, _F2, _F3, _F4, _F5,
             _F6, _F7, _F8, _F9, _FA, _FB, _FC, _FD, _FE, _FF
 
-        /// The code with a raw value; nil for what is no octet.
+        /// Creates the code with a raw value; nil if the value is not 0 to 255.
         public init?(rawValue: Int) {
             guard let octet = UInt8(exactly: rawValue) else { return nil }
             self = unsafeBitCast(octet, to: Code.self)
@@ -95,7 +95,7 @@ public struct CBATTError: _BridgedStoredNSError {
 }
 
 extension CBATTError {
-    /// The error as Core Bluetooth itself gives it: with its description.
+    /// Returns the error with its description, as Core Bluetooth itself reports it.
     static func described(_ code: Code) -> CBATTError {
         CBATTError(code, userInfo: [NSLocalizedDescriptionKey: code.text])
     }

@@ -6,7 +6,7 @@ import Foundation
 /// The domain of ``CBError``.
 public let CBErrorDomain = "CBErrorDomain"
 
-/// Why Core Bluetooth could not do what it was asked.
+/// The reason why Core Bluetooth could not carry out a request.
 public struct CBError: _BridgedStoredNSError {
     public let _nsError: NSError
 
@@ -15,7 +15,7 @@ public struct CBError: _BridgedStoredNSError {
         _nsError = error
     }
 
-    /// By domain and code; the hash of Foundation's own error never returns on Linux.
+    /// Hashes the domain and the code. The hash of Foundation's own error never returns on Linux.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(_nsError.domain)
         hasher.combine(_nsError.code)
@@ -39,7 +39,7 @@ public struct CBError: _BridgedStoredNSError {
         case alreadyAdvertising = 9
         case connectionFailed = 10
         case connectionLimitReached = 11
-        /// Spelled as Apple first spelled it; ``unknownDevice`` is the same.
+        /// The spelling that Apple used first. ``unknownDevice`` is the same code.
         case unkownDevice = 12
         case operationNotSupported = 13
         case peerRemovedPairingInformation = 14
@@ -74,7 +74,7 @@ public struct CBError: _BridgedStoredNSError {
 }
 
 extension CBError {
-    /// The error as Core Bluetooth itself gives it: with its description.
+    /// Returns the error with its description, as Core Bluetooth itself reports it.
     static func described(_ code: Code) -> CBError {
         CBError(code, userInfo: [NSLocalizedDescriptionKey: code.text])
     }
@@ -105,8 +105,8 @@ extension CBError.Code {
         }
     }
 
-    /// What a link's end or a failed connection means to an app, by the reason that the controller gives (Vol 1, Part F);
-    /// nil where this host ended the link because it was asked to.
+    /// Creates the code for a disconnection or a failed connection from the controller's error code (Vol 1, Part F).
+    /// Nil for a link that this host ended on request.
     init?(controllerError: UInt8) {
         switch controllerError {
         case 0x16: return nil

@@ -1,13 +1,13 @@
 import ATT
 import Foundation
 
-/// Why the host could not do what it was asked, on its way to an app.
+/// The reason why the host could not carry out a request of the app.
 enum EngineError: Error, Hashable, Sendable {
     case core(CBError.Code)
     /// The peer answered with an Error Response.
     case attribute(ATT.ErrorCode)
 
-    /// The error that apps are given.
+    /// The error that the app receives.
     var error: any Error {
         switch self {
         case .core(let code): CBError.described(code)

@@ -1,36 +1,43 @@
-// Named as the options beside them are.
+// The constants are named like Apple's options.
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
 
-// What Core Bluetooth on Linux has beyond Apple's: which adapter a manager uses, and how that is opened.
+// Options of Core Bluetooth on Linux that Apple's framework does not have: which adapter a manager uses, and how the
+// adapter is opened.
 
-/// An option of ``CBCentralManager``: the adapter to use, a `String` such as `hci0`, `tcp:127.0.0.1:6402` or `virtual:lab`.
+/// An option of ``CBCentralManager``: the adapter to use, a `String` such as `hci0`, `tcp:127.0.0.1:6402` or
+/// `virtual:lab`.
 ///
-/// Without it the environment's `BLE_ADAPTER` names the adapter, and without that it is hci0. Managers of one process that
-/// use the same adapter share one host, which is opened with the first of them and closed after the last. Only of a virtual
-/// adapter each kind of manager has a controller of its own, both on the same air: so a process that has both ends of an app,
-/// a test say, can let them talk to each other.
+/// Without the option, the environment variable `BLE_ADAPTER` names the adapter. Without both, it is hci0. Managers of
+/// one process that use the same adapter share one host. The host is opened with the first of them and closed after the
+/// last.
 ///
-/// The value may also be an `Adapter` of the module BLE, which is open already and stays so: one of a simulated world, say.
+/// On a virtual adapter, each kind of manager has its own controller, and both controllers are on the same air. A
+/// process that contains both ends of an app, such as a test, can connect them there.
+///
+/// The value may also be an `Adapter` of the module BLE that is open already, such as one of a simulated world. It is
+/// not closed with the managers.
 public let CBCentralManagerOptionAdapterKey = "swift-ble.adapter"
 
 /// An option of ``CBPeripheralManager``: the adapter to use; see ``CBCentralManagerOptionAdapterKey``.
 public let CBPeripheralManagerOptionAdapterKey = "swift-ble.adapter"
 
-/// An option of ``CBCentralManager``: the path of a file in which all HCI packets of its adapter are recorded (btsnoop). Of
-/// managers that share an adapter, the first one's counts.
+/// An option of ``CBCentralManager``: the path of a file in which all HCI packets of its adapter are recorded, as
+/// pcapng if the path ends so, otherwise as btsnoop. If managers share an adapter, the option of the first one counts.
 ///
-/// The capture holds the keys of the links in it, unless ``CBCentralManagerOptionCaptureMasksKeysKey`` is set. Only its owner
-/// can read the file.
+/// The capture contains the keys of its links, unless ``CBCentralManagerOptionCaptureMasksKeysKey`` is set. Only the
+/// owner of the file can read it.
 public let CBCentralManagerOptionCaptureKey = "swift-ble.capture"
 
 /// An option of ``CBCentralManager``: an `NSNumber` or a `Bool`, whether keys are replaced by zeros in the capture that
-/// ``CBCentralManagerOptionCaptureKey`` names, so that it can be given to others. Without it they are not.
+/// ``CBCentralManagerOptionCaptureKey`` names, so that the capture can be shared. The default is false.
 ///
-/// Masked are keys in commands and events, the keys that devices give each other, and the values from which keys or passkeys
-/// can be computed. Values of characteristics are not masked. Of managers that share an adapter, the first one's counts.
+/// Masked are keys in commands and events, the keys that devices distribute, and the values from which keys or passkeys
+/// can be computed. Values of characteristics are not masked. If managers share an adapter, the option of the first one
+/// counts.
 public let CBCentralManagerOptionCaptureMasksKeysKey = "swift-ble.captureMasksKeys"
 
-/// An option of ``CBPeripheralManager``: where HCI packets are recorded; see ``CBCentralManagerOptionCaptureKey``.
+/// An option of ``CBPeripheralManager``: the path of a file in which HCI packets are recorded; see
+/// ``CBCentralManagerOptionCaptureKey``.
 public let CBPeripheralManagerOptionCaptureKey = "swift-ble.capture"
 
 /// An option of ``CBPeripheralManager``: whether keys are replaced by zeros in the capture; see
@@ -40,12 +47,13 @@ public let CBPeripheralManagerOptionCaptureMasksKeysKey = "swift-ble.captureMask
 /// An option of ``CBCentralManager``: an `NSNumber` or a `Bool`, whether the host uses network privacy mode (Vol 6,
 /// Part B, 4.7).
 ///
-/// A bonded device that has a key for private addresses is then heard only under these. Its advertisements under its
-/// identity address are dropped, and links under that address are ended. Without the option the host hears both
-/// addresses.
+/// In this mode, the host hears a bonded device that has a key for private addresses only under such addresses. The
+/// device's advertisements under its identity address are dropped, and links under that address are ended. Without the
+/// option, the host hears both kinds of addresses.
 ///
-/// The option of the manager that opens the adapter counts, until the last manager on it is released. On an adapter
-/// that is open without network privacy, also on an `Adapter` that the app has opened, it has no effect and is reported.
+/// The option of the manager that opens the adapter counts, until the last manager on it is released. The option has no
+/// effect, and is reported, if the adapter is already open without network privacy. This includes an `Adapter` that the
+/// app has opened.
 public let CBCentralManagerOptionNetworkPrivacyKey = "swift-ble.networkPrivacy"
 
 /// An option of ``CBPeripheralManager``: whether the host uses network privacy mode; see

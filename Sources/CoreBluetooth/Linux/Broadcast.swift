@@ -1,6 +1,6 @@
 import BLE
 
-/// Passes events to all sequences that were made of them. Each sequence has its own buffer.
+/// A source of events for any number of sequences. Each sequence has its own buffer.
 final class Broadcast<Element: Sendable>: Sendable {
     private struct Listener {
         let key: UInt64
@@ -26,7 +26,7 @@ final class Broadcast<Element: Sendable>: Sendable {
         for listener in state.withLock({ $0.listeners }) { listener.buffer.finish() }
     }
 
-    /// Ends the sequences whose subject has no events any more.
+    /// Ends the sequences whose subject has no more events.
     func finish(where hasEnded: (AnyObject) -> Bool) {
         for listener in state.withLock({ $0.listeners }) {
             if let subject = listener.subject, hasEnded(subject) { listener.buffer.finish() }
@@ -36,12 +36,12 @@ final class Broadcast<Element: Sendable>: Sendable {
     /// The number of sequences that exist.
     var count: Int { state.withLock { $0.listeners.count } }
 
-    /// Makes a sequence of the events from now on.
+    /// Creates a sequence of the events from now on.
     ///
     /// - Parameters:
-    ///   - limit: the greatest number of events that wait for a reader, at least 1. If more arrive, the oldest are dropped.
+    ///   - limit: maximum number of events that wait for a reader, at least 1. If more arrive, the oldest are dropped.
     ///   - report: how the reader learns of dropped events.
-    ///   - first: an event that comes before those; nil for none.
+    ///   - first: an event that precedes all others; nil for none.
     ///   - subject: the object that the events are about, for ``finish(where:)``.
     ///   - isWanted: chooses the events.
     func sequence(

@@ -1,13 +1,13 @@
 import BluetoothTypes
 import Foundation
 
-/// What a scan has found.
+/// A peripheral that a scan has heard.
 public struct CBDiscovery: Sendable {
     public let peripheral: CBPeripheral
-    /// Advertising data and scan response together, as they were sent.
+    /// The advertising data and the scan response together, as they were sent.
     public let advertisingData: AdvertisingData
     public let isConnectable: Bool
-    /// In dBm; nil where the controller does not know it.
+    /// In dBm; nil if the controller does not know it.
     public let rssi: Int?
 
     init(peripheral: CBPeripheral, _ discovery: Discovery) {
@@ -18,12 +18,12 @@ public struct CBDiscovery: Sendable {
     }
 }
 
-/// What becomes of a connection.
+/// A change of a connection.
 public struct CBConnectionChange: Sendable {
     public enum Kind: Sendable {
         case connected
         case failed((any Error)?)
-        /// Without an error where the app wanted it.
+        /// Without an error if the app has ended the connection.
         case disconnected((any Error)?, isReconnecting: Bool)
     }
 
@@ -32,15 +32,18 @@ public struct CBConnectionChange: Sendable {
 }
 
 extension CBCentralManager {
-    /// What Core Bluetooth on Linux has beyond Apple's.
+    /// The functions beyond Apple's API.
     public var linux: Linux { Linux(manager: self) }
 
-    /// What a central manager can do here beyond Apple's API, and an async view of it. The delegate is called all the same.
+    /// The functions of a central manager beyond Apple's API, and its events as async sequences. The delegate is called
+    /// as well.
     ///
     /// Each sequence holds up to 256 elements for a slow reader. If more arrive, the oldest are dropped and counted by
-    /// ``Events/droppedCount``. A sequence ends when the manager is released. A cancelled reader does not end it for others.
-    /// ``adapterEvents`` is a sequence of the adapter, and ends when its last manager is released. A task that makes a
-    /// sequence of a manager keeps the manager, so the sequence does not end: make the sequence outside of the task.
+    /// ``Events/droppedCount``. A sequence ends when the manager is released. A cancelled reader does not end it for
+    /// others. ``adapterEvents`` is a sequence of the adapter and ends when the adapter's last manager is released.
+    ///
+    /// A task that uses the manager to create a sequence keeps the manager, so the sequence does not end. Create the
+    /// sequence outside of the task.
     public struct Linux: Sendable {
         private static let limit = 256
         let manager: CBCentralManager
@@ -48,16 +51,17 @@ extension CBCentralManager {
         /// Each new state of the manager; see also ``CBManager/state``.
         public var states: Events<CBManagerState> { manager.states.sequence(limit: Linux.limit) }
 
-        /// What scans find from now on; see ``CBCentralManager/scanForPeripherals(withServices:options:)``.
+        /// The peripherals that scans find from now on; see
+        /// ``CBCentralManager/scanForPeripherals(withServices:options:)``.
         public var discoveries: Events<CBDiscovery> { manager.discoveries.sequence(limit: Linux.limit) }
 
-        /// What becomes of connections from now on.
+        /// The changes of connections from now on.
         public var connectionChanges: Events<CBConnectionChange> {
             manager.connectionChanges.sequence(limit: Linux.limit)
         }
 
-        /// Connects for no longer than `timeout`: after it the connection has failed with `CBError.connectionTimeout`, and
-        /// nothing of it is left.
+        /// Connects within `timeout`. After that time, the attempt ends and the connection fails with
+        /// `CBError.connectionTimeout`.
         public func connect(_ peripheral: CBPeripheral, options: [String: Any]? = nil, timeout: Duration) {
             guard manager.acceptsCommands(), manager.manages(peripheral) else { return }
             var request = ConnectionRequest(options: options)
@@ -65,10 +69,11 @@ extension CBCentralManager {
             manager.connect(peripheral, request)
         }
 
-        /// Connects, and waits until the connection is there. Cancelling the task ends the attempt.
+        /// Connects, and waits for the connection. Cancelling the task ends the attempt.
         ///
-        /// - Parameter timeout: how long to try; nil for as long as it takes.
-        /// - Throws: why the connection failed; `CBError.operationNotSupported` while the manager is not powered on.
+        /// - Parameter timeout: how long to try; nil for no limit.
+        /// - Throws: the reason why the connection failed; `CBError.operationNotSupported` if the manager is not
+        ///   powered on, or the peripheral belongs to another manager.
         public func connected(_ peripheral: CBPeripheral, timeout: Duration? = nil) async throws {
             guard manager.state == .poweredOn, manager.manages(peripheral) else {
                 throw CBError.described(.operationNotSupported)
@@ -81,7 +86,7 @@ extension CBCentralManager {
                     switch change.kind {
                     case .connected: return
                     case .failed(let error): throw error ?? CBError.described(.connectionFailed)
-                    // The end of an earlier connection: this one is begun after it, and may be there already.
+                    // The end of an earlier connection. This one begins after it, and may exist already.
                     case .disconnected where [.connecting, .connected].contains(peripheral.state): continue
                     case .disconnected(let error, _): throw error ?? CBError.described(.operationCancelled)
                     }

@@ -15,26 +15,26 @@ public struct CBCharacteristicValue: Sendable {
 }
 
 extension CBPeripheral {
-    /// What Core Bluetooth on Linux has beyond Apple's.
+    /// The functions beyond Apple's API.
     public var linux: Linux { Linux(peripheral: self) }
 
-    /// What a peripheral tells here beyond Apple's API, and an async view of it. The delegate is told of values and
-    /// disconnections all the same; of what is awaited here, the one who awaits.
+    /// The functions of a peripheral beyond Apple's API, and an async form of its commands. The delegate is notified of
+    /// values and disconnections as well. The result of an awaited call goes to its caller only.
     ///
-    /// A call whose task is cancelled throws `CancellationError` at once. If the task was cancelled before the call, nothing
-    /// is done. Otherwise the host still carries out the operation.
+    /// A call whose task is cancelled throws `CancellationError` at once. If the task was cancelled before the call,
+    /// the call has no effect. Otherwise the host still carries out the operation.
     public struct Linux: Sendable {
         let peripheral: CBPeripheral
 
         // MARK: The link
 
-        /// Under which address the host knows the peripheral.
+        /// The address by which the host knows the peripheral.
         public var address: DeviceAddress? { peripheral.engine?.address(of: peripheral.identifier) }
 
-        /// ATT_MTU in octets: 23 without a connection.
+        /// ATT_MTU in bytes: 23 without a connection.
         public var mtu: Int { peripheral.content.withLock { $0.mtu } }
 
-        /// The link as it is: parameters, PHYs, data lengths.
+        /// Returns the current parameters, PHYs and data lengths of the link.
         public func link() async throws -> LinkInformation {
             try await ask {
                 $0.readLink(of: peripheral.identifier, $1)
@@ -43,7 +43,7 @@ extension CBPeripheral {
             }
         }
 
-        /// Changes the connection's parameters; returns when they hold.
+        /// Changes the connection's parameters. Returns when they are in effect.
         public func update(_ parameters: ConnectionParameters) async throws {
             try await ask {
                 $0.updateParameters(parameters, of: peripheral.identifier, $1)
@@ -52,7 +52,7 @@ extension CBPeripheral {
             }
         }
 
-        /// Asks for other PHYs; the link goes on with what both sides can do.
+        /// Requests other PHYs. The link continues with PHYs that both sides support.
         public func setPHYs(transmit: PHYSet, receive: PHYSet) async throws {
             try await ask {
                 $0.setPHYs(transmit: transmit, receive: receive, of: peripheral.identifier, $1)
@@ -63,13 +63,14 @@ extension CBPeripheral {
 
         // MARK: Values
 
-        /// The values that the peripheral sends of a characteristic from now on, in order, each by itself, beside what the
-        /// delegate is told; see ``setNotifying(_:for:)``.
+        /// Returns a sequence of the values that the peripheral sends of a characteristic from now on, in order; see
+        /// ``setNotifying(_:for:)``. The delegate receives these values as well.
         ///
-        /// The sequence ends when the connection ends or the peripheral changes the service of the characteristic: what is
-        /// discovered then are other objects. It ends at once for a characteristic that this connection does not have.
+        /// The sequence ends when the connection ends, or when the peripheral changes the characteristic's service.
+        /// After that, discovery finds other objects. The sequence ends at once if this connection does not have the
+        /// characteristic.
         ///
-        /// - Parameter limit: the greatest number of values that wait for a slow reader, at least 1. If more arrive, the
+        /// - Parameter limit: maximum number of values that wait for a slow reader, at least 1. If more arrive, the
         ///   oldest are dropped; see ``CBCharacteristicValue/droppedBefore``.
         public func values(of characteristic: CBCharacteristic, limit: Int = 1024) -> Events<CBCharacteristicValue> {
             let values = peripheral.values.sequence(
@@ -79,12 +80,12 @@ extension CBPeripheral {
             ) {
                 $0.characteristic === characteristic
             }
-            // The connection may have ended before the sequence was there.
+            // The connection may have ended before the sequence existed.
             peripheral.endLostValues()
             return values
         }
 
-        /// Asks for values, or for no more; returns when the peripheral has agreed.
+        /// Starts or stops notifications or indications. Returns when the peripheral has agreed.
         public func setNotifying(_ isNotifying: Bool, for characteristic: CBCharacteristic) async throws {
             guard let discovered = peripheral.discovered(characteristic) else { throw Linux.notDiscovered }
             let configuration: ClientConfiguration =
@@ -101,7 +102,7 @@ extension CBPeripheral {
             }
         }
 
-        /// Reads a value, whole.
+        /// Reads a whole value.
         public func read(_ characteristic: CBCharacteristic) async throws -> Data {
             guard let discovered = peripheral.discovered(characteristic) else { throw Linux.notDiscovered }
             return try await ask {
@@ -112,7 +113,7 @@ extension CBPeripheral {
             }
         }
 
-        /// Writes a value with a response, a long one in parts, up to 512 octets.
+        /// Writes a value of up to 512 bytes with a response. A long value is written in parts.
         public func write(_ value: Data, to characteristic: CBCharacteristic) async throws {
             guard let discovered = peripheral.discovered(characteristic) else { throw Linux.notDiscovered }
             try await ask { _, completion in
@@ -124,7 +125,7 @@ extension CBPeripheral {
 
         // MARK: Discovery
 
-        /// Discovers services, of some types or, for nil, all.
+        /// Discovers services of some types; of all types if `types` is nil or empty.
         public func discoverServices(_ types: [CBUUID]? = nil) async throws -> [CBService] {
             let wanted = peripheral.wanted(types)
             return try await ask {
@@ -137,7 +138,7 @@ extension CBPeripheral {
             }
         }
 
-        /// Discovers the characteristics of a service, of some types or, for nil, all.
+        /// Discovers the characteristics of a service, of some types; of all types if `types` is nil or empty.
         public func discoverCharacteristics(
             _ types: [CBUUID]? = nil,
             for service: CBService
@@ -156,8 +157,9 @@ extension CBPeripheral {
 
         private static var notDiscovered: any Error { CBError.described(.invalidHandle) }
 
-        /// Asks the engine; what it answers is taken on the manager's queue, unless the connection is another one by then. The
-        /// manager is kept for so long, and with it the host.
+        /// Sends a command to the engine and waits for the result. The result is handled on the manager's queue, unless
+        /// the connection has ended by then. The call keeps the manager, and with it the host, until the result is
+        /// handled.
         private func ask<Value: Sendable, Output: Sendable>(
             _ command: (any CentralEngine, @escaping Completion<Value>) -> Void,
             finish: @escaping @Sendable (Value) -> Output
@@ -187,7 +189,7 @@ extension CBPeripheral {
     }
 }
 
-/// The answer that a suspended call waits for. The first end counts.
+/// The result that a suspended call waits for. Only the first result counts.
 private final class AwaitedAnswer<Output: Sendable>: Sendable {
     private enum State {
         case ready
@@ -199,7 +201,7 @@ private final class AwaitedAnswer<Output: Sendable>: Sendable {
 
     /// Begins to wait.
     ///
-    /// - Returns: false if the call was cancelled before; it has ended then.
+    /// - Returns: false if the call was cancelled before; it has then ended.
     func begin(_ continuation: CheckedContinuation<Output, any Error>) -> Bool {
         let isReady = state.withLock { state in
             guard case .ready = state else { return false }

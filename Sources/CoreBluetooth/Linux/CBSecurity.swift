@@ -4,24 +4,25 @@ import BluetoothTypes
 import Foundation
 import SMP
 
-/// How a manager's host pairs, and whom it is bonded to. Managers that share an adapter share this.
+/// The pairing settings and the bonds of a manager's host. Managers that share an adapter share them.
 ///
-/// As with Apple's framework, an app need not know of it: what needs encryption is paired for when it is used. Without a
-/// delegate, only just works is consented to, and only for a peer whose protected values an app here uses, or that uses an
-/// app's here.
+/// An app need not use this, as with Apple's framework: the host pairs when a value that needs encryption is used.
+/// Without a delegate, the managers accept only Just Works. They accept it if this host has begun the pairing, or if it
+/// serves values or channels that need encryption. They let it replace a bond only on a link that is encrypted with the
+/// bond's key.
 public struct CBSecurity: Sendable {
     let shared: SharedHost
 
-    /// Sets the policy for peers' security from now on; see `SecurityPolicy`. Showing and typing is the delegate's part.
+    /// Sets the security policy from now on; see `SecurityPolicy`. The delegate shows passkeys and asks for them.
     public func setPolicy(_ policy: SecurityPolicy) {
         post { host, _ in host.setSecurityPolicy(policy) }
     }
 
-    /// Sets the delegate that answers for a person when devices pair; nil where managers answer by themselves.
+    /// Sets the delegate that answers for a person when devices pair; nil if managers answer by themselves.
     ///
-    /// The delegate is kept until another one is set, or the last manager on the adapter is released. A delegate that
-    /// refers to a manager has to do so weakly: otherwise both are never released. An `Adapter` that
-    /// the app has opened and given to a manager keeps its own delegate until this is called.
+    /// The delegate is kept until another one is set, or until the last manager on the adapter is released. A delegate
+    /// must refer to a manager weakly: otherwise both are never released. An `Adapter` that the app has opened and
+    /// given to a manager keeps its own delegate until this is called.
     public func setPairingDelegate(_ delegate: (any PairingDelegate)?) {
         post { host, open in open.setPairingDelegate(delegate, on: host) }
     }
@@ -34,8 +35,8 @@ public struct CBSecurity: Sendable {
         ProgrammerError.report("\(call) has no effect: no manager has the adapter open")
     }
 
-    /// Lets peers begin pairings for `duration`, where the policy is `SecurityPolicy.Pairable.duringWindow`. A window that is
-    /// open is replaced.
+    /// Lets peers begin pairings for `duration`, if the policy is `SecurityPolicy.Pairable.duringWindow`. Replaces an
+    /// open window.
     public func openPairingWindow(for duration: Duration) {
         post { host, _ in host.openPairingWindow(for: duration) }
     }
@@ -45,11 +46,11 @@ public struct CBSecurity: Sendable {
         post { host, _ in host.closePairingWindow() }
     }
 
-    /// Sends a keypress notification to a peer while `PairingQuestion.enterPasskey` is open (Vol 3, Part H, 3.5.8). The
-    /// peer's own are in ``events``, as `SecurityEvent.keyPressed`.
+    /// Sends a keypress notification to a peer while `PairingQuestion.enterPasskey` is open (Vol 3, Part H, 3.5.8).
+    /// ``events`` reports the notifications of the peer, as `SecurityEvent.keyPressed`.
     ///
     /// - Parameters:
-    ///   - kind: what was done to the passkey; never which digit.
+    ///   - kind: the change of the passkey; never the digit.
     ///   - inquiry: the inquiry that asks for the passkey.
     /// - Returns: false if nothing was sent: no passkey is asked for on the inquiry's link, or
     ///   `SecurityPolicy.usesKeypressNotifications` is not set on both sides.
@@ -62,24 +63,26 @@ public struct CBSecurity: Sendable {
         return await open.host.reportKeypress(kind, on: inquiry.link)
     }
 
-    /// What happens to the security of links, and to bonds, from now on.
+    /// The events of links' security and of bonds, from now on.
     ///
-    /// Each use makes a sequence of its own. It holds up to 4,096 events for a slow reader. If more arrive, the oldest
-    /// are dropped, and `SecurityEvent.eventsDropped` counts them in their place. The sequence ends when the last
-    /// manager on the adapter is released, or when the app closes the adapter that it has opened. If no manager uses the
-    /// adapter, it ends at once. If the adapter cannot be opened, no event comes: the managers' states say so.
+    /// Each use creates a new sequence. It holds up to 4,096 events for a slow reader. If more arrive, the oldest are
+    /// dropped, and `SecurityEvent.eventsDropped` counts them in their place. The sequence ends when the last manager
+    /// on the adapter is released, or when the app closes the adapter that it has opened. If no manager uses the
+    /// adapter, it ends at once. If the adapter cannot be opened, no event arrives; the managers' states report the
+    /// failure.
     public var events: Events<CBSecurityEvent> { shared.events.securityEvents() }
 
-    /// The devices that this host is bonded to, the one that was met last at the end; none before it is powered on.
+    /// Returns the devices that this host is bonded to, the least recently used first. Empty if the adapter is not
+    /// open.
     public func bonds() async -> [BondInformation] {
         guard let open = shared.open else { return [] }
         return await open.host.bondInformation()
     }
 
-    /// Forgets a bonded device; its links end.
+    /// Removes a bond and ends the device's links.
     ///
-    /// - Parameter identity: its identity address, as ``bonds()`` gives it.
-    /// - Returns: whether there was such a bond.
+    /// - Parameter identity: the device's identity address, as ``bonds()`` returns it.
+    /// - Returns: whether the bond existed.
     @discardableResult
     public func removeBond(_ identity: DeviceAddress) async -> Bool {
         guard let open = shared.open else {
@@ -102,21 +105,22 @@ public typealias CBPairingResult = PairingResult
 public typealias CBKeypress = KeypressNotification.Kind
 
 extension CBCentralManager.Linux {
-    /// How the manager's host pairs; nil where there is no adapter.
+    /// The security of the manager's host; nil if there is no adapter.
     public var security: CBSecurity? { (manager.engine as? any HostMember).map { CBSecurity(shared: $0.shared) } }
 
-    /// What happens to the manager's adapter from now on.
+    /// The events of the manager's adapter, from now on.
     ///
-    /// If the saved state could not be used as it was found, or changes could not be saved, the first event is
-    /// `HostEvent.stateUnavailable`. It also comes when a change cannot be saved later. If the adapter cannot be opened, no
-    /// event comes: the managers' states say so. Bonds may be missing then, and peers may not know this host under its new
-    /// identity. The last event is `HostEvent.closed`, when the last manager on the adapter is released, or when the
-    /// app closes the adapter that it has opened.
+    /// The first event is `HostEvent.stateUnavailable` if the saved state could not be used as found, or if changes
+    /// could not be saved. Bonds may then be missing, and peers may not know this host under its new identity. The
+    /// event also occurs later, when a change cannot be saved. The last event is `HostEvent.closed`: the last manager
+    /// on the adapter was released, or the app has closed the adapter that it opened. If the adapter cannot be opened,
+    /// no event arrives; the managers' states report the failure.
     ///
-    /// Each use makes a sequence of its own. It holds up to 256 events for a slow reader. If more arrive, the oldest
-    /// are dropped, and `HostEvent.eventsDropped` counts them in their place.
+    /// Each use creates a new sequence. It holds up to 256 events for a slow reader. If more arrive, the oldest are
+    /// dropped, and `HostEvent.eventsDropped` counts them in their place.
     ///
-    /// A task that uses the manager to make the sequence keeps the manager, so the sequence does not end. Make it outside:
+    /// A task that uses the manager to create the sequence keeps the manager, so the sequence does not end. Create it
+    /// outside:
     ///
     ///     let events = manager.linux.adapterEvents
     ///     Task { for await event in events { print(event) } }
@@ -126,10 +130,10 @@ extension CBCentralManager.Linux {
 }
 
 extension CBPeripheralManager.Linux {
-    /// How the manager's host pairs; nil where there is no adapter.
+    /// The security of the manager's host; nil if there is no adapter.
     public var security: CBSecurity? { (manager.engine as? any HostMember).map { CBSecurity(shared: $0.shared) } }
 
-    /// What happens to the manager's adapter from now on; see ``CBCentralManager/Linux/adapterEvents``.
+    /// The events of the manager's adapter, from now on; see ``CBCentralManager/Linux/adapterEvents``.
     public var adapterEvents: Events<CBAdapterEvent> {
         ((manager.engine as? any HostMember)?.shared.events ?? HostEvents()).adapterEvents()
     }

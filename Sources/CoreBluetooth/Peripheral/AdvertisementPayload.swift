@@ -1,23 +1,27 @@
 import BluetoothTypes
 import Foundation
 
-/// What an app advertises, laid out for a controller of any age: 31 octets of advertising data and 31 of scan response.
+/// The advertising data and the scan response of an app.
+///
+/// Data made from a local name and services fits legacy advertising: 31 bytes of advertising data and 31 of scan
+/// response.
 struct AdvertisementPayload: Hashable, Sendable {
-    /// Flags, then as much as fits of services and name.
+    /// Flags, then the services that fit, then the name if it fits completely; or the data that the app has laid out
+    /// itself.
     private(set) var advertisingData = AdvertisingData()
-    /// What had no room in the advertising data.
+    /// The services and the name that did not fit the advertising data.
     private(set) var scanResponseData = AdvertisingData()
-    /// Services that had no room in either.
+    /// Services that fit neither.
     private(set) var omittedServices: [BluetoothUUID] = []
     let localName: String?
     let services: [BluetoothUUID]
-    /// The advertising interval; nil for the host's own choice.
+    /// The advertising interval; nil for the host's default.
     private(set) var interval: Duration?
 
-    /// The longest data of legacy advertising PDUs (Vol 6, Part B, 2.3.1).
+    /// Maximum length of the data of legacy advertising PDUs (Vol 6, Part B, 2.3.1).
     static let capacity = 31
 
-    /// What an app has laid out itself.
+    /// Creates a payload of data that the app has laid out itself.
     init(_ advertisingData: AdvertisingData, scanResponse: AdvertisingData, interval: Duration?) {
         self.advertisingData = advertisingData
         scanResponseData = scanResponse
@@ -36,13 +40,13 @@ struct AdvertisementPayload: Hashable, Sendable {
         var responseRoom = AdvertisementPayload.capacity
         let second = AdvertisementPayload.takeServices(from: &rest, room: &responseRoom)
         omittedServices = rest
-        // A list that is not whole says so, in both places.
+        // An incomplete list is marked as incomplete, in both places.
         advertisingData = AdvertisingData([.flags(flags)] + first.flatMap { $0.structures(of: services) })
         scanResponseData = AdvertisingData(second.flatMap { $0.structures(of: services) })
         appendName(room: room, responseRoom: responseRoom)
     }
 
-    /// The keys that advertisements honour.
+    /// The keys that advertisements support.
     static let keys: Set<String> = [CBAdvertisementDataLocalNameKey, CBAdvertisementDataServiceUUIDsKey]
 
     init(dictionary: [String: Any]?) {
@@ -52,7 +56,7 @@ struct AdvertisementPayload: Hashable, Sendable {
         )
     }
 
-    /// Services of one width that lie together.
+    /// Services of one width in one AD structure.
     private struct List {
         var uuids: [BluetoothUUID]
 
@@ -63,7 +67,7 @@ struct AdvertisementPayload: Hashable, Sendable {
         }
     }
 
-    /// Takes as many services as there is room for, the first ones first, in a list for each width.
+    /// Removes and returns as many services as there is room for, from the front, in a list for each width.
     private static func takeServices(from services: inout [BluetoothUUID], room: inout Int) -> [List] {
         var lists: [BluetoothUUID.Width: List] = [:]
         services.removeAll { uuid in
@@ -77,7 +81,8 @@ struct AdvertisementPayload: Hashable, Sendable {
         return [.bits16, .bits32, .bits128].compactMap { lists[$0] }
     }
 
-    /// The name goes where it fits whole, the advertising data first, else shortened into the scan response.
+    /// Adds the complete name to the advertising data if it fits, otherwise to the scan response. If it fits neither,
+    /// adds a shortened name to the scan response.
     private mutating func appendName(room: Int, responseRoom: Int) {
         guard let localName, !localName.isEmpty else { return }
         let needed = localName.utf8.count + 2

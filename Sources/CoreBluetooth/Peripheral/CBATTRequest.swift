@@ -2,15 +2,15 @@ import BluetoothHost
 import Foundation
 import Synchronization
 
-/// A central's wish to read or write a value that is the app's.
+/// A central's request to read or write a value that the app answers for.
 open class CBATTRequest: NSObject, @unchecked Sendable {
     // @unchecked: the class is open, which the compiler does not check; its state is constant or in a `Mutex`.
 
-    /// Who asks.
+    /// The central that sent the request.
     public let central: CBCentral
-    /// What is asked for.
+    /// The characteristic whose value is read or written.
     public let characteristic: CBCharacteristic
-    /// Where in the value reading or writing begins.
+    /// The offset in the value at which reading or writing begins, in bytes.
     public let offset: Int
     let access: Access
     private let guardedValue: Mutex<Data?>
@@ -29,7 +29,7 @@ open class CBATTRequest: NSObject, @unchecked Sendable {
         guardedValue = Mutex(value)
     }
 
-    /// What is written; or, to be set by the app, what is read from ``offset`` on.
+    /// The value to write; for a read, the value from ``offset`` on, which the app sets.
     open var value: Data? {
         get { guardedValue.withLock { $0 } }
         set { guardedValue.withLock { $0 = newValue } }
@@ -39,16 +39,16 @@ open class CBATTRequest: NSObject, @unchecked Sendable {
         "<\(nameAndAddress), central = \(central), characteristic = \(characteristic), offset = \(offset)>"
     }
 
-    /// One access of the Attribute Protocol, which has one answer, however many requests it is shown in.
+    /// One access of the Attribute Protocol. It has one answer, even if several requests represent it.
     final class Access: Sendable {
         enum Kind: Sendable {
             case read
             case write
-            /// A Write Command, which has no answer.
+            /// A Write Command, which has no response.
             case command
         }
 
-        /// The link that the access came by: each link numbers its accesses by itself.
+        /// The link on which the access arrived. Each link numbers its accesses separately.
         let link: LinkIdentifier
         let identifier: UInt64
         let kind: Kind
@@ -61,7 +61,7 @@ open class CBATTRequest: NSObject, @unchecked Sendable {
             isAnswered = Mutex(kind == .command)
         }
 
-        /// Whether an answer is still to be given; it is, from then on.
+        /// Returns whether the access still needs an answer, and notes that it has one from then on.
         func takeAnswer() -> Bool {
             isAnswered.withLock { isAnswered in
                 defer { isAnswered = true }

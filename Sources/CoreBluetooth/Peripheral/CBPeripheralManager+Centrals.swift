@@ -4,11 +4,11 @@ import BluetoothTypes
 import Foundation
 import GATT
 
-// The centrals that are connected, and what each link has subscribed to. On the manager's queue.
+// The connected centrals and the subscriptions of each link. Used on the manager's queue.
 //
-// Subscriptions belong to links. A central that reconnects before its former link has timed out is on two links. When it
-// subscribes on the second link, the app receives `didUnsubscribeFrom` and `didSubscribeTo`. The end of the former link then
-// changes nothing.
+// Subscriptions belong to links. A central that reconnects before its former link has timed out is on two links. When
+// it subscribes on the second link, the app receives `didUnsubscribeFrom` and `didSubscribeTo`. The end of the former
+// link then changes nothing.
 extension CBPeripheralManager {
     /// Returns the app's object for the central on a link, or a new one.
     func central(_ remote: RemoteCentral) -> CBCentral {
@@ -34,7 +34,7 @@ extension CBPeripheralManager {
         if isGone { centralChanges.send(CBCentralChange(central: central, isConnected: false)) }
     }
 
-    /// The central on a link is another one than was assumed: its subscriptions move to the object of that one.
+    /// Replaces the central on a link by another one. The link's subscriptions move to the other central's object.
     func identified(_ remote: RemoteCentral, before: UUID) {
         let (former, isNew, isGone, characteristics) = content.withLock { content in
             let isNew = !content.isConnected(remote.identifier)
@@ -76,7 +76,7 @@ extension CBPeripheralManager {
         delegate?.peripheralManager(self, central: central, didSubscribeTo: characteristic)
     }
 
-    /// Removes the subscription of a link. The delegate is called where the central has no other subscribed link.
+    /// Removes the subscription of a link. The delegate is called if the central has no other subscribed link.
     ///
     /// - Returns: whether the link was subscribed.
     @discardableResult
@@ -95,7 +95,7 @@ extension CBPeripheralManager.Content {
         remotes.values.contains { $0.identifier == central }
     }
 
-    /// Returns the object for a central, with the ATT_MTU that all its links have room for.
+    /// Returns the object for a central, with the smallest ATT_MTU of its links.
     fileprivate mutating func central(_ identifier: UUID) -> CBCentral {
         let mtu = remotes.values.lazy.filter { $0.identifier == identifier }.map(\.mtu).min() ?? Bearer.defaultMTU
         if let kept = centrals[identifier]?.object {

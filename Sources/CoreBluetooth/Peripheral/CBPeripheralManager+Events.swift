@@ -4,7 +4,8 @@ import BluetoothTypes
 import Foundation
 import GATT
 
-// What the host says, on its way to the delegate. Objects change on the delivery queue, just before the delegate is called.
+// The host's events, on their way to the delegate. Objects change on the delivery queue, just before the delegate is
+// called.
 extension CBPeripheralManager: EventReceiver {
     func handle(_ event: PeripheralEvent) {
         switch event {
@@ -35,8 +36,8 @@ extension CBPeripheralManager: EventReceiver {
         delegate?.peripheralManagerDidUpdateState(self)
     }
 
-    /// Bluetooth is off, or worse: the advertisement and the connections are gone; and so, below `poweredOff`, are the
-    /// services.
+    /// Discards the advertisement and the connections, because the manager is no longer powered on. Below `poweredOff`,
+    /// discards the services too.
     private func forgetConnections(andServices forgetsServices: Bool) {
         let characteristics = content.withLock { content in
             content.advertising = .off
@@ -131,7 +132,7 @@ extension CBPeripheralManager: EventReceiver {
         delegate.peripheralManager(self, didReceiveWrite: requests)
     }
 
-    /// Answers an access that no delegate or characteristic is there for.
+    /// Answers an access for which there is no delegate or characteristic.
     private func refuse(_ request: AccessRequest, on link: LinkIdentifier) {
         if request.commandLength != nil { return }
         engine?.answer(request.identifier, on: link, .failure(.unlikelyError))
@@ -156,7 +157,7 @@ extension AccessRequest.Kind {
 }
 
 extension AttributeWrite {
-    /// Writes with those that go on where the one before them ends made one with it.
+    /// Joins each write with the writes that continue at its end.
     static func joined(_ parts: [AttributeWrite]) -> [AttributeWrite] {
         var joined: [AttributeWrite] = []
         for part in parts {

@@ -7,7 +7,7 @@ import Synchronization
 
 /// The peripheral role: publishes services and advertises them.
 ///
-/// Commands may come from any thread; the delegate is called on the queue that was given, one call at a time.
+/// The app may use the manager on any thread. The delegate is called on the given queue, one call at a time.
 open class CBPeripheralManager: CBManager, @unchecked Sendable {
     // @unchecked: the class is open, which the compiler does not check; its state is constant or in a `Mutex`.
 
@@ -21,22 +21,23 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
         /// Unsafe for the compiler, because delegates need not be `Sendable`. Only the manager's queue calls them.
         nonisolated(unsafe) weak var delegate: (any CBPeripheralManagerDelegate)?
         var advertising = Advertising.off
-        /// Tells the answer to an advertisement that was stopped from that to the one after it.
+        /// Incremented on each start of advertising. The result of an earlier start is ignored.
         var advertisement: UInt64 = 0
         var database = LocalDatabase()
         var centrals: [UUID: Weak<CBCentral>] = [:]
-        /// The number of centrals at which those that nobody keeps are forgotten.
+        /// The number of entries in ``centrals`` at which those of released objects are removed.
         var sweepSize = 64
-        /// The links of centrals.
+        /// The centrals, by their links.
         var remotes: [LinkIdentifier: RemoteCentral] = [:]
         var updatesInFlight = 0
-        /// Tells updates from before the controller went down from those after it.
+        /// Incremented when the manager is no longer powered on. The completions of earlier updates are ignored.
         var session: UInt64 = 0
-        /// Whether the app was told that there is no room, and is to be told when there is.
+        /// Whether ``updateValue(_:for:onSubscribedCentrals:)`` has returned false, so that the delegate is called when
+        /// there is space.
         var owesReadiness = false
     }
 
-    /// How many values may wait in the host before apps are asked to wait.
+    /// Maximum number of values that wait in the host before updates are refused.
     static let updateLimit = 16
 
     let engine: (any PeripheralEngine)?
@@ -44,7 +45,7 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
     let backlog = DeliveryBacklog<PeripheralEvent.Source>()
     let centralChanges = Broadcast<CBCentralChange>()
 
-    /// Makes a manager without a delegate that uses the main queue.
+    /// Creates a manager without a delegate that uses the main queue.
     public convenience init() {
         self.init(delegate: nil, queue: nil, options: nil)
     }
@@ -53,11 +54,12 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
         self.init(delegate: delegate, queue: queue, options: nil)
     }
 
-    /// Makes a manager; its delegate is told the state soon after.
+    /// Creates a manager. The delegate receives the state soon after.
     ///
     /// - Parameters:
-    ///   - queue: where the delegate is called; nil for the main queue, which a command line program has to run.
-    ///   - options: see `CBPeripheralManagerOptionRestoreIdentifierKey` and its like.
+    ///   - queue: the queue on which the delegate is called; nil for the main queue, which a command line program must
+    ///     run.
+    ///   - options: see `CBPeripheralManagerOptionRestoreIdentifierKey` and the other options.
     public init(
         delegate: (any CBPeripheralManagerDelegate)?,
         queue: DispatchQueue?,
@@ -94,7 +96,7 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
 
     // MARK: Advertising
 
-    /// Advertises a local name and services, the only two keys that are honoured; see
+    /// Advertises a local name and services, the only two supported keys; see
     /// ``CBPeripheralManagerDelegate/peripheralManagerDidStartAdvertising(_:error:)``.
     open func startAdvertising(_ advertisementData: [String: Any]?) {
         guard acceptsCommands() else { return }
@@ -105,7 +107,8 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
     }
 
     func startAdvertising(_ payload: AdvertisementPayload) {
-        // The engine is called under the lock: starts and stops from several threads reach it in the order of the states.
+        // The engine is called under the lock, so that starts and stops from several threads reach it in the order of
+        // the states.
         let isStarting = content.withLock { content in
             guard content.advertising == .off else { return false }
             content.advertising = .starting
@@ -135,7 +138,7 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
 
     // MARK: Services
 
-    /// Publishes a service, which cannot be changed from now on; see
+    /// Publishes a service, which cannot be changed from then on; see
     /// ``CBPeripheralManagerDelegate/peripheralManager(_:didAdd:error:)``.
     ///
     /// - Precondition: characteristics that have a value are read-only, in their properties and their permissions.
@@ -165,7 +168,7 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
         }
     }
 
-    /// Takes a service back, which can then be changed again.
+    /// Removes a service, which can be changed again from then on.
     open func remove(_ service: CBMutableService) {
         guard acceptsCommands() else { return }
         let handle = content.withLock { content in
@@ -175,7 +178,7 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
         if let handle { engine?.removeService(at: handle) }
     }
 
-    /// Takes all services of this manager back.
+    /// Removes all services of this manager.
     open func removeAllServices() {
         guard acceptsCommands() else { return }
         removePublishedServices()
@@ -183,8 +186,8 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
 
     // MARK: Values
 
-    /// Answers a request. Of several requests that came together the first answer counts; further ones are let go, as are
-    /// answers to what has none.
+    /// Answers a request. If several requests arrived together, the first answer counts for all of them, and later
+    /// answers are ignored. Answers to requests without a response are ignored too.
     open func respond(to request: CBATTRequest, withResult result: CBATTError.Code) {
         guard acceptsCommands(), request.access.takeAnswer() else { return }
         let answer: Result<[UInt8], ATT.ErrorCode> =
@@ -196,10 +199,11 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
         engine?.answer(request.access.identifier, on: request.access.link, answer)
     }
 
-    /// Sends a value to those of `centrals` that subscribe to the characteristic; to all that do where it is nil.
+    /// Sends a value to those of `centrals` that subscribe to the characteristic; to all subscribers if `centrals` is
+    /// nil.
     ///
-    /// - Returns: false where there is no room: nothing was sent, and
-    ///   ``CBPeripheralManagerDelegate/peripheralManagerIsReady(toUpdateSubscribers:)`` says when there is.
+    /// - Returns: false if too many values wait. Nothing was sent then, and
+    ///   ``CBPeripheralManagerDelegate/peripheralManagerIsReady(toUpdateSubscribers:)`` is called when there is space.
     @discardableResult
     open func updateValue(
         _ value: Data,
@@ -233,13 +237,14 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
 
     // MARK: Connections
 
-    /// Asks for a shorter or longer latency of a central's connection; the central decides.
+    /// Requests a shorter or longer latency of a central's connection. The central decides.
     open func setDesiredConnectionLatency(_ latency: CBPeripheralManagerConnectionLatency, for central: CBCentral) {
         guard acceptsCommands() else { return }
         engine?.setLatency(latency, of: central.identifier)
     }
 
-    /// Listens for L2CAP channels; see ``CBPeripheralManagerDelegate/peripheralManager(_:didPublishL2CAPChannel:error:)``.
+    /// Publishes a service for L2CAP channels; see
+    /// ``CBPeripheralManagerDelegate/peripheralManager(_:didPublishL2CAPChannel:error:)``.
     open func publishL2CAPChannel(withEncryption encryptionRequired: Bool) {
         guard acceptsCommands() else { return }
         engine?.publishChannel(requiresEncryption: encryptionRequired) { [weak self] result in
@@ -250,7 +255,7 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
         }
     }
 
-    /// Listens no more; channels that are open stay so.
+    /// Removes a service for L2CAP channels. Open channels stay open.
     open func unpublishL2CAPChannel(_ psm: CBL2CAPPSM) {
         guard acceptsCommands() else { return }
         engine?.unpublishChannel(psm) { [weak self] result in
@@ -262,7 +267,7 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
 }
 
 extension Result where Failure == EngineError {
-    /// The error that apps are given, where there is one.
+    /// The error that the app receives; nil for success.
     var error: (any Error)? {
         if case .failure(let error) = self { error.error } else { nil }
     }

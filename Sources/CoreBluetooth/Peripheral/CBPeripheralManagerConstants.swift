@@ -3,16 +3,16 @@
 
 import Foundation
 
-/// An `NSNumber`, a Boolean: whether the user is told when Bluetooth is off. There is nobody to be told here.
+/// An `NSNumber`, a Boolean: whether the user is notified when Bluetooth is off. It has no effect on Linux.
 public let CBPeripheralManagerOptionShowPowerAlertKey = "kCBInitOptionShowPowerAlert"
-/// A `String` that names the manager over the process's life.
+/// A `String` that identifies the manager across processes.
 public let CBPeripheralManagerOptionRestoreIdentifierKey = "kCBInitOptionRestoreIdentifier"
-/// `[CBMutableService]`: what was published.
+/// `[CBMutableService]`: the services that were published.
 public let CBPeripheralManagerRestoredStateServicesKey = "kCBRestoredServices"
-/// `[String: Any]`: what was advertised.
+/// `[String: Any]`: the data that was advertised.
 public let CBPeripheralManagerRestoredStateAdvertisementDataKey = "kCBRestoredAdvertisement"
 
-/// How soon a connected central is to be heard: the shorter, the more power it takes.
+/// The latency of a connection to a central. A lower latency takes more power.
 public enum CBPeripheralManagerConnectionLatency: Int, Sendable {
     case low = 0
     case medium = 1

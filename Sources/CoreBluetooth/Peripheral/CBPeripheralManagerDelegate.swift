@@ -1,19 +1,22 @@
 import Foundation
 
-/// Is told of a peripheral manager's state and of what centrals do with its services; on the manager's queue.
+/// The delegate of a peripheral manager: receives the manager's state, and the centrals' use of its services. Its
+/// methods are called on the manager's queue.
 ///
-/// Only ``peripheralManagerDidUpdateState(_:)`` must be there. A class that has one of the others must have it where it
-/// declares its conformance or above: Swift does not call what only a subclass adds.
+/// Only ``peripheralManagerDidUpdateState(_:)`` is required. The other methods have default implementations. A class
+/// must implement them in the class that declares the conformance, or in a superclass of it: Swift does not call a
+/// method that only a subclass adds.
 public protocol CBPeripheralManagerDelegate: NSObjectProtocol {
-    /// The manager's state is known, or another one: commands are taken while it is `poweredOn`.
+    /// The manager's state is known or has changed. The manager accepts commands while it is `poweredOn`.
     func peripheralManagerDidUpdateState(_ peripheral: CBPeripheralManager)
 
-    /// The first call of a manager that finds what an earlier process with its restore identifier has left.
+    /// The state that an earlier process with the same restore identifier has left. This is the manager's first call,
+    /// if there is such a state.
     func peripheralManager(_ peripheral: CBPeripheralManager, willRestoreState dict: [String: Any])
 
     func peripheralManagerDidStartAdvertising(_ peripheral: CBPeripheralManager, error: (any Error)?)
 
-    /// A service was published, or could not be.
+    /// A service was published, or publishing has failed.
     func peripheralManager(_ peripheral: CBPeripheralManager, didAdd service: CBService, error: (any Error)?)
 
     func peripheralManager(
@@ -28,15 +31,16 @@ public protocol CBPeripheralManagerDelegate: NSObjectProtocol {
         didUnsubscribeFrom characteristic: CBCharacteristic
     )
 
-    /// A central reads a value: to be answered by ``CBPeripheralManager/respond(to:withResult:)``. A class without this method
-    /// supports no such request, and the central is told so.
+    /// A central reads a value. Answer with ``CBPeripheralManager/respond(to:withResult:)``. The default implementation
+    /// answers that the request is not supported.
     func peripheralManager(_ peripheral: CBPeripheralManager, didReceiveRead request: CBATTRequest)
 
-    /// A central writes values, all or none: to be answered once, for the first request. A class without this method supports
-    /// no such request, and the central is told so.
+    /// A central writes values, all or none. Answer once, for the first request. The default implementation answers
+    /// that the request is not supported.
     func peripheralManager(_ peripheral: CBPeripheralManager, didReceiveWrite requests: [CBATTRequest])
 
-    /// There is room again after ``CBPeripheralManager/updateValue(_:for:onSubscribedCentrals:)`` gave false.
+    /// There is space for values again, after ``CBPeripheralManager/updateValue(_:for:onSubscribedCentrals:)`` has
+    /// returned false.
     func peripheralManagerIsReady(toUpdateSubscribers peripheral: CBPeripheralManager)
 
     func peripheralManager(

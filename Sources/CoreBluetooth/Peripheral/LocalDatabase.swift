@@ -3,7 +3,7 @@ import BluetoothTypes
 import Foundation
 import GATT
 
-/// The services that a peripheral manager has given to its host.
+/// The services that a peripheral manager has added.
 struct LocalDatabase {
     private struct Entry {
         let service: CBMutableService
@@ -12,7 +12,7 @@ struct LocalDatabase {
     }
 
     private var entries: [Entry] = []
-    /// By the handle of the value.
+    /// The characteristics by their value handles.
     private var characteristics: [AttributeHandle: CBMutableCharacteristic] = [:]
 
     func contains(_ service: CBService) -> Bool {
@@ -27,12 +27,12 @@ struct LocalDatabase {
         characteristics.first { $0.value === characteristic }?.key
     }
 
-    /// The characteristics in the order of their handles.
+    /// The characteristics, in the order of their handles.
     var allCharacteristics: [CBMutableCharacteristic] {
         characteristics.sorted { $0.key < $1.key }.map(\.value)
     }
 
-    /// The handles of the services that are published, in the order in which they were.
+    /// The handles of the published services, in the order in which the services were added.
     var handles: [AttributeHandle] { entries.compactMap { $0.published?.handle } }
 
     func handle(of service: CBService) -> AttributeHandle? {
@@ -44,7 +44,7 @@ struct LocalDatabase {
         entries.append(Entry(service: service, published: nil))
     }
 
-    /// Takes the handles of a service; false where it was removed meanwhile.
+    /// Stores the handles of a published service. Returns false if the service was removed before it was published.
     mutating func publish(_ service: CBMutableService, _ published: PublishedService) -> Bool {
         guard let index = entries.firstIndex(where: { $0.service === service }) else { return false }
         entries[index].published = published
@@ -71,7 +71,7 @@ struct LocalDatabase {
 }
 
 extension CBMutableService {
-    /// Whether a characteristic has a value, which the host answers with, and yet could be written or notified.
+    /// Whether a characteristic has a value that the host answers with, and yet could be written or notified.
     var hasCachedValueThatChanges: Bool {
         (characteristics ?? []).contains { characteristic in
             guard let characteristic = characteristic as? CBMutableCharacteristic, characteristic.cachedValue != nil
@@ -85,7 +85,8 @@ extension CBMutableService {
         }
     }
 
-    /// The service as the host takes it; nil where it holds what is not local, or includes what `handle` does not know.
+    /// The definition of the service for the host; nil if the service contains an object that is not local, or includes
+    /// a service for which `handle` returns nil.
     func definition(handleOfIncluded handle: (CBService) -> AttributeHandle?) -> ServiceDefinition? {
         var definition = ServiceDefinition(uuid: uuid.value, isPrimary: isPrimary)
         for included in includedServices ?? [] {
@@ -110,7 +111,8 @@ extension CBMutableCharacteristic {
             DescriptorDefinition(uuid: descriptor.uuid.value, value: .stored(descriptor.octets))
         }
         if !properties.isDisjoint(with: [.notifyEncryptionRequired, .indicateEncryptionRequired]) {
-            // Reading the value may need no encryption, subscribing does: made here, the descriptor says so.
+            // Subscribing requires encryption, even if reading the value does not. The explicit descriptor declares
+            // that.
             descriptors.insert(
                 DescriptorDefinition(
                     uuid: .clientCharacteristicConfiguration,
@@ -131,7 +133,7 @@ extension CBMutableCharacteristic {
 }
 
 extension AttributePermissions {
-    /// What needs encryption is allowed with it, whether or not it is allowed as such.
+    /// Creates the host's permissions. A permission that requires encryption includes the plain one.
     init(_ permissions: CBAttributePermissions) {
         self = []
         if permissions.contains(.readable) { insert(.read) }

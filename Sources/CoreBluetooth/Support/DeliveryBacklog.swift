@@ -8,7 +8,7 @@ import Synchronization
 /// ## Overview
 ///
 /// A manager calls its delegate on a queue of the app, which may be blocked for any time. During that time the host
-/// takes what peers send. So each kind of event that a peer can cause again and again has limits.
+/// continues to receive from peers. So each kind of event that a peer can cause again and again has limits.
 ///
 /// No limit is per link. A peer has the same identifier on each of its links, so it gains nothing by connecting again.
 ///
@@ -24,15 +24,15 @@ import Synchronization
 ///
 /// ## Threading
 ///
-/// The host's loop adds, the manager's queue removes.
+/// The host's loop adds events, and the manager's queue removes them.
 final class DeliveryBacklog<Source: Hashable & Sendable>: Sendable {
     private struct State {
-        /// The amounts that wait, by what they count for.
+        /// The waiting amount of each source.
         var amounts: [Source: Int] = [:]
         /// The sources that have reached their limit, until half of it is free.
         var refused: Set<Source> = []
 
-        /// - Returns: the amount that is left.
+        /// - Returns: the remaining amount.
         mutating func subtract(_ amount: Int, from source: Source) -> Int {
             let rest = amounts[source, default: 0] - amount
             amounts[source] = rest > 0 ? rest : nil
@@ -42,7 +42,7 @@ final class DeliveryBacklog<Source: Hashable & Sendable>: Sendable {
 
     private let state = Mutex(State())
 
-    /// Adds an event, unless one of its limits is reached.
+    /// Adds an event, unless it exceeds a limit.
     ///
     /// - Returns: whether the event was added.
     func add(_ load: DeliveryLoad<Source>) -> Bool {
@@ -62,9 +62,10 @@ final class DeliveryBacklog<Source: Hashable & Sendable>: Sendable {
         }
     }
 
-    /// Removes an event that was added, because the delegate is called with it now.
+    /// Removes an added event, because the delegate is called with it now.
     ///
-    /// - Returns: true once half of the limit of the event's source is free, if events of it were refused before.
+    /// - Returns: true once half of the limit of the event's source is free, if events of that source were refused
+    ///   before.
     @discardableResult
     func remove(_ load: DeliveryLoad<Source>) -> Bool {
         state.withLock { state in
@@ -79,18 +80,18 @@ final class DeliveryBacklog<Source: Hashable & Sendable>: Sendable {
     var isEmpty: Bool { state.withLock { $0.amounts.isEmpty } }
 }
 
-/// What an event counts for, while it waits for the app's queue.
+/// The amount by which a waiting event counts against the limits.
 struct DeliveryLoad<Source: Hashable & Sendable> {
     let source: Source
     var amount = 1
     /// No event is added once the amounts of a source have reached the limit.
     let limit: Int
-    /// The same for all peers together: what the event counts for there, and the limit of that.
+    /// The source and the limit for all peers together, against which the event also counts; nil for none.
     var total: (source: Source, limit: Int)?
 }
 
 extension CentralEvent {
-    /// What peers can cause again and again.
+    /// The kinds of events that peers can cause again and again. A UUID identifies a peripheral.
     enum Source: Hashable, Sendable {
         case values(UUID)
         case changes(UUID)
@@ -99,19 +100,21 @@ extension CentralEvent {
         case connectionEvents
     }
 
-    /// The values of one peripheral that wait: 16 MiB. A value counts as 256 bytes more than it is long.
+    /// The limit of one peripheral's waiting values: 16 MiB. A value counts as its length plus 256 bytes.
     static let valueLimit = 16 << 20
     static let valueOverhead = 256
-    /// Changes of one peripheral's MTU, name and services that wait.
+    /// Maximum number of waiting changes of one peripheral's MTU, name and services.
     static let changeLimit = 256
-    /// Connections to one peripheral that wait. With automatic reconnection, a peripheral can cause any number of them.
+    /// Maximum number of waiting connections to one peripheral. With automatic reconnection, a peripheral can cause any
+    /// number of them.
     static let connectionLimit = 64
-    /// Discoveries of all peripherals that wait.
+    /// Maximum number of waiting discoveries of all peripherals.
     static let advertisementLimit = 4096
-    /// Connection events of all peripherals that wait.
+    /// Maximum number of waiting connection events of all peripherals.
     static let connectionEventLimit = 1024
 
-    /// What the event counts for; nil if peers cannot cause it without the app, or if another event limits it.
+    /// The amount by which the event counts; nil if peers cannot cause it without the app, or if another event limits
+    /// it.
     var load: DeliveryLoad<Source>? {
         switch self {
         case .valueReceived(let peripheral, _, let value):
@@ -133,7 +136,7 @@ extension CentralEvent {
 }
 
 extension PeripheralEvent {
-    /// What peers can cause again and again. Centrals are named by their identifiers.
+    /// The kinds of events that peers can cause again and again. A UUID identifies a central.
     enum Source: Hashable, Sendable {
         case commands(UUID)
         case changes(UUID)
@@ -146,30 +149,31 @@ extension PeripheralEvent {
         case allConnections
     }
 
-    /// The commands of one central that wait: 256 KiB. A command counts as 256 bytes more than its value is long. At
-    /// the highest rate of a link this is about half a second, for which an app's main queue may well be busy.
+    /// The limit of one central's waiting commands: 256 KiB. A command counts as the length of its value plus 256
+    /// bytes. At the highest rate of a link this is about half a second, for which an app's main queue may well be
+    /// busy.
     static let commandLimit = 256 << 10
     static let commandOverhead = 256
-    /// The commands of all centrals that wait: 4 MiB.
+    /// The limit of all centrals' waiting commands: 4 MiB.
     static let totalCommandLimit = 4 << 20
-    /// Changes of one central's MTU and identity that wait.
+    /// Maximum number of waiting changes of one central's MTU and identity.
     static let changeLimit = 256
-    /// Changes of one central's subscription to one value that wait. A bond restores any number of subscriptions at
-    /// once, but each of them once.
+    /// Maximum number of waiting changes of one central's subscription to one value. A bond restores any number of
+    /// subscriptions at once, but each of them once.
     static let subscriptionLimit = 32
-    /// Changes of all centrals that wait.
+    /// Maximum number of waiting changes of all centrals.
     static let totalChangeLimit = 16384
-    /// Channels of one central that wait.
+    /// Maximum number of waiting channels of one central.
     static let channelLimit = 64
-    /// Channels of all centrals that wait. Each holds at most 16 KiB that the app has not read, beside what the host
-    /// holds.
+    /// Maximum number of waiting channels of all centrals. Each holds at most 16 KiB that the app has not read, in
+    /// addition to the bytes in the host.
     static let totalChannelLimit = 256
-    /// Connections of one central that wait.
+    /// Maximum number of waiting connections of one central.
     static let connectionLimit = 64
-    /// Connections of all centrals that wait.
+    /// Maximum number of waiting connections of all centrals.
     static let totalConnectionLimit = 1024
 
-    /// What the event counts for; nil if another event or the protocol limits it.
+    /// The amount by which the event counts; nil if another event or the protocol limits it.
     var load: DeliveryLoad<Source>? {
         switch self {
         case .access(let central, let request):

@@ -4,7 +4,7 @@ import Dispatch
 protocol EngineEvent: Sendable {
     associatedtype Source: Hashable & Sendable
 
-    /// What the event counts for while it waits; nil if it has no limit of its own.
+    /// The amount by which the event counts while it waits; nil if it has no limit of its own.
     var load: DeliveryLoad<Source>? { get }
 
     static func stateChanged(_ state: CBManagerState) -> Self
@@ -13,7 +13,7 @@ protocol EngineEvent: Sendable {
 extension CentralEvent: EngineEvent {}
 extension PeripheralEvent: EngineEvent {}
 
-/// A manager that handles the events of its engine on the queue where its delegate is called.
+/// A manager that handles the events of its engine on the queue on which its delegate is called.
 protocol EventReceiver: CBManager {
     associatedtype Event: EngineEvent
 
@@ -23,7 +23,7 @@ protocol EventReceiver: CBManager {
     /// Changes the objects of the app and calls the delegate. Called on the delivery queue.
     func handle(_ event: Event)
 
-    /// Called on the delivery queue before an event, if others like it were refused and there is room for them again.
+    /// Called on the delivery queue before an event, if similar events were refused and there is room for them again.
     func hasRoom(before event: Event)
 }
 
@@ -32,7 +32,8 @@ extension EventReceiver {
 
     /// Starts the engine.
     ///
-    /// - Parameter start: starts it with the closure that takes its events; nil if the process has no engine.
+    /// - Parameter start: starts the engine with the closure that receives its events; nil if the process has no
+    ///   engine.
     func begin(_ start: ((@escaping @Sendable (Event) -> Bool) -> Void)?) {
         guard let start else {
             ProgrammerError.note("this process has no Bluetooth host: \(self) stays unsupported")
@@ -41,7 +42,7 @@ extension EventReceiver {
         start { [weak self] event in self?.receive(event) ?? true }
     }
 
-    /// Takes an event on any thread.
+    /// Receives an event. Thread-safe.
     ///
     /// - Returns: false if too many events of the same kind and peer wait.
     private func receive(_ event: Event) -> Bool {
@@ -53,7 +54,7 @@ extension EventReceiver {
         return true
     }
 
-    /// Runs `body` where the delegate is called.
+    /// Runs `body` on the queue on which the delegate is called.
     func onQueue(_ body: @escaping @Sendable (Self) -> Void) {
         deliveryQueue.async { [weak self] in
             if let self { body(self) }

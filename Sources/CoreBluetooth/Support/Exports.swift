@@ -1,9 +1,9 @@
-// Apps that import Core Bluetooth alone use these modules through it, as Apple's framework lets them.
+// An app that imports only Core Bluetooth can use these modules through it, as with Apple's framework.
 @_exported import CoreFoundation
 @_exported import Dispatch
 @_exported import Foundation
 
-// The rest are types in the declarations of this module that are not part of Apple's API.
+// The rest are types in this module's declarations that are not part of Apple's API.
 @_exported import struct BLE.Events
 @_exported import protocol BLE.PairingDelegate
 @_exported import struct BluetoothHost.BondInformation

@@ -2,7 +2,7 @@ import Synchronization
 
 /// A value under a lock, in an object of its own.
 ///
-/// Use `Mutex` itself where the value is `Sendable`. This type also holds values that are not.
+/// Use `Mutex` itself if the value is `Sendable`. This type also holds values that are not.
 final class Guarded<Value>: Sendable {
     private struct Unchecked<Content>: @unchecked Sendable {
         // @unchecked: the value is used under the lock only; a result belongs to the caller of `withLock(_:)`.
@@ -15,7 +15,7 @@ final class Guarded<Value>: Sendable {
         self.value = Mutex(Unchecked(content: value))
     }
 
-    /// Runs `body` with the value; nothing that `body` calls may come back here.
+    /// Runs `body` with the value. `body` must not use the same lock again, directly or indirectly.
     func withLock<Result, Failure: Error>(
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {

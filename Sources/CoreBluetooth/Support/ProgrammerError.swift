@@ -1,9 +1,9 @@
 import Foundation
 import Synchronization
 
-/// Reports what an app must not do, and other things that its author should know.
+/// Reports of API misuse by the app, and of other facts that its author should know.
 enum ProgrammerError {
-    /// Where lines go. A bare function under the lock would be wrapped once more each time that it is taken out.
+    /// The destination of the lines. A closure stored bare under the lock would be wrapped once more at each access.
     struct Output {
         var write: @Sendable (String) -> Void
     }
@@ -23,8 +23,8 @@ enum ProgrammerError {
         output.withLock { $0 }.write(text)
     }
 
-    /// Ends the process for what raises `NSInternalInconsistencyException` on Apple's platforms; Swift cannot catch that
-    /// either. The reason is printed in release builds too.
+    /// Ends the process for an error that raises `NSInternalInconsistencyException` on Apple's platforms. Swift cannot
+    /// catch that exception either. The reason is printed in release builds too.
     static func raise(_ reason: String, file: StaticString = #fileID, line: UInt = #line) -> Never {
         fatalError("NSInternalInconsistencyException: \(reason)", file: file, line: line)
     }

@@ -4,16 +4,16 @@ import Foundation
 
 /// The identifiers of the centrals that are connected to a host.
 ///
-/// A central has the identifier that the peer directory gives its address. An exception is a central that uses the address
-/// of a bonded device and has not encrypted its link with the bond's key: it may be another device. Its link has an
-/// identifier of its own, until the key has verified the central.
+/// A central has the identifier that the peer directory assigns to its address. An exception is a central that uses the
+/// address of a bonded device and has not encrypted its link with the bond's key. It may be another device, so its link
+/// has a separate identifier until the key has verified the central.
 ///
 /// Used on the loop, except for ``address(of:)``.
 final class CentralIdentities: Sendable {
-    /// The use of a bonded device's address on a link that is not verified.
+    /// The use of a bonded device's address on an unverified link.
     private struct Claim {
         let identifier: UUID
-        /// The address that the link was made with.
+        /// The peer's address on the link.
         let address: DeviceAddress
     }
 
@@ -26,9 +26,9 @@ final class CentralIdentities: Sendable {
         self.makeIdentifier = makeIdentifier
     }
 
-    /// Returns the identifier of the central on a link; nil where the link has ended.
+    /// Returns the identifier of the central on a link; nil if the link has ended.
     ///
-    /// It changes at most when the link's encryption or the bonds change.
+    /// The identifier changes at most when the link's encryption or the bonds change.
     func identifier(on link: LinkIdentifier, _ host: isolated BluetoothHost) -> UUID? {
         guard let information = try? host.information(on: link),
             let verification = host.identityVerification(on: link)
@@ -49,7 +49,7 @@ final class CentralIdentities: Sendable {
         }
     }
 
-    /// Returns the address of a central; nil where the identifier is not known. Thread-safe.
+    /// Returns the address of a central; nil if the identifier is unknown. Thread-safe.
     func address(of central: UUID) -> DeviceAddress? {
         claims.withLock { claims in claims.values.first { $0.identifier == central }?.address }
             ?? peers.address(of: central)

@@ -2,7 +2,7 @@ import BluetoothHost
 import GATT
 
 extension EngineError {
-    /// What the host's failures are to apps.
+    /// Creates the app's error for a failure of the host.
     init(_ error: HostError) {
         self =
             switch error {
@@ -24,7 +24,7 @@ extension EngineError {
             }
     }
 
-    /// Why a link has ended; nil where this host ended it because it was asked to.
+    /// Creates the app's error for the end of a link; nil if this host ended the link on request.
     init?(_ reason: DisconnectionReason) {
         switch reason {
         case .controller(let error):
@@ -44,7 +44,7 @@ extension EngineError {
             case .keyMissing: .core(.peerRemovedPairingInformation)
             case .timedOut, .pairing(.timedOut): .core(.encryptionTimedOut)
             case .tooManyBonds: .core(.tooManyLEPairedDevices)
-            // The same as of the disconnection that comes with it.
+            // The same error as that of the disconnection.
             case .encryptionFailed(.connectionTerminatedDueToMICFailure): .core(.connectionFailed)
             case .pairing, .encryptionFailed, .repeatedAttempts, .refused, .weakerThanBond, .insufficient:
                 .attribute(.insufficientAuthentication)

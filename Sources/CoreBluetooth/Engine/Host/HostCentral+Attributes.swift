@@ -5,7 +5,7 @@ import Foundation
 import GATT
 import HCI
 
-// GATT on connected peripherals: each call queues procedures on the link, which the host carries out one after the other.
+// GATT on connected peripherals. Each call queues procedures on the link, which the host carries out in order.
 extension HostCentral {
     // MARK: Discovery
 
@@ -22,7 +22,7 @@ extension HostCentral {
         }
         guard let types else { return perform(DiscoverServices(), of: peripheral, remembering) }
         guard !types.isEmpty else { return completion(.success([])) }
-        // One call: no other comes between its procedures.
+        // One call, so that no other procedure runs between them.
         onLink(of: peripheral, completion) { host, link in
             let gathered = Gathered(types.count, remembering)
             for type in types {
@@ -111,7 +111,7 @@ extension HostCentral {
         _ link: LinkIdentifier,
         _ completion: @escaping Completion<Void>
     ) {
-        // The first value may come with the response.
+        // The subscriber exists before the request, because the first value may arrive together with the response.
         let number = noteConfiguration(of: handle, on: peripheral)
         if number == 0,
             let subscriber = try? host.addSubscriber(
@@ -133,7 +133,7 @@ extension HostCentral {
         }
     }
 
-    /// Hands a value to the manager. Called on the loop.
+    /// Passes a value to the manager. Called on the loop.
     private func valueReceived(_ value: HandleValue, from peripheral: UUID) {
         guard !say(.valueReceived(peripheral, value.handle, value.value)), let open else { return }
         let droppedBefore = connections[peripheral]?.droppedValues ?? 0
@@ -165,7 +165,7 @@ extension HostCentral {
         }
     }
 
-    /// Counts a call that configures a value; returns its number, zero where there is no subscription.
+    /// Counts a call that configures a value. Returns its number; zero if there is no subscription.
     private func noteConfiguration(of handle: AttributeHandle, on peripheral: UUID) -> Int {
         connections[peripheral]?.subscriptions[handle]?.callCount += 1
         return connections[peripheral]?.subscriptions[handle]?.callCount ?? 0
@@ -242,7 +242,7 @@ extension HostCentral {
         }
     }
 
-    /// Runs `body` with the link of a connected peripheral.
+    /// Runs `body` with the link of a connected peripheral; otherwise completes with an error.
     func onLink<Value>(
         of peripheral: UUID,
         _ completion: @escaping Completion<Value>,
@@ -257,7 +257,8 @@ extension HostCentral {
         }
     }
 
-    /// Answers the app. The event of a link that has ended comes before the failures of its calls. Called on the loop.
+    /// Completes a call of the app. The event of a link's end precedes the failures of the calls on the link. Called on
+    /// the loop.
     func answer<Value: Sendable>(
         _ result: Result<Value, HostError>,
         _ completion: @escaping Completion<Value>
@@ -271,7 +272,7 @@ extension HostCentral {
     }
 }
 
-/// The results of several procedures of one call, in their order; used on the loop only.
+/// The results of several procedures of one call, in order. Used on the loop only.
 private final class Gathered<Element: Sendable>: @unchecked Sendable {
     private var results: [Result<[Element], EngineError>] = []
     private let count: Int

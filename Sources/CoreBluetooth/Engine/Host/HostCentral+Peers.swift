@@ -2,7 +2,7 @@ import BluetoothHost
 import BluetoothTypes
 import Foundation
 
-// The peripherals that the host knows, and those that anything on it is connected to.
+// The peripherals that the host knows, and those that it is connected to.
 extension HostCentral {
     func knownPeripherals(_ identifiers: [UUID]) -> [KnownPeripheral] {
         shared.open?.peers.retrieve(identifiers) ?? []
@@ -16,7 +16,8 @@ extension HostCentral {
         post { _, _ in self.eventFilter = filter }
     }
 
-    /// Something on this host is connected to a peripheral, or is no more. Called on the loop.
+    /// Reports that this host has connected to a peripheral or has disconnected, if the app observes such events.
+    /// Called on the loop.
     func connectionEvent(_ event: CBConnectionEvent, _ peripheral: UUID) {
         guard let open, let filter = eventFilter, let known = open.peers.known([peripheral]).first else { return }
         let isWanted =
@@ -35,8 +36,8 @@ extension HostCentral {
         }
     }
 
-    /// Tells the manager of a change that the peer on a link has caused. A peer that causes more than the app takes is
-    /// disconnected. Called on the loop.
+    /// Reports a change that the peer on a link has caused to the manager. A peer that causes more changes than the app
+    /// takes is disconnected. Called on the loop.
     func sayChange(_ event: CentralEvent, on link: LinkIdentifier) {
         guard !say(event), let open else { return }
         open.host.assumeIsolated { $0.disconnectFlooding(link) }
@@ -44,7 +45,7 @@ extension HostCentral {
 }
 
 extension DisconnectionReason {
-    /// Whether no connection can follow, since the controller itself is gone.
+    /// Whether no connection can follow, because the controller itself is unavailable.
     var isEndOfController: Bool {
         switch self {
         case .controllerReset, .adapterClosed: true

@@ -2,7 +2,7 @@ import BluetoothHost
 import BluetoothTypes
 
 extension HostCentral {
-    /// What the app scans for.
+    /// The scan of the app.
     struct Scan {
         /// Maximum number of advertisers in ``droppedAdvertisers``: as many as the host remembers.
         static let droppedAdvertiserLimit = 4096
@@ -11,7 +11,7 @@ extension HostCentral {
         let identifier: ScanIdentifier
         /// The number of advertisements that the manager did not take.
         private(set) var dropCount = 0
-        /// The advertisers that are to be reported again when the manager has room, because it did not take them.
+        /// The advertisers of dropped discoveries, to be reported again when the manager has space for discoveries.
         private(set) var droppedAdvertisers: Set<DeviceAddress> = []
 
         init(request: ScanRequest, identifier: ScanIdentifier) {
@@ -57,7 +57,7 @@ extension HostCentral {
     }
 
     func reportDroppedDiscoveries() {
-        // The manager calls this, not the app.
+        // The manager makes this call, not the app.
         post(call: nil) { host, _ in
             guard let identifier = self.currentScan?.identifier else { return }
             host.reportAgain(self.currentScan?.takeDroppedAdvertisers(), in: identifier)

@@ -6,54 +6,55 @@ import GATT
 
 /// The engine of a central manager on a host of this process.
 ///
-/// Calls are posted to the host's loop; but for what is constant, everything here is used on the loop only.
+/// Calls are submitted to the host's loop. Except for the guarded listener, variables are used on the loop only.
 final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
-    /// A connection that the app wants, from the call to its end.
+    /// A connection that the app has requested, from the call until its end.
     struct Connection {
         enum Phase {
-            /// For the time that the app wants to be waited.
+            /// Waits for the delay that the app has requested.
             case delayed
-            /// For the link's former life to end.
+            /// Waits for the previous link to end.
             case waiting
             case connecting(ConnectionAttemptIdentifier?)
             case connected(LinkIdentifier)
-            /// The app wants its end.
+            /// Waits for the end of the link, which the app has requested.
             case ending(LinkIdentifier)
         }
 
         var request: ConnectionRequest
         var phase: Phase
-        /// Tells a connection from an earlier one to the same peripheral.
+        /// Distinguishes the connection from an earlier one to the same peripheral.
         let number: UInt64
-        /// Whether the manager did not take that the link was made. The link ends, and is not made again.
+        /// Whether the manager did not take the event that the link was made. The link ends, and the host does not
+        /// reconnect.
         var isRefused = false
-        /// Whether there has been a link, after which the wait for it has no limit any more.
+        /// Whether there was a link. After that, the timeout no longer applies.
         var hasConnected = false
-        /// How often the link could not be established.
+        /// The number of attempts since the last link that could not establish one.
         var failures = 0
-        /// By the value's handle.
+        /// The subscriptions by value handle.
         var subscriptions: [AttributeHandle: Subscription] = [:]
         /// The number of values that the manager did not take.
         var droppedValues = 0
     }
 
-    /// The subscription to a value, from the first call that asks for it.
+    /// The subscription to a value, from the first call that requests it.
     struct Subscription {
-        /// What the host calls the subscriber.
+        /// The host's identifier of the subscriber.
         let subscriber: UInt64
-        /// How often the app has subscribed or unsubscribed. Only the last of these calls decides what holds in the end.
+        /// The number of the app's calls to subscribe or unsubscribe. Only the last call determines the final state.
         var callCount = 1
         /// Whether the server has agreed.
         var isEstablished = false
     }
 
-    /// How often a link is tried again that could not be established, though the peer was heard.
+    /// Maximum number of retries if a link could not be established although the peer was heard.
     static let retryLimit = 3
 
     let shared: SharedHost
     let options: HostOptions
     private let restoreIdentifier: String?
-    /// Takes what happens. A bare function under the lock would be wrapped once more each time that it is taken out.
+    /// Receives the events. A closure stored bare under the lock would be wrapped once more at each access.
     private struct Listener {
         let deliver: @Sendable (CentralEvent) -> Bool
     }
@@ -66,7 +67,8 @@ final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
     var currentScan: Scan?
     private var lastNumber: UInt64 = 0
     var eventFilter: ConnectionEventFilter?
-    /// Those whose connections have failed, until the app tries again: what it cancels of them is still to be answered.
+    /// The peripherals whose connections have failed since the app last tried. Cancelling such a connection is still
+    /// answered.
     private var failed: Set<UUID> = []
 
     init(_ shared: SharedHost, options: HostOptions = HostOptions(), restoreIdentifier: String? = nil) {
@@ -75,7 +77,7 @@ final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
         self.restoreIdentifier = restoreIdentifier
     }
 
-    /// The peripherals that the app wants to be connected, in the order in which it said so.
+    /// The peripherals whose connections the app has requested, in the order of the requests.
     var peripheralsInOrder: [UUID] {
         connections.sorted { $0.value.number < $1.value.number }.map(\.key)
     }
@@ -111,7 +113,7 @@ final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
             },
         ]
         if let identifier = restoreIdentifier, let record = open.restoration.central(identifier) {
-            // Delivered once: from now on, what this manager does is kept.
+            // Delivered once. From now on, the activity of this manager is saved.
             open.restoration.set(nil as Restoration.Central?, for: identifier)
             say(
                 .restored(
@@ -129,7 +131,7 @@ final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
         say(.stateChanged(failure.state))
     }
 
-    /// Hands an event to the manager.
+    /// Passes an event to the manager.
     ///
     /// - Returns: false if the manager does not take the event, because the app does not keep up with this peer.
     @discardableResult
@@ -141,7 +143,7 @@ final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
         switch event {
         case .poweredOn: say(.stateChanged(.poweredOn))
         case .resetting:
-            // All links are gone; what else was asked for goes with the state.
+            // All links have ended. The other requests of the app end without further events.
             open?.host.assumeIsolated { host in
                 endScan(on: host)
                 if let open {
@@ -156,7 +158,7 @@ final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
         }
     }
 
-    /// Keeps what the manager does for the process after this one.
+    /// Saves the activity of the manager for the next process.
     func keepRestoration() {
         guard let restoreIdentifier, let open else { return }
         open.restoration.set(
@@ -183,7 +185,7 @@ final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
         failed.remove(peripheral)
         if connections[peripheral] != nil {
             connections[peripheral]?.request = request
-            // If the manager does not take it, an earlier one for the same link waits for the app.
+            // If the manager does not take it, an earlier event for the same link waits for the app.
             if case .connected(let link)? = connections[peripheral]?.phase, connections[peripheral]?.isRefused == false
             {
                 _ = sayConnected(peripheral, link, on: host)
@@ -207,7 +209,7 @@ final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
         }
     }
 
-    /// Gives a connection up that was not made in time. Called on the loop.
+    /// Ends a connection attempt that has reached its timeout. Called on the loop.
     private func waitedLongEnough(for peripheral: UUID, _ number: UInt64) {
         guard let open, let connection = connections[peripheral], connection.number == number, !connection.hasConnected
         else { return }
@@ -215,7 +217,7 @@ final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
         connectionFailed(peripheral, .core(.connectionTimeout))
     }
 
-    /// Takes the next step towards a link, where the connection is still wanted. Called on the loop.
+    /// Takes the next step towards a link, if the connection is still wanted. Called on the loop.
     private func proceed(_ peripheral: UUID, _ number: UInt64) {
         guard let open, connections[peripheral]?.number == number else { return }
         open.host.assumeIsolated { host in
@@ -271,7 +273,7 @@ final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
         connections[peripheral]?.phase = .connected(link)
         connections[peripheral]?.hasConnected = true
         connections[peripheral]?.failures = 0
-        // Before whatever follows from the link's being shared: it ends for all in the order in which they came.
+        // Before the link is shared, so that its users learn of the end in the order in which they joined.
         host.observeEnd(of: link) { [weak self] reason in self?.linkEnded(peripheral, number, link, reason) }
         guard sayConnected(peripheral, link, on: host) else {
             connections[peripheral]?.isRefused = true
@@ -280,9 +282,10 @@ final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
         open.links.join(link, to: peripheral, self, on: host)
     }
 
-    /// Tells the manager of a link.
+    /// Reports a link to the manager.
     ///
-    /// - Returns: false if the manager does not take it, because too many connections to the peripheral wait for the app.
+    /// - Returns: false if the manager does not take it, because too many connections to the peripheral wait for the
+    ///   app.
     private func sayConnected(
         _ peripheral: UUID,
         _ link: LinkIdentifier,
@@ -319,13 +322,13 @@ final class HostCentral: CentralEngine, HostMember, @unchecked Sendable {
     }
 
     func release(_ peripheral: UUID) {
-        // The object of a released manager may end later than the manager: no call of the app's.
+        // An object may outlive its manager, so this is not a call of the app.
         post(call: nil) { host, open in self.end(peripheral, isAnswered: false, on: host, open) }
     }
 
-    /// Ends a connection, whatever its phase.
+    /// Ends a connection in any phase.
     ///
-    /// - Parameter isAnswered: whether the app is told when it has ended.
+    /// - Parameter isAnswered: whether the manager is notified of the end.
     private func end(_ peripheral: UUID, isAnswered: Bool, on host: isolated BluetoothHost, _ open: OpenHost) {
         defer { keepRestoration() }
         let hadFailed = failed.remove(peripheral) != nil

@@ -4,22 +4,22 @@ import L2CAP
 
 /// A channel of the host, for its streams.
 ///
-/// What comes is taken from the host only as far as the app keeps up, which is what stops the peer.
+/// The engine reads from the host only as fast as the app reads. This stops the peer when the app is slow.
 final class HostChannelEngine: ChannelEngine {
-    /// How many octets either direction holds here at most, beside those that the host holds.
+    /// Maximum number of bytes in each direction here, in addition to the bytes in the host.
     private static let capacity = 16384
 
     private struct State {
         var deliver: (@Sendable (ChannelEvent) -> Void)?
-        /// What happened before somebody wanted to know.
+        /// The events before ``start(_:)``.
         var early: [ChannelEvent] = []
         var outbound: [UInt8] = []
-        /// Whether an app was told that there is no room.
+        /// Whether the app waits for space, because a call of ``send(_:)`` did not accept all bytes.
         var isRoomAwaited = false
-        /// Whether the channel ends once all is sent.
+        /// Whether the channel ends after all bytes are sent.
         var isClosing = false
         var isDrainPosted = false
-        /// Octets that the app has and has not read.
+        /// The number of bytes that were passed to the streams and not read by the app.
         var unread = 0
     }
 
@@ -71,7 +71,7 @@ final class HostChannelEngine: ChannelEngine {
 
     // MARK: From the host
 
-    /// Takes what the host says of the channel.
+    /// Handles an event of the channel from the host.
     func take(_ event: HostChannelEvent, on host: isolated BluetoothHost) {
         switch event {
         case .readable: receive(on: host)
@@ -110,7 +110,7 @@ final class HostChannelEngine: ChannelEngine {
         deliver?(event)
     }
 
-    /// Takes what has come, as far as the app keeps up.
+    /// Reads received bytes from the host, up to the limit of unread bytes.
     private func receive(on host: isolated BluetoothHost) {
         while true {
             let room = HostChannelEngine.capacity - state.withLock { $0.unread }
@@ -124,7 +124,7 @@ final class HostChannelEngine: ChannelEngine {
         }
     }
 
-    /// Hands the host what the app has written, as far as it has room.
+    /// Passes the app's bytes to the host, as far as it has room for them.
     private func drain(on host: isolated BluetoothHost) {
         let octets = state.withLock { $0.outbound }
         var count = 0
@@ -141,17 +141,17 @@ final class HostChannelEngine: ChannelEngine {
 }
 
 extension ChannelStreams {
-    /// The streams of a channel that the host has opened, and who is told what happens on it.
+    /// Returns the streams of a channel that the host has opened, and the handler of the channel's events.
     static func make(_ channel: OpenedChannel, of host: BluetoothHost) -> (streams: ChannelStreams, ChannelHandler) {
         let engine = HostChannelEngine(channel, of: host)
-        // The host tells on its loop.
+        // The host calls the handler on its loop.
         let handler: ChannelHandler = { event in host.assumeIsolated { engine.take(event, on: $0) } }
         return (ChannelStreams(engine), handler)
     }
 }
 
 extension EngineError {
-    /// How a channel has ended; nil where either side has closed it.
+    /// Creates the app's error for the end of a channel; nil if either side has closed it.
     init?(_ end: ChannelEnd) {
         switch end {
         case .byUs, .byPeer: return nil
@@ -163,7 +163,7 @@ extension EngineError {
         }
     }
 
-    /// Why a channel could not be opened.
+    /// Creates the app's error for a channel that could not be opened.
     init(_ error: ChannelError) {
         self =
             switch error {

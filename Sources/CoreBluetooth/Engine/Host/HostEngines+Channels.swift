@@ -49,7 +49,7 @@ extension HostPeripheral {
     private func accepted(_ channel: OpenedChannel, _ streams: ChannelStreams) {
         open?.host.assumeIsolated { host in
             guard let central = remote(on: channel.identifier.link, host) else { return }
-            // A channel that the manager does not take ends, because nobody keeps its streams.
+            // A channel that the manager does not take ends, because its streams are released.
             say(.channelOpened(central, channel.psm.rawValue, .success(streams)))
         }
     }

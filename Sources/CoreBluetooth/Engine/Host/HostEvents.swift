@@ -33,7 +33,7 @@ final class HostEvents: Sendable {
 
     // MARK: The host
 
-    /// Begins an opening of the host. Sequences that exist continue, if the last opening has failed.
+    /// Begins an opening of the host. If the last opening has failed, existing sequences continue.
     func begin() {
         state.withLock { state in
             state.isClosed = false
@@ -77,8 +77,8 @@ final class HostEvents: Sendable {
 
     // MARK: Sequences
 
-    /// Makes a sequence of what happens to the adapter. The first event says if the saved state cannot be used. The
-    /// last one is ``HostEvent/closed``.
+    /// Creates a sequence of the adapter's events. If the saved state cannot be used, the first event reports that. The
+    /// last event is ``HostEvent/closed``.
     func adapterEvents() -> Events<HostEvent> {
         state.withLock { state in
             let first: HostEvent? =
@@ -90,7 +90,7 @@ final class HostEvents: Sendable {
         }
     }
 
-    /// Makes a sequence of what happens to the security of links, and to bonds.
+    /// Creates a sequence of the events of links' security and of bonds.
     func securityEvents() -> Events<SecurityEvent> {
         state.withLock { state in
             let events = security.sequence(limit: 4096, report: .element { .eventsDropped($0) })

@@ -6,17 +6,17 @@ import GATT
 
 /// The engine of a peripheral manager on a host of this process.
 ///
-/// Calls are posted to the host's loop; but for what is constant, everything here is used on the loop only.
+/// Calls are submitted to the host's loop. Except for the guarded listener, variables are used on the loop only.
 final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
     /// A link from a central to this host.
     private struct Client {
         var central: UUID
-        /// Keeps the central's identifier as long as it is connected.
+        /// Keeps the central in the directory while it is connected.
         var hold: PeerHold
-        /// Whether the manager knows the link.
+        /// Whether the link was reported to the manager.
         var isAnnounced = false
-        /// Whether the link ends, because the manager did not take an event of it that may not be dropped. Only its end is
-        /// delivered from then on.
+        /// Whether the link is being ended, because the manager did not take an event that must not be dropped. From
+        /// then on, only the end of the link is delivered.
         var isEnding = false
         /// The number of commands that the manager did not take.
         var droppedCommands = 0
@@ -25,7 +25,7 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
     let shared: SharedHost
     let options: HostOptions
     private let restoreIdentifier: String?
-    /// Takes what happens. A bare function under the lock would be wrapped once more each time that it is taken out.
+    /// Receives the events. A closure stored bare under the lock would be wrapped once more at each access.
     private struct Listener {
         let deliver: @Sendable (PeripheralEvent) -> Bool
     }
@@ -35,13 +35,13 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
     private(set) var open: OpenHost?
     private var observers: [UInt64] = []
     private var clients: [LinkIdentifier: Client] = [:]
-    /// The services that are published, in their order.
+    /// The published services, in the order of publication.
     private var services: [PublishedService] = []
     private var values: Set<AttributeHandle> = []
-    /// Where peers open channels.
+    /// The PSMs of the published channel services.
     var channelServices: Set<CBL2CAPPSM> = []
     private var advertisement: AdvertisementIdentifier?
-    /// Starts and ends of advertising.
+    /// The starts and stops of advertising, in order.
     private let advertising = SerialTaskQueue()
 
     init(_ shared: SharedHost, options: HostOptions = HostOptions(), restoreIdentifier: String? = nil) {
@@ -62,7 +62,7 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
         shared.leave(self) { host, open in
             for observer in self.observers { host.removeObserver(observer) }
             self.endAdvertising(on: host)
-            // The last first: a service may be included by those after it.
+            // The last service first, because later services may include earlier ones.
             for service in self.services.reversed() { host.removeService(at: service.handle) }
             self.services = []
             self.values = []
@@ -79,7 +79,7 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
             host.observeSecurity { [weak self] event in self?.securityEvent(event) },
         ]
         if let identifier = restoreIdentifier, let record = open.restoration.advertisement(identifier) {
-            // Delivered once: from now on, what this manager does is kept.
+            // Delivered once. From now on, the activity of this manager is saved.
             open.restoration.set(nil as Restoration.Advertisement?, for: identifier)
             say(
                 .restored(
@@ -100,7 +100,7 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
         say(.stateChanged(failure.state))
     }
 
-    /// Hands an event to the manager.
+    /// Passes an event to the manager.
     ///
     /// - Returns: false if the manager does not take the event, because the app does not keep up with this peer.
     @discardableResult
@@ -137,7 +137,7 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
         }
     }
 
-    /// Identities are examined again once the event has been handled everywhere in the host.
+    /// Checks the identities again, after the event has been handled everywhere in the host.
     private func securityEvent(_ event: SecurityEvent) {
         switch event {
         case .encryptionChanged, .paired, .bondAdded, .bondRemoved:
@@ -148,7 +148,7 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
         }
     }
 
-    /// Notes a new link. The manager learns of it at once, unless the central is still to be verified.
+    /// Registers a new link. The link is reported to the manager at once, unless the central is not verified yet.
     private func meet(_ link: LinkIdentifier, _ host: isolated BluetoothHost) {
         guard clients[link] == nil, let open, let central = open.centrals.identifier(on: link, host) else { return }
         clients[link] = Client(central: central, hold: open.peers.hold(central))
@@ -156,14 +156,16 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
         if host.identityVerification(on: link) != .unverified { _ = announced(link, host) }
     }
 
-    /// Returns the central on a link, which the manager knows from then on; nil if the link ends or has ended.
+    /// Returns the central on a link, and reports the link to the manager if that was not done yet. Nil if the link is
+    /// ending or has ended.
     func remote(on link: LinkIdentifier, _ host: isolated BluetoothHost) -> RemoteCentral? {
         meet(link, host)
         identify(link, host)
         return announced(link, host)
     }
 
-    /// Tells the manager of a link, once. A link that the manager does not take, because too many wait for the app, is ended.
+    /// Reports a link to the manager, once. If the manager does not take it, because too many wait for the app, the
+    /// link is ended.
     private func announced(_ link: LinkIdentifier, _ host: isolated BluetoothHost) -> RemoteCentral? {
         guard let client = clients[link], !client.isEnding, let mtu = try? host.information(on: link).mtu else {
             return nil
@@ -210,7 +212,7 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
         say(.disconnected(RemoteCentral(link: link, identifier: client.central, mtu: ATT.Bearer.defaultMTU)))
     }
 
-    /// The links of a central, oldest first.
+    /// Returns the links of a central, oldest first.
     private func links(of central: UUID, _ host: isolated BluetoothHost) -> [LinkIdentifier] {
         host.linkIdentifiers().filter { clients[$0]?.central == central }
     }
@@ -262,7 +264,7 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
     private func accessed(on link: LinkIdentifier, _ request: AccessRequest) {
         open?.host.assumeIsolated { host in
             guard let central = remote(on: link, host), !say(.access(central, request)) else { return }
-            // Only commands are not taken.
+            // The manager refuses only commands.
             let droppedBefore = clients[link]?.droppedCommands ?? 0
             clients[link]?.droppedCommands += 1
             host.commandWasDropped(from: link, droppedBefore: droppedBefore)
@@ -341,7 +343,7 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
     }
 }
 
-/// One value on its way to several centrals; used on the loop only.
+/// A value that is being sent to several centrals. Used on the loop only.
 private final class Update: @unchecked Sendable {
     private var remaining: Int
     private let completion: Completion<Void>
@@ -369,7 +371,7 @@ extension EngineError {
 }
 
 extension CBPeripheralManagerConnectionLatency {
-    /// What a central is asked for: answers within a frame of a screen, soon, or when it suits the battery.
+    /// The connection parameters that are requested: to respond within a frame of a screen, soon, or with little power.
     fileprivate var parameters: ConnectionParameters {
         switch self {
         case .low: ConnectionParameters(interval: .milliseconds(15)...(.milliseconds(30)))

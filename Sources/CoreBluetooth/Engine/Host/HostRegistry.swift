@@ -3,7 +3,7 @@ import Foundation
 import Glibc
 import HCITransport
 
-/// The hosts of this process: one for each adapter, whatever managers use it.
+/// The hosts of this process: one for each adapter, regardless of the number of managers.
 package enum HostRegistry {
     enum Role: Hashable, Sendable {
         case central
@@ -12,7 +12,7 @@ package enum HostRegistry {
 
     private struct Key: Hashable {
         let adapter: AdapterSpecification
-        /// Which kind of manager has it, of a virtual adapter.
+        /// The kind of manager that uses the host of a virtual adapter; nil for other adapters.
         let role: Role?
     }
 
@@ -20,19 +20,20 @@ package enum HostRegistry {
     /// The hosts of adapters that apps have opened themselves, for as long as a manager uses them.
     private static let adopted = Guarded<[ObjectIdentifier: Weak<SharedHost>]>([:])
 
-    /// The host that an option names.
+    /// Returns the host for the adapter option of a manager.
     ///
-    /// - Parameter option: the name of an adapter, or an adapter that is open.
+    /// - Parameter option: the name of an adapter, or an open adapter.
     static func host(on option: Any?, for role: Role) -> SharedHost {
         if let adapter = option as? Adapter { return host(of: adapter) }
         return host(on: option as? String, for: role)
     }
 
-    /// The one host of an adapter that somebody else has opened.
+    /// Returns the host of an adapter that the app has opened.
     private static func host(of adapter: Adapter) -> SharedHost {
         adopted.withLock { adopted in
             adopted = adopted.filter { $0.value.object != nil }
-            // An entry keeps its host alive, and not the adapter: a later adapter may have the address of this one.
+            // The key is the adapter's host, which the entry's object keeps alive. The adapter itself may be released,
+            // and a later adapter may then have its address.
             let key = ObjectIdentifier(adapter.host)
             if let host = adopted[key]?.object { return host }
             let host = SharedHost(OpenHost(adapter.host, store: adapter.store, isAdopted: true))
@@ -41,9 +42,9 @@ package enum HostRegistry {
         }
     }
 
-    /// The host on an adapter, open or not.
+    /// Returns the host on an adapter, open or not.
     ///
-    /// - Parameter adapter: its name; nil for what the environment names, or the first there is.
+    /// - Parameter adapter: the adapter's name; nil for the adapter that the environment names, otherwise hci0.
     static func host(on adapter: String?, for role: Role) -> SharedHost {
         let specification: AdapterSpecification
         do throws(TransportError) {
@@ -62,9 +63,9 @@ package enum HostRegistry {
         }
     }
 
-    /// Returns when each host that a manager uses is open, and each that none uses any more is closed.
+    /// Waits until each host that a manager uses is open, and each other host is closed.
     ///
-    /// - Returns: whether all could be opened; why not was said on standard error.
+    /// - Returns: whether all could be opened. Failures were reported on standard error.
     package static func settle() async -> Bool {
         var isOpen = true
         for host in hosts.withLock({ Array($0.values) }) where await !host.settle() { isOpen = false }
@@ -98,7 +99,7 @@ package enum HostRegistry {
         }
     }
 
-    /// What the machine is called, as far as a Device Name carries it (Vol 3, Part C, 12.1).
+    /// The machine's name, cut to the maximum length of a Device Name (Vol 3, Part C, 12.1).
     private static var machineName: String {
         var name = [CChar](repeating: 0, count: 249)
         guard gethostname(&name, name.count - 1) == 0, name[0] != 0 else { return "swift-ble" }
@@ -106,17 +107,17 @@ package enum HostRegistry {
     }
 }
 
-/// The options of a manager that say how its host is opened. Those of the first manager count, until the host is closed.
+/// The options of a manager for opening its host. The options of the first manager apply until the host is closed.
 struct HostOptions: Sendable {
     /// The path of the file in which HCI packets are recorded; nil for no capture.
     var capturePath: String?
     /// Whether keys are replaced by zeros in the capture.
     var captureMasksKeys = false
-    /// Whether a bonded device that has a key for private addresses is heard only under these.
+    /// Whether a bonded device that has a key for private addresses is heard only under such addresses.
     var usesNetworkPrivacy = false
 }
 
-/// Why an adapter could not be opened: what managers show, and what the user should do.
+/// The reason why an adapter could not be opened: the state for the managers, and advice for the user.
 struct OpeningFailure: Error, Sendable {
     let state: CBManagerState
     let text: String

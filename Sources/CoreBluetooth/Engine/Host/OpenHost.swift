@@ -3,7 +3,7 @@ import BluetoothHost
 import Foundation
 import KeyStore
 
-/// An open host, and what the engines of its managers share.
+/// An open host, and the objects that the engines of its managers share.
 final class OpenHost: Sendable {
     let host: BluetoothHost
     let store: KeyStore
@@ -17,14 +17,14 @@ final class OpenHost: Sendable {
     private let observer = Guarded<UInt64?>(nil)
     /// The observers that report to the sequences of apps.
     private let reporters = Guarded<[UInt64]>([])
-    /// The time of day, for what apps are told.
+    /// The time of day, for the events of apps.
     let wallClock: @Sendable () -> CFAbsoluteTime
-    /// Lets the adapter go; nil where that is somebody else's.
+    /// Closes the adapter; nil if the app has opened it and closes it itself.
     let close: (@Sendable () async -> Void)?
 
     /// - Parameters:
-    ///   - isAdopted: whether the app has opened the adapter itself: a pairing delegate that it has stays.
-    ///   - makeIdentifier: makes identifiers for peers that are new.
+    ///   - isAdopted: whether the app has opened the adapter itself. The adapter's own pairing delegate then stays.
+    ///   - makeIdentifier: creates identifiers for new peers.
     init(
         _ host: BluetoothHost,
         store: KeyStore,
@@ -48,7 +48,7 @@ final class OpenHost: Sendable {
                 peers.setBonded(host.bondInformation().map(\.identity))
                 let security = host.observeSecurity { [weak host] event in
                     switch event {
-                    // A peer that gives its identity when it pairs keeps the identifier that the app knows it by.
+                    // A peer that distributes its identity keeps the identifier by which the app knows it.
                     case .paired(_, let result): peers.identify(result.peer, as: result.identity)
                     case .bondAdded, .bondRemoved:
                         host?.assumeIsolated { peers.setBonded($0.bondInformation().map(\.identity)) }
@@ -80,7 +80,7 @@ final class OpenHost: Sendable {
         }
     }
 
-    /// Ends what ``begin(reportingTo:)`` has begun, and releases the pairing delegate.
+    /// Reverses ``begin(reportingTo:)``, and releases the pairing delegate.
     func end() {
         host.loop.execute { [host, pairing, reporters] in
             host.assumeIsolated { host in
@@ -102,7 +102,7 @@ final class OpenHost: Sendable {
         pairing.install(on: host)
     }
 
-    /// Runs `action` on the loop, after what already waits there.
+    /// Runs `action` on the loop, after the work that already waits there.
     func run(_ action: @escaping SharedHost.Action) {
         host.loop.execute { self.host.assumeIsolated { action($0, self) } }
     }

@@ -2,12 +2,13 @@ import BLE
 import BluetoothHost
 import SMP
 
-/// How the managers of one host pair: by the app's delegate where it has set one, else by themselves where nobody has to be
-/// asked.
+/// The answers of one host's managers to pairing questions. The app's delegate answers if the app has set one.
+/// Otherwise the managers answer by themselves.
 ///
-/// Where Apple's devices show a window to a person, a gateway has nobody to show it to. So just works is consented to where an
-/// app on this host wants it: it uses what needs encryption on the peer, or serves what needs it. A bond is not replaced, and
-/// nothing that needs a person is done, unless a delegate says so.
+/// Apple's devices ask a person, but a gateway has nobody to ask. The managers therefore accept Just Works if an app on
+/// this host needs it: this host has begun the pairing, or it serves values or channels that need encryption. They
+/// accept the replacement of a bond only on a link that is encrypted with the bond's key. They refuse all other
+/// questions.
 final class Pairing: Sendable {
     /// A handler that was set on the host.
     private struct Installation {
@@ -34,19 +35,19 @@ final class Pairing: Sendable {
     func install(on host: isolated BluetoothHost) {
         let (previous, identifier) = host.setPairingHandler(handler(for: host))
         installation.withLock { installation in
-            // Only the first handler has replaced one of the adapter's.
+            // Only the first handler has replaced a handler of the adapter.
             let original = installation.map(\.original) ?? previous
             installation = Installation(identifier: identifier, original: original)
         }
     }
 
-    /// Makes the host ask the adapter's own delegate again, unless the app has set another one since.
+    /// Makes the host ask the adapter's own delegate again, unless the app has set another one in the meantime.
     func uninstall(from host: isolated BluetoothHost) {
         guard let installation = installation.withLock({ $0.take() }) else { return }
         host.restorePairingHandler(installation.original, inPlaceOf: installation.identifier)
     }
 
-    /// The host's handler; called on its loop.
+    /// Returns the handler for the host, which calls it on its loop.
     private func handler(for host: BluetoothHost) -> PairingHandler {
         { [weak self, weak host] inquiry, answer in
             guard let self, let host else {

@@ -6,13 +6,13 @@ import KeyStore
 ///
 /// An identifier is random and does not depend on the address. There are two kinds of peers:
 ///
-/// - A *heard* peer is an advertiser, or a central that connects and is not bonded. It has an identifier as long as the
-///   process runs and there is room. It never causes a write to the disk, and never replaces a known peer.
-/// - A peer that an app here connects to or retrieves, and a bonded peer, is *known*. A known peer with a public or static
-///   address is saved in the ``KeyStore``; one with a private address is known for as long as the process runs.
+/// - A *heard* peer is an advertiser, or a central that connects and is not bonded. It keeps its identifier for as long
+///   as the process runs, unless it is evicted. It never causes a write to the disk, and never replaces a known peer.
+/// - A peer that an app here connects to or retrieves, and a bonded peer, is *known*. A known peer with a public or
+///   static address is saved in the ``KeyStore``; one with a private address is known for as long as the process runs.
 ///
 /// Each kind is bounded. The directory evicts the peers that it has not heard of for longest. It keeps connected and
-/// bonded peers, and those that an object of the app stands for (``PeerHold``). These do not count against the bound.
+/// bonded peers, and those that an object of the app represents (``PeerHold``). These do not count against the bound.
 final class PeerDirectory: Sendable {
     private enum Kind: CaseIterable {
         case heard
@@ -25,18 +25,18 @@ final class PeerDirectory: Sendable {
     private struct Peer {
         let identifier: UUID
         let address: DeviceAddress
-        /// Addresses that the peer had before it gave its identity.
+        /// The addresses of the peer before it distributed its identity.
         var formerAddresses: [DeviceAddress] = []
-        /// The Device Name that was read of it.
+        /// The Device Name that was read from the peer.
         var deviceName: String?
         var advertisedName: String?
-        /// Those that it advertises and those that were discovered.
+        /// The services that it advertises, and those that were discovered.
         var services: Set<BluetoothUUID> = []
         var connections = 0
-        /// The directory's count when the peer was last met.
+        /// The directory's `count` when the peer was last used or heard.
         var lastMet: UInt64 = 0
         var isKnown = false
-        /// Has another reference as long as a hold of the peer lives.
+        /// The directory's reference to the token. There is another one while a hold of the peer lives.
         var token = PeerHold.Token()
 
         var kind: Kind { isKnown ? (address.isLasting ? .lasting : .transient) : .heard }
@@ -79,7 +79,7 @@ final class PeerDirectory: Sendable {
             counts[peer.kind, default: 0] -= 1
         }
 
-        /// Whether a hold of a peer lives.
+        /// Returns whether a hold of a peer lives.
         mutating func isHeld(_ identifier: UUID) -> Bool {
             guard let index = peers.index(forKey: identifier) else { return false }
             return !isKnownUniquelyReferenced(&peers.values[index].token)
@@ -88,7 +88,7 @@ final class PeerDirectory: Sendable {
 
     private static let section = "peripherals"
     private static let servicesLimit = 256
-    /// The longest Device Name that is saved, in bytes (Vol 3, Part C, 12.1).
+    /// Maximum length of a saved Device Name, in bytes (Vol 3, Part C, 12.1).
     private static let nameLimit = 248
 
     private let state = Guarded(State())
@@ -96,8 +96,8 @@ final class PeerDirectory: Sendable {
     private let makeIdentifier: @Sendable () -> UUID
     private let limit: Int
 
-    /// - Parameter limit: the most peers of each kind, not counting those that are not evicted. Of the peers that are not
-    ///   bonded, at most so many are saved.
+    /// - Parameter limit: maximum number of peers of each kind, without those that are not evicted. Also the maximum
+    ///   number of saved peers that are not bonded.
     init(store: KeyStore, limit: Int = 2048, makeIdentifier: @escaping @Sendable () -> UUID) {
         self.store = store
         self.limit = limit
@@ -120,12 +120,12 @@ final class PeerDirectory: Sendable {
 
     // MARK: Identity
 
-    /// The identifier of the peer at an address; a new one where the directory has none.
+    /// Returns the identifier of the peer with an address; a new one if the directory does not have the peer.
     func identifier(of address: DeviceAddress) -> UUID {
         meet(address) { $0.identifier }
     }
 
-    /// Takes the identity address that a peer at an address has given: it stays the same peer.
+    /// Sets the identity address that the peer with an address has distributed. The peer keeps its identifier.
     func identify(_ address: DeviceAddress, as identity: DeviceAddress) {
         let mustSave = state.withLock { state in
             guard address != identity, state.identifiers[identity] == nil,
@@ -147,7 +147,7 @@ final class PeerDirectory: Sendable {
         if mustSave { save() }
     }
 
-    /// Takes the identity addresses of all bonded peers. These are known, and never forgotten.
+    /// Sets the identity addresses of all bonded peers. These are known, and never evicted.
     func setBonded(_ identities: [DeviceAddress]) {
         let mustSave = state.withLock { state in
             state.bonded = Set(identities)
@@ -157,7 +157,7 @@ final class PeerDirectory: Sendable {
         if mustSave { save() }
     }
 
-    /// Makes a peer known, since an app connects to it.
+    /// Makes a peer known, because an app connects to it.
     ///
     /// - Returns: whether the directory has the peer.
     func use(_ identifier: UUID) -> Bool { !retrieve([identifier]).isEmpty }
@@ -166,12 +166,12 @@ final class PeerDirectory: Sendable {
         state.withLock { $0.peers[identifier]?.address }
     }
 
-    /// Keeps a peer in the directory for as long as the result lives.
+    /// Returns a hold, which keeps a peer in the directory for as long as it lives.
     func hold(_ identifier: UUID) -> PeerHold {
         state.withLock { state in state.peers[identifier].map { PeerHold($0.token) } } ?? PeerHold()
     }
 
-    /// Takes what a scan has heard of a peer.
+    /// Updates a peer that a scan has heard.
     func heard(_ address: DeviceAddress, name: String?, services: [BluetoothUUID]) -> KnownPeripheral {
         meet(address) { peer in
             if let name { peer.advertisedName = name }
@@ -180,9 +180,9 @@ final class PeerDirectory: Sendable {
         }
     }
 
-    /// Takes a Device Name that was read.
+    /// Stores a Device Name that was read.
     ///
-    /// - Returns: whether the peer's name is another one now.
+    /// - Returns: whether the peer's name has changed.
     func read(deviceName: String, of identifier: UUID) -> Bool {
         let name = PeerDirectory.clipped(deviceName)
         let (mustSave, isOther) = state.withLock { state -> (Bool, Bool) in
@@ -206,7 +206,7 @@ final class PeerDirectory: Sendable {
         }
     }
 
-    /// Counts one link more, or one less, to a peer. A peer that an app is connected to is known.
+    /// Adds or removes one link of a peer. A peer that an app is connected to is known.
     func setConnected(_ isConnected: Bool, _ identifier: UUID) {
         let mustSave = state.withLock { state in
             state.peers[identifier]?.connections += isConnected ? 1 : -1
@@ -217,7 +217,7 @@ final class PeerDirectory: Sendable {
 
     // MARK: Answers
 
-    /// The peers with these identifiers, as far as the directory has them, for an app that retrieves them. They are known
+    /// Returns the peers with these identifiers that the directory has, for an app that retrieves them. They are known
     /// from then on.
     func retrieve(_ identifiers: [UUID]) -> [KnownPeripheral] {
         let (peers, mustSave) = state.withLock { state in
@@ -228,12 +228,12 @@ final class PeerDirectory: Sendable {
         return peers
     }
 
-    /// The peers with these identifiers, as far as the directory has them.
+    /// Returns the peers with these identifiers that the directory has.
     func known(_ identifiers: [UUID]) -> [KnownPeripheral] {
         state.withLock { state in identifiers.compactMap { state.peers[$0]?.known } }
     }
 
-    /// Whether a peer is known to have one of the services.
+    /// Returns whether a peer is known to have one of the services.
     func has(_ identifier: UUID, anyOf services: [BluetoothUUID]) -> Bool {
         state.withLock { state in
             guard let peer = state.peers[identifier] else { return false }
@@ -241,7 +241,7 @@ final class PeerDirectory: Sendable {
         }
     }
 
-    /// The peers that are connected and have one of the services, in the order in which they were met last.
+    /// Returns the connected peers that have one of the services, the least recently used first.
     func connected(withServices services: [BluetoothUUID]) -> [KnownPeripheral] {
         state.withLock { state in
             state.peers.values
@@ -275,7 +275,7 @@ final class PeerDirectory: Sendable {
         return value
     }
 
-    /// - Returns: whether more peers are to be saved than before.
+    /// - Returns: whether more peers must be saved than before.
     private func makeKnown(_ identifiers: [UUID], _ state: inout State) -> Bool {
         var mustSave = false
         for identifier in identifiers {
@@ -288,7 +288,8 @@ final class PeerDirectory: Sendable {
         return mustSave
     }
 
-    /// Evicts an eighth of the peers of a kind if there are too many. One at a time would cost a search each time.
+    /// Evicts an eighth of the peers of a kind if there are too many. Evicting one at a time would require a search
+    /// each time.
     private func forgetSome(like peer: Peer, _ state: inout State) {
         let count = state.counts[peer.kind, default: 0]
         guard count > state.thresholds[peer.kind, default: limit] else { return }
@@ -300,11 +301,11 @@ final class PeerDirectory: Sendable {
         evictable.sort { $0.lastMet < $1.lastMet }
         let room = limit - max(1, limit / 8)
         for peer in evictable.prefix(max(0, evictable.count - room)) { state.remove(peer.identifier) }
-        // So many may be added before the next search, however many are in use.
+        // The number of peers that may be added before the next search does not depend on how many are in use.
         state.thresholds[peer.kind] = state.counts[peer.kind, default: 0] + limit - room - 1
     }
 
-    /// Saves the bonded peers, and of the others as many as the limit says.
+    /// Saves the bonded peers, and the most recent of the others up to the limit.
     private func save() {
         store.change(PeerDirectory.section) { [state, limit] in
             state.withLock { state in
@@ -328,6 +329,6 @@ final class PeerDirectory: Sendable {
 }
 
 extension DeviceAddress {
-    /// Whether a device keeps the address: a public or a static random one (Vol 6, Part B, 1.3).
+    /// Whether a device keeps the address: a public or a static random address (Vol 6, Part B, 1.3).
     fileprivate var isLasting: Bool { kind == .public || kind == .randomStatic }
 }

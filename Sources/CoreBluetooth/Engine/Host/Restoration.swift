@@ -2,7 +2,7 @@ import BluetoothTypes
 import Foundation
 import KeyStore
 
-/// What managers with a restore identifier do now, kept for the process after this one.
+/// The activity of managers with a restore identifier, saved for the next process.
 final class Restoration: Sendable {
     struct Central: Codable, Hashable, Sendable {
         var peripherals: [UUID] = []
@@ -43,7 +43,7 @@ final class Restoration: Sendable {
         records.withLock { $0.peripherals[identifier] }
     }
 
-    /// Takes note of what a central manager does; nothing is kept where it does nothing.
+    /// Saves the activity of a central manager. Nothing is saved if it does nothing.
     func set(_ central: Central?, for identifier: String) {
         change { $0.centrals[identifier] = central == Central() ? nil : central }
     }

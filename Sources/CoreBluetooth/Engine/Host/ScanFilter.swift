@@ -1,9 +1,9 @@
 import BluetoothTypes
 
-/// Which advertisers a scan looks for.
+/// The filter of a scan.
 ///
-/// Services that an Apple device advertises in its overflow area alone are not found: which bit there stands for a service
-/// is not published.
+/// Services that an Apple device advertises only in its overflow area are not found. Apple has not published how the
+/// bits of that area correspond to services.
 struct ScanFilter {
     private let services: [BluetoothUUID]
     private let solicitedServices: [BluetoothUUID]
@@ -13,7 +13,7 @@ struct ScanFilter {
         solicitedServices = request.solicitedServices
     }
 
-    /// Whether an advertiser lists one of the services, or solicits one of those that are looked for.
+    /// Returns whether an advertiser lists one of the services, or solicits one of the solicited services.
     func matches(_ data: AdvertisingData) -> Bool {
         if services.isEmpty && solicitedServices.isEmpty { return true }
         return data.serviceUUIDs.contains(where: services.contains)

@@ -1,30 +1,31 @@
 import BluetoothHost
 
-/// Somebody who uses a ``SharedHost``: the engine of one manager.
+/// A user of a ``SharedHost``: the engine of one manager.
 protocol HostMember: AnyObject, Sendable {
     var shared: SharedHost { get }
-    /// How the host is opened, if this member is the first.
+    /// The options for opening the host, if this member is the first.
     var options: HostOptions { get }
     /// The host, from ``begin(with:on:)`` until the manager is released. Used on the loop.
     var open: OpenHost? { get }
 
-    /// The host is open: called once, on its loop, before all that the member has posted.
+    /// Notifies the member that the host is open. Called once, on its loop, before all actions that the member has
+    /// submitted.
     func begin(with open: OpenHost, on host: isolated BluetoothHost)
 
-    /// The host cannot be opened; it is tried again with the next member.
+    /// Notifies the member that the host cannot be opened. The next member that joins causes another attempt.
     func fail(_ failure: OpeningFailure)
 }
 
-/// One adapter of this process for the managers that use it: opened with the first, closed after the last.
+/// The host of one adapter, shared by the managers that use it: opened for the first, closed after the last.
 final class SharedHost: Sendable {
     typealias Action = @Sendable (isolated BluetoothHost, OpenHost) -> Void
 
     private enum Phase {
         case closed
-        /// What is posted meanwhile waits.
+        /// The actions that are submitted while the host opens.
         case opening([Action])
         case open(OpenHost)
-        /// An adapter that the app has opened, and that no member uses.
+        /// An adapter that the app has opened and no member uses.
         case unused(OpenHost)
         case failed
     }
@@ -32,11 +33,11 @@ final class SharedHost: Sendable {
     private struct State {
         var phase = Phase.closed
         var members: [any HostMember] = []
-        /// Ends when the last opening or closing has.
+        /// Ends when the last opening or closing has ended.
         var change: Task<Void, Never>?
     }
 
-    /// What happens to the host, for the apps of the members.
+    /// The events of the host, for the apps of the members.
     let events = HostEvents()
     private let state: Guarded<State>
     private let opener: @Sendable (HostOptions) async -> Result<OpenHost, OpeningFailure>
@@ -46,7 +47,7 @@ final class SharedHost: Sendable {
         self.opener = opener
     }
 
-    /// A host that somebody else has opened and closes, such as one of a simulation.
+    /// Creates a shared host of an adapter that the app has opened and closes, such as one of a simulation.
     init(_ open: OpenHost) {
         state = Guarded(State(phase: .open(open)))
         opener = { _ in .success(open) }
@@ -92,7 +93,10 @@ final class SharedHost: Sendable {
         open.begin(reportingTo: events.source)
     }
 
-    /// - Parameter farewell: is done on the loop before, where the host is open.
+    /// Removes a member.
+    ///
+    /// - Parameter farewell: the last action of the member. It runs on the loop, before the host closes, if the host is
+    ///   open or opening.
     func leave(_ member: any HostMember, _ farewell: @escaping Action) {
         state.withLock { state in
             guard let index = state.members.firstIndex(where: { $0 === member }) else { return }
@@ -125,7 +129,7 @@ final class SharedHost: Sendable {
         }
     }
 
-    /// Waits for what is going on, the host's opening or its closing; whether it has not failed.
+    /// Waits until the host's opening or closing has ended. Returns whether the host has not failed to open.
     func settle() async -> Bool {
         await state.withLock { $0.change }?.value
         return state.withLock { state in if case .failed = state.phase { false } else { true } }
@@ -154,9 +158,9 @@ final class SharedHost: Sendable {
 
     // MARK: Work
 
-    /// Runs `action` on the loop, after the actions that were posted before.
+    /// Runs `action` on the loop, after the actions that were submitted before.
     ///
-    /// - Returns: false where the host is closed or could not be opened, so that `action` does not run.
+    /// - Returns: false if no member uses the host or it could not be opened, so that `action` does not run.
     func post(_ action: @escaping Action) -> Bool {
         state.withLock { state in
             switch state.phase {
@@ -168,20 +172,20 @@ final class SharedHost: Sendable {
         }
     }
 
-    /// The host where it is open, for what is answered at once.
+    /// The host if it is open, for calls that are answered at once.
     var open: OpenHost? {
         state.withLock { state in if case .open(let open) = state.phase { open } else { nil } }
     }
 }
 
 extension HostMember {
-    /// Runs `action` on the loop, after what the member has posted before.
+    /// Runs `action` on the loop, after the actions that the member has submitted before.
     ///
     /// A call after the manager was released, or while no host is open, has no effect and is reported.
     ///
     /// - Parameters:
-    ///   - call: the reported name; nil for a call that is not the app's.
-    ///   - otherwise: called instead of `action` where the call has no effect.
+    ///   - call: the reported name; nil for a call that the app does not make.
+    ///   - otherwise: called instead of `action` if the call has no effect.
     func post(
         call: String? = #function,
         otherwise: @escaping @Sendable () -> Void = {},
@@ -198,7 +202,8 @@ extension HostMember {
         if !isPosted { refuse() }
     }
 
-    /// The same for a call that is answered: where it has no effect, with ``CBError/Code/notConnected``.
+    /// Runs `action` on the loop, for a call with a result. If the call has no effect, completes with
+    /// ``CBError/Code/notConnected``.
     func post<Value>(
         _ completion: @escaping Completion<Value>,
         call: String? = #function,

@@ -4,17 +4,17 @@ import BluetoothTypes
 import Foundation
 import GATT
 
-/// The links to peripherals that the central managers of a host share: a link lives as long as one of them uses it. Used on
-/// the loop only.
+/// The links to peripherals that the central managers of a host share. A link that this host has made lasts until its
+/// last user leaves. Used on the loop only.
 final class SharedLinks: @unchecked Sendable {
     private struct Shared {
         let peripheral: UUID
-        /// Whether this host has made the link. One that the peer has made is the peer's to end.
+        /// Whether this host has made the link. The host does not end a link that the peer has made.
         let isOurs: Bool
         var users: [HostCentral] = []
-        /// Whether the users have a hold on the link at the host, all together one.
+        /// Whether the users together have one hold on the link at the host.
         var isHeld = false
-        /// Who has subscribed to what.
+        /// The subscriptions by value handle.
         var subscriptions: [AttributeHandle: Subscription] = [:]
     }
 
@@ -24,7 +24,7 @@ final class SharedLinks: @unchecked Sendable {
     }
 
     private var links: [LinkIdentifier: Shared] = [:]
-    /// The engines of the host's central managers, for what concerns them all.
+    /// The engines of all central managers of the host.
     private var centrals: [HostCentral] = []
     private let peers: PeerDirectory
 
@@ -56,8 +56,8 @@ final class SharedLinks: @unchecked Sendable {
         links[link]?.users.append(user)
     }
 
-    /// Gives up the use of a link. The last user ends it, once the values written on it have been sent, unless connections
-    /// of the `BLE` module share it.
+    /// Removes a user of a link. The last user ends the link after the values written on it have been sent, unless the
+    /// peer has made the link or connections of the `BLE` module share it.
     ///
     /// - Returns: whether the link ends.
     func leave(_ link: LinkIdentifier, _ user: HostCentral, on host: isolated BluetoothHost) -> Bool {
@@ -102,7 +102,7 @@ final class SharedLinks: @unchecked Sendable {
         links[link]?.subscriptions[handle] = subscription
     }
 
-    /// - Returns: whether nobody is subscribed any more.
+    /// - Returns: whether no user is subscribed any more.
     func unsubscribe(_ user: HostCentral, from handle: AttributeHandle, on link: LinkIdentifier) -> Bool {
         guard var subscription = links[link]?.subscriptions[handle] else { return true }
         subscription.users.removeAll { $0 === user }
@@ -112,8 +112,8 @@ final class SharedLinks: @unchecked Sendable {
 
     // MARK: What is done on each new link
 
-    /// Reads the Device Name and asks to be told of changed services, one request at a time: what apps ask for waits for one
-    /// of them at most.
+    /// Reads the Device Name and subscribes to Service Changed, one request at a time. An app's request therefore waits
+    /// for at most one of them.
     private func prepare(_ link: LinkIdentifier, _ peripheral: UUID, on host: isolated BluetoothHost) async {
         if let name = await readDeviceName(link, on: host), peers.read(deviceName: name, of: peripheral) {
             for user in links[link]?.users ?? [] { user.sayChange(.nameChanged(peripheral, name), on: link) }
@@ -137,13 +137,13 @@ final class SharedLinks: @unchecked Sendable {
 
     private func readDeviceName(_ link: LinkIdentifier, on host: isolated BluetoothHost) async -> String? {
         guard let found = try? await host.perform(ReadUsingUUID(uuid: .deviceName), on: link).first else { return nil }
-        // The response may have had no room for all of it.
+        // The response may not have had room for the whole name.
         let value = (try? await host.perform(ReadLongValue(handle: found.handle), on: link)) ?? found.value
         let name = String(decoding: value.prefix { $0 != 0 }, as: UTF8.self)
         return name.isEmpty ? nil : name
     }
 
-    /// Takes the value of Service Changed: the first and the last handle that are concerned (Vol 3, Part G, 7.1).
+    /// Handles a value of Service Changed: the first and the last affected handle (Vol 3, Part G, 7.1).
     private func servicesChanged(_ value: [UInt8], of peripheral: UUID, on link: LinkIdentifier) {
         guard value.count == 4 else { return }
         let range = HandleRange(
