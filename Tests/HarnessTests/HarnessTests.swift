@@ -47,7 +47,7 @@ struct HarnessTests {
         #expect(missing.status == 1)
         #expect(missing.output.contains("nothing more came in 0.05 seconds"))
         #expect(missing.output.contains("expected  ATT Handle_Value_Notification 1B *"))
-        // Whatever time is given: what comes ends the waiting.
+        // A received packet ends the wait at once, whatever the time limit is.
         let surplus = try await run("att> 0A u16(0x0102)\nnothing 60s\n")
         #expect(surplus.status == 1)
         #expect(surplus.output.contains("something came"))
@@ -153,7 +153,7 @@ struct HarnessTests {
         let strict = try await Programs.harness(["--capture", file] + read("F0:12:34:56:78:9B", []))
         #expect(strict.status == 1)
         #expect(strict.output.contains("Command LE_Create_Connection 60 00"))
-        // The link that the capture has is then not what was asked for, and is given up.
+        // The link in the capture is then to another peer than the requested one, so the host gives it up.
         let lenient = try await Programs.harness(
             ["--capture", file, "--any", "LE_Create_Connection"] + read("F0:12:34:56:78:9B", [])
         )
