@@ -174,7 +174,7 @@ public struct Peripheral: Sendable {
         }
     }
 
-    /// Ends a client's link and waits until it has ended; notifications that wait for room are not sent any more.
+    /// Ends a client's link and waits until it has ended. Notifications that are still queued are not sent.
     public func disconnect(_ client: ClientID) async {
         await host.disconnect(client)
     }

@@ -2,21 +2,12 @@ import BLE
 import BluetoothTesting
 import BluetoothTypes
 import SMP
-import Synchronization
 import Testing
 
 @testable import BLETool
 
 @Suite("Keys of a passkey on the command line")
 struct KeypressTests {
-    private final class Lines: Sendable {
-        private let lines = Mutex<[String]>([])
-
-        var all: [String] { lines.withLock { $0 } }
-
-        func append(_ line: String) { lines.withLock { $0.append(line) } }
-    }
-
     /// A device with a display, and a person that types the shown passkey at a console.
     private struct Display: PairingDelegate {
         let console: PairingConsole
@@ -79,7 +70,7 @@ struct KeypressTests {
 
     @Test("Keypress notifications of a peer are shown in words and in JSON")
     func keysOfPeersAreShown() {
-        let lines = Lines()
+        let lines = PrintedLines()
         let peer = DeviceAddress(0x0012_3456_789A, isRandom: false)
         for asJSON in [false, true] {
             let console = PairingConsole(

@@ -9,17 +9,6 @@ import Testing
 
 @Suite("Questions of ble about pairings")
 struct PairingConsoleTests {
-    /// What a console printed.
-    private final class Lines: Sendable {
-        private let lines = Mutex<[String]>([])
-
-        var all: [String] { lines.withLock { $0 } }
-
-        func append(_ line: String) { lines.withLock { $0.append(line) } }
-
-        func count(of event: String) -> Int { all.count { $0.hasPrefix("{\"event\":\"\(event)\"") } }
-    }
-
     private final class Answers: Sendable {
         private let answers = Mutex<[PairingAnswer]>([])
 
@@ -68,7 +57,9 @@ struct PairingConsoleTests {
         }
     }
 
-    private func makeConsole(_ lines: Lines, passkey: Passkey? = nil, complaints: Lines = Lines()) -> PairingConsole {
+    private func makeConsole(_ lines: PrintedLines, passkey: Passkey? = nil, complaints: PrintedLines = PrintedLines())
+        -> PairingConsole
+    {
         PairingConsole(
             asJSON: true,
             passkey: passkey,
@@ -106,7 +97,7 @@ struct PairingConsoleTests {
 
     @Test("Questions of two peers are asked one after the other, each with its number and its peer")
     func questionsOfTwoPeersAreAskedInTurn() throws {
-        let lines = Lines()
+        let lines = PrintedLines()
         let console = makeConsole(lines)
         try withPhones(console) { world, first, second in
             async let one = first.pair()
@@ -132,7 +123,7 @@ struct PairingConsoleTests {
 
     @Test("An answer to a pairing that has ended is not taken for the next one")
     func lateAnswerIsNotTakenForAnotherPeer() throws {
-        let lines = Lines()
+        let lines = PrintedLines()
         let console = makeConsole(lines)
         try withPhones(console) { world, first, second in
             async let one = first.pair()
@@ -162,7 +153,7 @@ struct PairingConsoleTests {
 
     @Test("A fixed passkey answers one pairing; the next one is asked for, with a message")
     func fixedPasskeyIsForOnePairing() throws {
-        let (lines, complaints) = (Lines(), Lines())
+        let (lines, complaints) = (PrintedLines(), PrintedLines())
         let console = makeConsole(lines, passkey: Passkey(value: 0), complaints: complaints)
         try withPhones(console) { world, first, second in
             // The world's first passkey is another one.
@@ -183,7 +174,7 @@ struct PairingConsoleTests {
 
     @Test("Questions beyond the limit are refused, and the end of the input refuses the others")
     func questionsAreBounded() async {
-        let lines = Lines()
+        let lines = PrintedLines()
         let console = makeConsole(lines)
         let answers = Answers()
         let count = 12

@@ -2,7 +2,6 @@ import BLE
 import BluetoothTesting
 import BluetoothTypes
 import Profiles
-import Synchronization
 import Testing
 
 @testable import BLETool
@@ -19,22 +18,13 @@ struct ServeAdmissionTests {
         return try Profile(decoding: JSON(parsing: Array(text.utf8)))
     }
 
-    /// Lines that the server prints.
-    private final class Lines: Sendable {
-        private let lines = Mutex<[String]>([])
-
-        var all: [String] { lines.withLock { $0 } }
-
-        func append(_ line: String) { lines.withLock { $0.append(line) } }
-    }
-
     /// `ble serve` as its options say, with a profile that needs pairing.
     private struct Serving: Sendable {
         let server: ProfileServer
         let adapter: Adapter
         private let world: World
         private let address: DeviceAddress
-        private let lines = Lines()
+        private let lines = PrintedLines()
         private let input: AsyncStream<String>.Continuation
         private let commands: AsyncStream<String>
 

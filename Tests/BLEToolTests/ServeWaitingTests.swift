@@ -1,7 +1,6 @@
 import BLE
 import BluetoothTesting
 import Profiles
-import Synchronization
 import Testing
 
 @testable import BLETool
@@ -15,22 +14,11 @@ struct ServeWaitingTests {
           {"uuid": "2A1B", "properties": ["notify"], "value": "64"}]}]}
         """
 
-    /// Lines that the server prints.
-    private final class Lines: Sendable {
-        private let lines = Mutex<[String]>([])
-
-        func append(_ line: String) { lines.withLock { $0.append(line) } }
-
-        func count(of event: String) -> Int {
-            lines.withLock { $0.count { $0.contains("\"event\":\"\(event)\"") } }
-        }
-    }
-
     /// A server that takes commands, and what it prints.
     private struct Serving: Sendable {
         let adapter: Adapter
         let server: ProfileServer
-        let output = Lines()
+        let output = PrintedLines()
         private let commands: AsyncStream<String>
         private let input: AsyncStream<String>.Continuation
 

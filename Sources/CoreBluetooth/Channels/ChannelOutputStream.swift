@@ -14,7 +14,7 @@ final class ChannelOutputStream: OutputStream {
 
     @available(*, unavailable)
     required init(toMemory: ()) {
-        fatalError("a channel's stream has a channel")
+        fatalError("the output stream of a channel is made from the channel, not for memory")
     }
 
     // MARK: Stream

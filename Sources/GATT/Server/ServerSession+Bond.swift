@@ -52,8 +52,8 @@ extension ServerSession {
     /// Restores the stored state of the client. The caller does so once the link is encrypted with the key of the bond,
     /// and not earlier.
     ///
-    /// Values that the client has already written on this connection stay. If the database differs from the one that
-    /// the client knew, the client has missed a change. ``isServiceChangedOwed`` then says whether the server must send
+    /// Values that the client has already written on this connection stay. If the database has changed since the state
+    /// was stored, the client has missed a change. ``isServiceChangedOwed`` then says whether the server must send
     /// Service Changed.
     public func restore(_ state: PersistentState) {
         let isCurrent = state.knownDatabaseHash != nil && state.knownDatabaseHash == server.databaseHash
