@@ -4,7 +4,7 @@ import ByteCoding
 import GATT
 import HCI
 
-// The Attribute Protocol: performs what the routers of the links decide.
+// The Attribute Protocol: carries out what the links' ATT routers decide.
 extension BluetoothHost {
     func receiveAttributePDU(_ pdu: RawSpan, on link: Link) {
         var buffer = sender.takeBuffer()
@@ -67,9 +67,10 @@ extension BluetoothHost {
 
     // MARK: Effects
 
-    /// Performs the effects of a link's client. To be called after each input of the client, and then ``pumpClient(of:)``.
+    /// Performs the effects of a link's client. Call this after each input of the client, and then ``pumpClient(of:)``.
     ///
-    /// An app's closure may call the host, which takes further effects then. So the effects are performed in their order.
+    /// The closure of an app may call the host, which then performs further effects inside. So effects are performed in
+    /// their order.
     ///
     /// - Returns: whether there was an effect.
     @discardableResult
@@ -82,8 +83,8 @@ extension BluetoothHost {
         }
     }
 
-    /// Performs the effects of a link's server session. To be called after each input of the session, and before its response
-    /// is sent: values that an observer sends go first.
+    /// Performs the effects of a link's server session. Call this after each input of the session, and before its
+    /// response is sent: values that an observer sends leave before the response.
     func performServerEffects(of link: Link) {
         while let effect = link.att.takeServerEffect() { perform(effect, on: link) }
     }

@@ -2,11 +2,12 @@ import BluetoothTypes
 import ByteCoding
 import L2CAP
 
-// How L2CAP channels go on: what comes from the link, what goes to it, and who is told.
+// L2CAP channels: what arrives from the link, what is sent on it, and which events apps receive.
 extension BluetoothHost {
     // MARK: What comes
 
-    /// Takes a signalling command, and tells whether it was for the channels.
+    /// Handles a signaling command.
+    /// - Returns: whether the command was for the channels.
     func receiveChannelCommand(_ payload: RawSpan, on link: Link) -> Bool {
         let outcome = link.channels.receive(
             command: payload,
@@ -38,8 +39,8 @@ extension BluetoothHost {
 
     // MARK: What goes
 
-    /// Sends the frames and commands of a link's channels until there is no room, and queues the deliveries of their events.
-    /// To be called after each change of the channels.
+    /// Sends the frames and commands of a link's channels until its outbound queue is full, and queues the deliveries
+    /// of their events. Call this after each change of the channels.
     func pumpChannels(of link: Link) {
         sendChannelFrames(of: link)
         while let event = link.channels.nextEvent() { deliver(.channelEvent(link, event)) }
@@ -60,7 +61,7 @@ extension BluetoothHost {
             hasSentFrame = true
         }
         link.channelsAwaitRoom = sender.channelRoom(link.slot) == 0
-        // A frame may have been the last of a channel that finishes.
+        // This frame may have been the last one of a channel that finishes.
         if hasSentFrame { sendChannelCommands(of: link) }
     }
 
@@ -78,7 +79,7 @@ extension BluetoothHost {
         }
     }
 
-    /// Sends the request for channels, which has left its lane.
+    /// Sends the request for channels after it has left its lane.
     func sendRequest(for channels: ChannelIdentifierList, on link: Link) {
         guard let channel = channels.first else { return }
         link.channels.release(channel)
@@ -87,7 +88,7 @@ extension BluetoothHost {
 
     // MARK: Who is told
 
-    /// Delivers an event of a channel. The app may use the channel: the host sends what follows from it.
+    /// Delivers an event of a channel. The app's closure may use the channel; the host then sends the resulting frames.
     func perform(_ event: CreditBasedChannels.Event, of link: Link) {
         switch event {
         case .opened(let channel):

@@ -1,17 +1,17 @@
 import BluetoothTypes
 import L2CAP
 
-// What apps do with L2CAP channels. Calls are carried out at once; what comes of them is told by closures, on the loop, in
-// the order in which it happens.
+// The operations of apps on L2CAP channels. Each call takes effect at once. Its outcome is delivered to a closure on
+// the loop; outcomes are delivered in the order in which they occur.
 extension BluetoothHost {
     // MARK: Services
 
-    /// Lets peers open channels to a service.
+    /// Publishes a service that accepts channels from peers.
     ///
     /// - Parameters:
-    ///   - psm: where it is reached; nil for one of the dynamic range.
-    ///   - accept: is given each channel that is opened.
-    /// - Returns: the PSM.
+    ///   - psm: the service's PSM; nil for a free one of the dynamic range.
+    ///   - accept: called with each channel that a peer opens.
+    /// - Returns: the PSM of the service.
     package func publishChannels(
         _ service: SPSMRegistry.Service,
         at psm: SPSM? = nil,
@@ -39,7 +39,7 @@ extension BluetoothHost {
         }
     }
 
-    /// Lets peers open no more channels to a service; those that there are stay.
+    /// Stops accepting channels to a service. Open channels stay open.
     package func unpublishChannels(at psm: SPSM) {
         channelServices.unregister(psm)
         channelAcceptors[psm] = nil
@@ -62,9 +62,9 @@ extension BluetoothHost {
 
     // MARK: Opening
 
-    /// Asks for a channel with LE credit-based flow control. The request leaves in the order of the calls on the link.
+    /// Requests a channel with LE credit-based flow control. Requests leave in the order of the calls on the link.
     ///
-    /// - Returns: its name, for ``closeChannel(_:)``.
+    /// - Returns: the channel's identifier, for ``closeChannel(_:)``.
     package func beginOpeningChannel(
         to psm: SPSM,
         on identifier: LinkIdentifier,
@@ -87,8 +87,8 @@ extension BluetoothHost {
         return name
     }
 
-    /// Asks for up to five channels with enhanced credit-based flow control, in one request; `completion` is called for each.
-    /// The request leaves in the order of the calls on the link.
+    /// Requests up to five channels with enhanced credit-based flow control, in one request. `completion` is called
+    /// once for each channel. Requests leave in the order of the calls on the link.
     package func beginOpeningChannels(
         _ count: Int,
         to psm: SPSM,
@@ -132,7 +132,7 @@ extension BluetoothHost {
 
     // MARK: Using
 
-    /// The link of a channel that is there; nil where it has ended.
+    /// The link of a channel; nil if the channel has ended.
     private func link(of name: HostChannelIdentifier) -> Link? {
         guard let link = links[name.link], link.channelUses[name.channel]?.number == name.number else {
             return nil
@@ -140,7 +140,7 @@ extension BluetoothHost {
         return link
     }
 
-    /// A channel as it is; nil where it has ended.
+    /// The current properties of a channel; nil if the channel has ended.
     package func information(on name: HostChannelIdentifier) -> ChannelInformation? {
         guard let channel = link(of: name)?.channels[name.channel] else { return nil }
         return ChannelInformation(
@@ -153,15 +153,15 @@ extension BluetoothHost {
         )
     }
 
-    /// What came of octets that were to be sent.
+    /// The outcome of a call that sends bytes.
     package enum SendOutcome: Hashable, Sendable {
-        /// So many octets were taken. Where that is not all, ``HostChannelEvent/hasRoom`` follows.
+        /// This number of bytes was accepted. If it is less than the whole, ``HostChannelEvent/hasRoom`` follows.
         case taken(Int)
-        /// The channel is not open, or does not take anything more.
+        /// The channel is not open, or accepts no more data.
         case notOpen
     }
 
-    /// Queues octets as SDUs that are as long as the peer takes them, as far as there is room.
+    /// Queues bytes as SDUs of the peer's MTU, until the channel's queue is full.
     package func send(_ octets: ArraySlice<UInt8>, on name: HostChannelIdentifier) -> SendOutcome {
         guard let link = link(of: name), let channel = link.channels[name.channel], channel.isOpen else {
             return .notOpen
@@ -183,12 +183,12 @@ extension BluetoothHost {
         return isOpen || rest.count < octets.count ? .taken(octets.count - rest.count) : .notOpen
     }
 
-    /// Takes all SDUs that have come; the peer may then send more.
+    /// Returns and removes all received SDUs, which lets the peer send more.
     package func readAll(from name: HostChannelIdentifier) -> [[UInt8]] {
         read(from: name, octets: .max)
     }
 
-    /// Takes SDUs that have come, oldest first, until there are so many octets, or none.
+    /// Returns and removes received SDUs, oldest first, until their total length reaches `limit` or none is left.
     package func read(from name: HostChannelIdentifier, octets limit: Int) -> [[UInt8]] {
         guard let link = link(of: name) else { return [] }
         var units: [[UInt8]] = []
@@ -203,8 +203,8 @@ extension BluetoothHost {
         return units
     }
 
-    /// Receives SDUs and K-frames of other lengths on a channel of the enhanced variant, once the peer agrees. Cancelling the
-    /// task ends the wait; the lengths may change nevertheless.
+    /// Changes the MTU and MPS of an enhanced channel, once the peer agrees. Cancelling the task ends the wait; the
+    /// lengths may change nevertheless.
     package func reconfigure(
         _ name: HostChannelIdentifier,
         mtu: UInt16,
@@ -255,7 +255,7 @@ extension BluetoothHost {
 
     // MARK: Ending
 
-    /// Ends a channel at once, or gives it up where it is not open yet. What is not sent is lost.
+    /// Ends a channel at once, or cancels its opening. Unsent data is lost.
     package func closeChannel(_ name: HostChannelIdentifier) {
         guard let link = link(of: name) else { return }
         link.channels.disconnect(name.channel)
@@ -263,7 +263,7 @@ extension BluetoothHost {
         endInput()
     }
 
-    /// Ends a channel once all that was queued is sent; until then it receives.
+    /// Ends a channel once all queued data is sent. It receives until then.
     package func finishChannel(_ name: HostChannelIdentifier) {
         guard let link = link(of: name) else { return }
         link.channels.finish(name.channel)
@@ -277,7 +277,7 @@ extension BluetoothHost {
         pumpChannels(of: link)
     }
 
-    /// Ends the opening of a channel in an error. Does nothing if the opening has ended.
+    /// Ends the opening of a channel with an error. Does nothing if the opening has ended.
     func endOpening(of channel: ChannelIdentifier, on link: Link, _ error: HostError) {
         guard let use = link.channelUses[channel], case .opening(let completion) = use.phase else { return }
         link.channelUses[channel] = nil

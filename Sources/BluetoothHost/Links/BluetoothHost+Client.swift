@@ -5,9 +5,9 @@ import GATT
 import HCI
 import OrderedCollections
 
-// The client role: procedures, writes without response, and the values that servers send.
+// The client role: procedures, writes without response, and the values that servers send unrequested.
 extension BluetoothHost {
-    /// Runs a client procedure. Cancelling the task gives it up.
+    /// Runs a client procedure. Cancelling the task cancels the procedure.
     package nonisolated(nonsending) func perform<P: ClientProcedure>(
         _ procedure: P,
         on identifier: LinkIdentifier
@@ -21,14 +21,15 @@ extension BluetoothHost {
         }
     }
 
-    /// Runs a procedure to its end. Cancelling the task gives it up.
+    /// Runs a procedure to its end. Cancelling the task cancels it.
     ///
-    /// - Returns: why the link could not be made as secure as the server requires, if the procedure failed for it.
+    /// - Returns: why the link could not be made as secure as the server requires, if the procedure failed for that
+    ///   reason.
     package nonisolated(nonsending) func finish(
         _ run: ProcedureRun,
         on identifier: LinkIdentifier
     ) async throws(HostError) -> HostError? {
-        // The loop has it until it has ended, and its caller afterwards.
+        // The loop uses the run until the call has ended, and the caller afterwards.
         nonisolated(unsafe) let run = run
         let outcome = await withTaskCancellationHandler {
             await withUnsafeContinuation { (continuation: UnsafeContinuation<CallOutcome, Never>) in
@@ -69,7 +70,7 @@ extension BluetoothHost {
         submit(call)
     }
 
-    /// Sends the next request of the link's client, if none is in flight.
+    /// Sends the next request of the link's client, unless a request is in flight.
     func pumpClient(of link: Link) {
         guard link.att.canStartRequest(isGateOpen: isGateOpen(on: link)) else { return }
         var buffer = sender.takeBuffer()
@@ -77,11 +78,11 @@ extension BluetoothHost {
         advanceClient(of: link, opcode, consume buffer)
     }
 
-    /// Performs the effects of a link's client, then sends the request that it has written, or starts the next procedure. To
-    /// be called after each input that may write a request.
+    /// Performs the effects of a link's client, then sends the request that it has written, or starts the next
+    /// procedure. Call this after each input that may write a request.
     ///
-    /// A procedure that an app's closure submits starts only after all effects are performed. So it does not overtake the
-    /// procedures that wait already, and the packets that the closure sends go first.
+    /// A procedure that an app's closure submits starts only after all effects are performed. So it does not overtake
+    /// procedures that wait already, and packets that the closure sends leave first.
     func advanceClient(of link: Link, _ opcode: ATT.Opcode?, _ buffer: consuming PacketBuffer) {
         var opcode = opcode
         while performClientEffects(of: link), opcode == nil {
@@ -118,7 +119,7 @@ extension BluetoothHost {
         }
     }
 
-    /// Queues a Write Command. `completion` is called on the loop when it has left its lane.
+    /// Queues a Write Command. `completion` is called on the loop when the command has left its lane.
     package func beginWriteWithoutResponse(
         _ value: [UInt8],
         to handle: AttributeHandle,
@@ -128,7 +129,7 @@ extension BluetoothHost {
         submit(WriteCall(value: value, handle: handle, link: identifier, caller: .callback(completion)))
     }
 
-    /// Sends a write without response, waiting behind the calls before it and for room.
+    /// Sends a write without response after the calls before it, once the link's outbound queue has room.
     nonisolated(nonsending) func waitToSend(_ write: WriteCall) async throws(HostError) {
         try await wait(for: .lane(write.link)) { host, call in
             var write = write
@@ -140,7 +141,7 @@ extension BluetoothHost {
     // MARK: Notifications and indications from servers
 
     /// Calls `deliver` on the loop with each value that the server sends of an attribute, until
-    /// ``removeSubscriber(_:of:on:)`` or the link's end.
+    /// ``removeSubscriber(_:of:on:)`` is called or the link ends.
     package func addSubscriber(
         of handle: AttributeHandle,
         on identifier: LinkIdentifier,
@@ -152,7 +153,7 @@ extension BluetoothHost {
         return subscriber
     }
 
-    /// The number of subscribers to an attribute's values on a link, of all faces.
+    /// The number of subscribers to an attribute's values on a link, through all APIs of the host.
     package func subscriberCount(of handle: AttributeHandle, on identifier: LinkIdentifier) -> Int {
         links[identifier]?.att.subscribers[handle]?.count ?? 0
     }
@@ -174,7 +175,7 @@ extension BluetoothHost {
         }
     }
 
-    /// Confirms an indication whose value was delivered.
+    /// Confirms an indication after its value was delivered.
     func confirmIndication(of handle: AttributeHandle, _ buffer: consuming PacketBuffer, on link: Link) {
         link.att.confirm(handle, into: &buffer)
         performClientEffects(of: link)
@@ -195,7 +196,7 @@ extension BluetoothHost {
 }
 
 extension BluetoothHost {
-    /// Delivers a value at once, if no delivery waits.
+    /// Delivers a value at once, unless other deliveries wait.
     private func deliver(
         _ value: HandleValue,
         to subscribers: OrderedDictionary<UInt64, @Sendable (HandleValue) -> Void>,
@@ -217,7 +218,7 @@ extension LoopQuery<WriteCall, Result<Void, HostError>?> {
     fileprivate static let sendAtOnce = LoopQuery { $0.sendAtOnce($1) }
 }
 
-/// A procedure whose caller is suspended. The caller leaves the run to the loop until the call has ended.
+/// A procedure whose caller is suspended. Only the loop uses the run until the call has ended.
 private struct SuspendedProcedure: @unchecked Sendable {
     // @unchecked: the caller does not use the run until the call has ended.
 

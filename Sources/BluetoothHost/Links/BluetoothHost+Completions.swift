@@ -1,39 +1,40 @@
 import BluetoothTypes
 import GATT
 
-/// Names one attempt to connect.
+/// The identifier of one attempt to connect.
 package struct ConnectionAttemptIdentifier: Hashable, Sendable {
     let value: UInt64
 }
 
-/// The link to a peer.
+/// A link to a given peer.
 package struct PeerLink: Hashable, Sendable {
     package let identifier: LinkIdentifier
-    /// Whether this host has made it, as the central.
+    /// Whether this host is the central, which initiated the link.
     package let isOurs: Bool
-    /// Whether it is about to end.
+    /// Whether the link is about to end.
     package let isEnding: Bool
 }
 
-// What a face asks for whose own calls return at once: outcomes are told by closures, on the loop, in the order in which they
-// happen.
+// Operations for APIs whose own calls return immediately. Outcomes are delivered to closures on the loop, in the order
+// in which they occur.
 extension BluetoothHost {
     /// Whether the controller is up.
     package var isPoweredOn: Bool { power == .on }
 
-    /// Runs `action` after `delay`, on the loop.
+    /// Calls `action` on the loop after `delay`.
     package func run(after delay: Duration, _ action: @escaping @Sendable () -> Void) {
         _ = schedule(.action(action), after: delay)
     }
 
-    /// The link to a peer, where there is one, whichever side has made it; not one whose peer only claims to be bonded.
+    /// The link to a peer, whichever side initiated it; nil if there is none. A link on which the peer claims a bond
+    /// without having verified its identity does not count.
     package func link(to address: DeviceAddress) -> PeerLink? {
         links.values.first { $0.isWith(anyOf: [address]) && $0.countsAsConnection }
             .map { PeerLink(identifier: $0.identifier, isOurs: $0.role == .central, isEnding: $0.isEnding) }
     }
 
-    /// Begins to connect to a peripheral that is not connected, however long it takes. The attempt outlives a recovery of the
-    /// controller.
+    /// Starts to connect to a peripheral that is not connected, without a time limit. The attempt continues after a
+    /// recovery of the controller.
     package func beginConnecting(
         to address: DeviceAddress,
         parameters: ConnectionParameters = ConnectionParameters(),
@@ -49,13 +50,13 @@ extension BluetoothHost {
         return ConnectionAttemptIdentifier(value: identifier)
     }
 
-    /// Gives an attempt up, which then fails with ``HostError/cancelled``; nothing happens where it is over.
+    /// Cancels an attempt, which then fails with ``HostError/cancelled``. Does nothing if the attempt has ended.
     package func cancelConnecting(_ attempt: ConnectionAttemptIdentifier) {
         giveUp(attempt.value, .cancelled)
         endInput()
     }
 
-    /// Begins to end a link; nothing happens if it is ending already. Values that are not sent yet are lost.
+    /// Starts to end a link. Does nothing if it is already ending. Values that are not sent yet are lost.
     package func beginDisconnecting(_ identifier: LinkIdentifier) {
         // Earlier calls are sent first.
         endInput()
@@ -87,9 +88,9 @@ extension BluetoothHost {
         links[identifier]?.endObservers[observer] = nil
     }
 
-    /// What a procedure's failure is to the host's callers.
+    /// The host's error for the failure of a procedure.
     ///
-    /// - Parameter elevationFailure: why the link could not be made as secure as the server wants it.
+    /// - Parameter elevationFailure: why the link could not be made as secure as the server requires.
     package func hostError(
         _ error: ClientError,
         on identifier: LinkIdentifier,
@@ -100,7 +101,7 @@ extension BluetoothHost {
         }
         return switch error {
         case .bearerClosed:
-            // The bearer ends before its link, when a transaction has taken too long.
+            // The bearer closes before its link ends if a transaction has timed out.
             .disconnected(
                 links[identifier].map { $0.ownReason ?? .attributeTransactionTimeout }
                     ?? endedLinks[identifier] ?? .adapterClosed

@@ -6,12 +6,12 @@ import L2CAP
 
 // The order in which the calls of apps leave the host: see `OutboundLanes`.
 extension BluetoothHost {
-    /// Whether the link's outbound queue takes another frame of an app.
+    /// Whether the link's outbound queue has room for another frame of an app.
     func hasRoom(on link: Link) -> Bool {
         sender.room(link.slot) > 0
     }
 
-    /// Whether calls of a link's client may be sent.
+    /// Whether the link's client may send: not while the peer is bonded and its identity unverified.
     func isGateOpen(on link: Link) -> Bool { !link.awaitsProof }
 
     func conditions(on link: Link) -> ATTRouter.Conditions {
@@ -40,7 +40,7 @@ extension BluetoothHost {
         endInput()
     }
 
-    /// Gives a procedure to the link's client, which puts out its end.
+    /// Gives a procedure to the link's client, which reports when it has ended.
     func start(_ call: borrowing ProcedureCall, on link: Link) {
         link.att.start(call)
         if link.client.isClosed {
@@ -50,7 +50,8 @@ extension BluetoothHost {
         }
     }
 
-    /// Ends a procedure that its caller cancels. The response to its request, if that was sent, is awaited and ignored.
+    /// Cancels a procedure for its caller. If its request was sent, the host still waits for the response and ignores
+    /// it.
     func cancel(_ run: ProcedureRun, on identifier: LinkIdentifier) {
         guard let link = links[identifier] else { return run.cancel() }
         if let call = link.att.cancel(run) {
@@ -71,7 +72,7 @@ extension BluetoothHost {
         }
         guard link.att.canSendAtOnce(call, conditions(on: link)) else {
             if case .submission = call.caller, link.awaitsProof {
-                // The next caller waits, and learns whether the peer's identity could be verified.
+                // The next caller waits for the loop, and gets the error if the peer's identity could not be verified.
                 submissions.closeFastPath(to: call.link)
             }
             link.att.append(.write(copy call))
@@ -82,9 +83,9 @@ extension BluetoothHost {
         endInput()
     }
 
-    /// Sends a write without response if no call is before it and it can be sent now.
+    /// Sends a write without response if no other call waits before it and it can be sent now.
     ///
-    /// - Returns: nil if nothing was done.
+    /// - Returns: nil if the write was not sent and has not failed.
     func sendAtOnce(_ call: borrowing WriteCall) -> Result<Void, HostError>? {
         guard let link = links[call.link] else { return .failure(endOfLink(call.link)) }
         guard link.att.canSendAtOnce(call, conditions(on: link)) else { return nil }
@@ -109,9 +110,9 @@ extension BluetoothHost {
 
     // MARK: Sending
 
-    /// Sends the calls that wait on a link, the oldest first, as far as they can be sent.
+    /// Sends the calls that wait on a link, oldest first, until the next one cannot be sent.
     func pumpLanes(of link: Link) {
-        // A call that ends may run code that submits the next: the loop below continues with it.
+        // The end of a call may run code that submits another: the loop below sends that one as well.
         guard link.att.beginPumping() else { return }
         while sendNextCall(on: link) {}
         verifyIdentityForClientLane(of: link)
@@ -168,7 +169,7 @@ extension BluetoothHost {
         end(call, .success(()))
     }
 
-    /// Writes a command to the link's outbound queue.
+    /// Appends a command to the link's outbound queue.
     private func write(_ call: borrowing WriteCall, on link: Link) throws(HostError) {
         var buffer = sender.takeBuffer()
         do throws(HostError) {
@@ -180,7 +181,7 @@ extension BluetoothHost {
         }
     }
 
-    /// Sends a command that was written. A signed command is written here, because the router has no keys.
+    /// Sends a command that the router wrote. A signed command is written here, because the router has no keys.
     private func send(
         _ call: borrowing WriteCall,
         _ signature: WriteCall.Signature?,
@@ -212,14 +213,14 @@ extension BluetoothHost {
         case .procedure(let call): end(call, .failure(error))
         case .write(let call): end(call, .failure(error))
         case .channelRequest(let channels): for channel in channels { endOpening(of: channel, on: link, error) }
-        // A client that disconnects is no failure of a notification.
+        // A notification does not fail because its client disconnects.
         case .notification(let call): end(call.caller, .success(()))
         case .indication(let call): end(call.caller, .failure(error))
         case .answer: break
         }
     }
 
-    /// Begins to verify the identity of a bonded peer that the client lane waits for.
+    /// Starts to verify the identity of a bonded peer for which the client lane waits.
     private func verifyIdentityForClientLane(of link: Link) {
         guard !link.att.lanes.client.isEmpty, links[link.identifier] != nil,
             link.att.needsVerification(isGateOpen: isGateOpen(on: link))
@@ -241,7 +242,8 @@ extension BluetoothHost {
 
     // MARK: Draining
 
-    /// Waits until the controller has sent all that was written on a link before. Cancelling the task ends the wait.
+    /// Waits until the controller has sent all packets that were written to the link before this call. Cancelling the
+    /// task ends the wait.
     package func flush(_ identifier: LinkIdentifier) async {
         _ = try? await wait(for: .lane(identifier)) { host, call in
             guard let link = host.links[identifier] else { return host.end(call, .success(())) }
@@ -250,7 +252,7 @@ extension BluetoothHost {
         }
     }
 
-    /// Ends the calls that wait until their link's packets are sent, if they are.
+    /// Ends the calls that wait until their link's packets are sent, if all are sent.
     func resumeDrains(of link: Link) {
         guard !link.att.drains.isEmpty, sender.isDrained(link.slot) else { return }
         for call in link.att.takeDrained() { end(.task(call), .success(())) }

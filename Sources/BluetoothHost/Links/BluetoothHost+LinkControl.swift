@@ -3,19 +3,20 @@ import ByteCoding
 import HCI
 import L2CAP
 
-/// A link as it is.
+/// The current properties of a link.
 public struct LinkInformation: Hashable, Sendable {
     public let identifier: LinkIdentifier
-    /// Whom the peer is known as: its identity address where a bond tells that.
+    /// The peer's identity address, if a bond revealed it when the link was made; otherwise the address that the peer
+    /// used.
     public let peer: DeviceAddress
-    /// The addresses that the link was made with, as they were sent: private ones, where they are used.
+    /// The addresses that were used on air when the link was made; with privacy, these are private addresses.
     public let ownAddress: DeviceAddress
     public let peerAddress: DeviceAddress
     public let isCentral: Bool
-    /// ATT_MTU in octets.
+    /// ATT_MTU in bytes.
     public let mtu: Int
     public let parameters: NegotiatedConnectionParameters
-    /// The longest Link Layer payload each way, in octets.
+    /// The longest Link Layer payload in each direction, in bytes.
     public let maximumTransmitOctets: Int
     public let maximumReceiveOctets: Int
     public let transmitPHY: PHY
@@ -40,7 +41,7 @@ extension BluetoothHost {
         )
     }
 
-    /// The links that there are, oldest first.
+    /// The identifiers of all links, oldest first.
     package func linkIdentifiers() -> [LinkIdentifier] {
         links.values.map(\.identifier)
     }
@@ -50,7 +51,7 @@ extension BluetoothHost {
         return information
     }
 
-    /// The strength of the link's signal in dBm; nil where the controller does not know it.
+    /// Reads the link's signal strength in dBm; nil if the controller does not know it.
     package func readRSSI(of identifier: LinkIdentifier) async throws(HostError) -> Int? {
         let link = try link(identifier)
         do throws(CommandFailure) {
@@ -60,8 +61,8 @@ extension BluetoothHost {
         }
     }
 
-    /// Reads the strength of the link's signal in dBm, likewise. `completion` is called on the loop. The command follows those
-    /// of the calls before.
+    /// Reads the link's signal strength in dBm, likewise. `completion` is called on the loop. The command is sent after
+    /// those of earlier calls.
     package func beginReadingRSSI(
         of identifier: LinkIdentifier,
         completion: @escaping @Sendable (Result<Int?, HostError>) -> Void
@@ -73,7 +74,7 @@ extension BluetoothHost {
         }
         send(ReadRSSI(connectionHandle: link.handle)) { [weak self] result in
             self?.assumeIsolated { host in
-                // A link that ends with the controller has ended by the time of the delivery.
+                // If the controller failed, the link has ended by the time of the delivery.
                 host.deliver(
                     .action { [weak host] in
                         let result = result.map(BluetoothHost.strength)
@@ -90,13 +91,14 @@ extension BluetoothHost {
         parameters.rssi == 127 ? nil : Int(parameters.rssi)
     }
 
-    /// The error of a command for a link: the link's end, if that is why the command failed.
+    /// The error for a failed command about a link: the link's end, if the command failed for that reason.
     private func linkError(_ failure: CommandFailure, on identifier: LinkIdentifier) -> HostError {
         links[identifier] == nil ? endOfLink(identifier) : .command(failure)
     }
 
-    /// Changes the connection's parameters, as the central, or asks the central to, as the peripheral. An earlier update of the
-    /// link ends first. Cancelling the task ends the wait; the parameters may change nevertheless.
+    /// Changes the connection's parameters, as the central, or requests the change from the central, as the peripheral.
+    /// An earlier update of the link is finished first. Cancelling the task ends the wait; the parameters may change
+    /// nevertheless.
     package func updateParameters(
         _ parameters: ConnectionParameters,
         of identifier: LinkIdentifier
@@ -106,7 +108,7 @@ extension BluetoothHost {
     }
 
     /// Changes the connection's parameters, likewise. `completion` is called on the loop. The procedure follows those
-    /// of the calls before.
+    /// of earlier calls.
     package func beginUpdatingParameters(
         _ parameters: ConnectionParameters,
         of identifier: LinkIdentifier,
@@ -120,7 +122,7 @@ extension BluetoothHost {
         add(.callback(completion), for: .connectionUpdate, of: identifier, .parameters(parameters))
     }
 
-    /// Changes the connection's parameters, likewise, and reports no outcome. A newer request replaces one that waits.
+    /// Changes the connection's parameters, likewise, and reports no outcome. A newer request replaces a waiting one.
     package func beginUpdatingParameters(_ parameters: ConnectionParameters, of identifier: LinkIdentifier) {
         defer { endInput() }
         guard parameters.isValid, let link = links[identifier] else { return }
@@ -167,7 +169,7 @@ extension BluetoothHost {
         link[keyPath: procedure.queue].postpone()
     }
 
-    /// Waits for a procedure of the Link Layer.
+    /// Waits until a procedure of the Link Layer ends.
     private func wait(
         for procedure: LinkProcedure,
         of identifier: LinkIdentifier,
@@ -178,7 +180,7 @@ extension BluetoothHost {
         }
     }
 
-    /// Adds a call to those that ask for a procedure.
+    /// Adds a call to those that request a procedure.
     private func add(
         _ caller: Caller,
         for procedure: LinkProcedure,
@@ -190,14 +192,15 @@ extension BluetoothHost {
         begin(procedure, of: link)
     }
 
-    /// Ends the current procedure of a kind after 40 s, the time that the Link Layer allows for it (Vol 6, Part B, 5.2).
+    /// Starts the timer that ends the current procedure of a kind after 40 s, the time that the Link Layer allows for
+    /// it (Vol 6, Part B, 5.2).
     func startTimer(of procedure: LinkProcedure, on link: Link) {
         link[keyPath: procedure.queue].timer = schedule(.procedure(procedure, link.identifier), after: .seconds(40))
     }
 
-    /// Begins the next procedure of a kind, unless one runs.
+    /// Starts the next procedure of a kind, unless one is running.
     func begin(_ procedure: LinkProcedure, of link: Link) {
-        // While the host gives up the controller, the calls fail when their links end.
+        // While the host abandons the controller, the calls fail when their links end.
         guard power == .on, let request = link[keyPath: procedure.queue].begin() else { return }
         startTimer(of: procedure, on: link)
         switch request {
@@ -233,7 +236,7 @@ extension BluetoothHost {
         }
     }
 
-    /// Ends the current procedure of a kind, and begins the next.
+    /// Ends the current procedure of a kind, and starts the next.
     func end(_ procedure: LinkProcedure, of link: Link, _ result: Result<Void, HostError>) {
         timers.cancel(link[keyPath: procedure.queue].timer)
         link[keyPath: procedure.queue].timer = nil
@@ -249,15 +252,14 @@ extension BluetoothHost {
         }
     }
 
-    /// Asks for other PHYs; the link then uses what both sides can do. An earlier change of the link ends first.
-    /// Cancelling the task ends the wait; the PHYs may change nevertheless.
+    /// Requests other PHYs; the link then uses those that both sides support. An earlier change of the link is finished
+    /// first. Cancelling the task ends the wait; the PHYs may change nevertheless.
     package func setPHY(transmit: PHYSet, receive: PHYSet, of identifier: LinkIdentifier) async throws(HostError) {
         if let error = obstacleToPHYs(of: identifier) { throw error }
         try await wait(for: .phyUpdate, of: identifier, .phys(transmit: transmit, receive: receive))
     }
 
-    /// Asks for other PHYs, likewise. `completion` is called on the loop. The procedure follows those of the calls
-    /// before.
+    /// Requests other PHYs, likewise. `completion` is called on the loop. The procedure follows those of earlier calls.
     package func beginSettingPHY(
         transmit: PHYSet,
         receive: PHYSet,
@@ -276,14 +278,14 @@ extension BluetoothHost {
             ? nil : .notSupported("this controller has only the 1M PHY")
     }
 
-    /// Asks for longer or shorter Link Layer payloads.
+    /// Requests a longer or shorter maximum Link Layer payload.
     ///
-    /// - Parameter octets: 27 to 251.
+    /// - Parameter octets: the maximum payload in bytes, 27 to 251.
     package func setDataLength(octets: UInt16, of identifier: LinkIdentifier) async throws(HostError) {
         let link = try link(identifier)
         guard (27...251).contains(octets) else { throw .invalidArgument("a data length is 27 to 251 octets") }
         do throws(CommandFailure) {
-            // On the 1M PHY an octet takes 8 us; 14 octets surround the payload (Vol 6, Part B, 4.5.10).
+            // On the 1M PHY a byte takes 8 us; 14 bytes surround the payload (Vol 6, Part B, 4.5.10).
             try await perform(
                 LESetDataLength(connectionHandle: link.handle, txOctets: octets, txTime: (octets + 14) * 8)
             )
@@ -294,7 +296,7 @@ extension BluetoothHost {
 }
 
 extension CommandFailure {
-    /// Whether the host gives up the controller for the failure, or has done so. All links end then.
+    /// Whether the host abandons the controller because of this failure, or has already done so. All links end then.
     fileprivate var endsLinks: Bool {
         switch self {
         case .timedOut, .aborted: true
@@ -303,16 +305,16 @@ extension CommandFailure {
     }
 }
 
-/// A request for a procedure of the Link Layer.
+/// A request for a Link Layer procedure.
 enum LinkRequest {
     case parameters(ConnectionParameters)
-    /// A peripheral's request, which was accepted.
+    /// A peripheral's request, which this host has accepted.
     case peerParameters(ConnectionParameterUpdateRequest)
     case phys(transmit: PHYSet, receive: PHYSet)
 }
 
 extension LinkProcedure {
-    /// The calls of a link that ask for the procedure.
+    /// The calls of a link that request this procedure.
     var queue: ReferenceWritableKeyPath<Link, ProcedureQueue<LinkRequest>> {
         switch self {
         case .connectionUpdate: \.connectionUpdates

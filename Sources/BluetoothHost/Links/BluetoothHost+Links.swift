@@ -42,7 +42,7 @@ extension BluetoothHost {
         return link
     }
 
-    /// What is done on each new link: longer packets, and a longer MTU where we are the central.
+    /// Prepares a new link: requests longer packets and, as the central, a longer ATT_MTU.
     private func prepare(_ link: Link) {
         guard let information else { return }
         if information.maximumTransmitOctets > 27, information.commands.contains(LESetDataLength.self) {
@@ -57,7 +57,7 @@ extension BluetoothHost {
         if link.role == .central, configuration.requestsMTU { requestMTU(on: link) }
     }
 
-    /// Asks for a longer ATT_MTU, where that is not done on each new link.
+    /// Requests a longer ATT_MTU, for hosts that do not request it on each new link.
     package func requestMTU(on identifier: LinkIdentifier) throws(HostError) {
         requestMTU(on: try link(identifier))
         endInput()
@@ -82,7 +82,7 @@ extension BluetoothHost {
         start(ProcedureCall(run: run, link: identifier, caller: caller), on: link)
     }
 
-    /// Asks for a longer ATT_MTU if that was refused because the identity of the peer was not verified.
+    /// Requests a longer ATT_MTU again, if that was refused because the peer's identity was not verified.
     func requestOwedMTU(on link: Link) {
         guard link.att.owesMTUExchange else { return }
         link.att.owesMTUExchange = false
@@ -90,7 +90,7 @@ extension BluetoothHost {
     }
 
     func mtuChanged(of link: Link) {
-        // It may be shorter than before.
+        // The new MTU may be shorter than the last.
         submissions.closeFastPath(to: link.identifier)
         emit(.mtuChanged(link.identifier, link.att.mtu))
     }
@@ -168,8 +168,8 @@ extension BluetoothHost {
         sender.enqueue(payload, kind, on: channel, of: link.slot)
     }
 
-    /// Whether the host takes another PDU of a channel whose answers the peer does not take. Beyond the limit, PDUs are
-    /// dropped and counted.
+    /// Whether the host accepts another PDU on a channel, although the peer does not take the answers to earlier ones.
+    /// Beyond the limit, PDUs are dropped and counted.
     private func hasRoomForAnswers(_ kind: FrameKind, on link: Link) -> Bool {
         let limit = kind == .security ? BluetoothHost.securityReplyLimit : BluetoothHost.signalingReplyLimit
         if sender.unsent(kind, link.slot) < limit { return true }
@@ -177,8 +177,8 @@ extension BluetoothHost {
         return false
     }
 
-    /// Counts a PDU that was dropped because the peer does not take the answers to those before it. A peer that continues is
-    /// disconnected.
+    /// Counts a PDU that was dropped because the peer does not take the answers to earlier ones. A peer that continues
+    /// is disconnected.
     func countFlooding(by link: Link) {
         metrics.floodingPDUs.increment()
         link.floodingCount += 1
@@ -215,7 +215,8 @@ extension BluetoothHost {
 
     private func finishParameterUpdate(of link: Link, _ response: ConnectionParameterUpdateResponse?) {
         if response == .accepted {
-            // Its event is to come. It is not for the next call, if an update of the central has ended this one.
+            // The procedure's event is still to come. If an update by the central has ended this call, that event is
+            // not for the next call.
             if link.connectionUpdates.beginWithoutCall() { startTimer(of: .connectionUpdate, on: link) }
             return
         }
@@ -225,15 +226,15 @@ extension BluetoothHost {
 
     // MARK: Time
 
-    /// Sees to it that the link is looked at when it wants to be.
+    /// Sets the link's timer to its earliest deadline.
     ///
-    /// A timer that is set earlier than needed stays: it finds nothing to do and is set again. So a request costs no timer
-    /// of its own.
+    /// A timer that is due before the deadline stays. If it fires early, it finds nothing to end and is set again. So a
+    /// request needs no timer of its own.
     func armTimer(of link: Link) {
         if let deadline = link.deadline { armTimer(of: link, by: deadline) }
     }
 
-    /// Has the link looked at by a deadline of its own, or earlier.
+    /// Sets the link's timer to `deadline`, unless the timer is due earlier.
     func armTimer(of link: Link, by deadline: Instant) {
         if let due = link.timerDue, due <= deadline { return }
         timers.cancel(link.timer)
@@ -241,7 +242,7 @@ extension BluetoothHost {
         link.timer = schedule(.link(link.identifier), at: deadline)
     }
 
-    /// Ends each operation of a link whose deadline has passed. The timer may have been set earlier than needed.
+    /// Ends each operation of a link whose deadline has passed. The timer may have been due before the deadline.
     func deadlineReached(of link: Link) {
         link.timer = nil
         link.timerDue = nil
@@ -274,7 +275,7 @@ extension BluetoothHost {
         end(.connectionUpdate, of: link, event.status == .success ? .success(()) : .failure(failure))
     }
 
-    /// The peer asks for other parameters through the link layer: they are granted where they are valid.
+    /// Answers a peer that requests other parameters through the Link Layer: valid ones are accepted.
     func parametersRequested(_ event: LERemoteConnectionParameterRequest) {
         let request = ConnectionParameterUpdateRequest(
             intervalMin: event.intervalMin,

@@ -4,10 +4,10 @@ import ByteCoding
 import GATT
 import HCI
 
-// What the server sends by itself.
+// Values that the server sends unrequested.
 extension BluetoothHost {
-    /// The clients that want to be sent the characteristic whose value has this handle, and may be: where it asks for a
-    /// secure link, theirs is one now.
+    /// The clients that have subscribed to the characteristic whose value has this handle, and whose links are as
+    /// secure as it requires.
     package func subscribers(of handle: AttributeHandle, _ configuration: ClientConfiguration) -> [LinkIdentifier] {
         subscriptions.links(configuring: handle, among: links.values, server)
             .filter { $0.session.sendable(of: handle).contains(configuration) }
@@ -16,12 +16,13 @@ extension BluetoothHost {
 
     /// Notifies the clients that have subscribed and whose links are as secure as the characteristic requires.
     ///
-    /// A client's notifications, indications and responses leave in the order of the calls. With `clients`, the call waits
-    /// until there was room for each of them. Without, it waits for the first only, so that a slow client delays no other;
-    /// a client that is ``OutboundLanes/notificationLimit`` notifications behind misses those that follow, which is counted. A client that disconnects is no error. On other threads than the loop's, the
-    /// notification can be submitted; the call then returns before it is sent.
+    /// A client's notifications, indications and responses leave in the order of the calls. With `clients`, the call
+    /// waits until the link of each had room. Without, it waits for the first link only, so that a slow client delays
+    /// no other. A client that is ``OutboundLanes/notificationLimit`` notifications behind misses the next ones; these
+    /// are counted. A client that disconnects causes no error. On other threads than the loop's, the notification can
+    /// be submitted; the call then returns before it is sent.
     ///
-    /// - Parameter clients: nil for all.
+    /// - Parameter clients: the clients to notify; nil for all.
     /// - Throws: ``HostError/cancelled`` if the task is cancelled while it waits.
     package nonisolated(nonsending) func notify(
         _ value: [UInt8],
@@ -41,9 +42,9 @@ extension BluetoothHost {
         }
     }
 
-    /// Notifies the clients if all of them have room.
+    /// Notifies the clients if the links of all of them have room.
     ///
-    /// - Returns: false if nothing was done.
+    /// - Returns: false if no client was notified.
     fileprivate func notifyAtOnce(_ call: borrowing NotifyCall) -> Bool {
         for link in receivers(of: call) where !link.att.canNotifyAtOnce(hasRoom: hasRoom(on: link)) { return false }
         for link in receivers(of: call) { notify(call.value, of: call.handle, on: link) }
@@ -51,7 +52,7 @@ extension BluetoothHost {
         return true
     }
 
-    /// The links whose clients have ever configured the characteristic, of those that are wanted.
+    /// The links of the wanted clients that have configured the characteristic.
     private func receivers(of call: borrowing NotifyCall) -> [Link] {
         let links = subscriptions.links(configuring: call.handle, among: links.values, server)
         guard let clients = call.clients else { return links }
@@ -77,10 +78,10 @@ extension BluetoothHost {
         endInput()
     }
 
-    /// Queues a notification to all clients for those that have no room. One that is too far behind is left out, except the
-    /// one that is the least behind if the caller waits.
+    /// Queues a notification to all clients for those whose links have no room. A client that is too far behind is left
+    /// out. If the caller waits, the client that is least behind is never left out.
     private func queue(_ call: borrowing NotifyCall, to blocked: [Link], isAwaited: Bool) {
-        // Mostly there is one client.
+        // Usually there is one client.
         let isOnly = isAwaited && blocked.count == 1
         var takers =
             isOnly ? blocked : blocked.filter { $0.att.lanes.notificationCount < OutboundLanes.notificationLimit }
@@ -92,7 +93,7 @@ extension BluetoothHost {
         queue(call.value, of: call.handle, to: takers, for: caller, awaiting: isAwaited ? 1 : takers.count)
     }
 
-    /// - Parameter count: the number of clients after which the caller need not wait any longer.
+    /// - Parameter count: the number of clients after which the caller no longer waits.
     private func queue(
         _ value: [UInt8],
         of handle: AttributeHandle,
@@ -119,8 +120,8 @@ extension BluetoothHost {
         return true
     }
 
-    /// Notifies the clients that have subscribed, likewise, without waiting for them. `completion` is called on the loop when
-    /// the notification has left the lane of one client, or at once if there is none.
+    /// Notifies the clients that have subscribed, likewise, without waiting for them. `completion` is called on the
+    /// loop when the notification has left the lane of one client, or at once if there is none.
     package func beginNotifying(
         _ value: [UInt8],
         of handle: AttributeHandle,
@@ -142,8 +143,8 @@ extension BluetoothHost {
 
     // MARK: Indications
 
-    /// Indicates to one client, behind the values that were sent to it before, and waits for its confirmation. Nothing is
-    /// sent if the client has not subscribed, or its link is not as secure as the characteristic requires.
+    /// Sends an indication to one client, after the values sent to it before, and waits for its confirmation. Sends
+    /// nothing if the client has not subscribed, or its link is not as secure as the characteristic requires.
     ///
     /// - Throws: ``HostError/cancelled`` if the task is cancelled; the indication may have been sent.
     package nonisolated(nonsending) func indicate(
@@ -156,10 +157,10 @@ extension BluetoothHost {
         }
     }
 
-    /// Indicates to the clients that have subscribed and waits for the confirmation of each. A client that disconnects is no
-    /// error.
+    /// Sends an indication to each client that has subscribed, and waits for all confirmations. A client that
+    /// disconnects causes no error.
     ///
-    /// - Parameter clients: nil for all.
+    /// - Parameter clients: the clients; nil for all.
     /// - Throws: ``HostError/cancelled`` if the task is cancelled; the indications may have been sent.
     package nonisolated(nonsending) func indicate(
         _ value: [UInt8],
@@ -171,8 +172,8 @@ extension BluetoothHost {
         }
     }
 
-    /// Indicates to the clients that have subscribed, likewise, without waiting for them. `completion` is called on the loop when
-    /// each has confirmed or disconnected.
+    /// Sends an indication to each client that has subscribed, likewise, without waiting. `completion` is called on the
+    /// loop when each client has confirmed or disconnected.
     package func beginIndicating(
         _ value: [UInt8],
         of handle: AttributeHandle,
@@ -194,7 +195,7 @@ extension BluetoothHost {
         for receiver in receivers { beginIndicating(value, of: handle, to: receiver, for: .broadcast(broadcast)) }
     }
 
-    /// Indicates to one client, likewise. `completion` is called on the loop with the client's confirmation.
+    /// Sends an indication to one client, likewise. `completion` is called on the loop when the client has confirmed.
     package func beginIndicating(
         _ value: [UInt8],
         of handle: AttributeHandle,
@@ -216,7 +217,7 @@ extension BluetoothHost {
         submit(.indication(ValueCall(value: value, handle: handle, caller: caller)), on: link)
     }
 
-    /// Sends an indication that has left its lane. One that the client has unsubscribed from since is done.
+    /// Sends an indication that has left its lane. If the client has unsubscribed since, the call ends without sending.
     func indicate(_ call: ValueCall, _ buffer: consuming PacketBuffer, on link: Link) {
         switch link.att.indicate(call, at: loop.now, into: &buffer) {
         case .written:
@@ -233,7 +234,7 @@ extension BluetoothHost {
 
     // MARK: Service Changed
 
-    /// Tells the clients that want to know that the services in a range are others (Vol 3, Part G, 7.1).
+    /// Indicates Service Changed for a range of handles to the clients that have subscribed to it (Vol 3, Part G, 7.1).
     func servicesChanged(_ range: HandleRange) {
         for link in links.values { indicateServiceChanged(range, to: link) }
         endInput()
@@ -260,11 +261,11 @@ extension BluetoothHost {
     }
 }
 
-/// A notification that an app asked for.
+/// A notification requested by an app.
 struct NotifyCall: Sendable {
     let value: [UInt8]
     let handle: AttributeHandle
-    /// Nil for all clients.
+    /// The clients to notify; nil for all.
     let clients: [LinkIdentifier]?
     var caller: Caller
 }

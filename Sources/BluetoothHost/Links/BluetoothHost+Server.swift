@@ -6,7 +6,7 @@ import GATT
 import HCI
 import SMP
 
-/// What clients do on this host's server.
+/// An event of the server role, caused by a client.
 public enum ServerRoleEvent: Sendable {
     case connected(LinkIdentifier, DeviceAddress)
     case disconnected(LinkIdentifier, DisconnectionReason)
@@ -14,16 +14,17 @@ public enum ServerRoleEvent: Sendable {
     case access(LinkIdentifier, GATT.ServerEvent)
 }
 
-/// Takes an access to a value that is the app's; answered through ``BluetoothHost/answer(_:on:with:)``.
+/// Receives a client's access to a value that an app provides. The app answers with
+/// ``BluetoothHost/answer(_:on:with:)``.
 package typealias AccessHandler = @Sendable (LinkIdentifier, AccessRequest) -> Void
 
-/// Takes a question whether a client may have what needs authorization; answered through
+/// Receives the question whether a client is authorized for an access. The app answers with
 /// ``BluetoothHost/authorize(_:on:isAuthorized:)``.
 package typealias Authorizer = @Sendable (LinkIdentifier, AuthorizationRequest) -> Void
 
-// What the host serves, and what its apps answer for.
+// The services of the host, and the accesses that apps answer.
 extension BluetoothHost {
-    /// The server with its two services, and the handle of Central Address Resolution.
+    /// Makes the server with its two built-in services, and finds the handle of Central Address Resolution.
     static func makeServer(_ configuration: Configuration) -> (GATT.Server, addressResolution: AttributeHandle?) {
         let server = GATT.Server(minimumKeySize: configuration.security.minimumKeySize) { key, message in
             var code: [UInt8] = []
@@ -35,7 +36,7 @@ extension BluetoothHost {
             )
             return code
         }
-        // Two services of fixed form in an empty database: there are handles for them.
+        // Two services of fixed form in an empty database: there are always enough handles.
         let services = try? server.publish([
             .genericAccess(
                 deviceName: configuration.deviceName,
@@ -49,7 +50,7 @@ extension BluetoothHost {
         return (server, addressResolution?.valueHandle)
     }
 
-    /// Performs what a link's server session has decided, after its effects.
+    /// Performs an action of a link's server session, after the session's effects.
     func perform(_ action: ServerAction, _ buffer: consuming PacketBuffer, on link: Link) {
         switch action {
         case .respond:
@@ -83,7 +84,7 @@ extension BluetoothHost {
         deliverWhileReceiving(.access(handler, link.identifier, request))
     }
 
-    /// Gives a client the app's answer. Nothing happens where the client is gone or waits no more.
+    /// Sends an app's answer to a client. Does nothing if the client has disconnected or no longer waits.
     package func answer(
         _ request: UInt64,
         on identifier: LinkIdentifier,
@@ -92,7 +93,7 @@ extension BluetoothHost {
         submit(.access(request, result), on: identifier)
     }
 
-    /// Gives a client the app's answer, from any thread; see ``answer(_:on:with:)``.
+    /// Sends an app's answer to a client, from any thread; see ``answer(_:on:with:)``.
     package nonisolated func submitAnswer(
         _ request: UInt64,
         on identifier: LinkIdentifier,
@@ -101,7 +102,7 @@ extension BluetoothHost {
         call(.answer, AccessAnswer(request: request, link: identifier, result: result))
     }
 
-    /// Sends an app's answer behind the values that the app sent before it.
+    /// Sends an app's answer after the values that the app sent before it.
     private func submit(_ answer: AnswerCall, on identifier: LinkIdentifier) {
         guard let link = links[identifier] else { return }
         if link.att.lanes.server.isEmpty {
@@ -119,19 +120,20 @@ extension BluetoothHost {
         perform(action, consume buffer, on: link)
     }
 
-    /// Says who decides whether a client may have what needs authorization; answered through
-    /// ``BluetoothHost/authorize(_:on:isAuthorized:)``. Where it is nil, what needs authorization is refused.
+    /// Sets the closure that decides on accesses that need authorization; it answers with
+    /// ``BluetoothHost/authorize(_:on:isAuthorized:)``. Nil refuses all such accesses.
     package func setAuthorizer(_ authorizer: Authorizer?) {
         self.authorizer = authorizer
         for link in links.values { link.session.asksForAuthorization = authorizer != nil }
     }
 
-    /// Gives a client the app's decision, which holds until its link ends. Nothing happens where it waits no more.
+    /// Applies the app's decision about an access, which stays valid until the client's link ends. Does nothing if the
+    /// client no longer waits.
     package func authorize(_ request: UInt64, on identifier: LinkIdentifier, isAuthorized: Bool) {
         submit(.authorization(request, isAuthorized: isAuthorized), on: identifier)
     }
 
-    /// Publishes services; accesses to their values that are the app's go to `handler`.
+    /// Publishes services. `handler` receives the accesses to values that the app provides.
     package func publish(
         _ definitions: [ServiceDefinition],
         handler: AccessHandler? = nil
@@ -167,12 +169,13 @@ extension BluetoothHost {
         server.value(of: handle)
     }
 
-    /// Sets a value that the server keeps; false where there is none, or it is too long.
+    /// Sets a value that the server stores.
+    /// - Returns: false if there is no such value, or the new one is too long.
     package func setValue(_ value: [UInt8], of handle: AttributeHandle) -> Bool {
         server.setValue(value, of: handle)
     }
 
-    /// Makes the session of a link put out events only while there is an observer.
+    /// Enables events of the link's server session only while there is an observer.
     func reportServerEvents(of link: Link) {
         link.session.reportsEvents = !serverObservers.isEmpty
     }

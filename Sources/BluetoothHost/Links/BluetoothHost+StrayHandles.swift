@@ -4,25 +4,25 @@ import HCI
 /// Packets whose connection handle belongs to no link of the host.
 ///
 /// # Causes
-/// - The link has just ended, and its last packets were under way.
-/// - The Connection Complete event is late, as it can be over USB, where events and data use different pipes.
-/// - The Connection Complete event was lost, so that the controller has a link that the host does not know.
+/// - The link has just ended, and its last packets were still on their way to the host.
+/// - The Connection Complete event is late. This happens over USB, where events and data use different pipes.
+/// - The Connection Complete event was lost. The controller then has a link that the host does not know.
 /// - The packet is not about a link. Controllers of one family send their log as ACL data with the handle 0x0EDC. Handles
 ///   above 0x0EFF are reserved (Vol 4, Part E, 5.3.1).
 ///
 /// # Response
-/// Each stray packet is counted. None of them resets the controller, because a reset ends every other link. Where data came
-/// for a handle that can be a link and is still unknown a second later, the host sends Disconnect for that handle. The answer
-/// tells the cases apart: a controller without such a link answers Unknown Connection Identifier (0x02), and the host ignores
-/// the handle until the next reset or the next link with it. A controller that has the link ends it, so that the peer can
-/// connect again.
+/// Each stray packet is counted. None of them resets the controller, because a reset ends every other link. If data
+/// arrived for a handle that can be a link's and is still unknown a second later, the host sends Disconnect for that
+/// handle. The controller's answer distinguishes the cases. A controller without such a link answers Unknown Connection
+/// Identifier (0x02). The host then ignores the handle until the next reset or the next link with it. A controller that
+/// has the link ends it, so that the peer can connect again.
 ///
-/// Each end of an unknown link shows that its beginning was lost as well. That link may have ended advertising or a
-/// connection attempt in the controller without the host's knowledge: both are started again.
+/// When an unknown link ends, its Connection Complete event was lost as well. That link may have ended advertising or a
+/// connection attempt in the controller without the host's knowledge. The host starts both again.
 ///
-/// The controller is reset only where it confirmed that it has such a link and then does not end it.
+/// The controller is reset only if it confirmed that it has such a link and then does not end it.
 extension BluetoothHost {
-    /// How long a Connection Complete event may be late, and the shortest time between two restarts of the roles.
+    /// The time that a Connection Complete event may be late, and the shortest time between two restarts of the roles.
     private static let strayDelay = Duration.seconds(1)
     /// The longest supervision timeout, with a margin.
     private static let strayEndTimeout = Duration.seconds(34)
@@ -31,7 +31,7 @@ extension BluetoothHost {
         endedHandles[handle].map { loop.now - $0 < .seconds(2) } ?? false
     }
 
-    /// Counts data for a link that the host does not know, and finds out once whether the controller has the link.
+    /// Counts data for an unknown link, and finds out once whether the controller has the link.
     func receivedStray(_ handle: ConnectionHandle) {
         metrics.strayPackets.increment()
         guard power == .on, handle.isValid, strayHandles[handle] == nil, !strayHandles.isFull, !hasJustEnded(handle)
@@ -51,7 +51,7 @@ extension BluetoothHost {
         let generation = generation
         send(Disconnect(connectionHandle: handle, reason: .remoteUserTerminatedConnection)) { [weak self] result in
             self?.assumeIsolated { host in
-                // Its end may have come before, or the handle may be a link's by now.
+                // The link's end may have arrived before, or a new link may have the handle by now.
                 guard host.generation == generation, case .ending? = host.strayHandles[handle] else { return }
                 switch result {
                 case .success: host.unknownLinkIsEnding(handle)
@@ -73,7 +73,7 @@ extension BluetoothHost {
         controllerFailed("it did not end the link \(handle)", isTransportLost: false)
     }
 
-    /// Counts the end of a link that the host does not know, and starts again what the link may have stopped.
+    /// Counts the end of an unknown link, and starts again what that link may have stopped.
     func endedUnknown(_ handle: ConnectionHandle) {
         metrics.strayPackets.increment()
         guard power == .on, handle.isValid, !hasJustEnded(handle) else { return }
@@ -97,7 +97,7 @@ extension BluetoothHost {
         restartInitiating()
     }
 
-    /// Ends what is known of a stray handle: a link has it now, or its link has ended.
+    /// Forgets a stray handle, because a link has it now or its link has ended.
     func forgetStray(_ handle: ConnectionHandle) {
         guard let state = strayHandles[handle] else { return }
         timers.cancel(state.timer)

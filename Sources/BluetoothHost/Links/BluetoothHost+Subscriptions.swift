@@ -4,7 +4,7 @@ import GATT
 
 /// A subscription to the values of one remote attribute.
 ///
-/// Its constants are set by its maker; its variables are used on the loop only.
+/// Its constants are set at initialization; its variables are used on the loop only.
 package final class ValueSubscription: @unchecked Sendable {
     // @unchecked: its variables are used on the loop only.
 
@@ -20,7 +20,7 @@ package final class ValueSubscription: @unchecked Sendable {
     /// - Parameters:
     ///   - handle: the handle of the attribute, on `link`.
     ///   - configuration: the handle of the attribute's Client Characteristic Configuration.
-    ///   - wanted: what is written there.
+    ///   - wanted: the value to write to the configuration.
     ///   - deliver: called on the loop with each value, until ``BluetoothHost/unsubscribe(_:)`` or the end of the link.
     ///   - ended: called on the loop when the link ends before ``BluetoothHost/unsubscribe(_:)``.
     package init(
@@ -40,14 +40,15 @@ package final class ValueSubscription: @unchecked Sendable {
     }
 }
 
-// Subscriptions of one attribute share its Client Characteristic Configuration at the peer (Vol 3, Part G, 3.3.3.3). It is
-// written when a subscription starts, and cleared when the last subscriber of the attribute is removed. Both writes are
-// queued in the same turn of the loop as the change that causes them. So the peer receives them in the order of the changes,
-// and a subscription that starts while the configuration is being cleared ends up subscribed.
+// Subscriptions to one attribute share its Client Characteristic Configuration at the peer (Vol 3, Part G, 3.3.3.3). It
+// is written when a subscription starts, and cleared when the last subscriber of the attribute is removed. Both writes
+// are queued in the same turn of the loop as the change that causes them. So the peer receives them in the order of the
+// changes, and a subscription that starts while the configuration is being cleared ends up subscribed.
 extension BluetoothHost {
-    /// Starts a subscription, and waits until the peer has confirmed.
+    /// Starts a subscription, and waits until the peer has confirmed the write of the configuration.
     ///
-    /// - Throws: ``HostError/cancelled`` immediately if the task is cancelled. Nothing stays subscribed after an error.
+    /// - Throws: ``HostError/cancelled`` immediately if the task is cancelled. After an error, the subscription has
+    ///   ended.
     package func subscribe(_ subscription: ValueSubscription) async throws(HostError) {
         do throws(HostError) {
             try await wait { host, call in host.begin(subscription, call) }
@@ -70,7 +71,7 @@ extension BluetoothHost {
         }
     }
 
-    /// Takes the result of the write that starts a subscription.
+    /// Handles the result of the write that starts a subscription.
     private func configured(
         _ subscription: ValueSubscription,
         _ call: CallToken,
@@ -85,29 +86,29 @@ extension BluetoothHost {
         end(call, result)
     }
 
-    /// Ends a subscription of which it is not known whether the peer has confirmed it.
+    /// Ends a subscription without knowing whether the peer has confirmed it.
     private func abandon(_ subscription: ValueSubscription) {
         guard subscription.subscriber != 0 else { return }
         links[subscription.link]?.att.subscribers.setConfigured(subscription.handle)
         beginUnsubscribing(subscription)
     }
 
-    /// Ends a subscription. If it was the last one of its attribute, clears the configuration at the peer and waits for the
-    /// response. If the task is cancelled, returns at once; the configuration is cleared nevertheless.
+    /// Ends a subscription. If it was the last one of its attribute, clears the configuration at the peer and waits for
+    /// the response. If the task is cancelled, returns at once; the configuration is cleared nevertheless.
     package func unsubscribe(_ subscription: ValueSubscription) async {
         do throws(HostError) {
             try await wait { host, call in
                 host.beginUnsubscribing(subscription) { [calls = host.calls] in calls.end(call, CallOutcome($0)) }
             }
         } catch {
-            // A cancelled task may not have begun. Ending a subscription twice does nothing.
+            // The code of a cancelled call may not have begun. Ending a subscription twice does nothing.
             spawn { $0.beginUnsubscribing(subscription) }
         }
     }
 
     /// Ends a subscription without waiting for the peer. Does nothing if the subscription or its link has already ended.
     ///
-    /// - Parameter completion: called once the peer has responded, or immediately if it is not asked.
+    /// - Parameter completion: called once the peer has responded, or immediately if no request is sent to it.
     package func beginUnsubscribing(
         _ subscription: ValueSubscription,
         completion: @escaping @Sendable (Result<Void, HostError>) -> Void = { _ in }

@@ -1,16 +1,16 @@
 import BluetoothTypes
 import HCI
 
-/// Where host and controller disagree about a link, or the controller does nothing about it any more.
+/// Links about which the host and the controller disagree, or which the controller no longer handles.
 ///
-/// A controller's events may be lost on the way, and controllers have defects. A link that is not as the controller says
-/// would stay so for ever; so what it owes is waited for no longer than the Link Layer may take.
+/// A controller's events can be lost, and controllers have defects. Without a time limit, a link about which both
+/// disagree would stay forever. So the host waits for the controller only as long as the Link Layer may take.
 extension BluetoothHost {
     private static let margin = Duration.seconds(2)
 
-    /// Ends a link for a reason of the host's own.
+    /// Ends a link by the host's own decision.
     ///
-    /// - Parameter told: the reason that the peer is told.
+    /// - Parameter told: the reason that is sent to the peer.
     func giveUp(
         _ link: Link,
         _ reason: DisconnectionReason,
@@ -32,7 +32,7 @@ extension BluetoothHost {
         }
     }
 
-    /// Takes the controller's refusal to end a link. A link that the controller does not know has ended.
+    /// Handles the controller's refusal to end a link. A link that the controller does not know has ended.
     private func disconnectionFailed(_ failure: CommandFailure, of identifier: LinkIdentifier) {
         logger.debug("\(failure)")
         guard let link = links[identifier], case .status(.unknownConnectionIdentifier, _) = failure else { return }
@@ -40,8 +40,8 @@ extension BluetoothHost {
         endInput()
     }
 
-    /// Sees to it that a link which is to end does: its peer's answer is not awaited for longer than the supervision timeout
-    /// (Vol 6, Part B, 5.1.6).
+    /// Starts the timer for a link that is to end. The controller waits for the peer's answer for at most the
+    /// supervision timeout (Vol 6, Part B, 5.1.6). If the link still exists after that, the controller has failed.
     func expectDisconnection(of link: Link) {
         timers.cancel(link.disconnectionTimer)
         let timeout = link.parameters.supervisionTimeout + configuration.commandTimeout + BluetoothHost.margin
@@ -54,14 +54,15 @@ extension BluetoothHost {
 
     // MARK: Packets that stay in the controller
 
-    /// Checks for stalled links from time to time, while the controller holds packets.
+    /// Schedules the next check for stalled links, while the controller holds packets.
     func watchForStall() {
         guard sender.needsStallCheck else { return }
         let due = sender.scheduleStallCheck(at: loop.now)
         _ = schedule(.stallCheck, at: due)
     }
 
-    /// Ends the links that the controller has forgotten: it keeps their packets, and does not end them.
+    /// Ends the links that the controller has forgotten: it holds their packets, and neither sends them nor ends the
+    /// links.
     func endStalledLinks() {
         let stalled = sender.advance(to: loop.now)
         if !stalled.isEmpty {

@@ -1,4 +1,4 @@
-// Events that an app does not take: they are dropped and counted, or the link ends.
+// Events that an app does not take in time. They are dropped and counted, or the link ends.
 extension BluetoothHost {
     /// Counts a command that was dropped because the app's handler did not keep up.
     ///
@@ -30,7 +30,7 @@ extension BluetoothHost {
         }
     }
 
-    /// Disconnects a peer that causes more events than the app takes, where none may be dropped.
+    /// Disconnects a peer that causes more events than the app takes, if none of them may be dropped.
     package func disconnectFlooding(_ identifier: LinkIdentifier) {
         guard let link = links[identifier], !link.isDisconnecting else { return }
         logger.warning("\(link.peer) causes more events than the app takes; it is disconnected")

@@ -2,35 +2,35 @@ import L2CAP
 
 /// Why an L2CAP channel could not be opened or used.
 public enum ChannelError: Error, Hashable, Sendable {
-    /// The peer has refused the channel (Vol 3, Part A, 4.23 and 4.26).
+    /// The peer refused the channel (Vol 3, Part A, 4.23 and 4.26).
     case refused(CreditBasedConnectionResult)
-    /// The peer does not know channels of this kind.
+    /// The peer does not support channels of this kind.
     case notUnderstood
     /// The peer's response broke the protocol.
     case invalidResponse
-    /// The link has as many channels as it may have.
+    /// The link has the maximum number of channels.
     case tooManyChannels
-    /// Another service has the PSM, which is given.
+    /// Another service has this PSM.
     case psmInUse(UInt16)
     /// All PSMs of the dynamic range are in use.
     case noPSMLeft
-    /// The SDU is longer than what the peer receives, which is given in octets.
+    /// The SDU is longer than the peer's MTU, which is given in bytes.
     case exceedsMTU(Int)
-    /// The peer has refused the new lengths (Vol 3, Part A, 4.28).
+    /// The peer refused the new lengths (Vol 3, Part A, 4.28).
     case reconfigurationRefused(CreditBasedReconfigureResult)
     /// The channel has ended.
     case ended(ChannelEnd)
 }
 
-/// How an open L2CAP channel has ended.
+/// How an open L2CAP channel ended.
 public enum ChannelEnd: Hashable, Sendable {
     case byUs
     case byPeer
-    /// The peer broke the channel's rules, so that it had to end.
+    /// The peer violated the rules of the channel, so the host ended it.
     case violation(CreditBasedChannel.Violation)
-    /// The link to a bonded peer is not encrypted any more. Another device may use the peer's address.
+    /// The link to a bonded peer is no longer encrypted. Another device may be using the peer's address.
     case unverifiedPeer
-    /// The link is gone.
+    /// The link ended.
     case disconnected(DisconnectionReason)
 }
 

@@ -1,7 +1,7 @@
 import BluetoothTypes
 import L2CAP
 
-/// Names one L2CAP channel for as long as the host lives; a channel identifier is used again.
+/// The identifier of one L2CAP channel, unique during the host's life. Channel identifiers of L2CAP are reused.
 package struct HostChannelIdentifier: Hashable, Sendable {
     package let link: LinkIdentifier
     let channel: ChannelIdentifier
@@ -12,48 +12,49 @@ package struct HostChannelIdentifier: Hashable, Sendable {
 package struct OpenedChannel: Sendable {
     package let identifier: HostChannelIdentifier
     package let psm: SPSM
-    /// Who is at the other end.
+    /// The address of the peer.
     package let peer: DeviceAddress
 }
 
-/// A channel as it is.
+/// The current properties of a channel.
 package struct ChannelInformation: Hashable, Sendable {
-    /// The longest SDU that we receive, in octets.
+    /// The longest SDU that this host receives, in bytes.
     package let mtu: Int
-    /// The longest K-frame payload that we receive, in octets.
+    /// The longest K-frame payload that this host receives, in bytes.
     package let mps: Int
-    /// The longest SDU that the peer receives, in octets.
+    /// The longest SDU that the peer receives, in bytes.
     package let peerMTU: Int
-    /// The longest K-frame payload that the peer receives, in octets.
+    /// The longest K-frame payload that the peer receives, in bytes.
     package let peerMPS: Int
-    /// How many SDUs wait to be read.
+    /// The number of received SDUs that were not read yet.
     package let unreadCount: Int
-    /// How many SDUs are not sent whole yet.
+    /// The number of SDUs that are not completely sent yet.
     package let unsentCount: Int
 }
 
-/// What happens on an open channel.
+/// An event of an open channel.
 package enum HostChannelEvent: Sendable {
-    /// Something can be read where nothing could; read until there is nothing.
+    /// Data can be read and none could before. The next event of this kind follows only after everything was read.
     case readable
-    /// There is room where something was not taken for want of it.
+    /// The channel accepts data again, after it did not accept all data of a call.
     case hasRoom
-    /// The peer receives SDUs of another length from now on.
+    /// The peer has changed the length of the SDUs that it receives.
     case peerReconfigured
-    /// The channel has ended; what had come and was not read is here. The last event.
+    /// The channel has ended; with the received SDUs that were not read. No further event follows.
     case ended(ChannelEnd, unread: [[UInt8]])
 }
 
-/// Is told on the loop what happens on a channel. It may use the host.
+/// Receives the events of a channel, on the loop. It may call the host.
 package typealias ChannelHandler = @Sendable (HostChannelEvent) -> Void
 
-/// Takes a channel that a peer has opened over, and gives who is told what happens on it. Called on the loop.
+/// Receives a channel that a peer has opened, on the loop, and returns the handler of the channel's events.
 package typealias ChannelAcceptor = @Sendable (OpenedChannel) -> ChannelHandler
 
-/// Takes what came of a request for a channel, and gives who is told what happens on it; nil gives it up. Called on the loop.
+/// Receives the outcome of a request for a channel, on the loop, and returns the handler of the channel's events.
+/// Returning nil closes the channel.
 package typealias ChannelCompletion = @Sendable (Result<OpenedChannel, HostError>) -> ChannelHandler?
 
-/// Who has a channel of a link, or waits for it.
+/// The app's use of one channel of a link: the completion of its opening, or the handler of its events.
 struct ChannelUse {
     enum Phase {
         case opening(ChannelCompletion)

@@ -5,9 +5,9 @@ import HCI
 import L2CAP
 import OrderedCollections
 
-/// Names one link for as long as the host lives; a connection handle is used again.
+/// The identifier of one link, unique during the host's life. Connection handles are reused.
 public struct LinkIdentifier: Hashable, Sendable {
-    /// A serial number over the twelve bits of the connection handle: later links have greater values.
+    /// A serial number above the twelve bits of the connection handle: later links have greater values.
     let value: UInt64
 
     init(handle: ConnectionHandle, serial: UInt64) {
@@ -17,14 +17,15 @@ public struct LinkIdentifier: Hashable, Sendable {
     var handle: ConnectionHandle { ConnectionHandle(UInt16(truncatingIfNeeded: value)) }
 }
 
-/// A value that a server has sent without being asked.
+/// A value that a server sent in a notification or an indication.
 public struct HandleValue: Hashable, Sendable {
     public let handle: AttributeHandle
-    /// The count of ``droppedBefore``. It is beside `handle` so that a value is not longer because of it.
+    /// The stored form of ``droppedBefore``. It lies next to `handle`, where it does not increase the size of the
+    /// structure.
     private var droppedCount: UInt32 = 0
     public let value: [UInt8]
     public let isIndication: Bool
-    /// When it came, on the host's clock.
+    /// When the value arrived, on the host's clock.
     public let time: Instant
 
     /// The number of values that were dropped directly before this one, because the reader was too slow.
@@ -41,7 +42,7 @@ public struct HandleValue: Hashable, Sendable {
     }
 }
 
-/// What the three Connection Complete events have in common.
+/// The common parameters of the three Connection Complete events.
 protocol ConnectionComplete {
     var status: HCI.ErrorCode { get }
     var connectionHandle: ConnectionHandle { get }
@@ -52,7 +53,7 @@ protocol ConnectionComplete {
     var supervisionTimeout: UInt16 { get }
 }
 
-/// What the two enhanced Connection Complete events have beside that.
+/// The additional parameters of the two enhanced Connection Complete events.
 protocol EnhancedConnectionComplete: ConnectionComplete {
     var localResolvablePrivateAddress: DeviceAddress { get }
     var peerResolvablePrivateAddress: DeviceAddress { get }
@@ -68,14 +69,14 @@ struct NewConnection {
     let handle: ConnectionHandle
     let role: HCI.Role
     let peer: PeerAddress
-    /// The private addresses that the controller used and resolved, where it did.
+    /// The private addresses that the controller used and resolved; nil if it did not.
     var localPrivateAddress: DeviceAddress?
     var peerPrivateAddress: DeviceAddress?
     let interval: UInt16
     let latency: UInt16
     let supervisionTimeout: UInt16
 
-    /// The peer as the controller tells of it: its identity, where the controller has resolved that.
+    /// The peer's address as the controller reports it: the identity address, if the controller has resolved it.
     var peerAddress: DeviceAddress { peer.deviceAddress ?? DeviceAddress(peer.value, isRandom: true) }
 
     init(_ event: some ConnectionComplete) {
@@ -94,7 +95,7 @@ struct NewConnection {
         peerPrivateAddress = NewConnection.privateAddress(event.peerResolvablePrivateAddress)
     }
 
-    /// An address of zero stands for none.
+    /// The event contains an address of zero if there is none.
     private static func privateAddress(_ address: DeviceAddress) -> DeviceAddress? {
         address.value == 0 ? nil : address
     }
@@ -110,21 +111,21 @@ enum EndObserver {
     case call(CallToken)
 }
 
-/// One connection: the state of its channels, and who waits for what on it. Owned by the host, used on its loop.
+/// One connection: the state of its channels and the calls that wait for it. Owned by the host, used on its loop.
 final class Link {
     let identifier: LinkIdentifier
     let handle: ConnectionHandle
     let role: SignalingChannel.Role
-    /// Whom the peer was known as when the link was made.
+    /// The peer's address when the link was made: its identity address, if a bond revealed it.
     let peer: DeviceAddress
-    /// Whether the controller itself made the own address.
+    /// Whether the controller itself generated this host's address.
     let hasAddressOfController: Bool
-    /// Whom the peer is known as: its identity address, where a bond tells that.
+    /// The peer's current address: its identity address, once a bond reveals it.
     var identity: DeviceAddress
-    /// The link's frames in the host's sender.
+    /// The link's queue in the host's sender.
     let slot: SenderSlot
-    /// The Attribute Protocol. Its methods call nothing of the host's, so accesses of it do not overlap and the runtime need
-    /// not check.
+    /// The Attribute Protocol. Its methods call no method of the host. So accesses to it never overlap, and the check
+    /// at run time is not needed.
     @exclusivity(unchecked)
     var att: ATTRouter
     var signaling: SignalingChannel
@@ -132,12 +133,12 @@ final class Link {
     var protection: Protection {
         didSet { awaitsProof = protection.awaitsProof }
     }
-    /// What ``Protection/awaitsProof`` says, kept for the calls that ask each time.
+    /// A copy of ``Protection/awaitsProof``, for calls that read it often.
     private(set) var awaitsProof: Bool
     var channels = CreditBasedChannels()
-    /// Who has the channels, by our ends of them.
+    /// The apps' uses of the channels, by our channel identifiers.
     var channelUses: [ChannelIdentifier: ChannelUse] = [:]
-    /// Whether the channels may have more to send than there was room for.
+    /// Whether channels may have more to send than the link's outbound queue could take.
     @exclusivity(unchecked)
     var channelsAwaitRoom = false
 
@@ -148,30 +149,30 @@ final class Link {
     var maximumReceiveOctets: UInt16 = 27
     var remoteFeatures: LEFeatures?
 
-    /// The timer for the earliest deadline of bearer, signalling and channels, and when it goes off.
+    /// The timer for the link's earliest deadline, and when it is due.
     var timer: TimerQueue.Token?
     @exclusivity(unchecked)
     var timerDue: Instant?
     var isDisconnecting = false
-    /// Whether the link will be ended once all that was written on it has been sent.
+    /// Whether the link will be ended once all packets written to it are sent.
     var isReleased = false
     /// The number of holds: successful calls of ``BluetoothHost/connect(toAnyOf:parameters:timeout:)`` and
     /// ``BluetoothHost/hold(_:)`` that were not followed by a release.
     var holdCount = 0
-    /// Goes off when the controller has not ended the link in time.
+    /// Fires if the controller does not end the link in time.
     var disconnectionTimer: TimerQueue.Token?
-    /// Why the host itself ends the link, where the controller's reason would not say.
+    /// The host's own reason for ending the link, if the controller's reason does not express it.
     var ownReason: DisconnectionReason?
     /// The observers of the link's end, by the identifiers that ``BluetoothHost/observeEnd(of:_:)`` returned.
     var endObservers: OrderedDictionary<UInt64, EndObserver> = [:]
-    /// PDUs that were dropped because the peer does not take the answers to those before.
+    /// The number of PDUs that were dropped because the peer does not take the answers to earlier ones.
     var floodingCount = 0
     var connectionUpdates = ProcedureQueue<LinkRequest>()
     var phyUpdates = ProcedureQueue<LinkRequest>()
 
     /// - Parameters:
-    ///   - slot: the link's frames in the host's sender.
-    ///   - identity: whom the peer's address belongs to.
+    ///   - slot: the link's queue in the host's sender.
+    ///   - identity: the identity address of the peer if it is known; otherwise the address that it used.
     init(
         _ identifier: LinkIdentifier,
         _ connection: NewConnection,
@@ -209,29 +210,29 @@ final class Link {
     var client: GATT.Client { att.client }
     var session: ServerSession { att.session }
 
-    /// All addresses by which the peer may be called.
+    /// All addresses under which callers may name the peer.
     var addresses: Set<DeviceAddress> { [peer, peerAddress, identity] }
 
     func isWith(anyOf addresses: Set<DeviceAddress>) -> Bool {
         addresses.contains(peer) || addresses.contains(peerAddress) || addresses.contains(identity)
     }
 
-    /// Whether the link ends soon, so that it serves no new connection.
+    /// Whether the link will end soon, so that new connection attempts must not use it.
     var isEnding: Bool { isDisconnecting || isReleased }
 
-    /// Whether the link is a connection to its peer for a caller that asked for one. A link that a peer has made counts
-    /// only if it does not merely claim a bonded device's address.
+    /// Whether the link counts as a connection for a caller that asked for one. A link that a peer initiated counts
+    /// only if the peer is not bonded or has verified its identity.
     var countsAsConnection: Bool { role == .central || !protection.awaitsProof }
 
     /// Whether an app has chosen the peer that it wants to pair with. A Security Request goes to whichever central has
     /// connected, which may be an attacker that connects again and again.
     func isChosenByApp(_ initiative: Protection.Initiative) -> Bool { initiative == .app && role == .central }
 
-    /// The addresses that the link was made with, as they were sent.
+    /// The addresses that were used on air when the link was made.
     var ownAddress: DeviceAddress { protection.channel.ownAddress }
     var peerAddress: DeviceAddress { protection.channel.peerAddress }
 
-    /// When the link wants to be looked at, if at all.
+    /// The earliest deadline of the link's protocols; nil if there is none.
     var deadline: Instant? {
         earliest(
             earliest(protection.deadline, channels.deadline),
@@ -240,7 +241,7 @@ final class Link {
     }
 }
 
-/// The earlier of two instants; if there is only one, that one.
+/// The earlier of two instants; the other one if one is nil.
 func earliest(_ first: Instant?, _ second: Instant?) -> Instant? {
     guard let first, let second else { return first ?? second }
     return min(first, second)

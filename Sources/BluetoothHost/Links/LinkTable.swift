@@ -1,14 +1,14 @@
 import BluetoothTypes
 import HCI
 
-/// The links of a host: found in constant time by connection handle, which is what packets name, or by identifier, which is
-/// what callers name; walked in the order in which they were made.
+/// The links of a host, in the order in which they were made. A link is found in constant time by its connection handle
+/// or its identifier.
 ///
-/// Connection handles have twelve bits (Vol 4, Part E, 5.3.1), so that an array over them stays small.
+/// Connection handles have twelve bits (Vol 4, Part E, 5.3.1), so an array indexed by them stays small.
 struct LinkTable {
-    /// Links by their handles, as far as handles have been used.
+    /// Links by connection handle, up to the highest handle that was used.
     private var slots: [Link?] = []
-    /// All links, the oldest first.
+    /// All links, oldest first.
     private(set) var values: [Link] = []
 
     var count: Int { values.count }
@@ -24,7 +24,7 @@ struct LinkTable {
         return link
     }
 
-    /// Adds a link whose handle no other has.
+    /// Adds a link. No other link has its handle.
     mutating func insert(_ link: Link) {
         let index = Int(link.handle.rawValue)
         if index >= slots.count { slots.append(contentsOf: repeatElement(nil, count: index + 1 - slots.count)) }

@@ -3,9 +3,10 @@ import BluetoothTypes
 import GATT
 import Synchronization
 
-/// The properties of the characteristics that are published, by their value handles, for callers on any thread.
+/// The properties of the published characteristics by value handle, for callers on any thread.
 ///
-/// Notifications are submitted from any thread without waiting for the loop. This table finds a wrong handle before that.
+/// Notifications are submitted from any thread without waiting for the loop. With this table, a wrong handle is found
+/// before that.
 final class PublishedProperties: Sendable {
     private struct State {
         /// For each value handle the properties with ``PublishedProperties/isPublished``; 0 for other handles.
@@ -19,7 +20,7 @@ final class PublishedProperties: Sendable {
 
     /// Adds the characteristics of services that have been published.
     ///
-    /// - Parameter definitions: what `services` were published from, in the same order.
+    /// - Parameter definitions: the definitions of `services`, in the same order.
     func add(_ services: [PublishedService], _ definitions: [ServiceDefinition]) {
         state.withLock { state in
             for (service, definition) in zip(services, definitions) {
@@ -41,7 +42,7 @@ final class PublishedProperties: Sendable {
         }
     }
 
-    /// Refuses everything from now on: the host was closed.
+    /// Refuses all handles from now on, because the host was closed.
     func close() {
         state.withLock { $0.isClosed = true }
     }

@@ -2,16 +2,16 @@ import BluetoothTypes
 
 /// The connection handles that a controller used and that belong to no link of the host.
 ///
-/// The number of handles is bounded by ``limit``. Packets with further handles are counted, and nothing else.
+/// The number of handles is bounded by ``limit``. Packets with further handles are only counted.
 struct StrayHandles {
     enum State {
-        /// Data arrived. The timer ends the wait for a Connection Complete event that is late.
+        /// Data arrived. When the timer fires, the host no longer waits for a late Connection Complete event.
         case observed(TimerQueue.Token)
-        /// The controller was told to end the link. Its answer is to come.
+        /// The controller was told to end the link. Its answer is pending.
         case ending
         /// The controller confirmed that it has the link. The timer limits how long the end may take.
         case endConfirmed(TimerQueue.Token)
-        /// The controller has no link with this handle. Its packets are something else, such as a log of its own.
+        /// The controller has no link with this handle. Its packets are something else, such as its own log.
         case unlinked
     }
 

@@ -2,15 +2,16 @@ import Synchronization
 
 /// A bounded queue of packets that apps on other threads submit without waiting for the loop.
 ///
-/// A call that waits for the loop costs two thread switches, more than the packet itself. So a call that needs no result is
-/// submitted: up to ``limit`` writes per link and ``limit`` notifications. A caller that has more waits for the loop. The
-/// loop takes all submissions together, in their order, before any call that was made later.
+/// A call that waits for the loop costs two thread switches, more than the packet itself. So a call that needs no
+/// result is submitted: up to ``limit`` writes per link and ``limit`` notifications. Beyond that, the caller waits for
+/// the loop. The loop takes all submissions together, in their order, before any call that was made later.
 ///
 /// ## The fast path
 ///
-/// Writes are submitted to a link only while its fast path is open. A write that waited for the loop opens it. When a write
-/// cannot be sent, because the link has ended or the value is too long, the fast path closes: the next caller waits for the
-/// loop and gets the error. Only the writes that are in the queue at that moment are lost without an error.
+/// Writes are submitted to a link only while its fast path is open. A write that waited for the loop opens the fast
+/// path. If a write cannot be sent, because the link has ended or the value is too long, the fast path closes. The next
+/// caller then waits for the loop and gets the error. Only the writes that are in the queue at that moment are lost
+/// without an error.
 final class SubmissionQueue: Sendable {
     enum Submission: Sendable {
         case write(WriteCall)
@@ -38,8 +39,8 @@ final class SubmissionQueue: Sendable {
     /// Submits a write.
     ///
     /// - Parameters:
-    ///   - wakeLoop: makes the loop take the submissions. It is called under the lock, so that no thread whose submission
-    ///     lies behind the first can call the loop before.
+    ///   - wakeLoop: makes the loop take the submissions. It is called under the lock, so that another thread with a
+    ///     later submission cannot call the loop before this.
     /// - Returns: false if the caller has to wait for the loop instead.
     func submit(_ write: WriteCall, _ wakeLoop: () -> Void) -> Bool {
         state.withLock { state in
@@ -67,7 +68,7 @@ final class SubmissionQueue: Sendable {
         if state.submissions.count == 1 { wakeLoop() }
     }
 
-    /// Takes all submissions. The loop is woken again for those that follow.
+    /// Takes all submissions. The next submission wakes the loop again.
     func takeAll() -> [Submission] {
         state.withLock { state in
             let submissions = state.submissions
@@ -78,7 +79,7 @@ final class SubmissionQueue: Sendable {
 
     // MARK: Results
 
-    /// Lets writes to the link be submitted, after one that waited for the loop was sent.
+    /// Lets writes to the link be submitted, after a write that waited for the loop was sent.
     func openFastPath(to link: LinkIdentifier, maximumLength: Int) {
         state.withLock { state in
             state.fastPaths[link] = FastPath(
@@ -108,7 +109,7 @@ final class SubmissionQueue: Sendable {
         state.withLock { $0.valueCount -= 1 }
     }
 
-    /// The submissions that are not sent yet, and the links that have a fast path; for tests that look for leaks.
+    /// The numbers of unsent submissions and of links with a fast path, for tests that look for leaks.
     func inspect() -> (submissions: Int, fastPaths: Int) {
         state.withLock { state in
             (state.valueCount + state.fastPaths.values.reduce(0) { $0 + $1.count }, state.fastPaths.count)

@@ -1,13 +1,14 @@
 import BluetoothTypes
 import GATT
 
-/// Remembers which links' clients have configured a characteristic, so that sending its value does not ask all links.
+/// An index of the links whose clients have configured a characteristic, so that sending its value does not examine all
+/// links.
 struct SubscriptionIndex {
     private var linksByHandle: [AttributeHandle: [Link]] = [:]
     private var configurationRevision: UInt64 = 0
 
-    /// The links, in the order in which they were made, whose clients have ever asked to be sent the characteristic whose
-    /// value has this handle; each is still to be asked whether it may be sent.
+    /// The links whose clients have configured the characteristic with this value handle, in the order in which they
+    /// were made. The caller still checks whether each link is secure enough.
     mutating func links(configuring handle: AttributeHandle, among links: [Link], _ server: GATT.Server) -> [Link] {
         if configurationRevision != server.configurationRevision {
             removeAll()
@@ -19,7 +20,7 @@ struct SubscriptionIndex {
         return found
     }
 
-    /// Forgets them all: one of them has ended.
+    /// Empties the index, because a link has ended.
     mutating func removeAll() {
         linksByHandle.removeAll(keepingCapacity: true)
     }
