@@ -1,53 +1,53 @@
 import ByteCoding
 import L2CAP
 
-/// What a host holds at one moment, for tests that look for what is leaked or does not add up.
+/// A snapshot of the resources that a host holds, for tests that look for leaks and inconsistent state.
 package struct HostInspection: Hashable, Sendable {
     package var isOn = false
     package var links = 0
     package var timers = 0
-    /// Commands that wait to be sent or for their answer.
+    /// Commands that are not sent yet or have no answer yet.
     package var commands = 0
     package var scans = 0
     package var advertisements = 0
     package var connectionAttempts = 0
     /// Tasks of the host that have started and not ended.
     package var tasks = 0
-    /// Suspended calls, of whatever they wait for.
+    /// Suspended calls, whatever they wait for.
     package var calls = 0
-    /// Calls that wait for time to pass.
+    /// Suspended calls of ``BluetoothHost/sleep(for:)``.
     package var sleeps = 0
     package var hostObservers = 0
     package var serverObservers = 0
-    /// Observers of links' ends.
+    /// Observers of the ends of links.
     package var endObservers = 0
     /// Subscribers of values that peers send.
     package var subscribers = 0
     package var isTransportOpen = false
-    /// ACL packets that the controller holds for links that are there.
+    /// ACL packets that the controller holds for existing links.
     package var packetsInController = 0
-    /// Frames that wait for the controller to have room.
+    /// Frames that wait for a free buffer of the controller.
     package var frames = 0
     /// Requests and indications that wait for the peer.
     package var transactions = 0
-    /// Signed writes of clients that wait until their counters are stored, and PDUs behind them.
+    /// Signed writes of clients that wait until their counters are stored, and the PDUs queued behind them.
     package var heldPDUs = 0
-    /// Calls that wait for something of a link.
+    /// Calls that wait for an operation on a link.
     package var waiters = 0
     /// Submitted writes and notifications that are not sent yet, and links that have a fast path for them.
     package var submissions = 0
     package var fastPaths = 0
-    /// Closures of apps that are to be called.
+    /// Closures of apps that are still to be called.
     package var deliveries = 0
-    /// Pairings that go on.
+    /// Pairings in progress.
     package var pairings = 0
     /// Questions about pairings that wait for their answers.
     package var questions = 0
     package var securityObservers = 0
-    /// L2CAP channels, those that are being made or ended included.
+    /// L2CAP channels, including those that are being opened or closed.
     package var channels = 0
 
-    /// Whether nothing is held that a closed host may not hold. Tasks may be ending.
+    /// Whether nothing is held that a closed host must have released. Tasks may be ending.
     package var isEmpty: Bool {
         var inspection = self
         inspection.tasks = 0
@@ -92,7 +92,7 @@ extension BluetoothHost {
         return inspection
     }
 
-    /// What does not add up in the host's state, if anything; called between any two packets.
+    /// Describes an inconsistency in the host's state; nil if there is none. May be called between any two packets.
     package func contradiction() -> String? {
         var held = 0
         var timersAccountedFor = 13 + strayHandles.count + connector.attempts.count + connector.meetings.count
@@ -150,7 +150,7 @@ extension BluetoothHost {
         return nil
     }
 
-    /// What calls and requests wait for, a line each.
+    /// Describes what calls and requests wait for, one line each.
     package func whatIsAwaited() -> [String] {
         var lines: [String] = []
         switch power {
@@ -182,7 +182,7 @@ extension BluetoothHost {
         return lines
     }
 
-    /// Sends a frame's payload as it is given, however wrong: what a peer that breaks the protocol would send.
+    /// Sends a frame with any payload, valid or not, as a peer that breaks the protocol would.
     package func sendUnchecked(_ payload: [UInt8], on channel: ChannelIdentifier, of identifier: LinkIdentifier) {
         guard let link = links[identifier] else { return }
         var buffer = sender.takeBuffer()
@@ -191,7 +191,7 @@ extension BluetoothHost {
         endInput()
     }
 
-    /// Answers a request of the Attribute Protocol with octets as they are given, however wrong.
+    /// Answers a request of the Attribute Protocol with any bytes, valid or not.
     package func answer(_ request: UInt64, on identifier: LinkIdentifier, withUnchecked pdu: [UInt8]) {
         guard let link = links[identifier] else { return }
         var discarded = sender.takeBuffer()

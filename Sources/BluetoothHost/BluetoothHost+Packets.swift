@@ -5,7 +5,7 @@ import HCITransport
 import L2CAP
 
 extension BluetoothHost {
-    /// Takes one packet from the controller, with its H4 indicator.
+    /// Handles one packet from the controller. The packet starts with its H4 indicator.
     func receive(_ packet: RawSpan, generation: UInt64) {
         guard generation == transportGeneration, transport != nil else { return }
         metrics.packetsReceived.increment()
@@ -83,7 +83,8 @@ extension BluetoothHost {
         case .hardwareError(let event):
             controllerFailed("hardware error \(event.hardwareCode)", isTransportLost: false)
         case .dataBufferOverflow:
-            // It was given no more than it said it holds, so it has lost count of its buffers.
+            // The host sent no more packets than the controller has buffers. So the controller has miscounted its
+            // buffers.
             controllerFailed("its buffers have overflowed", isTransportLost: false)
         case .leReadRemoteFeaturesComplete(let event): remoteFeaturesRead(event)
         case .readRemoteVersionInformationComplete, .leReadLocalP256PublicKeyComplete,

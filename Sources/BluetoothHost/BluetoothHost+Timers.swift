@@ -1,19 +1,20 @@
 import BluetoothTypes
 
 extension BluetoothHost {
-    /// Sets a timer; ``timerFired(_:)`` is called with its key after `delay`.
+    /// Sets a timer. After `delay`, ``timerFired(_:)`` is called with the key.
     func schedule(_ key: TimerKey, after delay: Duration) -> TimerQueue.Token {
         schedule(key, at: loop.now + delay)
     }
 
-    /// Sets a timer; ``timerFired(_:)`` is called with its key when it is due.
+    /// Sets a timer. When it is due, ``timerFired(_:)`` is called with the key.
     func schedule(_ key: TimerKey, at due: Instant) -> TimerQueue.Token {
         let token = timers.schedule(key, at: due)
         armAlarm()
         return token
     }
 
-    /// Starts a task on the loop. What `body` does before it suspends or returns is an input: see ``endInput()``.
+    /// Starts a task on the loop. The part of `body` before its first suspension or return is an input: see
+    /// ``endInput()``.
     package nonisolated func spawn(_ body: @escaping @Sendable (isolated BluetoothHost) async -> Void) {
         #if DEBUG
             Task(executorPreference: loop.taskExecutor) { await self.runCounted(body) }
@@ -23,7 +24,8 @@ extension BluetoothHost {
     }
 
     #if DEBUG
-        /// Counts a task while it runs, for tests that look for leaks. Counting would add a tenth to what a connection costs.
+        /// Counts a task while it runs, for tests that look for leaks. Only in debug builds, because counting adds
+        /// a tenth to the cost of a connection.
         private func runCounted(_ body: (isolated BluetoothHost) async -> Void) async {
             taskCount += 1
             await body(self)
@@ -31,14 +33,14 @@ extension BluetoothHost {
         }
     #endif
 
-    /// Starts a task on the loop for an object that is released. Does nothing if the host has ended, because it holds
-    /// nothing then; the loop may have stopped and would keep the task, and with it the host.
+    /// Starts a task on the loop for an object that is being released. Does nothing if the host has ended: it holds
+    /// nothing then, and a stopped loop would keep the task and with it the host.
     package nonisolated func cleanUp(_ body: @escaping @Sendable (isolated BluetoothHost) async -> Void) {
         guard !hasEnded else { return }
         spawn(body)
     }
 
-    /// Sets the alarm for the next timer, unless it goes off by then anyway.
+    /// Sets the alarm for the next timer, unless the alarm is due earlier.
     private func armAlarm() {
         guard let due = timers.nextDue else { return }
         if let armedFor, armedFor <= due { return }
@@ -60,7 +62,7 @@ extension BluetoothHost {
         armAlarm()
     }
 
-    /// Does what a timer was set for. A stale key does nothing: see ``TimerKey``.
+    /// Runs the action of a timer. A stale key does nothing: see ``TimerKey``.
     func timerFired(_ key: TimerKey) {
         switch key {
         case .command(let opcode): commandTimedOut(opcode)

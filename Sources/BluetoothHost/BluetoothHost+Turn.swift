@@ -4,26 +4,26 @@ import GATT
 import HCITransport
 import L2CAP
 
-/// What a host's current turn has yet to do.
+/// The pending work of a host's current turn.
 ///
 /// ## Overview
 ///
-/// An input is a packet, a call of an app, a timer, the answer of an app or the result of the store. Each input ends with
-/// ``BluetoothHost/endInput()``, which is one turn: the host sends frames, then calls the closures of apps one at a time,
-/// and sends frames after each. A closure is queued as a ``Delivery`` where its cause is found, and called here. So it finds
-/// all parts of the host consistent.
+/// An input is a packet, a call of an app, a timer, the answer of an app or the result of the store. Each input ends
+/// with ``BluetoothHost/endInput()``, which runs one turn. In a turn, the host sends frames, then calls the closures of
+/// apps one at a time, and sends frames after each. A closure is queued as a ``Delivery`` where its cause is found, and
+/// is called in the turn. So it finds all parts of the host in a consistent state.
 ///
-/// A closure may call the host. It gets the result of such a call at once. What follows from the call joins the queue, and
-/// the turn that called the closure continues with it.
+/// A closure may call the host, and gets the result of such a call at once. Deliveries that follow from the call join
+/// the queue of the running turn.
 ///
 /// ## Order
 ///
-/// Deliveries are in the order of their causes. A suspended call is resumed at once, unless deliveries wait: it is resumed
-/// behind them then, because its task may run on another thread.
+/// Deliveries are made in the order of their causes. A suspended call is resumed at once if no deliveries wait.
+/// Otherwise it is resumed after them, because its task may run on another thread.
 ///
-/// While a PDU of the Attribute Protocol is received, the deliveries that it causes are made at once if none wait. The GATT
-/// client and server have returned by then. So the packets that the closure sends leave before what the host sends next: a
-/// response, a confirmation or the next request.
+/// While a PDU of the Attribute Protocol is received, the deliveries that it causes are made at once if none wait. At
+/// that point the GATT client and server have returned. So packets that the closure sends leave before the packet that
+/// the host sends next: a response, a confirmation or the next request.
 struct Turn {
     enum Phase: UInt8 {
         /// No turn is running.
@@ -37,10 +37,10 @@ struct Turn {
     var phase = Phase.idle
     private(set) var deliveries = Deque<Delivery>()
 
-    /// Whether a delivery can be made at once where no engine is in the middle of a call.
+    /// Whether a delivery can be made at once, provided that no engine is in the middle of a call.
     var isIdle: Bool { phase == .idle && deliveries.isEmpty }
 
-    /// Whether a delivery can be made at once though a PDU of the Attribute Protocol is being received.
+    /// Whether a delivery can be made at once while a PDU of the Attribute Protocol is being received.
     var canDeliverWhileReceiving: Bool { phase == .receiving && deliveries.isEmpty }
 
     mutating func append(_ delivery: consuming Delivery) {
@@ -61,7 +61,7 @@ struct Turn {
 
 /// One closure of an app that is to be called, or one suspended call that is to be resumed.
 ///
-/// Observers are named by their identifiers: one that was removed is not called.
+/// Observers are named by their identifiers. So an observer that was removed before its delivery is not called.
 enum Delivery {
     // MARK: Observers
 
@@ -97,10 +97,10 @@ enum Delivery {
 }
 
 extension BluetoothHost {
-    /// Ends an input: sends frames, then makes the deliveries that wait, one at a time. Does nothing when a turn is running,
-    /// which continues with them.
+    /// Ends an input: sends frames, then makes the waiting deliveries one at a time. Does nothing if a turn is running,
+    /// because that turn handles them.
     ///
-    /// To be called when no engine is in the middle of a call.
+    /// Call this only when no engine is in the middle of a call.
     func endInput() {
         guard turn.phase == .idle else { return }
         turn.phase = .performing
@@ -118,14 +118,15 @@ extension BluetoothHost {
         }
     }
 
-    /// Has a closure of an app called in this turn, behind those that wait already.
+    /// Queues the call of an app's closure in this turn, after those that wait already.
     func deliver(_ delivery: consuming Delivery) {
         turn.append(delivery)
     }
 
-    /// Makes a delivery at once while a PDU of the Attribute Protocol is received, if none waits. Else it is queued.
+    /// Makes a delivery at once while a PDU of the Attribute Protocol is received, if no other delivery waits.
+    /// Otherwise queues it.
     ///
-    /// To be called when no engine is in the middle of a call.
+    /// Call this only when no engine is in the middle of a call.
     func deliverWhileReceiving(_ delivery: consuming Delivery) {
         guard turn.canDeliverWhileReceiving else { return turn.append(delivery) }
         let phase = beginDelivery()
@@ -133,7 +134,7 @@ extension BluetoothHost {
         turn.phase = phase
     }
 
-    /// Starts a delivery at once: what the closure causes joins the turn.
+    /// Starts a delivery at once. Deliveries that the closure causes join the turn.
     ///
     /// - Returns: the phase to return to after the delivery.
     func beginDelivery() -> Turn.Phase {
@@ -227,7 +228,7 @@ extension BluetoothHost {
         case .task(let call):
             switch result {
             case .success(let identifier):
-                // Counted here, so that no other caller's release ends the link before this caller has it.
+                // Counted here, so that another caller's release cannot end the link before this caller receives it.
                 links[identifier]?.holdCount += 1
                 end(call, .connected(identifier))
             case .failure(let error): end(call, .failure(error))

@@ -1,13 +1,13 @@
-/// A function of the host's that whoever is on its loop calls at once.
+/// A function of the host that code on the host's loop calls synchronously.
 ///
-/// It is `assumeIsolated` for what comes with each packet and each call: kept, it allocates nothing when it is called, as a
-/// closure there does; and it asks the loop itself, where that asks the runtime first, which knows nothing of threads that
-/// run no task.
+/// It replaces `assumeIsolated` for each packet and each call, for two reasons. A stored function allocates nothing
+/// when it is called; a closure for `assumeIsolated` does. And it checks isolation with the loop itself.
+/// `assumeIsolated` first asks the runtime, which does not know threads that run no task.
 struct LoopFunction<Argument: ~Copyable & ~Escapable>: Sendable {
     private let function: @Sendable (BluetoothHost, borrowing Argument) -> Void
 
     init(_ function: @escaping @Sendable (isolated BluetoothHost, borrowing Argument) -> Void) {
-        // What isolates it is only the promise that it runs on the loop.
+        // The function's isolation is only the promise that it runs on the loop.
         self.function = unsafeBitCast(function, to: (@Sendable (BluetoothHost, borrowing Argument) -> Void).self)
     }
 
@@ -33,12 +33,12 @@ struct LoopQuery<Argument, Output>: Sendable {
     }
 }
 
-// Apps' calls that are made often. They go to the loop and come back from there by themselves: a call of the actor's would
-// come back to the loop once more before it returns.
+// Frequent calls of apps. They enter and leave the loop without a call of an actor method, which would return to the
+// loop once more before it ends.
 extension BluetoothHost {
     nonisolated var isOnLoop: Bool { loop.isIsolatingCurrentContext() == true }
 
-    /// Calls a function at once where this is the loop, else as soon as the loop comes to it.
+    /// Calls a function at once if this is the loop's thread; otherwise queues it on the loop.
     nonisolated func call<Argument: Sendable>(_ function: LoopFunction<Argument>, _ argument: Argument) {
         if isOnLoop {
             function(self, argument)
@@ -47,8 +47,8 @@ extension BluetoothHost {
         }
     }
 
-    /// Runs `body` at once on the loop's thread, else as soon as the loop comes to it. So the calls of one thread begin in
-    /// their order.
+    /// Runs `body` at once if this is the loop's thread; otherwise queues it on the loop. So the calls of one thread
+    /// begin in their order.
     package nonisolated func begin(_ body: @escaping @Sendable (isolated BluetoothHost) -> Void) {
         call(.begin, body)
     }

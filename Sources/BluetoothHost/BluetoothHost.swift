@@ -11,56 +11,60 @@ import Synchronization
 
 /// A Bluetooth LE host on one controller: bring-up and recovery, links, GAP, GATT in both roles.
 ///
-/// The actor's executor is its event loop, on which the transport calls in; so an inbound packet goes through all layers in
-/// one synchronous call chain, and no protocol state is ever seen from elsewhere. The faces call its methods and give it
-/// `@Sendable` closures, which it calls on the loop.
+/// The actor's executor is its event loop, on which the transport delivers packets. An inbound packet passes through
+/// all layers in one synchronous call chain, and protocol state is accessed on the loop only. The APIs call the host's
+/// methods and pass `@Sendable` closures, which the host calls on the loop.
 ///
-/// Each access of a stored property costs a check, at run time, that no other access overlaps it: a fifth of what a packet
-/// costs. What is marked `@exclusivity(unchecked)` is on each packet's way and needs none: it is only loaded, stored, and
-/// changed by methods that call nothing back, so that on the one loop no two accesses of it can overlap.
+/// Each access to a stored property checks at run time that no other access overlaps it. These checks cost a fifth of
+/// the time for a packet. Properties marked `@exclusivity(unchecked)` are accessed for each packet and need no check:
+/// they are only loaded, stored, and changed by methods that call no other code. So no two accesses can overlap on the
+/// one loop.
 package actor BluetoothHost {
-    /// What is set when a host is made.
+    /// The settings of a host, which stay the same during its life.
     package struct Configuration: Sendable {
         package var logger = Logger(label: "swift-ble.host", factory: { _ in SwiftLogNoOpLogHandler() })
-        /// The ATT_MTU that is offered to peers: 23 to 517 octets.
+        /// The ATT_MTU that is offered to peers: 23 to 517 bytes.
         package var mtu: UInt16 = 517
-        /// Whether a central asks for a longer ATT_MTU on each new link by itself.
+        /// Whether the host, as the central, requests a longer ATT_MTU on each new link.
         package var requestsMTU = true
-        /// How long the controller may take to answer a command.
+        /// The time within which the controller must answer a command.
         package var commandTimeout = Duration.seconds(4)
-        /// How long a scan may be silent before it is restarted; nil for ever.
+        /// The time without received packets after which a scan is restarted; nil for no limit.
         package var scanSilenceTimeout: Duration? = .seconds(90)
-        /// How often an advertisement is started anew, for it may have ended unnoticed; nil for never.
+        /// The interval at which an advertisement is started again, in case the controller ended it unnoticed; nil for
+        /// never.
         package var advertisingRefreshInterval: Duration? = .seconds(90)
-        /// The host's random static address; nil for the controller's public address, or the one that is kept with the
-        /// bonds where the controller has none.
+        /// The host's random static address. Nil selects the controller's public address; if the controller has none,
+        /// the address that is stored with the bonds.
         package var identityAddress: DeviceAddress?
-        /// Whether extended advertising, scanning and initiating are used where the controller has them.
+        /// Whether extended advertising, scanning and initiating are used if the controller supports them.
         package var usesExtendedCommands = true
-        /// What keeps bonds and identity over restarts; nil for nothing. It is read once, when the controller has first told
-        /// its public address.
+        /// The store that keeps bonds and identity across restarts; nil to keep nothing. It is read once, when the
+        /// controller has first reported its public address.
         package var bondStore: (any BondStore)?
-        /// Whether bringing the host up fails where the store could not load what it has kept, or cannot keep changes.
+        /// Whether the host fails to start if the store cannot load the saved state or cannot save changes.
         package var requiresState = false
-        /// Whether the host shows itself under resolvable private addresses, which change from time to time, instead of its
-        /// identity address: when it advertises, scans actively and connects. Only those it is bonded to know it again then,
-        /// which is what a phone wants; a gateway that others are to find by its address does not.
+        /// Whether the host uses resolvable private addresses, which change from time to time, instead of its identity
+        /// address: for advertising, active scanning and connecting. Then only bonded peers can recognize it, as a
+        /// phone needs. A gateway that others find by its address leaves this off.
         package var usesPrivateAddresses = false
         /// How long a private address is used: 1 s to 1 h, in whole seconds.
         package var privateAddressTimeout = Duration.seconds(900)
-        /// Whether a bonded peer that has a key for private addresses is still heard when it uses its identity address
-        /// (Vol 6, Part B, 4.7). The controller decides for the peers on its resolving list, the host for the others.
+        /// Whether a bonded peer that has a key for private addresses is still received if it uses its identity address
+        /// (Vol 6, Part B, 4.7). The controller decides this for the peers on its resolving list, the host for the
+        /// others.
         package var privacyMode = PrivacyMode.device
         package var deviceName = "swift-ble"
         package var appearance = Appearance(rawValue: 0)
-        /// How many frames may wait on a link before those who write more are asked to wait.
+        /// The number of unsent frames on a link from which writers have to wait.
         package var outboundFrameLimit = 16
-        /// How many K-frames of channels may wait on a link beside those; the rest waits in its channels.
+        /// The maximum number of unsent K-frames on a link, in addition to those frames. Further K-frames wait in their
+        /// channels.
         package var channelFrameLimit = 8
         package var security = SecurityPolicy()
-        /// Is asked about pairings; nil where there is nobody to ask.
+        /// The handler that decides about pairings; nil if there is none.
         package var pairingHandler: PairingHandler?
-        /// How many bonds there are at the most.
+        /// Maximum number of bonds.
         package var bondLimit = 128
 
         package init() {}
@@ -75,13 +79,13 @@ package actor BluetoothHost {
         case closed
     }
 
-    /// How far a bring-up has come.
+    /// The progress of a bring-up.
     enum BringUpPhase: Equatable {
-        /// The controller has not confirmed Reset. An error that it reports now is from before.
+        /// The controller has not confirmed Reset. An error that it reports now dates from before the reset.
         case resetting
         /// The controller is being prepared. An error may erase its settings, such as the event masks.
         case preparing
-        /// The controller has failed since its reset; the text says how.
+        /// The controller has failed since its reset; the text describes the failure.
         case failed(String)
     }
 
@@ -99,19 +103,19 @@ package actor BluetoothHost {
     let openTransport: TransportOpener
     @exclusivity(unchecked)
     var transport: (any Transport)?
-    /// Counts transports and resets, so that what an earlier one still says is not heard.
+    /// Incremented for each transport and each reset; input from an earlier generation is ignored.
     var generation: UInt64 = 0
-    /// That with which the transport was opened.
+    /// The generation for which the transport was opened.
     @exclusivity(unchecked)
     var transportGeneration: UInt64 = 0
     var power = Power.off
-    /// Whether ``close()`` has finished. No observer is called from then on, and the host holds nothing for its users.
+    /// Whether ``close()`` has finished. From then on, no observer is called, and the host holds nothing for its users.
     private nonisolated let end = Atomic(false)
     var bringUpPhase = BringUpPhase.resetting
     var information: ControllerInformation?
     var commands = CommandQueue()
     var commandTimer: TimerQueue.Token?
-    /// Runs while commands wait for the controller to take them.
+    /// Runs while commands wait because the controller accepts none.
     var commandCreditTimer: TimerQueue.Token?
     @exclusivity(unchecked)
     var sender: LinkSender
@@ -130,16 +134,15 @@ package actor BluetoothHost {
     /// The number of the host's tasks that have started and not ended.
     var taskCount = 0
 
-    // Links.
-    // Ordered, as all that is gone through is: the same packets and calls must have the same outcome.
+    // Links. All collections that are iterated are ordered: the same packets and calls must have the same outcome.
     @exclusivity(unchecked)
     var links = LinkTable()
-    /// Why links that are gone have ended, for those who ask late; bounded.
+    /// The reasons for which links have ended, for callers that ask later; bounded.
     var endedLinks = GenerationalTable<LinkIdentifier, DisconnectionReason>(limit: 256)
-    /// When links ended, by their handles: a controller may still hand up data that were under way.
+    /// When links ended, by their handles: data that was on its way may still arrive from the controller.
     var endedHandles = GenerationalTable<ConnectionHandle, Instant>(limit: 64)
     var strayHandles = StrayHandles()
-    /// Runs when advertising and initiating are to start again after the end of an unknown link.
+    /// Runs until advertising and initiating start again after the end of an unknown link.
     var roleRestartTimer: TimerQueue.Token?
     var nextIdentifier: UInt64 = 0
 
@@ -151,7 +154,7 @@ package actor BluetoothHost {
 
     // GATT.
     let server: GATT.Server
-    /// Of Central Address Resolution (Vol 3, Part C, 12.4).
+    /// The value handle of Central Address Resolution (Vol 3, Part C, 12.4).
     let addressResolutionHandle: AttributeHandle?
     @exclusivity(unchecked)
     var subscriptions = SubscriptionIndex()
@@ -169,10 +172,10 @@ package actor BluetoothHost {
     var stateProblem: String?
     var securityPolicy: SecurityPolicy
     var pairingHandler: PairingHandler?
-    /// Names the handler that was set last.
+    /// The identifier of the handler that was set last.
     var pairingHandlerIdentifier: UInt64 = 0
     var pairingAttempts = PairingAttempts()
-    /// When the pairing window ends; nil where none is open.
+    /// When the pairing window ends; nil if none is open.
     var pairingWindowEnd: Instant?
 
     // Observers.
@@ -206,7 +209,7 @@ package actor BluetoothHost {
         self.random = random
     }
 
-    /// Ends what apps wait for that no link's end ends.
+    /// Ends the operations of apps that do not end with a link.
     func failPendingOperations(_ error: HostError) {
         endScans(error)
         endSleeps(error)
@@ -226,22 +229,22 @@ package actor BluetoothHost {
     }
 }
 
-/// What happens to a host as a whole.
+/// An event about a host as a whole.
 public enum HostEvent: Sendable {
     /// The controller has been brought up and can be used.
     case poweredOn(ControllerInformation)
-    /// The controller failed and is being brought up again; all links are gone. The text says what had failed.
+    /// The controller failed and is being brought up again; all links have ended. The text describes the failure.
     case resetting(reason: String)
-    /// A scan had been silent and was restarted.
+    /// A scan received nothing for this long and was restarted.
     case scanRestarted(afterSilence: Duration)
-    /// The saved state could not be used as it was found, or changes cannot be saved; the text says why.
+    /// The saved state could not be used as it was, or changes cannot be saved; the text says why.
     ///
-    /// Bonds may be missing, and the host may have a new identity that its peers do not know. Each observer receives this
-    /// event first, also one that is added later.
+    /// Bonds may be missing, and the host may have a new identity that its peers do not know. Each observer receives
+    /// this event first, also one that is added later.
     case stateUnavailable(reason: String)
     /// The host was closed.
     case closed
-    /// As many events were dropped at this place, because the reader was too slow.
+    /// This number of events was dropped at this place, because the reader was too slow.
     case eventsDropped(Int)
 }
 
@@ -303,7 +306,7 @@ extension BluetoothHost {
         }
     }
 
-    /// Releases what apps gave to a host that was closed.
+    /// Releases the closures of apps in a host that was closed.
     func removeObservers() {
         hostObservers.removeAll()
         serverObservers.removeAll()

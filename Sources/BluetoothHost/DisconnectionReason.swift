@@ -1,21 +1,21 @@
 import HCI
 
-/// Why a link is gone.
+/// Why a link has ended.
 public enum DisconnectionReason: Error, Hashable, Sendable {
-    /// The controller said so, for the reason that the peer or the radio gave (Vol 1, Part F).
+    /// The controller reported the end, for a reason that the peer or the radio caused (Vol 1, Part F).
     case controller(HCI.ErrorCode)
-    /// The controller failed and was reset, which ends every link; the text says what had failed.
+    /// The controller failed and was reset, which ends every link; the text describes the failure.
     case controllerReset(String)
     /// The peer left a request of the Attribute Protocol unanswered for 30 seconds (Vol 3, Part F, 3.3.3).
     case attributeTransactionTimeout
-    /// The controller took packets for the link and neither sent them nor ended the link.
+    /// The controller accepted packets for the link and neither sent them nor ended the link.
     case transmissionStalled
     /// The peer kept sending requests without taking the answers, and the host ended the link.
     case peerFlooding
     /// The adapter was closed.
     case adapterClosed
 
-    /// Whether this host ended the link because it was asked to.
+    /// Whether this host ended the link on request of an app.
     public var isLocal: Bool {
         self == .controller(.connectionTerminatedByLocalHost) || self == .adapterClosed
     }

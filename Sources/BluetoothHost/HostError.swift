@@ -4,36 +4,36 @@ import GATT
 import HCI
 import HCITransport
 
-/// Why the host could not do what it was asked.
+/// Why the host could not perform an operation.
 public enum HostError: Error, Equatable, Sendable {
-    /// The adapter could not be reached; the error says what to do.
+    /// The adapter could not be reached; the transport error describes what to do.
     case transport(TransportError)
     /// The controller refused a command or left it unanswered.
     case command(CommandFailure)
-    /// The controller failed while it was brought up: it reported an error, or the connection to it was lost. The text says
+    /// The controller failed during bring-up: it reported an error, or the connection to it was lost. The text says
     /// which.
     case controllerFailed(String)
     /// The controller is being brought up again and cannot be used now.
     case notReady
     /// The adapter was closed.
     case closed
-    /// The time given for it was over.
+    /// The operation exceeded its time limit.
     case timedOut
-    /// It was cancelled.
+    /// The operation was cancelled.
     case cancelled
-    /// The link it needed is gone, or was not there.
+    /// The link has ended, or did not exist.
     case disconnected(DisconnectionReason)
     /// The GATT client's procedure failed.
     case client(ClientError)
     /// An L2CAP channel could not be opened or used.
     case channel(ChannelError)
-    /// A link could not be made as secure as it has to be.
+    /// The link could not be made as secure as required.
     case security(SecurityError)
-    /// Saved state could not be used as it was found, or changes cannot be saved, and the configuration requires both.
+    /// The saved state could not be used as it was, or changes cannot be saved, and the configuration requires both.
     case stateUnavailable(String)
-    /// The controller cannot do it.
+    /// The controller does not support the operation.
     case notSupported(String)
-    /// An argument is outside what the specification allows.
+    /// An argument is outside the range that the specification allows.
     case invalidArgument(String)
 }
 

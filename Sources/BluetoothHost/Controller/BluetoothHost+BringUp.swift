@@ -2,13 +2,13 @@ import BluetoothTypes
 import HCI
 
 extension BluetoothHost {
-    /// Resets the controller, learns what it can do and prepares it (Vol 6, Part D, 2).
+    /// Resets the controller, reads its properties and prepares it (Vol 6, Part D, 2).
     ///
-    /// Only commands that the controller lists are sent, but for those that every LE controller must know.
+    /// Sends only commands that the controller lists as supported, and those that every LE controller must support.
     ///
     /// - Throws: ``HostError/controllerFailed(_:)`` if the connection to the controller was lost, or if the controller
-    ///   reported an error after its reset. Its settings, such as the event masks, may be lost then, so it has to be reset
-    ///   again.
+    ///   reported an error after its reset. An error may erase the controller's settings, such as the event masks, so
+    ///   it has to be reset again.
     func bringUp() async throws(HostError) {
         bringUpPhase = .resetting
         let information: ControllerInformation
@@ -23,8 +23,8 @@ extension BluetoothHost {
         self.information = information
     }
 
-    /// Takes note that the controller failed while it is brought up: the bring-up fails with the command under way, or at its
-    /// end.
+    /// Records that the controller failed during bring-up. The bring-up then fails with the command in flight, or at
+    /// its end.
     func bringUpFailed(_ reason: String, isTransportLost: Bool) {
         guard bringUpPhase == .preparing || isTransportLost else { return }
         logger.warning("controller failed while it was brought up: \(reason)")
@@ -32,13 +32,13 @@ extension BluetoothHost {
         abortCommands()
     }
 
-    /// Resets the controller. Errors that it reports from its answer on are errors of this bring-up.
+    /// Resets the controller. Errors that it reports after its answer belong to this bring-up.
     private func reset() async throws(CommandFailure) {
         typealias Outcome = Result<Reset.ReturnParameters, CommandFailure>
         endInput()
         _ = try await withCheckedContinuation { (continuation: CheckedContinuation<Outcome, Never>) in
             send(Reset()) { [weak self] result in
-                // Not after the call: the next packet can come before the task resumes.
+                // This is not done after the call, because the next packet can arrive before the task resumes.
                 if case .success = result { self?.assumeIsolated { $0.bringUpPhase = .preparing } }
                 continuation.resume(returning: result)
             }
@@ -52,7 +52,7 @@ extension BluetoothHost {
         let lmpFeatures = try await perform(ReadLocalSupportedFeatures()).lmpFeatures
         let features = try await perform(LEReadLocalSupportedFeatures()).leFeatures
         let address = try await optional(ReadBDADDR(), in: commands)?.bdADDR
-        // An answer that cannot be read this time does not change who the host is.
+        // If the answer cannot be read this time, the host keeps its identity.
         let publicAddress =
             address.flatMap { $0.value == 0 || $0.value == 0xFFFF_FFFF_FFFF ? nil : $0 }
             ?? self.information?.publicAddress
@@ -87,10 +87,10 @@ extension BluetoothHost {
         return information
     }
 
-    /// Why the host must not be brought up.
+    /// The reason why the host must not be brought up; nil if there is none.
     private var stateObstacle: String? { configuration.requiresState ? stateProblem : nil }
 
-    /// Reads the store of the host on this controller, the first time that the controller is brought up.
+    /// Reads the stored state of the host on this controller, at the first bring-up.
     private func loadBonds(of publicAddress: DeviceAddress?) async {
         if !bonds.isLoaded, let store = configuration.bondStore {
             bonds.load(await store.load(for: publicAddress))
@@ -99,13 +99,13 @@ extension BluetoothHost {
                 emit(HostEvent.stateUnavailable(reason: stateProblem))
                 endInput()
             }
-            // A new identity is not saved over an earlier one then.
+            // In that case a new identity must not overwrite an earlier one.
             if stateObstacle != nil { return }
         }
         perform(bonds.begin())
     }
 
-    /// Sends a command that the controller may lack; nil where it does, or refuses.
+    /// Sends a command that the controller may not support; nil if the controller lacks or refuses it.
     private func optional<C: Command>(
         _ command: C,
         in commands: SupportedCommands
@@ -121,7 +121,7 @@ extension BluetoothHost {
         }
     }
 
-    /// The address that stays the same for as long as the host lives, over resets too.
+    /// The identity address, which stays the same during the host's life, also after resets.
     private func chooseIdentity(publicAddress: DeviceAddress?) -> DeviceAddress {
         if let address = configuration.identityAddress ?? publicAddress { return address }
         return bonds.identity.staticAddress
@@ -152,7 +152,7 @@ extension BluetoothHost {
         try await perform(LESetEventMask(leEventMask: mask))
     }
 
-    /// LE buffers where there are any; those of BR/EDR where LE reports none (Vol 4, Part E, 7.8.2).
+    /// Reads the LE buffers, or those of BR/EDR if LE reports none (Vol 4, Part E, 7.8.2).
     private func readBuffers(into information: inout ControllerInformation) async throws(CommandFailure) {
         var length = 0
         var count = 0
@@ -170,7 +170,7 @@ extension BluetoothHost {
             count = Int(buffers.totalNumACLDataPackets)
             information.sharesClassicBuffers = true
         }
-        // 27 octets is the least that the specification allows (Vol 4, Part E, 7.8.2).
+        // 27 bytes is the minimum that the specification allows (Vol 4, Part E, 7.8.2).
         information.aclDataLength = max(length, 27)
         information.aclPacketCount = max(count, 1)
     }

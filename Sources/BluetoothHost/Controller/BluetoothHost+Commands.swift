@@ -4,21 +4,21 @@ import HCI
 import HCITransport
 
 extension BluetoothHost {
-    /// Sends a command and gives what it returns to `completion`, on the loop.
+    /// Sends a command. `completion` is called on the loop with the return parameters or the failure.
     func send<C: Command>(_ command: C, completion: @escaping (Result<C.ReturnParameters, CommandFailure>) -> Void) {
         guard transport != nil else { return completion(.failure(.aborted)) }
         commands.enqueue(TypedCommandExchange(command, completion: completion))
         sendNextCommand()
     }
 
-    /// Sends a command whose failure is only worth a line in the log.
+    /// Sends a command whose failure is only logged.
     func sendAndForget<C: Command>(_ command: C) {
         send(command) { [logger] result in
             if case .failure(let failure) = result { logger.debug("\(failure)") }
         }
     }
 
-    /// Sends a command and waits for what it returns. What the caller did before ends as an input.
+    /// Sends a command and waits for its return parameters. Everything that the caller did before ends as one input.
     @discardableResult
     func perform<C: Command>(_ command: C) async throws(CommandFailure) -> C.ReturnParameters {
         endInput()
@@ -37,8 +37,9 @@ extension BluetoothHost {
         commandTimer = schedule(.command(exchange.opcode), after: configuration.commandTimeout)
     }
 
-    /// A controller that says that it takes no command must say when it does (Vol 4, Part E, 4.4); one that does not within
-    /// the time of a command is reset, or during bring-up given another command all the same.
+    /// Starts the timer for a controller that accepts no command. It must report when it accepts one (Vol 4, Part E,
+    /// 4.4). If it does not within the command timeout, it is reset; during bring-up it is sent another command
+    /// nevertheless.
     private func awaitCommandCredit() {
         guard commands.isStalled, commandCreditTimer == nil else { return }
         commandCreditTimer = schedule(.commandCredit, after: configuration.commandTimeout)
@@ -94,8 +95,8 @@ extension BluetoothHost {
         sendNextCommand()
     }
 
-    /// A controller that leaves a command unanswered while it is in use is reset; during bring-up, which asks for much that
-    /// a controller may not know, the command alone fails.
+    /// Handles a command that was not answered in time. A controller in use is reset. During bring-up only the command
+    /// fails, because many of its commands may be unknown to the controller.
     func commandTimedOut(_ opcode: HCI.Opcode) {
         guard commands.opcodeInFlight == opcode, let exchange = commands.takeTimedOut() else { return }
         logger.warning("the controller did not answer \(opcode)")

@@ -34,7 +34,7 @@ extension BluetoothHost {
         try await bringUp()
     }
 
-    /// Ends every link, scan and advertisement, resets the controller and lets the transport go.
+    /// Ends every link, scan and advertisement, resets the controller and closes the transport.
     package func close() async {
         guard power != .closed else { return }
         let wasOn = power == .on
@@ -59,8 +59,8 @@ extension BluetoothHost {
         endInput()
     }
 
-    /// Ends every link as its peer should see it end, which takes a connection event or two; not waited for longer than a
-    /// second.
+    /// Disconnects every link, so that the peers see a regular end. This takes one or two connection events; the host
+    /// waits for at most a second.
     private func disconnectAll() async {
         for link in links.values { giveUp(link, .adapterClosed) }
         let deadline = loop.now + .seconds(1)
@@ -79,8 +79,8 @@ extension BluetoothHost {
         }
     }
 
-    /// Takes note that the controller cannot be trusted any more and starts to bring it up again. A bring-up under way fails
-    /// and is tried again.
+    /// Records that the controller failed, and starts to bring it up again. A bring-up in progress fails and is tried
+    /// again.
     func controllerFailed(_ reason: String, isTransportLost: Bool) {
         switch power {
         case .on: break
@@ -106,13 +106,13 @@ extension BluetoothHost {
         if let lastPowerOn, loop.now - lastPowerOn > .seconds(30) { recoveryDelay = .milliseconds(100) }
         let hasJustComeUp = lastPowerOn.map { loop.now - $0 < .seconds(1) } ?? false
         spawn { host in
-            // What fails at once each time is not tried as often as the processor can.
+            // Prevents a busy loop if the controller fails immediately each time.
             if hasJustComeUp { await host.pauseRecovery() }
             await host.recover()
         }
     }
 
-    /// Tries until the controller is up again, each time after twice as long a pause, up to 30 seconds.
+    /// Tries to bring the controller up until it succeeds. The pause doubles after each attempt, up to 30 seconds.
     private func recover() async {
         while power == .recovering {
             do throws(HostError) {
@@ -131,7 +131,7 @@ extension BluetoothHost {
         }
     }
 
-    /// Waits before the next attempt, or until the host is closed.
+    /// Waits until the next attempt, or until the host is closed.
     private func pauseRecovery() async {
         var timer: TimerQueue.Token?
         await withCheckedContinuation { continuation in

@@ -3,15 +3,15 @@ import ByteCoding
 import DequeModule
 import HCI
 
-/// Why a command did not do what it was sent for.
+/// Why a command failed.
 public enum CommandFailure: Error, Equatable, Sendable {
-    /// The controller refused.
+    /// The controller refused the command.
     case status(HCI.ErrorCode, HCI.Opcode)
     /// The controller did not answer in time.
     case timedOut(HCI.Opcode)
-    /// The controller's answer could not be read.
+    /// The controller's answer could not be decoded.
     case malformedReply(HCI.Opcode, PacketDecodingError)
-    /// The controller was reset, or is gone, before it answered.
+    /// The controller was reset or removed before it answered.
     case aborted
 }
 
@@ -26,7 +26,7 @@ extension CommandFailure: CustomStringConvertible {
     }
 }
 
-/// One command on its way: the packet, and what becomes of it.
+/// One command on its way: the packet, and the handling of its outcome.
 class CommandExchange {
     let opcode: HCI.Opcode
     let isAnsweredByStatus: Bool
@@ -39,13 +39,13 @@ class CommandExchange {
         self.packet = packet
     }
 
-    /// Takes the return parameters: the status and what follows it.
+    /// Handles the return parameters: the status and the bytes that follow it.
     func succeed(returning parameters: RawSpan) {}
 
     func fail(_ failure: CommandFailure) {}
 }
 
-/// A command whose return parameters are known.
+/// A command with a known type of return parameters.
 final class TypedCommandExchange<C: Command>: CommandExchange {
     typealias Outcome = Result<C.ReturnParameters, CommandFailure>
     private let completion: (Outcome) -> Void
@@ -82,20 +82,21 @@ final class TypedCommandExchange<C: Command>: CommandExchange {
     }
 }
 
-/// Commands to the controller, one at a time, by the credits it gives (Vol 4, Part E, 4.4).
+/// A queue of commands to the controller. They are sent one at a time, according to the controller's command credits
+/// (Vol 4, Part E, 4.4).
 struct CommandQueue {
     private var waiting = Deque<CommandExchange>()
     private var inFlight: CommandExchange?
-    /// How many commands the controller would take now.
+    /// The number of commands that the controller accepts now.
     private(set) var credits = 1
 
     /// Whether a command waits for its answer.
     var isBusy: Bool { inFlight != nil }
 
-    /// Whether commands wait for nothing but the controller's leave to be sent.
+    /// Whether commands wait only because the controller accepts none.
     var isStalled: Bool { inFlight == nil && credits == 0 && !waiting.isEmpty }
 
-    /// How many commands wait to be sent.
+    /// The number of commands that wait to be sent.
     var waitingCount: Int { waiting.count }
 
     /// The command whose answer is awaited.
@@ -105,19 +106,19 @@ struct CommandQueue {
         waiting.append(exchange)
     }
 
-    /// The command to be sent now, if one may be.
+    /// Removes and returns the next command if it may be sent now.
     mutating func takeNext() -> CommandExchange? {
         guard inFlight == nil, credits > 0, let next = waiting.popFirst() else { return nil }
         inFlight = next
         return next
     }
 
-    /// Takes a Command Complete or Command Status event and returns the command it answers.
+    /// Handles a Command Complete or Command Status event, and returns the command that it answers.
     ///
     /// - Parameters:
     ///   - credits: Num_HCI_Command_Packets.
-    ///   - isStatus: whether the event was Command Status with success, which only answers commands that have no Command
-    ///     Complete.
+    ///   - isSuccessStatus: whether the event was Command Status with success, which answers only commands that have no
+    ///     Command Complete.
     mutating func receiveAnswer(to opcode: HCI.Opcode, credits: UInt8, isSuccessStatus: Bool) -> CommandExchange? {
         self.credits = Int(credits)
         guard let exchange = inFlight, exchange.opcode == opcode else { return nil }
@@ -126,19 +127,19 @@ struct CommandQueue {
         return exchange
     }
 
-    /// Gives the command in flight up, as its time is over.
+    /// Removes and returns the command in flight, after its timeout.
     mutating func takeTimedOut() -> CommandExchange? {
         defer { inFlight = nil }
         assumeCredit()
         return inFlight
     }
 
-    /// Takes it that the controller would take a command, whatever it has said.
+    /// Assumes that the controller accepts a command, whatever it has reported.
     mutating func assumeCredit() {
         credits = max(credits, 1)
     }
 
-    /// Empties the queue and returns all that was in it, oldest first.
+    /// Empties the queue and returns its commands, oldest first.
     mutating func removeAll() -> [CommandExchange] {
         let all = (inFlight.map { [$0] } ?? []) + waiting
         inFlight = nil

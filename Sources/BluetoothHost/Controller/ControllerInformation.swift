@@ -1,7 +1,7 @@
 import BluetoothTypes
 import HCI
 
-/// What a controller is and can do, as it said when it was brought up.
+/// The properties of a controller, as it reported them at bring-up.
 public struct ControllerInformation: Sendable, Equatable {
     /// The public device address; nil where the controller has none.
     public internal(set) var publicAddress: DeviceAddress?
@@ -18,29 +18,29 @@ public struct ControllerInformation: Sendable, Equatable {
     public internal(set) var commands: SupportedCommands
     /// The combinations of states that the Link Layer supports (Vol 4, Part E, 7.8.27).
     public internal(set) var supportedStates: UInt64 = 0
-    /// The longest data of an ACL packet to the controller, in octets.
+    /// The longest data of an ACL packet to the controller, in bytes.
     public internal(set) var aclDataLength = 27
-    /// How many ACL packets the controller can hold.
+    /// The number of ACL packets that the controller can hold.
     public internal(set) var aclPacketCount = 1
     /// Whether the LE links share the buffers of BR/EDR.
     public internal(set) var sharesClassicBuffers = false
     /// Whether extended advertising, scanning and initiating are used rather than the legacy commands; never both.
     public internal(set) var usesExtendedCommands = false
     public internal(set) var numberOfAdvertisingSets = 1
-    /// In octets: 31 for legacy advertising, up to 1650 for extended.
+    /// The longest advertising data in bytes: 31 for legacy advertising, up to 1650 for extended.
     public internal(set) var maximumAdvertisingDataLength = 31
     public internal(set) var filterAcceptListSize = 0
     public internal(set) var resolvingListSize = 0
-    /// The longest Link Layer payload to be sent, in octets, and the time it takes in microseconds.
+    /// The longest Link Layer payload that can be sent, in bytes, and its duration in microseconds.
     public internal(set) var maximumTransmitOctets: UInt16 = 27
     public internal(set) var maximumTransmitTime: UInt16 = 328
 
-    /// Whether the Link Layer can do what this bit of LE_States names.
+    /// Whether the Link Layer supports the combination of states with this bit in LE_States.
     func supportsState(bit: Int) -> Bool {
         supportedStates >> UInt64(bit) & 1 == 1
     }
 
-    /// Scanning while initiating a connection.
+    /// Whether the controller can scan while it initiates a connection.
     func canScanWhileInitiating(actively: Bool) -> Bool {
         supportsState(bit: actively ? 23 : 22)
     }

@@ -1,11 +1,11 @@
 import BluetoothTypes
 import HCI
 
-/// How to advertise, and what.
+/// The parameters and data of an advertisement.
 public struct AdvertisementConfiguration: Sendable, Hashable {
     /// Whether centrals may connect.
     public var isConnectable: Bool
-    /// Whether scanners may ask for the scan response.
+    /// Whether scanners may request the scan response.
     public var isScannable: Bool
     /// The advertising interval: 20 ms to 10.24 s, in steps of 0.625 ms.
     public var interval: Duration
@@ -13,10 +13,10 @@ public struct AdvertisementConfiguration: Sendable, Hashable {
     public var scanResponseData: AdvertisingData
     /// A random static address for this advertisement; nil for the host's own.
     public var address: DeviceAddress?
-    /// The one device that it is for; nil for all. A bonded peer is named by its identity address. Directed PDUs of
-    /// Bluetooth 4 carry no data.
+    /// The only device that the advertisement is directed to, by its identity address if it is bonded; nil for all
+    /// devices. Directed PDUs of Bluetooth 4 carry no data.
     public var peer: DeviceAddress?
-    /// Whether the PDUs of extended advertising are used; nil lets the length of the data decide.
+    /// Whether the PDUs of extended advertising are used; nil if the length of the data decides.
     public var usesExtendedPDUs: Bool?
 
     public init(
@@ -41,13 +41,13 @@ public struct AdvertisementConfiguration: Sendable, Hashable {
 }
 
 extension AdvertisementConfiguration {
-    /// Whether extended PDUs are asked for, or needed for the length of the data.
+    /// Whether extended PDUs are requested, or are needed for the length of the data.
     func usesExtendedPDUs(maximumLegacyLength: Int) -> Bool {
         let maximumLength = peer == nil ? maximumLegacyLength : 0
         return usesExtendedPDUs ?? (max(advertisingData.length, scanResponseData.length) > maximumLength)
     }
 
-    /// What extended PDUs carry: connectable ones have no scan response, so all is in the advertising data.
+    /// The data of extended PDUs. Connectable ones have no scan response, so all data is in the advertising data.
     var extendedAdvertisingData: AdvertisingData {
         isConnectable
             ? AdvertisingData(decoding: advertisingData.bytes + scanResponseData.bytes)

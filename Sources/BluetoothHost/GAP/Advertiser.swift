@@ -1,24 +1,24 @@
 import BluetoothTypes
 import HCI
 
-/// Names one advertisement of a host.
+/// The identifier of one advertisement of a host.
 public struct AdvertisementIdentifier: Hashable, Sendable {
     let value: UInt64
 }
 
-/// The advertisements of a host, and what of them the controller has been told.
+/// The advertisements of a host, and their state in the controller.
 struct Advertiser {
     enum Phase: Equatable {
-        /// The controller knows nothing of it.
+        /// The controller has no configuration for it.
         case new
-        /// Configured, but not on.
+        /// It is configured and off.
         case off
         case on
-        /// On, as far as is known; to be turned off and on again.
+        /// It is on, as far as the host knows, and is to be turned off and on again.
         case stale
-        /// The controller has no room for it beside its connections; it is tried again when one ends.
+        /// The controller cannot advertise in addition to its connections. It is tried again when a connection ends.
         case blocked
-        /// To be taken from the controller.
+        /// It is to be removed from the controller.
         case ending
     }
 
@@ -28,39 +28,39 @@ struct Advertiser {
         /// The advertising handle of extended advertising.
         let handle: UInt8
         var phase = Phase.new
-        /// The random address that an advertising set of extended advertising has been given.
+        /// The random address that was set for an extended advertising set.
         var address: DeviceAddress?
-        /// The calls that wait until the advertisement is started, or has ended.
+        /// The calls that wait until the advertisement has started or ended.
         var calls: [CallToken] = []
     }
 
     var entries: [Entry] = []
     var reconciliation = Reconciliation()
-    /// How often the controller has ended an advertisement by itself.
+    /// The number of times that the controller has ended an advertisement by itself.
     var endCount = 0
     var refreshTimer: TimerQueue.Token?
-    /// Whether a timer is set to try again what has failed.
+    /// Whether a timer is set that tries a failed advertisement again.
     var isRetryDue = false
 
     /// The number of advertisements that are not being stopped.
     var activeCount: Int { entries.count { $0.phase != .ending } }
 
-    /// The lowest advertising handle that is free.
+    /// The lowest free advertising handle.
     var freeHandle: UInt8? {
         (0...0xEF).first { handle in !entries.contains { $0.handle == handle } }
     }
 
-    /// An advertisement that leads to connections.
+    /// An advertisement that accepts connections.
     var connectable: Entry? {
         entries.first { $0.configuration.isConnectable && [.on, .stale].contains($0.phase) }
     }
 
-    /// The address of its own that the one advertisement of legacy advertising has.
+    /// The random address of the advertisement, in legacy advertising, which has only one.
     var legacyAddress: DeviceAddress? {
         entries.first { $0.phase != .ending }?.configuration.address
     }
 
-    /// Whether the controller does not advertise, and is not being told to.
+    /// Whether the controller does not advertise, and no command for it is in progress.
     var isResting: Bool {
         !reconciliation.isRunning && !entries.contains { [.on, .stale].contains($0.phase) }
     }

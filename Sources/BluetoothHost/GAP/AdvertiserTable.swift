@@ -1,9 +1,9 @@
 import BluetoothTypes
 import ByteCoding
 
-/// A bounded table that forgets what has not been touched for longest, in two generations.
+/// A bounded table that discards the least recently used entries, in two generations.
 ///
-/// Every operation costs one or two lookups; the table never holds more than `limit` entries.
+/// Every operation costs one or two lookups. The table never holds more than `limit` entries.
 struct GenerationalTable<Key: Hashable, Value> {
     private var young: [Key: Value] = [:]
     private var old: [Key: Value] = [:]
@@ -15,7 +15,7 @@ struct GenerationalTable<Key: Hashable, Value> {
 
     var count: Int { young.count + old.count }
 
-    /// The value for `key`, which counts as touched; nil removes it.
+    /// The value for `key`. Reading it counts as a use; setting nil removes it.
     subscript(key: Key) -> Value? {
         mutating get {
             if let value = young[key] { return value }
@@ -33,14 +33,15 @@ struct GenerationalTable<Key: Hashable, Value> {
         }
     }
 
-    /// Where the value for `key` is until the table is changed; it counts as touched. Nil where there is none.
+    /// Returns the place of the value for `key`, which is valid until the table is changed; nil if there is none. This
+    /// counts as a use.
     mutating func index(of key: Key) -> Index? {
         if let value = old.isEmpty ? nil : old.removeValue(forKey: key) { insert(value, for: key) }
         guard let index = young.index(forKey: key) else { return nil }
         return Index(base: index)
     }
 
-    /// A place in the table.
+    /// The place of a value in the table.
     struct Index {
         fileprivate let base: Dictionary<Key, Value>.Index
     }
@@ -92,7 +93,7 @@ struct AdvertisingReceipt: ~Escapable {
     ) {
         self.address = address
         self.privateAddress = privateAddress
-        // 127 is the controller's way to say that it does not know.
+        // The value 127 means that the controller does not know the strength.
         self.rssi = rssi == 127 ? nil : Int(rssi)
         self.isConnectable = isConnectable
         self.isScannable = isScannable
@@ -104,9 +105,9 @@ struct AdvertisingReceipt: ~Escapable {
     }
 }
 
-/// What is known of the advertisers around, and how often it has changed.
+/// The received state of the advertisers nearby, and a count of its changes.
 struct AdvertiserTable {
-    /// An advertiser as it is after the last report.
+    /// The state of an advertiser after its last report.
     struct Advertiser {
         fileprivate(set) var advertisement: Advertisement
         /// The table's count of changes when this advertiser last changed.
@@ -116,7 +117,7 @@ struct AdvertiserTable {
     private var advertisers: GenerationalTable<DeviceAddress, Advertiser>
     private var changes: UInt64 = 0
 
-    /// - Parameter limit: how many advertisers are remembered at the most.
+    /// - Parameter limit: maximum number of advertisers that are remembered.
     init(limit: Int = 4096) {
         advertisers = GenerationalTable(limit: limit)
     }
@@ -127,7 +128,7 @@ struct AdvertiserTable {
         advertisers.removeAll()
     }
 
-    /// Forgets advertisers: what they send next is new.
+    /// Forgets advertisers, so that their next reports count as new.
     ///
     /// - Returns: whether one of them was known.
     mutating func forget(_ addresses: Set<DeviceAddress>) -> Bool {
@@ -139,12 +140,12 @@ struct AdvertiserTable {
         return wasKnown
     }
 
-    /// A place in the table. Valid until the table is changed.
+    /// The place of an advertiser in the table. Valid until the table is changed.
     typealias Index = GenerationalTable<DeviceAddress, Advertiser>.Index
 
     /// Merges one report into the entry of its advertiser.
     ///
-    /// - Returns: the place of the advertiser, which the table always has room for.
+    /// - Returns: the place of the advertiser; the table always has room for one.
     mutating func receive(_ receipt: borrowing AdvertisingReceipt, at now: Instant) -> Index? {
         if let index = advertisers.index(of: receipt.address) {
             if advertisers[index].advertisement.merge(receipt, at: now) {
@@ -161,14 +162,14 @@ struct AdvertiserTable {
 
     subscript(index: Index) -> Advertiser { advertisers[index] }
 
-    /// Lends an advertiser to `body`, without a copy.
+    /// Gives `body` access to an advertiser, without a copy.
     mutating func withAdvertiser(at index: Index, _ body: (inout Advertiser) -> Void) {
         body(&advertisers[index])
     }
 }
 
 extension Advertisement {
-    /// What is known of an advertiser after its first report.
+    /// The state of an advertiser after its first report.
     fileprivate init(_ receipt: borrowing AdvertisingReceipt, at now: Instant) {
         let data = [UInt8](copying: receipt.data)
         self.init(
@@ -186,7 +187,9 @@ extension Advertisement {
         )
     }
 
-    /// Takes a report in; whether it says anything new.
+    /// Merges a report.
+    ///
+    /// - Returns: whether the report contained anything new.
     fileprivate mutating func merge(_ receipt: borrowing AdvertisingReceipt, at now: Instant) -> Bool {
         privateAddress = receipt.privateAddress
         rssi = receipt.rssi

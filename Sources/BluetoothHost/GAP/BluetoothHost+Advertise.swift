@@ -3,7 +3,7 @@ import ByteCoding
 import HCI
 
 extension BluetoothHost {
-    /// Starts an advertisement, which continues over connections and recoveries of the controller until it is stopped.
+    /// Starts an advertisement, which continues after connections and recoveries of the controller until it is stopped.
     ///
     /// - Throws: ``HostError/cancelled`` at once if the task is cancelled. The advertisement is then stopped, or never starts.
     package func startAdvertising(
@@ -85,7 +85,7 @@ extension BluetoothHost {
         }
     }
 
-    /// Brings the controller's advertising to what is asked for.
+    /// Starts a pass that changes the controller's advertising to the requested state.
     func reconcileAdvertising() {
         guard advertiser.reconciliation.request() else { return }
         spawn { await $0.runAdvertisingReconciliation() }
@@ -112,7 +112,7 @@ extension BluetoothHost {
         }
     }
 
-    /// Stops an advertisement until it may go on.
+    /// Stops an advertisement while the host changes addresses in the controller.
     private func rest(_ entry: Advertiser.Entry) async {
         guard power == .on, [.on, .stale].contains(entry.phase) else { return }
         do throws(CommandFailure) {
@@ -123,19 +123,20 @@ extension BluetoothHost {
         setPhase(.off, of: entry.identifier)
     }
 
-    /// - Parameter generation: that of the controller which the entry is about; the call itself may have taken time.
+    /// - Parameter generation: the generation of the controller to which the entry belongs; it may have changed before
+    ///   the call runs.
     private func advance(_ entry: Advertiser.Entry, _ generation: UInt64) async {
         guard generation == self.generation else { return }
         do throws(CommandFailure) {
             if entry.phase == .stale || entry.phase == .on { try await setEnabled(false, entry) }
-            // To whom it is directed may be known by another address now.
+            // The device that it is directed to may have another address now.
             if entry.phase == .new || entry.configuration.peer != nil { try await configure(entry) }
             if information?.usesExtendedCommands == true { try await setAddress(of: entry.identifier) }
             let endCount = advertiser.endCount
             try await setEnabled(true, entry)
-            // What a controller has agreed to that failed since, the next one knows nothing of.
+            // If the controller failed after its answer, the next one does not have this advertisement.
             guard generation == self.generation else { return }
-            // A connection may be told of before the command's completion is.
+            // The connection's event may arrive before the command's completion.
             let isStillOn = advertiser.endCount == endCount
             setPhase(isStillOn ? .on : .off, of: entry.identifier)
             if !isStillOn { reconcileAdvertising() }
@@ -154,8 +155,8 @@ extension BluetoothHost {
         }
     }
 
-    /// Starts advertisements anew from time to time: where the event of a connection was lost, the controller has stopped and
-    /// nobody would ever hear of this host again.
+    /// Sets the timer that starts advertisements again from time to time. If the event of a connection was lost, the
+    /// controller has stopped advertising, and without this nobody could find the host again.
     private func refreshAdvertisingLater() {
         guard let interval = configuration.advertisingRefreshInterval else { return }
         timers.cancel(advertiser.refreshTimer)
@@ -171,10 +172,11 @@ extension BluetoothHost {
         reconcileAdvertising()
     }
 
-    /// An advertisement that cannot be started has failed; one that has been on is tried again in a while.
+    /// Handles an advertisement that could not be started. If calls wait for its start, they fail and it ends;
+    /// otherwise it is tried again later.
     private func fail(_ entry: Advertiser.Entry, _ failure: CommandFailure) {
         guard let index = advertiser.index(of: entry.identifier) else { return }
-        // The next pass takes it from the controller.
+        // The next pass removes it from the controller.
         guard advertiser.entries[index].phase != .ending else { return }
         guard advertiser.entries[index].calls.isEmpty else {
             return finish(entry.identifier, .failure(.command(failure)), isGone: true)
@@ -306,7 +308,7 @@ extension BluetoothHost {
         }
     }
 
-    /// Gives an advertising set the random address that it is to have now.
+    /// Sets the current random address of an advertising set.
     private func setAddress(of identifier: AdvertisementIdentifier) async throws(CommandFailure) {
         guard let index = advertiser.index(of: identifier) else { return }
         let entry = advertiser.entries[index]
@@ -315,7 +317,7 @@ extension BluetoothHost {
         if let index = advertiser.index(of: identifier) { advertiser.entries[index].address = address }
     }
 
-    /// Gives the controller data in fragments of what one command can carry (Vol 4, Part E, 7.8.54).
+    /// Sends data to the controller, in fragments that fit one command each (Vol 4, Part E, 7.8.54).
     private func setExtendedData(
         _ data: [UInt8],
         of entry: Advertiser.Entry,
@@ -356,7 +358,7 @@ extension BluetoothHost {
 
     // MARK: Events
 
-    /// Legacy advertising ends with the connection that it leads to (Vol 4, Part E, 7.8.9).
+    /// Handles the end of legacy advertising by the connection that it caused (Vol 4, Part E, 7.8.9).
     func advertisingEndedByConnection() {
         guard information?.usesExtendedCommands == false else { return }
         advertiser.endCount += 1
@@ -376,7 +378,7 @@ extension BluetoothHost {
         reconcileAdvertising()
     }
 
-    /// A link has ended: there may be room again for an advertisement.
+    /// Tries blocked advertisements again after a link has ended: the controller may be able to advertise now.
     func retryBlockedAdvertising() {
         for index in advertiser.entries.indices where advertiser.entries[index].phase == .blocked {
             advertiser.entries[index].phase = .off

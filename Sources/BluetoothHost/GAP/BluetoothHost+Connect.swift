@@ -3,12 +3,12 @@ import HCI
 import L2CAP
 
 extension BluetoothHost {
-    /// Connects to whichever of `addresses` is met first; waits as long as it takes where there is no timeout.
+    /// Connects to the first of `addresses` that is found. Without a timeout, waits indefinitely.
     ///
-    /// An address that is connected already gives that link, whichever side made it: there is one link between two devices,
-    /// and attributes go both ways over it. A link that the peer has made under a bonded device's address gives it only once
-    /// the peer has verified its identity by encryption. Cancelling the task ends the attempt. Attempts outlive a recovery of
-    /// the controller.
+    /// If an address is already connected, returns that link, whichever side initiated it: two devices have one link,
+    /// and attributes are accessible in both directions. If a peer connected with a bonded device's address, that link
+    /// is returned only once the peer has verified its identity by encryption. Cancelling the task ends the attempt.
+    /// Attempts continue after a recovery of the controller.
     package func connect(
         toAnyOf addresses: Set<DeviceAddress>,
         parameters: ConnectionParameters,
@@ -20,7 +20,8 @@ extension BluetoothHost {
         let outcome = try await wait(for: .connection(attempt: identifier)) { host, call in
             guard host.power != .closed else { return host.end(call, .failure(.closed)) }
             guard host.power != .off else { return host.end(call, .failure(.notReady)) }
-            // A private address of a bonded peer stands for the peer: it may have another one soon.
+            // The private address of a bonded peer is replaced by its identity, because the private address may change
+            // soon.
             let addresses = Set(addresses.map { host.identity(of: $0) })
             let link = host.links.values.first {
                 !$0.isEnding && $0.countsAsConnection && $0.isWith(anyOf: addresses)
@@ -64,16 +65,17 @@ extension BluetoothHost {
         if scanner.isSeeking { reconcileScan() }
     }
 
-    /// Brings what the controller initiates to what the attempts ask for.
+    /// Starts a pass that changes what the controller initiates to what the attempts need.
     func reconcileConnections() {
         guard power == .on else { return }
-        // Scanning may have waited for what the controller no longer initiates.
+        // Scanning may have waited for an initiation that the controller no longer runs.
         guard connector.mayInitiate else { return reconcileScan() }
         guard connector.reconciliation.request() else { return }
         spawn { await $0.runConnectionReconciliation() }
     }
 
-    /// Cancels and starts again what the controller initiates: it may have ended that without the host's knowledge.
+    /// Cancels the controller's initiation and starts it again, in case the controller ended it without the host's
+    /// knowledge.
     func restartInitiating() {
         guard case .initiating = connector.state else { return }
         connector.isInitiationDoubtful = true
@@ -97,7 +99,7 @@ extension BluetoothHost {
                 do throws(CommandFailure) {
                     try await perform(LECreateConnectionCancel())
                 } catch {
-                    // The connection has just been made or has failed: its event says which.
+                    // The connection has just been made or has failed; its event reports which.
                     logger.debug("\(error)")
                 }
                 expectEndOfInitiating()
@@ -124,13 +126,14 @@ extension BluetoothHost {
 
     // MARK: Outcomes
 
-    /// Two devices have one link at the most (Vol 6, Part B, 4.5): that one serves, or has to end first.
+    /// Handles the controller's answer that a link to one of `addresses` exists. Two devices have at most one link
+    /// (Vol 6, Part B, 4.5): it is used, or has to end first.
     private func resolveExistingConnection(to addresses: Set<DeviceAddress>) {
         guard let link = links.values.first(where: { $0.isWith(anyOf: addresses) }) else {
             return controllerFailed("it has a connection that it did not tell of", isTransportLost: false)
         }
         if link.isEnding || !link.countsAsConnection {
-            // A peer that claims to be bonded verifies its identity, or its link ends in time.
+            // A peer that claims to be bonded verifies its identity, or its link is ended after a timeout.
             if !link.isEnding, link.protection.waiters.isEmpty { verifyIdentity(of: link) }
             endInput()
             guard connector.blockers.insert(link.identifier).inserted else { return }
@@ -154,7 +157,7 @@ extension BluetoothHost {
         forgetMeetings()
     }
 
-    /// A link may count as a connection from now on: callers that wait for one to its peer have it.
+    /// Gives a link to the callers that wait for a connection to its peer, if it counts as one from now on.
     func linkMayFulfilAttempts(_ link: Link) {
         guard !connector.attempts.isEmpty, !link.isEnding, link.countsAsConnection else { return }
         let count = connector.attempts.count
@@ -176,10 +179,10 @@ extension BluetoothHost {
     // MARK: Events
 
     func connectionCompleted(_ connection: NewConnection) {
-        // What was on its way when the controller was given up ends with the reset.
+        // If the host has given up the controller, pending events end with the reset.
         guard power == .on else { return }
         guard connection.status == .success else {
-            // Only initiating fails with an event; the end of directed advertising is told by its own.
+            // Only initiating fails with this event; the end of directed advertising has an event of its own.
             guard connection.role == .central || connector.state != .idle else { return }
             if case .initiating(let initiation) = connector.state {
                 // An earlier initiation has ended late. Whether the controller initiates now is unknown.
@@ -197,7 +200,7 @@ extension BluetoothHost {
         }
         let link = addLink(connection)
         if connection.peerPrivateAddress == nil, isSilencedByPrivacy(connection.peerAddress) {
-            // The link exists already, so that all that can be done is to end it.
+            // The link exists already and can only be ended.
             giveUp(link, .controller(.authenticationFailure), telling: .authenticationFailure)
         }
         let attempts =
@@ -219,7 +222,7 @@ extension BluetoothHost {
 
     /// Waits until a link has ended.
     ///
-    /// - Returns: why it has ended.
+    /// - Returns: why the link has ended.
     /// - Throws: ``HostError/cancelled`` at once if the task is cancelled.
     package func disconnection(of identifier: LinkIdentifier) async throws(HostError) -> DisconnectionReason {
         try await waitForEnd(of: identifier)
@@ -234,14 +237,14 @@ extension BluetoothHost {
         }
     }
 
-    /// Gives up one hold on a link (see ``hold(_:)``). The last one ends the link and waits until it has ended.
+    /// Releases one hold on a link (see ``hold(_:)``). Releasing the last hold ends the link and waits for its end.
     package func release(_ identifier: LinkIdentifier) async {
         guard let link = links[identifier] else { return }
         link.holdCount -= 1
         if link.holdCount <= 0 { await disconnect(identifier) }
     }
 
-    /// Takes a hold on a link, as a successful ``connect(toAnyOf:parameters:timeout:)`` does.
+    /// Adds a hold to a link, as a successful ``connect(toAnyOf:parameters:timeout:)`` does.
     package func hold(_ identifier: LinkIdentifier) {
         links[identifier]?.holdCount += 1
     }
@@ -251,13 +254,13 @@ extension BluetoothHost {
         (links[identifier]?.holdCount ?? 0) > 1
     }
 
-    /// Gives up one hold on a link, which stays even if it was the last.
+    /// Releases one hold on a link without ending it, even if it was the last.
     package func discardHold(on identifier: LinkIdentifier) {
         links[identifier]?.holdCount -= 1
     }
 
-    /// Ends a link once all that was written on it has been sent. It serves no connection that is asked for from now on:
-    /// such a connection is made after the end of the link.
+    /// Ends a link once all packets written to it are sent. Connections that are requested from now on do not use this
+    /// link; they are made after its end.
     package func disconnectAfterFlush(_ identifier: LinkIdentifier) {
         links[identifier]?.isReleased = true
         spawn { host in
@@ -266,12 +269,12 @@ extension BluetoothHost {
         }
     }
 
-    /// Waits until a link has ended that is ending already. Cancelling the task ends the wait.
+    /// If a link is ending, waits until it has ended. Cancelling the task ends the wait.
     package func waitIfDisconnecting(_ identifier: LinkIdentifier) async {
         if links[identifier]?.isEnding == true { try? await waitForEnd(of: identifier) }
     }
 
-    /// Ends a link and waits until the connection has ended. Cancelling the task ends the wait, not the disconnection.
+    /// Ends a link and waits until it has ended. Cancelling the task ends the wait, not the disconnection.
     package func disconnect(
         _ identifier: LinkIdentifier,
         reason: HCI.ErrorCode = .remoteUserTerminatedConnection

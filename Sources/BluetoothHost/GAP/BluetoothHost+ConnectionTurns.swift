@@ -1,9 +1,9 @@
 import BluetoothTypes
 
-/// Turns of what a controller cannot do at the same time.
+/// Turns of activities that a controller cannot perform at the same time.
 ///
-/// Peers that do not all fit on the filter accept list take turns. Some controllers cannot scan while they initiate connections
-/// (Vol 4, Part E, 7.8.27). There, scans have a turn after each turn of connection attempts.
+/// Peers that do not all fit on the filter accept list take turns. Some controllers cannot scan while they initiate
+/// connections (Vol 4, Part E, 7.8.27). With these, scans have a turn after each turn of connection attempts.
 extension BluetoothHost {
     /// Whether scans have to wait while the controller initiates connections.
     private func scansMustWait(_ information: ControllerInformation) -> Bool {
@@ -11,7 +11,7 @@ extension BluetoothHost {
             && !information.canScanWhileInitiating(actively: scanner.wanted?.isActive ?? false)
     }
 
-    /// Runs a timer while there is something that waits for its turn.
+    /// Runs a timer while a peer or a scan waits for its turn.
     ///
     /// - Parameter window: the peers whose turn it is.
     func superviseConnectionTurns(_ window: Connector.Window, _ information: ControllerInformation) {
@@ -28,7 +28,7 @@ extension BluetoothHost {
         }
     }
 
-    /// Gives those that wait their turn.
+    /// Ends the current turn and starts that of the peers or scans that wait.
     func connectionTurnEnded() {
         connector.turnTimer = nil
         if power == .on, privacy.hold == .nothing, let information {
@@ -42,11 +42,12 @@ extension BluetoothHost {
 
     // MARK: Scanning
 
-    /// Brings scanning to what it has to be while the controller initiates, and returns whether initiating can begin now. If it
-    /// cannot, it begins when scanning has stopped.
+    /// Starts or stops scanning as initiating requires.
+    ///
+    /// - Returns: whether initiating can begin now. Otherwise it begins when scanning has stopped.
     func isReadyToInitiate(_ wanted: Connector.Initiation?, _ information: ControllerInformation) -> Bool {
         let isScanning = !scanner.isResting
-        // What a pass in progress is about to apply may be active scanning.
+        // A pass in progress may be about to start active scanning.
         let isActive = scanner.reconciliation.isRunning || scanner.applied?.isActive ?? true
         reconcileScan()
         if wanted != nil, isScanning, connector.scanWait != .over,
@@ -59,7 +60,7 @@ extension BluetoothHost {
         return true
     }
 
-    /// The controller scans as it was wanted: initiating may begin.
+    /// Handles the end of a scan pass: the controller scans as requested, so initiating may begin.
     func scanPassEnded() {
         guard connector.scanWait == .waiting else { return }
         connector.scanWait = .over

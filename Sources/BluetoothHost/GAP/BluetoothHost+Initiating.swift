@@ -1,22 +1,22 @@
 import BluetoothTypes
 import HCI
 
-// What the controller initiates.
+// Initiation of connections by the controller.
 extension BluetoothHost {
-    /// How long the end of a cancelled initiation is awaited.
+    /// How long the host waits for the end of a cancelled initiation.
     private static let cancellationTimeout = Duration.seconds(2)
 
     // MARK: State
 
-    /// Changes what the controller is known to initiate.
+    /// Changes the host's record of what the controller initiates.
     func setInitiation(_ state: Connector.State) {
         connector.enter(state, at: loop.now)
         timers.cancel(connector.cancellationTimer)
         connector.cancellationTimer = nil
     }
 
-    /// Waits for the event that ends a cancelled initiation (Vol 4, Part E, 7.8.13). If the event is lost, the controller
-    /// initiates nothing all the same.
+    /// Waits for the event that ends a cancelled initiation (Vol 4, Part E, 7.8.13). If the event does not arrive, the
+    /// host assumes that the controller initiates nothing.
     func expectEndOfInitiating() {
         guard connector.state == .cancelling, connector.cancellationTimer == nil else { return }
         connector.cancellationTimer = schedule(.endOfInitiating, after: BluetoothHost.cancellationTimeout)
@@ -29,7 +29,7 @@ extension BluetoothHost {
         reconcileScan()
     }
 
-    /// The controller was reset and initiates nothing.
+    /// Records that the controller was reset and initiates nothing.
     func forgetInitiation() {
         setInitiation(.idle)
         connector.forgetController()
@@ -37,7 +37,7 @@ extension BluetoothHost {
 
     // MARK: Commands
 
-    /// Has the controller initiate connections.
+    /// Makes the controller initiate connections.
     func initiate(_ initiation: Connector.Initiation) async throws(CommandFailure) {
         guard let information, let first = initiation.addresses.inOrder.first else { return }
         let usesAcceptList = initiation.addresses.count > 1
@@ -83,8 +83,8 @@ extension BluetoothHost {
         }
     }
 
-    /// Without privacy modes, a type of its own says that a peer is to be known by its private addresses (Vol 4, Part E,
-    /// 7.8.12).
+    /// The peer's address and its type for initiating. On controllers without privacy modes, a separate address type
+    /// says that the peer uses private addresses (Vol 4, Part E, 7.8.12).
     private func initiatorPeer(_ address: DeviceAddress, _ information: ControllerInformation) -> PeerAddress {
         guard privacy.list?.resolves(address) == true, !information.commands.contains(LESetPrivacyMode.self) else {
             return PeerAddress(address)

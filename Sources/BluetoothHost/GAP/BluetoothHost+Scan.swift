@@ -3,9 +3,9 @@ import ByteCoding
 import HCI
 
 extension BluetoothHost {
-    /// Starts a scan, which goes on over recoveries of the controller until it is stopped or the host closed.
+    /// Starts a scan, which continues after recoveries of the controller until it is stopped or the host is closed.
     ///
-    /// - Parameter deliver: is called on the loop.
+    /// - Parameter deliver: called on the loop with each event of the scan.
     package func startScan(
         _ options: ScanOptions,
         deliver: @escaping @Sendable (ScanEvent) -> Void
@@ -28,7 +28,7 @@ extension BluetoothHost {
         reconcileScan()
     }
 
-    /// Brings the controller's scanning to what the scans ask for.
+    /// Starts a pass that changes the controller's scanning to what the scans request.
     func reconcileScan() {
         guard power == .on else { return }
         guard scanner.mayScan || connector.mayInitiate else {
@@ -66,7 +66,7 @@ extension BluetoothHost {
                 if let wanted {
                     try await setScanParameters(wanted)
                     try await setScanEnabled(true, filtersDuplicates: wanted.filtersDuplicates)
-                    // What a controller has agreed to that failed since, the next one knows nothing of.
+                    // If the controller failed after its answer, the next one does not have this state.
                     guard generation == self.generation else { continue }
                     scanner.begin(wanted, at: loop.now)
                 }
@@ -117,14 +117,16 @@ extension BluetoothHost {
         scanner.sessions.removeAll()
     }
 
-    /// Reports peers again that are received after this: their link has ended, or an attempt to connect to them.
+    /// Makes all scans report peers again that are received from now on, because their link or an attempt to connect to
+    /// them has ended.
     ///
-    /// An app that connects to what its scan reports could otherwise connect to each peer only once.
+    /// Otherwise an app that connects to the peers that its scan reports could connect to each of them only once.
     func reportAgain(_ addresses: Set<DeviceAddress>) {
         if scanner.forget(addresses) { reconcileScan() }
     }
 
-    /// Makes one scan report peers again that are received after this, because its app could not take the reports before.
+    /// Makes one scan report peers again that are received from now on, because its app could not take the earlier
+    /// reports.
     ///
     /// - Parameter addresses: the addresses of the peers; nil for all peers.
     package func reportAgain(_ addresses: Set<DeviceAddress>?, in scan: ScanIdentifier) {
@@ -138,8 +140,9 @@ extension BluetoothHost {
 
     // MARK: Silence
 
-    /// Restarts a scan that receives nothing for long, because the controller may have stopped listening. If that does not
-    /// help and no link shows that the controller works, resets the controller. The time is summed over the turns of a scan.
+    /// Restarts a scan that receives nothing for a long time, because the controller may have stopped listening. If
+    /// that does not help and no link shows that the controller works, resets the controller. The silent time is summed
+    /// over the turns of a scan.
     private func watchForSilence() {
         timers.cancel(scanner.silenceTimer)
         scanner.silenceTimer = nil

@@ -1,15 +1,15 @@
 import BluetoothTypes
 
-/// What a central asks of a connection (Vol 4, Part E, 7.8.12).
+/// The connection parameters that a central requests (Vol 4, Part E, 7.8.12).
 public struct ConnectionParameters: Hashable, Sendable {
     /// The shortest and the longest connection interval, 7.5 ms to 4 s, in steps of 1.25 ms.
     public var interval: ClosedRange<Duration>
-    /// How many connection events the peripheral may stay silent: 0 to 499.
+    /// The number of connection events that the peripheral may skip: 0 to 499.
     public var latency: UInt16
-    /// How long a silent link lives: 100 ms to 32 s, in steps of 10 ms.
+    /// The time without received packets after which the link ends: 100 ms to 32 s, in steps of 10 ms.
     public var supervisionTimeout: Duration
 
-    /// Fast enough for discovery and long values, slow enough for several links.
+    /// The defaults are fast enough for discovery and long values, and slow enough for several links.
     public init(
         interval: ClosedRange<Duration> = .milliseconds(15)...(.milliseconds(30)),
         latency: UInt16 = 0,
@@ -24,7 +24,7 @@ public struct ConnectionParameters: Hashable, Sendable {
     var intervalMaximum: UInt16 { interval.upperBound.inUnits(of: .microseconds(1250)) }
     var timeout: UInt16 { supervisionTimeout.inUnits(of: .milliseconds(10)) }
 
-    /// Whether every value is in its range and the timeout longer than twice the longest allowed silence.
+    /// Whether every value is in its range and the timeout is longer than twice the longest time that latency allows.
     public var isValid: Bool {
         let longestSilence = (1 + Int(latency)) * Int(intervalMaximum) * 2
         return (6...3200).contains(intervalMinimum) && (6...3200).contains(intervalMaximum) && latency <= 499
@@ -32,7 +32,7 @@ public struct ConnectionParameters: Hashable, Sendable {
     }
 }
 
-/// What a connection runs with.
+/// The parameters in use on a connection.
 public struct NegotiatedConnectionParameters: Hashable, Sendable {
     public let interval: Duration
     public let latency: UInt16
@@ -46,7 +46,7 @@ public struct NegotiatedConnectionParameters: Hashable, Sendable {
 }
 
 extension Duration {
-    /// The duration in whole units, cut to 0...65535.
+    /// The duration in whole units, clamped to 0...65535.
     func inUnits(of unit: Duration) -> UInt16 {
         UInt16(clamping: wholeNanoseconds / unit.wholeNanoseconds)
     }

@@ -2,7 +2,7 @@ import BluetoothTypes
 import HCI
 import OrderedCollections
 
-/// One wish to be connected to any of some peers.
+/// A request for a connection to any of several peers.
 struct ConnectionAttempt {
     let identifier: UInt64
     let addresses: Set<DeviceAddress>
@@ -18,12 +18,12 @@ struct ConnectionAttempt {
     }
 }
 
-/// The connections that apps wait for, and what the controller initiates for them.
+/// The connections that apps wait for, and the controller's initiation of them.
 ///
-/// A controller initiates one connection at a time; for several peers it is given its filter accept list. Peers that do not all
-/// fit on the list take turns: see ``Window``.
+/// A controller initiates one connection at a time. For several peers, it uses its filter accept list. Peers that do
+/// not all fit on the list take turns: see ``Window``.
 struct Connector {
-    /// What the controller initiates.
+    /// The parameters of the controller's initiation.
     struct Initiation: Equatable {
         var addresses: Set<DeviceAddress>
         var parameters: ConnectionParameters
@@ -32,17 +32,17 @@ struct Connector {
     enum State: Equatable {
         case idle
         case initiating(Initiation)
-        /// Cancel was sent; a Connection Complete event is to come.
+        /// Cancel was sent; a Connection Complete event will follow.
         case cancelling
     }
 
-    /// The peers to which the controller is to initiate connections now, as far as its filter accept list reaches.
+    /// The peers to which the controller is to initiate connections now, limited by the size of its filter accept list.
     struct Window: Equatable {
-        /// Their addresses as attempts name them.
+        /// The peers' addresses as the attempts name them.
         var peers: Set<DeviceAddress> = []
-        /// Their addresses on the air.
+        /// The peers' addresses on the air.
         var addresses: Set<DeviceAddress> = []
-        /// Whether other peers wait until it is their turn.
+        /// Whether other peers wait for their turn.
         var isPartial = false
     }
 
@@ -54,17 +54,17 @@ struct Connector {
         case over
     }
 
-    /// Where a peer was met that uses private addresses the controller does not know.
+    /// The private address at which a peer was found, if the controller cannot resolve the peer's addresses.
     struct Meeting {
         let address: DeviceAddress
-        /// Goes off when the peer is to be sought anew.
+        /// Fires when the peer must be searched for again.
         let timer: TimerQueue.Token
     }
 
-    /// How long a turn is. A peer that advertises about once a second is found within this time.
+    /// The duration of a turn. A peer that advertises about once a second is found within this time.
     static let turnDuration = Duration.seconds(4)
 
-    /// The oldest first.
+    /// All attempts, oldest first.
     private(set) var attempts: [ConnectionAttempt] = []
     /// The addresses of all attempts.
     private var queue = AcceptListQueue(sufficientTime: Connector.turnDuration / 2)
@@ -73,34 +73,35 @@ struct Connector {
     /// Whether it is the turn of scans, on a controller that cannot scan while it initiates.
     var yieldsToScan = false
     var scanWait = ScanWait.none
-    /// Where peers were met, by their identity addresses.
+    /// The addresses at which peers were found, by their identity addresses.
     var meetings: OrderedDictionary<DeviceAddress, Meeting> = [:]
     private(set) var state = State.idle
-    /// Runs while the end of a cancelled initiation is awaited.
+    /// Runs while the host waits for the end of a cancelled initiation.
     var cancellationTimer: TimerQueue.Token?
-    /// Whether the controller may have ended initiating without an event: it is cancelled and started again.
+    /// Whether the controller may have ended initiating without an event. The initiation is then cancelled and started
+    /// again.
     var isInitiationDoubtful = false
-    /// Links whose end is awaited, because the controller makes no second connection to their peers.
+    /// Links that must end first, because the controller makes no second connection to their peers.
     var blockers: Set<LinkIdentifier> = []
     var reconciliation = Reconciliation()
 
-    /// Whether a connection is wanted or the controller may initiate one, or something waits for its turn. Otherwise there is
-    /// nothing to bring the controller to.
+    /// Whether a connection is wanted, the controller may be initiating one, or a peer or scan waits for its turn.
+    /// Otherwise a pass has nothing to do.
     var mayInitiate: Bool {
         !attempts.isEmpty || !isResting || turnTimer != nil || yieldsToScan || scanWait != .none
     }
 
-    /// Whether the controller initiates nothing, and is not being told to.
+    /// Whether the controller initiates nothing, and no command for it is in progress.
     var isResting: Bool { state == .idle && !reconciliation.isRunning }
 
     // MARK: Turns
 
-    /// The peers whose turn it is: the first of the queue.
+    /// The peers whose turn it is: those at the front of the queue.
     ///
     /// - Parameters:
-    ///   - acceptListSize: how many addresses the controller's filter accept list holds; without a list, one address is
-    ///     initiated at a time.
-    ///   - mustBeSought: whether a peer can only be connected to where it was met.
+    ///   - acceptListSize: the number of addresses that the controller's filter accept list holds. Without a list, one
+    ///     address is initiated at a time.
+    ///   - mustBeSought: whether a peer can only be connected to at an address at which a scan found it.
     func window(acceptListSize: Int, mustBeSought: (DeviceAddress) -> Bool) -> Window {
         var window = Window()
         for peer in queue.peers {
@@ -115,18 +116,18 @@ struct Connector {
         return window
     }
 
-    /// What the controller is to initiate for the peers of a window: with the parameters of the oldest attempt for any of them.
+    /// The initiation for the peers of a window, with the parameters of the oldest attempt for any of them.
     func initiation(for window: Window) -> Initiation? {
         attempts.first { !$0.addresses.isDisjoint(with: window.peers) }
             .map { Initiation(addresses: window.addresses, parameters: $0.parameters) }
     }
 
-    /// Ends the turn of a window's peers: they wait behind the others.
+    /// Ends the turn of a window's peers: they move to the end of the queue.
     mutating func endTurn(of window: Window, at now: Instant) {
         queue.endTurn(of: window.peers, at: now)
     }
 
-    /// Changes what the controller initiates. The host calls ``BluetoothHost/setInitiation(_:)``.
+    /// Records what the controller initiates. Only ``BluetoothHost/setInitiation(_:)`` calls this.
     mutating func enter(_ state: State, at now: Instant) {
         if case .initiating(let initiation) = state {
             queue.beginInitiating(peers(at: initiation.addresses), at: now)
@@ -143,12 +144,12 @@ struct Connector {
         for address in attempt.addresses.inOrder { queue.append(address) }
     }
 
-    /// Takes the attempts that a connection to a device with any of `addresses` fulfils.
+    /// Removes and returns the attempts that a connection to a device with any of `addresses` fulfils.
     mutating func takeAttempts(forAnyOf addresses: Set<DeviceAddress>) -> [ConnectionAttempt] {
         takeAttempts { !$0.addresses.isDisjoint(with: addresses) }
     }
 
-    /// Takes an attempt that ends without a connection. Its addresses keep their places in the queue.
+    /// Removes and returns an attempt that ends without a connection. Its addresses keep their places in the queue.
     mutating func takeAttempt(_ identifier: UInt64, at now: Instant) -> ConnectionAttempt? {
         takeAttempts(keepingPlacesAt: now) { $0.identifier == identifier }.first
     }
@@ -169,7 +170,7 @@ struct Connector {
         return taken
     }
 
-    /// The peers that are initiated at `addresses`: these addresses, and the identities of peers that were found there.
+    /// The peers of an initiation to `addresses`: these addresses, and the identities of peers that were found at them.
     func peers(at addresses: Set<DeviceAddress>) -> Set<DeviceAddress> {
         meetings.isEmpty
             ? addresses : addresses.union(meetings.filter { addresses.contains($0.value.address) }.keys)

@@ -1,10 +1,9 @@
 import BluetoothTypes
 import ByteCoding
 
-/// Puts together the data of extended advertising that a controller reports in several pieces
-/// (Vol 4, Part E, 7.7.65.13).
+/// Assembles extended advertising data that a controller reports in several fragments (Vol 4, Part E, 7.7.65.13).
 struct ExtendedReportAssembler {
-    /// The longest data of one advertisement (Vol 6, Part B, 2.3.4).
+    /// The longest data of one advertisement in bytes (Vol 6, Part B, 2.3.4).
     static let maximumDataLength = 1650
 
     struct Source: Hashable {
@@ -13,7 +12,7 @@ struct ExtendedReportAssembler {
         let isScanResponse: Bool
     }
 
-    /// Whether more is to come, as Data_Status tells.
+    /// The meaning of Data_Status: whether more fragments follow.
     enum Status {
         case complete
         case moreToCome
@@ -21,16 +20,17 @@ struct ExtendedReportAssembler {
     }
 
     private var partial: [Source: [UInt8]] = [:]
-    /// More than this many unfinished advertisements are a controller's fault; the oldest knowledge is dropped.
+    /// Maximum number of incomplete advertisements. Only a faulty controller exceeds it; the oldest is then dropped.
     private let limit: Int
 
     init(limit: Int = 32) {
         self.limit = limit
     }
 
-    /// Takes one piece and returns the whole data if this piece ended them, with whether some are missing.
+    /// Takes one fragment. If it ends the data, returns the whole data, and whether a part is missing.
     ///
-    /// - Returns: nil while more is to come. Where the first piece is the whole, `data` is nil: use the piece itself.
+    /// - Returns: nil while more fragments follow. If the first fragment is the whole, `data` is nil: use the fragment
+    ///   itself.
     mutating func receive(
         _ piece: RawSpan,
         from source: Source,

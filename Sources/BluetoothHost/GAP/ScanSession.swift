@@ -1,18 +1,18 @@
 import BluetoothTypes
 
-/// Names one scan of a host.
+/// The identifier of one scan of a host.
 public struct ScanIdentifier: Hashable, Sendable {
     let value: UInt64
 }
 
-/// What a scan delivers.
+/// An event of a scan.
 public enum ScanEvent: Sendable {
     case advertisement(Advertisement)
-    /// The scan is over: it could not be started, or the host was closed.
+    /// The scan has ended: it could not be started, or the host was closed.
     case ended(HostError)
 }
 
-/// One app's scan: its filter, and what it has been told.
+/// The scan of one app: its filter, and a record of the reported advertisers.
 struct ScanSession {
     private struct Reported {
         let revision: UInt64
@@ -28,9 +28,9 @@ struct ScanSession {
         self.deliver = deliver
     }
 
-    /// Takes an advertiser's state.
+    /// Handles the state of an advertiser.
     ///
-    /// - Returns: whether this scan looks for it and has not been told it yet.
+    /// - Returns: whether the scan looks for the advertiser and this state was not reported to it yet.
     mutating func receive(_ advertiser: borrowing AdvertiserTable.Advertiser) -> Bool {
         let address = advertiser.advertisement.address
         let isMatch: Bool
@@ -43,7 +43,7 @@ struct ScanSession {
         return isMatch
     }
 
-    /// Removes the record that some advertisers were reported, or that any were if `addresses` is nil.
+    /// Removes the record that these advertisers were reported; for nil, the whole record.
     mutating func forget(_ addresses: Set<DeviceAddress>?) {
         guard let addresses else { return reported.removeAll() }
         for address in addresses { reported[address] = nil }

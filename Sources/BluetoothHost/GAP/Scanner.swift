@@ -2,47 +2,50 @@ import BluetoothTypes
 import HCI
 import OrderedCollections
 
-/// The scans of a host, and what of them the controller has been told.
+/// The scans of a host, and their state in the controller.
 struct Scanner {
-    /// What the controller is to do for all scans together.
+    /// The controller's scan parameters for all scans together.
     struct Parameters: Equatable {
         var isActive: Bool
         var interval: UInt16
         var window: UInt16
         var filtersDuplicates: Bool
-        /// The newest scan, where the controller filters duplicates: it forgets what it has reported by starting afresh.
+        /// The newest scan, if the controller filters duplicates. A change restarts scanning, which clears the
+        /// controller's filter.
         var filteringSince: ScanIdentifier?
-        /// The number of times that known advertisers were forgotten, where the controller filters duplicates: it reports
-        /// them again only after a restart.
+        /// The number of times that known advertisers were forgotten, if the controller filters duplicates. A change
+        /// restarts scanning, so that the controller reports them again.
         var forgetCount: UInt64 = 0
     }
 
     var sessions: OrderedDictionary<ScanIdentifier, ScanSession> = [:]
-    /// The scan that was begun last.
+    /// The scan that was started last.
     var newest: ScanIdentifier?
-    /// Whether peers are to be met, too, that the controller would not know.
+    /// Whether the host also scans for peers to connect to whose addresses the controller cannot resolve.
     var isSeeking = false
     var advertisers = AdvertiserTable()
-    /// The positions of the scans to which the last report was new, without the first. Kept for its storage.
+    /// The positions of the scans to which the last report was new, except the first. A property so that its storage is
+    /// reused.
     private var laterMatches: [Int] = []
     /// The number of times that known advertisers were forgotten.
     private var forgetCount: UInt64 = 0
     var assembler = ExtendedReportAssembler()
     var reconciliation = Reconciliation()
-    /// What the controller scans with now; nil when it does not.
+    /// The parameters with which the controller scans now; nil if it does not scan.
     private(set) var applied: Parameters?
-    /// When the last report came, or the scan was started. The time between the turns of a scan does not count: the instant
-    /// is moved by that time.
+    /// When the last report arrived or the scan was started. Time between the turns of a scan does not count: the
+    /// instant is moved forward by it.
     private(set) var lastActivity = Instant(nanoseconds: 0)
-    /// How long nothing had been received when scanning last stopped.
+    /// The time since the last report, when scanning last stopped.
     private var silence = Duration.zero
     var hasRestartedInSilence = false
     var silenceTimer: TimerQueue.Token?
 
-    /// What the scans ask for together: active if one is, as often and as long as the most eager wants.
+    /// The combined parameters of the scans: active if any scan is active, with the shortest interval and the longest
+    /// window.
     var wanted: Parameters? {
         guard !sessions.isEmpty || isSeeking else { return nil }
-        // A peer that is sought may have been reported before.
+        // Without filtering, because a peer that is searched for may have been reported before.
         var parameters = Parameters(isActive: false, interval: .max, window: 0, filtersDuplicates: !isSeeking)
         if isSeeking { (parameters.interval, parameters.window) = (0x60, 0x60) }
         for session in sessions.values {
@@ -62,28 +65,28 @@ struct Scanner {
         return parameters
     }
 
-    /// Whether a scan is wanted or the controller may scan. Otherwise there is nothing to bring it to.
+    /// Whether a scan is wanted or the controller may be scanning. Otherwise a pass has nothing to do.
     var mayScan: Bool { !sessions.isEmpty || isSeeking || !isResting }
 
-    /// Whether the controller does not scan, and is not being told to.
+    /// Whether the controller does not scan, and no command for it is in progress.
     var isResting: Bool { applied == nil && !reconciliation.isRunning }
 
     // MARK: State of the controller
 
-    /// The controller has begun to scan.
+    /// Records that the controller has started to scan.
     mutating func begin(_ parameters: Parameters, at now: Instant) {
         applied = parameters
         lastActivity = now + (.zero - silence)
     }
 
-    /// The controller has stopped scanning. Its silence is remembered if a scan is still wanted.
+    /// Records that the controller has stopped scanning. The silent time is kept if a scan is still wanted.
     mutating func pause(at now: Instant) {
         if applied != nil { silence = now - lastActivity }
         applied = nil
         forgetSilenceUnlessWanted()
     }
 
-    /// The controller has stopped scanning in order to begin again after a silence.
+    /// Records that the controller has stopped scanning and will be started again because of silence.
     mutating func restart() {
         applied = nil
         silence = .zero
@@ -93,7 +96,7 @@ struct Scanner {
         if sessions.isEmpty, !isSeeking { silence = .zero }
     }
 
-    /// The controller was reset and scans no more. All advertisers are reported again.
+    /// Records that the controller was reset and no longer scans. All advertisers are reported again.
     mutating func forgetController() {
         applied = nil
         silence = .zero
@@ -108,11 +111,11 @@ struct Scanner {
         fileprivate let advertiser: AdvertiserTable.Index
         /// The number of these scans.
         fileprivate(set) var count = 1
-        /// The position of the first of these scans among the sessions. The others are in ``Scanner/laterMatches``.
+        /// The position of the first of these scans among the sessions. ``Scanner/laterMatches`` has the others.
         fileprivate let first: Int
     }
 
-    /// Takes a report.
+    /// Handles a report.
     ///
     /// - Returns: nil if the report is new to no scan.
     mutating func receive(_ receipt: borrowing AdvertisingReceipt, at now: Instant) -> Matches? {
@@ -138,12 +141,12 @@ struct Scanner {
     /// The event for these scans.
     func event(of matches: Matches) -> ScanEvent { .advertisement(advertisers[matches.advertiser].advertisement) }
 
-    /// The closure of the scan that is to be told, if there is only one.
+    /// The closure of the scan that receives the event, if there is only one.
     func deliver(of matches: Matches) -> (@Sendable (ScanEvent) -> Void)? {
         matches.count == 1 ? sessions.values[matches.first].deliver : nil
     }
 
-    /// The scans that are to be told, the oldest first.
+    /// The scans that receive the event, oldest first.
     func scans(of matches: Matches) -> [ScanIdentifier] {
         [sessions.keys[matches.first]] + (matches.count == 1 ? [] : laterMatches.map { sessions.keys[$0] })
     }
@@ -157,9 +160,9 @@ struct Scanner {
         return true
     }
 
-    /// Makes one scan report some advertisers again when they are received, or all if `addresses` is nil.
+    /// Makes one scan report these advertisers again when they are received; for nil, all advertisers.
     ///
-    /// - Returns: whether the controller may filter them.
+    /// - Returns: whether the controller may be filtering them.
     mutating func forget(_ addresses: Set<DeviceAddress>?, in scan: ScanIdentifier) -> Bool {
         guard let index = sessions.index(forKey: scan) else { return false }
         sessions.values[index].forget(addresses)
@@ -169,12 +172,15 @@ struct Scanner {
     }
 }
 
-/// Keeps one pass at a time going that brings the controller to what is wanted: asked for during a pass, another follows.
+/// Schedules passes that change the controller to the wanted state. One pass runs at a time; a request during a pass
+/// causes another one after it.
 struct Reconciliation {
     private(set) var isRunning = false
     private var isWanted = false
 
-    /// Tells whether a pass must be started now.
+    /// Requests a pass.
+    ///
+    /// - Returns: whether the caller must start the passes now.
     mutating func request() -> Bool {
         isWanted = true
         if isRunning { return false }
@@ -182,7 +188,9 @@ struct Reconciliation {
         return true
     }
 
-    /// Tells whether there is something to do, and ends the run where there is not.
+    /// Starts the next pass, or ends the run if none is requested.
+    ///
+    /// - Returns: whether there is a pass to run.
     mutating func next() -> Bool {
         if isWanted {
             isWanted = false

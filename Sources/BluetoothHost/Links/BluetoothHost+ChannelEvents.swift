@@ -7,6 +7,7 @@ extension BluetoothHost {
     // MARK: What comes
 
     /// Handles a signaling command.
+    ///
     /// - Returns: whether the command was for the channels.
     func receiveChannelCommand(_ payload: RawSpan, on link: Link) -> Bool {
         let outcome = link.channels.receive(

@@ -170,6 +170,7 @@ extension BluetoothHost {
     }
 
     /// Sets a value that the server stores.
+    ///
     /// - Returns: false if there is no such value, or the new one is too long.
     package func setValue(_ value: [UInt8], of handle: AttributeHandle) -> Bool {
         server.setValue(value, of: handle)

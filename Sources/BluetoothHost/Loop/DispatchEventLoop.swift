@@ -4,7 +4,7 @@ import HCITransport
 
 /// The event loop on a serial Dispatch queue.
 package final class DispatchEventLoop: EventLoop {
-    /// The queue, on which the transport is too.
+    /// The queue, on which the transport runs as well.
     package let queue: LoopQueue
     private let tasks: QueueTaskExecutor
     private static let key = DispatchSpecificKey<ObjectIdentifier>()

@@ -1,30 +1,30 @@
 import BluetoothTypes
 
-/// Where a host and its transport run: one thing at a time, with a clock and alarms of its own.
+/// The executor of a host and its transport: it runs one job at a time and has its own clock and alarms.
 ///
-/// A host's executor is its loop, so that every bit of protocol state is touched from there alone. On hardware the loop is
-/// a ``DispatchEventLoop``; a simulation gives one whose time is virtual.
+/// A host's executor is its loop, so protocol state is accessed on the loop only. On hardware the loop is a
+/// ``DispatchEventLoop``; in a simulation it is a ``SimulatedEventLoop`` with virtual time.
 package protocol EventLoop: SerialExecutor {
-    /// The time, on a clock that only moves forward.
+    /// The current time of a monotonic clock.
     var now: Instant { get }
 
-    /// Runs `action` on the loop, after what is already waiting there.
+    /// Runs `action` on the loop, after the jobs that wait there already.
     func execute(_ action: @escaping @Sendable () -> Void)
 
-    /// Runs tasks on the loop. The host gives it to its own tasks: what of them is bound to no actor, such as the way back
-    /// from a continuation, then needs no other thread.
+    /// An executor that runs tasks on the loop. The host uses it for its own tasks. So code of theirs that is isolated
+    /// to no actor, such as the resumption after a continuation, needs no other thread.
     var taskExecutor: any TaskExecutor { get }
 
-    /// Runs what apps give to be done, such as answers to clients; nil for the threads that all tasks share, where an app
-    /// that takes its time holds no loop up.
+    /// The executor of apps' closures, such as answers to clients. Nil selects the shared thread pool, where a slow
+    /// closure does not block the loop.
     var appTaskExecutor: (any TaskExecutor)? { get }
 
-    /// Makes an alarm that runs `action` on the loop. It is not set yet.
+    /// Makes an alarm that runs `action` on the loop. The alarm is not set yet.
     func makeAlarm(_ action: @escaping @Sendable () -> Void) -> any Alarm
 }
 
-/// A one-shot timer that is set again and again. Used on its loop only.
+/// A one-shot timer that can be set repeatedly. Used on its loop only.
 package protocol Alarm: AnyObject {
-    /// Goes off once at `instant`, or at once where that is past; nil turns the alarm off.
+    /// Fires once at `instant`, or immediately if that is in the past; nil turns the alarm off.
     func set(_ instant: Instant?)
 }

@@ -4,10 +4,10 @@ import Glibc
 import HeapModule
 import Synchronization
 
-/// An event loop whose time is virtual: it stands still while anything is to be done and then jumps to the next alarm.
+/// An event loop with virtual time: the clock stands still while jobs are ready, and then jumps to the next alarm.
 ///
-/// A whole host runs on it in the one thread that calls ``run(for:)``, always in the same order. ``taskExecutor`` runs the
-/// tasks of whoever uses the host on it too, so that nothing happens on any other thread.
+/// A whole host runs in the one thread that calls ``run(for:)``, always in the same order. The app's tasks run on the
+/// loop as well if they use ``taskExecutor``, so that nothing happens on any other thread.
 package final class SimulatedEventLoop: EventLoop {
     private struct Due: Comparable {
         let instant: Instant
@@ -30,7 +30,7 @@ package final class SimulatedEventLoop: EventLoop {
     private let state: Mutex<State>
     private let ready = ReadyWork()
     private let executor: SimulatedTaskExecutor
-    /// The thread that runs the loop, of which there may be one; 0 for none.
+    /// The thread that runs the loop, at most one; 0 for none.
     private let runner = Atomic<UInt>(0)
 
     package init() {
@@ -75,15 +75,17 @@ package final class SimulatedEventLoop: EventLoop {
         }
     }
 
-    /// Runs all that is to be done within `duration` of virtual time, and lets that time pass.
+    /// Runs all jobs that become ready within `duration` of virtual time, and advances the clock by that time.
     package func run(for duration: Duration) {
         let end = now + duration
         _ = run(until: end) { false }
     }
 
-    /// Runs until `isDone`, or until `limit` of virtual time has passed; tells whether it is done.
+    /// Runs until `isDone` returns true, or until `limit` of virtual time has passed.
     ///
-    /// - Parameter isDone: is asked on the loop, each time that all that was ready has been done.
+    /// - Returns: whether `isDone` returned true.
+    ///
+    /// - Parameter isDone: called on the loop each time that no job is ready.
     @discardableResult
     package func run(limit: Duration = .seconds(600), until isDone: () -> Bool) -> Bool {
         run(until: now + limit, isDone)
@@ -113,7 +115,9 @@ package final class SimulatedEventLoop: EventLoop {
         return true
     }
 
-    /// Moves the clock to the next alarm and sets it off; false where none is due by `end`.
+    /// Moves the clock to the next alarm and fires it.
+    ///
+    /// - Returns: false if no alarm is due by `end`.
     private func passTime(until end: Instant) -> Bool {
         let due = state.withLock { state -> Due? in
             guard let next = state.alarms.min, next.instant <= end else {
@@ -128,7 +132,7 @@ package final class SimulatedEventLoop: EventLoop {
     }
 }
 
-/// What a loop is to do next, in order.
+/// The queue of a loop's ready jobs, in order.
 private final class ReadyWork: Sendable {
     enum Item {
         case job(UnownedJob)
@@ -142,7 +146,7 @@ private final class ReadyWork: Sendable {
         items.withLock { $0.append(item) }
     }
 
-    /// Takes all there is into what is empty, whose memory is used for what comes next.
+    /// Moves all jobs into an empty queue, whose storage is reused for the next ones.
     func take(into taken: inout Deque<Item>) {
         items.withLock { swap(&taken, &$0) }
     }
@@ -160,9 +164,9 @@ private final class SimulatedTaskExecutor: TaskExecutor {
     }
 }
 
-/// Belongs to the one thread that runs its loop.
+/// Used only on the thread that runs its loop.
 private final class SimulatedAlarm: Alarm, @unchecked Sendable {
-    // @unchecked: used on the thread that runs its loop only.
+    // @unchecked: used only on the thread that runs its loop.
 
     /// The loop, which owns the alarms that are due.
     private weak var loop: SimulatedEventLoop?

@@ -1,20 +1,20 @@
 import BluetoothTypes
 import HCI
 
-/// What a timer of the host is for.
+/// The purpose of a timer of the host.
 ///
-/// A key names its subject by an identifier or a generation. When the timer fires, the host looks the subject up. A key is
-/// stale if its link or its call has ended, or if the controller was reset: it does nothing then.
+/// A key names its subject by an identifier or a generation. When the timer fires, the host looks the subject up. A key
+/// is stale if its link or its call has ended, or if the controller was reset. A stale key does nothing.
 enum TimerKey {
     // MARK: Controller
 
     /// The controller has not answered a command in time.
     case command(HCI.Opcode)
-    /// The controller has not taken a command in time.
+    /// The controller has accepted no command in time.
     case commandCredit
     /// The pause before the next attempt to bring the controller up ends.
     case recoveryPause
-    /// Data arrived for a handle without a link, and its Connection Complete event is late.
+    /// Data arrived for a handle without a link, and no Connection Complete event followed in time.
     case strayHandle(ConnectionHandle)
     /// The controller has not ended a link that the host does not know.
     case strayLinkEnd(ConnectionHandle)
@@ -25,13 +25,13 @@ enum TimerKey {
 
     // MARK: Links
 
-    /// The earliest deadline of a link's bearer, security, signaling and channels has come.
+    /// The earliest deadline of a link's bearer, security, signaling and channels was reached.
     case link(LinkIdentifier)
     /// The controller has not ended a link in time.
     case disconnection(LinkIdentifier)
     /// A Link Layer procedure has taken too long.
     case procedure(LinkProcedure, LinkIdentifier)
-    /// A call has waited for long until its link is secure.
+    /// A call has waited too long for its link to become secure.
     case security(LinkIdentifier, call: UInt64)
 
     // MARK: GAP

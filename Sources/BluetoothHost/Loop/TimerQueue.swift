@@ -1,9 +1,9 @@
 import BluetoothTypes
 import HeapModule
 
-/// The timers of one host: a heap that the host walks when its one alarm goes off.
+/// The timers of one host: a heap with one alarm for the earliest timer.
 ///
-/// Scheduling and firing cost O(log n). A cancelled timer stays in the heap, without its key, until its time comes.
+/// Scheduling and firing cost O(log n). A cancelled timer stays in the heap, without its key, until it is due.
 struct TimerQueue {
     struct Token: Hashable {
         fileprivate let sequence: UInt64
@@ -22,7 +22,7 @@ struct TimerQueue {
     private var keys: [UInt64: TimerKey] = [:]
     private var nextSequence: UInt64 = 0
 
-    /// How many timers are set and not cancelled.
+    /// The number of timers that are set and not cancelled.
     var count: Int { keys.count }
 
     /// When the next timer is due.
@@ -50,7 +50,7 @@ struct TimerQueue {
         entries = Heap()
     }
 
-    /// Takes the key of the next timer that is due at `now`, earliest first.
+    /// Removes and returns the key of the earliest timer that is due at `now`.
     mutating func takeDue(at now: Instant) -> TimerKey? {
         while let entry = entries.min, entry.due <= now {
             entries.removeMin()

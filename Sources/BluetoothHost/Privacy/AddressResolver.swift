@@ -2,14 +2,13 @@ import BluetoothTypes
 import Cryptography
 import SMP
 
-/// Finds out whose a resolvable private address is, by the keys of those that this host is bonded to (Vol 6, Part B,
-/// 1.3.2.3).
+/// Resolves private addresses to identities, with the keys of bonded peers (Vol 6, Part B, 1.3.2.3).
 ///
-/// Each key costs a block of AES. So what was found, and that nothing was found, is remembered for as long as the keys stay,
-/// in a table that strangers cannot make grow beyond its limit.
+/// Trying one key costs one AES block. So results, including failures, are cached until the keys change. The cache is
+/// bounded, so that strangers cannot make it grow.
 struct AddressResolver {
     struct Key: Hashable {
-        /// Whose key it is.
+        /// The identity address of the peer that has this key.
         let identity: DeviceAddress
         let value: UInt128
     }
@@ -20,18 +19,18 @@ struct AddressResolver {
 
     private let toolbox = Toolbox(SwiftCryptography())
     private(set) var keys: [DeviceAddress: UInt128] = [:]
-    /// In the order in which they are tried.
+    /// The keys in the order in which they are tried.
     private var ordered: [Key] = []
     private var findings: GenerationalTable<DeviceAddress, Finding>
-    /// Under which addresses the peers were met last.
+    /// The last private address of each peer, by identity address.
     private var lastAddresses: [DeviceAddress: DeviceAddress] = [:]
 
-    /// - Parameter limit: for how many addresses it is remembered whose they are.
+    /// - Parameter limit: maximum number of cached results.
     init(limit: Int = 4096) {
         findings = GenerationalTable(limit: limit)
     }
 
-    /// Takes the keys of all bonds, in the order in which they are to be tried. A key of zero stands for none.
+    /// Sets the keys of all bonds, in the order in which they are tried. Keys of zero are ignored.
     mutating func setKeys(_ keys: some Sequence<Key>) {
         let ordered = keys.filter { $0.value != 0 }
         guard ordered != self.ordered else { return }
@@ -41,7 +40,9 @@ struct AddressResolver {
         lastAddresses = lastAddresses.filter { self.keys[$0.key] != nil }
     }
 
-    /// Whose address it is; nil for one that is not resolvable, or a stranger's.
+    /// Resolves an address.
+    ///
+    /// - Returns: the identity address of the peer; nil if the address is not resolvable or belongs to no bonded peer.
     mutating func identity(of address: DeviceAddress) -> DeviceAddress? {
         guard address.kind == .resolvablePrivate, !ordered.isEmpty else { return nil }
         if let finding = findings[address] { return finding.identity }
@@ -51,7 +52,8 @@ struct AddressResolver {
         return identity
     }
 
-    /// An address under which a peer with a key can be addressed: its last one, or one that is made of its key.
+    /// Returns an address under which a peer with a key can be reached: its last private address, or a new one
+    /// generated with its key.
     func address(of identity: DeviceAddress, random: inout some RandomNumberGenerator) -> DeviceAddress? {
         if let address = lastAddresses[identity] { return address }
         return keys[identity].map { toolbox.resolvablePrivateAddress(irk: $0, random: &random) }

@@ -3,40 +3,40 @@ import Cryptography
 import HCI
 import SMP
 
-// The addresses under which this host shows itself.
+// The addresses that this host uses on air.
 extension BluetoothHost {
-    /// The type of own address for scanning and initiating, and for advertising that has no address of its own.
+    /// The type of own address for scanning and initiating, and for advertisements without an address of their own.
     var ownAddressType: OwnAddressType {
         if configuration.usesPrivateAddresses { return privacy.isMadeByController ? .resolvableOrRandom : .random }
         return information?.identityAddress.isRandom == true ? .random : .public
     }
 
-    /// The random address that the controller is to have; nil where none is used.
+    /// The random address that the controller should have; nil if none is used.
     func wantedRandomAddress(_ information: ControllerInformation) -> DeviceAddress? {
         if !information.usesExtendedCommands, let address = advertiser.legacyAddress { return address }
         if configuration.usesPrivateAddresses { return privacy.privateAddress }
         return information.identityAddress.isRandom ? information.identityAddress : nil
     }
 
-    /// The random address that an advertising set of extended advertising is to have; nil for the public address.
+    /// The random address that an extended advertising set should have; nil for the public address.
     func wantedAddress(of configuration: AdvertisementConfiguration) -> DeviceAddress? {
         if let address = configuration.address { return address }
         if self.configuration.usesPrivateAddresses { return privacy.privateAddress }
         return information.flatMap { $0.identityAddress.isRandom ? $0.identityAddress : nil }
     }
 
-    /// The address with which the host has let a connection be made; the controller itself may have used another private one.
+    /// This host's address on a new connection. The controller itself may have used another private address.
     func ownAddress(of connection: NewConnection) -> DeviceAddress {
         guard let information else { return DeviceAddress(0, isRandom: false) }
         let usesRandomAddress = configuration.usesPrivateAddresses || information.identityAddress.isRandom
         let address =
             usesRandomAddress ? privacy.randomAddress ?? information.identityAddress : information.identityAddress
         guard connection.role == .peripheral, let entry = advertiser.connectable else { return address }
-        // Which of several advertising sets it was tells an event of its own.
+        // If there are several advertising sets, a separate event reports which one led to the connection.
         return (information.usesExtendedCommands ? entry.address : entry.configuration.address) ?? address
     }
 
-    /// An advertising set of extended advertising has ended with a connection: its address is the link's.
+    /// Handles an extended advertising set that ended with a connection: the set's address is the link's.
     func advertisementLed(to event: LEAdvertisingSetTerminated) {
         guard event.status == .success, let link = links[event.connectionHandle], link.role == .peripheral,
             !link.hasAddressOfController,
@@ -46,8 +46,8 @@ extension BluetoothHost {
         link.protection.channel.ownAddress = address
     }
 
-    /// How an advertisement is addressed: the own type, and the device that it is directed to or that the controller makes
-    /// the own address for (Vol 4, Part E, 7.8.5).
+    /// The address parameters of an advertisement: the own address type, and the peer that it is directed to or for
+    /// which the controller generates the own address (Vol 4, Part E, 7.8.5).
     func addressing(
         of configuration: AdvertisementConfiguration,
         _ information: ControllerInformation
@@ -59,7 +59,7 @@ extension BluetoothHost {
             )
         }
         if privacy.list?.resolves(peer) == true {
-            // The controller directs it to a private address only where it may use one itself.
+            // The controller directs an advertisement to a private address only if it may use a private address itself.
             switch ownType {
             case .public: return (.resolvableOrPublic, peer)
             case .random where configuration.address == nil: return (.resolvableOrRandom, peer)
@@ -69,8 +69,8 @@ extension BluetoothHost {
         return (ownType, privacy.resolver.address(of: peer, random: &random) ?? peer)
     }
 
-    /// Whether an advertising set that is on has another random address than it is to have. Where the controller makes the
-    /// private addresses, the set's own is not used.
+    /// Whether an advertising set that is on has an outdated random address. If the controller generates the private
+    /// addresses, the set's own address is not used.
     func hasOldAddress(_ entry: Advertiser.Entry) -> Bool {
         guard information?.usesExtendedCommands == true, entry.phase == .on,
             !privacy.isMadeByController || entry.configuration.address != nil
@@ -78,8 +78,8 @@ extension BluetoothHost {
         return wantedAddress(of: entry.configuration) != entry.address
     }
 
-    /// Whether an advertisement of legacy advertising has to wait for a change of the controller's random address. Otherwise
-    /// it could begin under the address of the advertisement before it.
+    /// Whether an advertisement of legacy advertising has to wait until the controller's random address is changed.
+    /// Otherwise it could start with the address of the advertisement before it.
     func waitsForAddress(_ entry: Advertiser.Entry) -> Bool {
         information?.usesExtendedCommands == false && entry.configuration.address == nil
             && privacy.reconciliation.isRunning
@@ -87,7 +87,9 @@ extension BluetoothHost {
 
     // MARK: Rotation
 
-    /// Makes another private address; false where none are used.
+    /// Generates the next private address.
+    ///
+    /// - Returns: false if private addresses are not used.
     @discardableResult
     func renewPrivateAddress() -> Bool {
         guard configuration.usesPrivateAddresses else { return false }
@@ -96,7 +98,7 @@ extension BluetoothHost {
         return true
     }
 
-    /// Takes the next private address when the present one has been used long enough (Vol 3, Part C, 10.7.1).
+    /// Sets the timer that replaces the private address after its time (Vol 3, Part C, 10.7.1).
     func rotatePrivateAddressLater() {
         timers.cancel(privacy.rotationTimer)
         guard configuration.usesPrivateAddresses else { return }
@@ -111,7 +113,8 @@ extension BluetoothHost {
         rotatePrivateAddressLater()
     }
 
-    /// Whole seconds in the range of LE Set Resolvable Private Address Timeout (Vol 4, Part E, 7.8.45).
+    /// The private address timeout in whole seconds, in the range of LE Set Resolvable Private Address Timeout (Vol 4,
+    /// Part E, 7.8.45).
     var privateAddressTimeout: Duration {
         min(max(.seconds(configuration.privateAddressTimeout.components.seconds), .seconds(1)), .seconds(3600))
     }

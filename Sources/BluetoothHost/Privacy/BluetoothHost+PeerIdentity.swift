@@ -1,23 +1,23 @@
 import BluetoothTypes
 import HCI
 
-// Who it is that uses an address.
+// The identities of peers that use private addresses.
 extension BluetoothHost {
-    /// Whom a device that uses an address is known as: the address itself, unless a bond says otherwise.
+    /// The identity address of a device that uses `address`, if a bond has its key; otherwise `address` itself.
     func identity(of address: DeviceAddress) -> DeviceAddress {
         guard address.kind == .resolvablePrivate else { return address }
         return privacy.resolver.identity(of: address) ?? address
     }
 
-    /// Whether a peer is not heard because it uses its identity address though it has a key for private ones, in network
-    /// privacy mode (Vol 6, Part B, 4.7). For a peer on the controller's resolving list, the controller sees to that.
+    /// Whether packets of a peer are ignored in network privacy mode, because it uses its identity address although it
+    /// has a key for private ones (Vol 6, Part B, 4.7). For peers on the resolving list, the controller ignores them.
     ///
-    /// - Parameter address: as it was received.
+    /// - Parameter address: the address as it was received.
     func isSilencedByPrivacy(_ address: DeviceAddress) -> Bool {
         configuration.privacyMode == .network && mustBeSought(address)
     }
 
-    /// The bonds are others than before: private addresses are looked up by their keys from now on.
+    /// Applies a change of the bonds: private addresses are resolved with their keys from now on.
     func bondsChanged() {
         setResolvingKeys()
         reconcileAddresses()
@@ -26,7 +26,7 @@ extension BluetoothHost {
     }
 
     func setResolvingKeys() {
-        // Who was met last is likely to be met again.
+        // The most recently used peer is the most likely to appear again.
         privacy.resolver.setKeys(
             bonds.records.reversed().compactMap { record in
                 record.bond.identityResolvingKey.map { AddressResolver.Key(identity: record.bond.identity, value: $0) }
@@ -36,13 +36,13 @@ extension BluetoothHost {
 
     // MARK: Seeking
 
-    /// Whether a peer may use private addresses that only this host can resolve: it is then sought by scanning, for the
-    /// controller would not know whom to connect to.
+    /// Whether a peer may use private addresses that only this host can resolve. Such a peer must be found by scanning
+    /// first, because the controller cannot recognize it.
     func mustBeSought(_ identity: DeviceAddress) -> Bool {
         privacy.resolver.keys[identity] != nil && privacy.list?.resolves(identity) != true
     }
 
-    /// Peers to connect to that are to be met by scanning first.
+    /// The peers to connect to that must be found by scanning first.
     var soughtPeers: Set<DeviceAddress> {
         var sought: Set<DeviceAddress> = []
         for attempt in connector.attempts {
@@ -53,7 +53,7 @@ extension BluetoothHost {
         return sought
     }
 
-    /// What the controller is to initiate now, if it is the turn of the peers of `window`.
+    /// The initiation that the controller should run now, if it is the turn of the peers of `window`.
     func wantedInitiation(for window: Connector.Window) -> Connector.Initiation? {
         guard privacy.hold == .nothing, !connector.yieldsToScan else { return nil }
         return connector.initiation(for: window)
@@ -64,8 +64,9 @@ extension BluetoothHost {
         connector.window(acceptListSize: information.filterAcceptListSize) { mustBeSought($0) }
     }
 
-    /// A connectable advertisement was heard; where its sender is sought, the controller connects to the address that it
-    /// uses now. That may change at any time, so that the peer is sought anew if no link is made of it.
+    /// Handles a connectable advertisement. If the host searches for its sender, the controller connects to the address
+    /// that the sender uses now. That address may change at any time, so the search starts again if no link results
+    /// within a few seconds.
     func met(_ identity: DeviceAddress, at address: DeviceAddress) {
         guard scanner.isSeeking, connector.meetings[identity] == nil,
             connector.attempts.contains(where: { $0.addresses.contains(identity) }), mustBeSought(identity)
@@ -77,14 +78,14 @@ extension BluetoothHost {
         reconcileScan()
     }
 
-    /// Has a peer found again whose private address may have changed.
+    /// Searches again for a peer whose private address may have changed.
     func meetingTimedOut(_ identity: DeviceAddress) {
         connector.meetings[identity] = nil
         reconcileConnections()
         reconcileScan()
     }
 
-    /// Forgets at which addresses peers were met that nobody wants to connect to any more.
+    /// Forgets the addresses of found peers that no attempt wants any more.
     func forgetMeetings() {
         for (identity, meeting) in connector.meetings
         where !connector.attempts.contains(where: { $0.addresses.contains(identity) }) {

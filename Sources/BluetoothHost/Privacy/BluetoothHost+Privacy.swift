@@ -1,19 +1,19 @@
 import BluetoothTypes
 import HCI
 
-// What the controller is told of addresses. It takes changes only while what would use them rests (Vol 4, Part E, 7.8.4 and
-// 7.8.38): scanning, initiating and advertising are held for the moment, and go on afterwards.
+// Addresses in the controller: its random address and its resolving list. Both can be changed only while no activity
+// uses them (Vol 4, Part E, 7.8.4 and 7.8.38). So the host pauses these activities during a change.
 extension BluetoothHost {
-    /// Whether a bonded peer that has a key for private addresses is heard only under these (Vol 6, Part B, 4.7).
+    /// Whether a bonded peer that has a key for private addresses is received only under these (Vol 6, Part B, 4.7).
     package var usesNetworkPrivacy: Bool { configuration.privacyMode == .network }
 
-    /// Tells a controller that has just been reset of addresses.
+    /// Sets up addresses in a controller that has just been reset.
     func prepareAddresses(_ information: ControllerInformation) async throws(CommandFailure) {
         privacy.forgetController()
         setResolvingKeys()
         renewPrivateAddress()
         if let address = wantedRandomAddress(information) { try await setRandomAddress(address) }
-        // Peers may direct advertising to this host's private addresses only where the controller knows them.
+        // Peers may direct advertising to this host's private addresses only if the controller can resolve them.
         if let handle = addressResolutionHandle { server.setValue([information.hasResolvingList ? 1 : 0], of: handle) }
         guard information.hasResolvingList else { return }
         privacy.list = Privacy.ResolvingList(capacity: information.resolvingListSize)
@@ -28,7 +28,7 @@ extension BluetoothHost {
         try await updateResolvingList(information)
     }
 
-    /// Brings the controller's random address and its resolving list to what is wanted.
+    /// Starts a pass that changes the controller's random address and resolving list to the wanted state.
     func reconcileAddresses() {
         guard power == .on, privacy.reconciliation.request() else { return }
         spawn { await $0.runAddressReconciliation() }
@@ -53,7 +53,7 @@ extension BluetoothHost {
             }
             release()
         }
-        // Legacy advertising waits for the end of this.
+        // Legacy advertising waits for the end of this pass.
         reconcileAdvertising()
     }
 
@@ -82,7 +82,8 @@ extension BluetoothHost {
         reconcileAdvertising()
     }
 
-    /// Lets those go on that wait for what is held, once it rests or the controller is not to be used any more.
+    /// Resumes the calls that wait until the paused activities have stopped. They also resume if the controller can no
+    /// longer be used.
     func resumeRestWaiters() {
         guard !privacy.restWaiters.isEmpty, power != .on || isResting else { return }
         let waiters = privacy.restWaiters
@@ -97,8 +98,9 @@ extension BluetoothHost {
 
     // MARK: Resolving list
 
-    /// What the resolving list is to hold: this host itself, for the private addresses that it advertises with, and the
-    /// bonded peers with keys, those that are to be connected to and those that were used last before others.
+    /// The wanted entries of the resolving list: this host itself, for the private addresses of its advertisements, and
+    /// the bonded peers with keys. If not all peers fit, those to connect to or to advertise to come first, then the
+    /// most recently used.
     private func wantedEntries(
         _ list: Privacy.ResolvingList,
         _ information: ControllerInformation
@@ -116,7 +118,7 @@ extension BluetoothHost {
             entries.append(Privacy.Entry(identity: identity, peerKey: key, localKey: localKey))
         }
         let taken = entries.lazy.filter { !list.refused.contains($0) }.prefix(list.capacity)
-        // The order means nothing to the controller; what is there already stays where it is.
+        // The order is irrelevant to the controller, so existing entries keep their places.
         let isTaken = Set(taken)
         let present = list.entries.values.filter { isTaken.contains($0) }
         let isPresent = Set(present)
@@ -182,7 +184,9 @@ extension BluetoothHost {
         }
     }
 
-    /// What the controller refuses, the host does by itself.
+    /// Ignores a refusal by the controller: the host then resolves the addresses by itself.
+    ///
+    /// - Throws: the failure if the controller was reset or removed.
     private func goOnUnlessAborted(_ failure: CommandFailure) throws(CommandFailure) {
         if case .aborted = failure { throw failure }
         logger.info("going on without the controller's help with private addresses: \(failure)")
@@ -190,7 +194,7 @@ extension BluetoothHost {
 }
 
 extension ControllerInformation {
-    /// Whether the controller resolves private addresses, as far as its list reaches.
+    /// Whether the controller resolves private addresses, within the size of its list.
     fileprivate var hasResolvingList: Bool {
         features.contains(.llPrivacy) && resolvingListSize > 0 && commands.contains(LEAddDeviceToResolvingList.self)
             && commands.contains(LERemoveDeviceFromResolvingList.self)

@@ -2,14 +2,14 @@ import BluetoothTypes
 import HCI
 import OrderedCollections
 
-/// Under which addresses a host shows itself and knows its peers, and what of that the controller has been told.
+/// The private addresses of a host and its peers, and their state in the controller.
 struct Privacy {
     /// A device on the controller's resolving list.
     struct Entry: Hashable {
         let identity: DeviceAddress
-        /// Zero where the peer has none.
+        /// The peer's key; zero if it has none.
         let peerKey: UInt128
-        /// Zero where the controller is to use no private address towards the peer.
+        /// This host's key; zero if the controller must not use a private address towards the peer.
         let localKey: UInt128
     }
 
@@ -17,17 +17,17 @@ struct Privacy {
     struct ResolvingList {
         let capacity: Int
         var entries: OrderedDictionary<DeviceAddress, Entry> = [:]
-        /// What the controller did not take; not tried again until it is reset.
+        /// Entries that the controller refused. They are not tried again until it is reset.
         var refused: Set<Entry> = []
         var isResolving = false
 
-        /// Whether the controller knows a peer by its private addresses.
+        /// Whether the controller resolves a peer's private addresses.
         func resolves(_ identity: DeviceAddress) -> Bool {
             isResolving && entries[identity].map { $0.peerKey != 0 } ?? false
         }
     }
 
-    /// What rests, for the controller to take a change of addresses.
+    /// The activities that are paused for a change of addresses.
     enum Hold {
         case nothing
         case scanningAndInitiating
@@ -35,18 +35,18 @@ struct Privacy {
     }
 
     var resolver = AddressResolver()
-    /// The private address of the host's own making; nil where it uses none.
+    /// The private address that this host generated; nil if it uses none.
     var privateAddress: DeviceAddress?
-    /// The random address that the controller has been given.
+    /// The random address that was set in the controller.
     var randomAddress: DeviceAddress?
-    /// nil where the controller has none.
+    /// The controller's resolving list; nil if it has none.
     var list: ResolvingList?
-    /// Whether the controller makes this host's private addresses itself, for advertising at least.
+    /// Whether the controller generates this host's private addresses itself, at least for advertising.
     var isMadeByController = false
     var rotationTimer: TimerQueue.Token?
     var hold = Hold.nothing
     var reconciliation = Reconciliation()
-    /// Wait until what is held rests.
+    /// Continuations of calls that wait until the paused activities have stopped.
     var restWaiters: [() -> Void] = []
 
     mutating func forgetController() {
