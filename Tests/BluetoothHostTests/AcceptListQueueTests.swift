@@ -10,7 +10,7 @@ struct AcceptListQueueTests {
         DeviceAddress(UInt64(number), isRandom: false)
     }
 
-    /// A queue with these peers, where two seconds are enough.
+    /// A queue with these peers, in which two seconds on the list are sufficient.
     private func queue(_ numbers: Range<Int>) -> AcceptListQueue {
         var queue = AcceptListQueue(sufficientTime: .seconds(2))
         for number in numbers { queue.append(Self.peer(number)) }

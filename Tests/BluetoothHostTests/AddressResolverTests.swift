@@ -18,7 +18,7 @@ struct AddressResolverTests {
         )
     }
 
-    @Test("Among a thousand keys each address finds its own, and finds it again by heart")
+    @Test("Each of a thousand keys resolves its own addresses, again from the cache")
     func manyKeys() {
         var random = SeededGenerator(seed: 1)
         var resolver = AddressResolver()
@@ -32,7 +32,7 @@ struct AddressResolverTests {
         }
     }
 
-    @Test("Strangers, and addresses of other kinds, are nobody's")
+    @Test("Addresses of strangers and addresses of other kinds are not resolved")
     func strangers() {
         var random = SeededGenerator(seed: 1)
         var resolver = AddressResolver()
@@ -46,7 +46,7 @@ struct AddressResolverTests {
         #expect(resolver.identity(of: DeviceAddress(own.value, isRandom: false)) == nil)
     }
 
-    @Test("What was found, and what was not, is forgotten when the keys change")
+    @Test("Cached results, including failures, are discarded when the keys change")
     func keysChange() {
         var random = SeededGenerator(seed: 1)
         var resolver = AddressResolver()
@@ -72,7 +72,7 @@ struct AddressResolverTests {
         #expect(resolver.keys.isEmpty)
     }
 
-    @Test("A peer that was not met is addressed by an address made of its key")
+    @Test("A peer whose address was never received gets an address generated with its key")
     func unmetPeer() throws {
         var random = SeededGenerator(seed: 1)
         var resolver = AddressResolver()

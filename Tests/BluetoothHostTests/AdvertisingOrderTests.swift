@@ -6,7 +6,7 @@ import Testing
 
 @Suite("An advertisement that starts while another is being stopped")
 struct AdvertisingOrderTests {
-    /// A host on a controller for one advertisement, which takes its time to stop it.
+    /// A host on a controller with one advertisement, which answers the command to stop it late.
     private func fixture(
         usesExtendedCommands: Bool = false,
         configure: (inout BluetoothHost.Configuration) -> Void = { _ in }
@@ -36,7 +36,7 @@ struct AdvertisingOrderTests {
             ?? command.decode(LESetExtendedAdvertisingEnable.self)?.enable
     }
 
-    /// Stops an advertisement in a cancelled task, which does not wait until it has stopped.
+    /// Stops an advertisement in a cancelled task, which does not wait for the end.
     private func stopCancelled(_ advertisement: AdvertisementIdentifier, _ fixture: HostFixture) {
         let host = fixture.host
         let stop = fixture.start {
@@ -46,7 +46,7 @@ struct AdvertisingOrderTests {
         #expect(stop.all.count == 1)
     }
 
-    @Test("starts when the other has stopped", arguments: [false, true])
+    @Test("It starts after the other has stopped", arguments: [false, true])
     func startsAfterTheOther(usesExtendedCommands: Bool) throws {
         let fixture = try fixture(usesExtendedCommands: usesExtendedCommands)
         let host = fixture.host
@@ -70,7 +70,7 @@ struct AdvertisingOrderTests {
         }
     }
 
-    @Test("does not use the other's address")
+    @Test("It does not use the other's address")
     func usesItsOwnAddress() throws {
         let own = DeviceAddress(0xC0FF_EE00_0100, isRandom: true)
         let fixture = try fixture { $0.identityAddress = own }

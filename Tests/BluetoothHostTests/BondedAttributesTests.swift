@@ -17,7 +17,7 @@ private func octets(_ handle: AttributeHandle) -> [UInt8] {
 
 @Suite("Attributes of bonded peers")
 struct BondedAttributesTests {
-    @Test("A subscription comes back with the bond's key, and nothing is sent on a link that is not encrypted")
+    @Test("A subscription is restored with the bond's key, and no value is sent on an unencrypted link")
     func subscription() throws {
         let bonded = try BondedHost()
         let characteristic = try bonded.publish(.readEncrypted)
@@ -45,7 +45,7 @@ struct BondedAttributesTests {
         )
     }
 
-    @Test("What a client without a bond has configured ends with its link")
+    @Test("The configuration of a client without a bond ends with its link")
     func withoutBond() throws {
         let bonded = try BondedHost()
         let characteristic = try bonded.publish(.read)
@@ -59,7 +59,7 @@ struct BondedAttributesTests {
         #expect(bonded.store.record?.serverState == nil)
     }
 
-    @Test("A client that was away while services changed is told, again until it has confirmed")
+    @Test("Service Changed is sent to a client that was away, again until it has confirmed")
     func serviceChanged() throws {
         let bonded = try BondedHost()
         bonded.fixture.connect(peer: peer)
@@ -84,7 +84,7 @@ struct BondedAttributesTests {
         #expect(try bonded.makeTrusted() == [])
     }
 
-    @Test("The database of a bonded server is discovered once, over connections")
+    @Test("The database of a bonded server is discovered once for several connections")
     func cache() throws {
         let bonded = try BondedHost()
         let server = GATT.Server(cmac: { _, message in
@@ -112,7 +112,7 @@ struct BondedAttributesTests {
         #expect(try discover(bonded) == ["1801", "180F"])
         #expect(bonded.sent == [], "nothing is asked")
 
-        // The server changes and says so.
+        // The server changes and indicates that.
         _ = try server.publish([ServiceDefinition(uuid: "180A")])
         let changed = try #require(server.serviceChanged)
         let confirmation = bonded.fixture.exchange([0x1D] + octets(changed) + [0x01, 0x00, 0xFF, 0xFF])
@@ -122,7 +122,9 @@ struct BondedAttributesTests {
         #expect(try discover(bonded) == ["1801", "180F", "180A"])
     }
 
-    /// Answers requests until there are no more; gives them all.
+    /// Answers requests until there are no more.
+    ///
+    /// - Returns: the requests.
     private func serve(
         _ session: ServerSession,
         _ requests: [[UInt8]],
@@ -144,7 +146,7 @@ struct BondedAttributesTests {
         return try bonded.run { try await $0.perform(DiscoverServices(), on: link) }.map(\.uuid)
     }
 
-    @Test("A removal of a bond returns when it is on the disk")
+    @Test("Removing a bond returns when the removal is on the disk")
     func removalOfABondIsDurableWhenItReturns() throws {
         let bonded = try BondedHost()
         bonded.store.withhold()
@@ -160,7 +162,7 @@ struct BondedAttributesTests {
         #expect(throws: Never.self) { try removal.all.first?.get() }
     }
 
-    @Test("The app decides whether a client may; nobody else does")
+    @Test("The app alone decides whether a client is authorized")
     func authorization() throws {
         let bonded = try BondedHost()
         let handle = octets(try bonded.publish([.read, .readAuthorized]).valueHandle)

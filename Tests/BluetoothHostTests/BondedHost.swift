@@ -13,7 +13,7 @@ import Testing
 let bondedPeer = DeviceAddress(0xC0FF_EE00_0001, isRandom: true)
 private let connection: ConnectionHandle = 0x0040
 
-/// A store in memory whose answers a test can withhold.
+/// A store in memory. A test can withhold its answers.
 final class WatchedStore: BondStore {
     private struct State {
         var kept = KeptSecurity()
@@ -46,7 +46,7 @@ final class WatchedStore: BondStore {
         state.withLock { $0.isWithheld = true }
     }
 
-    /// Says of all that waits whether it is kept.
+    /// Ends all pending saves with success or failure.
     func settle(_ isKept: Bool) {
         let waiting = state.withLock { state in
             defer { state.waiting = [] }
@@ -57,7 +57,7 @@ final class WatchedStore: BondStore {
 }
 
 extension BluetoothHost {
-    /// Makes the link what it is with the bond's key.
+    /// Gives the link the state that it has after encryption with the bond's key.
     func makeTrusted(_ security: LinkSecurity = LinkSecurity(isEncrypted: true, keySize: 16)) {
         guard let link = links[connection], let record = record(for: link) else { return }
         link.session.security = security
@@ -85,7 +85,7 @@ struct BondedHost {
         change(&bond)
         let store = WatchedStore(bond)
         self.store = store
-        // Nobody gives buffers back here.
+        // This controller never returns its buffers.
         fixture = HostFixture(profile: .init(leBuffers: (251, 255))) {
             $0.bondStore = store
             $0.security.servesUnverifiedClients = servesUnverifiedClients
@@ -108,7 +108,7 @@ struct BondedHost {
         return sent
     }
 
-    /// The ATT PDUs that were sent since data were last forgotten.
+    /// The ATT PDUs that were sent since the test last discarded the data.
     var sent: [[UInt8]] { fixture.controller.data.map { Array($0.dropFirst(9)) } }
 
     func disconnect() {

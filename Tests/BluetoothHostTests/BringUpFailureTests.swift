@@ -10,8 +10,8 @@ struct BringUpFailureTests {
     private static let hardwareError: [UInt8] = [0x04, 0x10, 0x01, 0x07]
     private static let dataBufferOverflow: [UInt8] = [0x04, 0x1A, 0x01, 0x01]
 
-    /// Lets the controller report an error with each of the next `count` commands of this kind: before its answer, or after it
-    /// and before the host does anything else.
+    /// Makes the controller report an error at each of the next `count` commands of this kind: before its answer, or
+    /// after it and before the host does anything else.
     private func fail(
         _ fixture: HostFixture,
         with packet: [UInt8] = BringUpFailureTests.hardwareError,
@@ -37,7 +37,7 @@ struct BringUpFailureTests {
         fixture.controller.opcodes.count { $0 == Reset.opcode }
     }
 
-    /// Whether the controller has been told its event masks since its last reset.
+    /// Whether the host has set the controller's event masks since its last reset.
     private func areEventMasksSet(_ fixture: HostFixture) -> Bool {
         let opcodes = fixture.controller.opcodes
         guard let last = opcodes.lastIndex(of: Reset.opcode) else { return false }
@@ -63,7 +63,7 @@ struct BringUpFailureTests {
         #expect(fixture.events.all == ["poweredOn", "resetting: hardware error 66", "poweredOn"])
     }
 
-    @Test("The first bring-up begins again as well", arguments: [hardwareError, dataBufferOverflow], [false, true])
+    @Test("The first bring-up starts again as well", arguments: [hardwareError, dataBufferOverflow], [false, true])
     func startIsRepeated(packet: [UInt8], isAfterAnswer: Bool) throws {
         let fixture = HostFixture()
         fail(fixture, with: packet, at: LESetEventMask.opcode, count: 2, isAfterAnswer: isAfterAnswer)
@@ -75,7 +75,7 @@ struct BringUpFailureTests {
         #expect(inspection.isOn && inspection.commands == 0)
     }
 
-    @Test("A controller that fails each time is an error that says how it fails")
+    @Test("Starting fails with a description if the controller reports an error each time")
     func startFails() throws {
         let fixture = HostFixture()
         fail(fixture, at: LESetEventMask.opcode, count: .max)
@@ -84,13 +84,13 @@ struct BringUpFailureTests {
         #expect(throws: error) { try fixture.run { try await host.start() } }
         #expect(resets(fixture) == 3)
         #expect("\(error)" == "the controller failed while it was brought up: hardware error 7")
-        // The host is as it was, and can be started once the controller works.
+        // The host is unchanged, and can be started once the controller works.
         fixture.controller.override = { _ in nil }
         try fixture.run { try await host.start() }
         #expect(resets(fixture) == 4)
     }
 
-    @Test("A recovery is repeated for as long as the controller fails, after longer and longer pauses")
+    @Test("A recovery is repeated while the controller fails, with increasing pauses")
     func recoveryThatFails() throws {
         let fixture = HostFixture()
         try fixture.bringUp()
@@ -104,7 +104,7 @@ struct BringUpFailureTests {
         #expect(fixture.loop.now - start >= .milliseconds(3100))
     }
 
-    @Test("An error that the controller reports before it confirms Reset is from before the reset")
+    @Test("An error reported before the controller confirms Reset is ignored")
     func errorBeforeReset() throws {
         let fixture = HostFixture()
         fail(fixture, at: Reset.opcode)
@@ -114,7 +114,7 @@ struct BringUpFailureTests {
         #expect(areEventMasksSet(fixture))
     }
 
-    @Test("A transport that is lost right after the last answer leaves no host that is on without one")
+    @Test("A transport that is lost right after the last answer leaves no host powered on")
     func transportLostAtTheEnd() throws {
         let fixture = HostFixture()
         let controller = fixture.controller

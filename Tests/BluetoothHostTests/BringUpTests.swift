@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Bringing a controller up")
 struct BringUpTests {
-    @Test("A legacy controller is reset, asked, and told what to report, and nothing that it does not list is sent")
+    @Test("A legacy controller gets only commands that it lists: reset, queries and event masks")
     func legacy() throws {
         let fixture = HostFixture()
         let host = fixture.host
@@ -24,7 +24,7 @@ struct BringUpTests {
         #expect(information.aclDataLength == 27 && information.aclPacketCount == 4)
     }
 
-    @Test("A controller with extended advertising is asked for its sets and lengths")
+    @Test("An extended controller is asked for its advertising sets and data lengths")
     func extended() throws {
         let fixture = HostFixture(profile: .init(usesExtendedCommands: true))
         let host = fixture.host
@@ -35,7 +35,7 @@ struct BringUpTests {
         #expect(information.maximumAdvertisingDataLength == 1650)
     }
 
-    @Test("LE buffers of zero mean those of BR/EDR")
+    @Test("LE buffers of zero select those of BR/EDR")
     func sharedBuffers() throws {
         let fixture = HostFixture(profile: .init(leBuffers: (0, 0)))
         let host = fixture.host
@@ -45,7 +45,7 @@ struct BringUpTests {
         #expect(information.sharesClassicBuffers)
     }
 
-    @Test("A controller without a public address gets a static random one")
+    @Test("A controller without a public address gets a random static one")
     func randomAddress() throws {
         let fixture = HostFixture()
         fixture.controller.override = { command in
@@ -80,7 +80,7 @@ struct BringUpTests {
         #expect(information.supportedStates == 0 && information.filterAcceptListSize == 0)
     }
 
-    @Test("A controller that does not answer Reset is an error that says so, within the command timeout")
+    @Test("Starting fails within the command timeout if the controller does not answer Reset")
     func noAnswer() throws {
         let fixture = HostFixture()
         fixture.controller.override = { _ in .silence }
@@ -92,13 +92,13 @@ struct BringUpTests {
         #expect(fixture.loop.now - start == .seconds(4))
     }
 
-    @Test("Commands go one at a time, and none while the controller gives no credit")
+    @Test("Commands are sent one at a time, and none without a credit of the controller")
     func commandCredits() throws {
         let fixture = HostFixture()
         try fixture.bringUp()
         fixture.connect()
         fixture.controller.override = { command in
-            // Answered, but without a credit for the next.
+            // Answered, but without a credit for the next command.
             command.opcode == ReadRSSI.opcode
                 ? .packets([[0x04, 0x0E, 0x07, 0x00, 0x05, 0x14, 0x00, 0x40, 0x00, 0xC4]]) : nil
         }

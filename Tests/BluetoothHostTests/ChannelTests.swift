@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Channels of a link")
 struct ChannelTests {
-    /// A service at PSM 0x80, whose channels are noted.
+    /// Publishes a service at PSM 0x80; the recorder gets its channels.
     private func publish(_ fixture: HostFixture) throws -> Recorder<OpenedChannel> {
         let host = fixture.host
         let opened = Recorder<OpenedChannel>()
@@ -21,7 +21,9 @@ struct ChannelTests {
         return opened
     }
 
-    /// Lets the peer ask for a channel with an MPS of 50, and gives what the host answers.
+    /// Makes the peer request a channel with an MPS of 50.
+    ///
+    /// - Returns: the host's answer.
     private func open(_ fixture: HostFixture, psm: UInt8 = 0x80, credits: UInt8 = 3) -> [UInt8]? {
         fixture.controller.forgetData()
         fixture.controller.emit(
@@ -41,7 +43,7 @@ struct ChannelTests {
         fixture.loop.run(for: .milliseconds(1))
     }
 
-    @Test("A peer opens a channel, and is sent an SDU in as many K-frames as its MPS makes of it")
+    @Test("An SDU is sent to a peer in K-frames of at most the peer's MPS")
     func frames() throws {
         let fixture = HostFixture(profile: .init(leBuffers: (251, 8)))
         try fixture.bringUp()
@@ -62,7 +64,7 @@ struct ChannelTests {
         #expect(frames == zip(headers, segments).map { $0 + $1 })
     }
 
-    @Test("A response of the Attribute Protocol waits behind a few K-frames only, and goes beside them")
+    @Test("A response of the Attribute Protocol waits for only a few K-frames")
     func fairness() throws {
         let fixture = HostFixture(profile: .init(leBuffers: (251, 1)))
         try fixture.bringUp()
@@ -86,7 +88,7 @@ struct ChannelTests {
         #expect(identifiers[(place + 1)...].contains(0x41))
     }
 
-    @Test("A request for a channel that the peer leaves unanswered ends after thirty seconds")
+    @Test("A request for a channel fails if the peer does not answer it for thirty seconds")
     func unanswered() throws {
         let fixture = HostFixture()
         try fixture.bringUp()
@@ -107,7 +109,7 @@ struct ChannelTests {
         #expect(failures.all == [.timedOut])
     }
 
-    @Test("An SDU that is too long ends the channel, and its user is told why")
+    @Test("An SDU that is too long ends the channel, and its handler gets the reason")
     func violation() throws {
         let fixture = HostFixture()
         try fixture.bringUp()

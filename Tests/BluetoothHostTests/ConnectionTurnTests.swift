@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Peers that do not all fit on the filter accept list")
 struct ConnectionTurnTests {
-    /// A host on a controller with a filter accept list of that size.
+    /// A host on a controller whose filter accept list has this size.
     private func fixture(acceptListSize: UInt8) throws -> (HostFixture, RadioRules) {
         let fixture = HostFixture(profile: .init(acceptListSize: acceptListSize))
         let rules = RadioRules(fixture.controller)
@@ -40,7 +40,7 @@ struct ConnectionTurnTests {
         return try fixture.run { await host.inspect().timers }
     }
 
-    @Test("Each peer has its turn, and all have as many", arguments: [UInt8(0), 1, 2, 3, 4])
+    @Test("Each peer has the same number of turns", arguments: [UInt8(0), 1, 2, 3, 4])
     func eachPeerHasItsTurn(acceptListSize: UInt8) throws {
         let (fixture, rules) = try fixture(acceptListSize: acceptListSize)
         for number in 0..<5 { connect(fixture, to: [number]) }
@@ -67,7 +67,7 @@ struct ConnectionTurnTests {
         #expect(rules.refusals.isEmpty)
     }
 
-    @Test("The addresses of one attempt take turns as those of several do")
+    @Test("The addresses of one attempt take turns like those of several attempts")
     func oneAttempt() throws {
         let (fixture, rules) = try fixture(acceptListSize: 2)
         connect(fixture, to: [0, 1, 2, 3, 4])
@@ -76,7 +76,7 @@ struct ConnectionTurnTests {
         #expect(rules.refusals.isEmpty)
     }
 
-    @Test("A ninth peer is connected to though eight others are absent, and then the turns end")
+    @Test("A ninth peer is connected while eight others are absent, and then the turns end")
     func ninthPeer() throws {
         let (fixture, rules) = try fixture(acceptListSize: 8)
         for number in 0..<8 { connect(fixture, to: [number]) }
@@ -97,7 +97,7 @@ struct ConnectionTurnTests {
         #expect(rules.refusals.isEmpty)
     }
 
-    @Test("Many short attempts do not keep earlier ones from their turn")
+    @Test("Many short attempts do not take turns from earlier attempts")
     func shortAttempts() throws {
         let (fixture, rules) = try fixture(acceptListSize: 1)
         connect(fixture, to: [0])
@@ -111,7 +111,7 @@ struct ConnectionTurnTests {
         #expect(rules.refusals.isEmpty)
     }
 
-    @Test("Peers take turns after a recovery as well, and the turns end with the attempts")
+    @Test("Peers also take turns after a recovery, and the turns end with the attempts")
     func recovery() throws {
         let (fixture, rules) = try fixture(acceptListSize: 1)
         let attempts = (0..<2).map { connect(fixture, to: [$0], timeout: .seconds(60)) }
@@ -143,7 +143,7 @@ struct ConnectionTurnTests {
         #expect(attempts.allSatisfy { $0.all.isEmpty })
     }
 
-    @Test("The private address changes when a cancelled initiation has ended")
+    @Test("The private address changes after a cancelled initiation has ended")
     func addressAfterCancellation() throws {
         let fixture = HostFixture {
             $0.usesPrivateAddresses = true
@@ -161,7 +161,7 @@ struct ConnectionTurnTests {
         #expect(rules.refusals.isEmpty)
     }
 
-    @Test("An initiation goes on after the late end of an earlier one")
+    @Test("An initiation continues after the late end of an earlier one")
     func lateEnd() throws {
         let (fixture, rules) = try fixture(acceptListSize: 8)
         let attempt = connect(fixture, to: [0])
@@ -172,7 +172,7 @@ struct ConnectionTurnTests {
         #expect(rules.initiations.last?.end == nil)
     }
 
-    @Test("Attempts that all end and begin together reach every peer", arguments: [0, 1, 700])
+    @Test("Attempts that all begin and end together reach every peer", arguments: [0, 1, 700])
     func attemptsInStep(millisecondsApart: Int) throws {
         let (fixture, rules) = try fixture(acceptListSize: 1)
         let host = fixture.host
@@ -199,7 +199,7 @@ struct ConnectionTurnTests {
         for number in 0..<10 { #expect(rules.time(of: Self.peer(number)) >= .seconds(12), "peer \(number)") }
     }
 
-    @Test("Repeated attempts that are shorter than a turn leave others their turns")
+    @Test("Repeated attempts that are shorter than a turn leave other peers their turns")
     func shortAttemptsAgain() throws {
         let (fixture, rules) = try fixture(acceptListSize: 1)
         let host = fixture.host

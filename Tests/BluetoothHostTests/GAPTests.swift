@@ -39,7 +39,7 @@ struct ScanTests {
         return found.all
     }
 
-    @Test("What is new is reported once: the advertisement, then the scan response merged with it")
+    @Test("Each new content is reported once: the advertisement, then the merged scan response")
     func merged() throws {
         let advertisement = report(.connectableScannableUndirected, flagsAndService)
         let response = report(.scanResponse, name, rssi: 127)
@@ -50,14 +50,14 @@ struct ScanTests {
         #expect(found.allSatisfy { $0.isConnectable })
     }
 
-    @Test("Padding behind the advertising data does not hide the scan response")
+    @Test("Padding after the advertising data does not hide the scan response")
     func padded() throws {
         let advertisement = report(.connectableScannableUndirected, flagsAndService + [0, 0, 0, 0])
         let found = try scan(ScanOptions(), [advertisement, report(.scanResponse, name + [0, 0])])
         #expect(found.last?.localName == "Test" && found.last?.serviceUUIDs == ["180D"])
     }
 
-    @Test("A second scan hears who was heard before: a controller that filters duplicates starts afresh for it")
+    @Test("A second scan reports known advertisers again, even if the controller filters duplicates")
     func secondScan() throws {
         let fixture = HostFixture()
         try fixture.bringUp()
@@ -69,14 +69,14 @@ struct ScanTests {
         fixture.loop.run(for: .milliseconds(5))
         let enabled = fixture.controller.commands.compactMap { $0.decode(LESetScanEnable.self)?.leScanEnable }
         #expect(enabled == [false, true])
-        // The end of the first changes nothing for the second.
+        // The end of the first scan changes nothing for the second.
         fixture.controller.forgetCommands()
         try fixture.run { await host.stopScan(first) }
         fixture.loop.run(for: .milliseconds(5))
         #expect(fixture.controller.commands.isEmpty)
     }
 
-    @Test("With duplicates, each packet is reported")
+    @Test("If duplicates are wanted, each packet is reported")
     func duplicates() throws {
         let advertisement = report(.nonConnectableUndirected, flagsAndService)
         #expect(
@@ -84,7 +84,7 @@ struct ScanTests {
         )
     }
 
-    @Test("Filters look at the advertisement and the scan response together")
+    @Test("Filters apply to the advertisement and the scan response together")
     func filters() throws {
         let packets = [
             report(.connectableScannableUndirected, flagsAndService), report(.scanResponse, name),
@@ -96,7 +96,7 @@ struct ScanTests {
         #expect(try scan(ScanOptions(serviceUUIDs: ["180D"], name: "other"), packets).isEmpty)
     }
 
-    @Test("An event with two reports gives two advertisements")
+    @Test("An event with two reports causes two advertisements")
     func twoReports() throws {
         let packet: [UInt8] = [
             0x04, 0x3E, 0x1A, 0x02, 0x02,
@@ -110,7 +110,7 @@ struct ScanTests {
         #expect(found.map(\.isConnectable) == [true, false])
     }
 
-    @Test("Two scans share the controller: it scans as the most eager wants, until the last is stopped")
+    @Test("Two scans share the controller with the most demanding parameters, until the last ends")
     func sharing() throws {
         let fixture = HostFixture()
         try fixture.bringUp()
@@ -135,7 +135,7 @@ struct ScanTests {
 
 @Suite("Connecting")
 struct ConnectTests {
-    @Test("An attempt that is not met ends at its timeout, and the controller stops initiating")
+    @Test("An attempt to connect ends at its timeout, and the controller stops initiating")
     func timeout() throws {
         let fixture = HostFixture()
         try fixture.bringUp()
@@ -154,7 +154,7 @@ struct ConnectTests {
         #expect(fixture.loop.now - start == .seconds(5))
         fixture.loop.run(for: .milliseconds(5))
         #expect(fixture.controller.opcodes.last == LECreateConnectionCancel.opcode)
-        // A second attempt starts afresh.
+        // A second attempt starts from the beginning.
         fixture.controller.forgetCommands()
         _ = fixture.start {
             try await host.connect(toAnyOf: [address], parameters: ConnectionParameters(), timeout: nil)
@@ -162,7 +162,7 @@ struct ConnectTests {
         #expect(fixture.controller.opcodes.last == LECreateConnection.opcode)
     }
 
-    @Test("Several wanted peers go through the filter accept list, and each connection fulfils its own")
+    @Test("Attempts for several peers use the filter accept list; each ends with its own peer")
     func acceptList() throws {
         let fixture = HostFixture()
         try fixture.bringUp()
@@ -194,7 +194,7 @@ struct ConnectTests {
         )
     }
 
-    @Test("A peer that has connected by itself is connected to, before or while it is asked for")
+    @Test("A link that the peer initiated fulfils attempts, earlier and later ones")
     func connectedByPeer() throws {
         let fixture = HostFixture()
         try fixture.bringUp()
@@ -212,7 +212,7 @@ struct ConnectTests {
         #expect(try waiting.all.first?.get() == again && fixture.controller.commands.isEmpty)
     }
 
-    @Test("A refused command is the attempt's error")
+    @Test("A refused command is the error of the attempt")
     func refused() throws {
         let fixture = HostFixture()
         try fixture.bringUp()
@@ -262,7 +262,7 @@ struct AdvertisingTests {
         #expect(extended == usesExtendedCommands && legacy == !usesExtendedCommands)
     }
 
-    @Test("Long data go to the controller in fragments of 251 octets")
+    @Test("Long data is sent to the controller in fragments of 251 bytes")
     func fragments() throws {
         let fixture = HostFixture(profile: .init(usesExtendedCommands: true))
         try fixture.bringUp()
@@ -280,7 +280,7 @@ struct AdvertisingTests {
         #expect(pieces.flatMap { $0.advertisingData.bytes } == long.bytes)
     }
 
-    @Test("Advertising goes on after the connection that it led to")
+    @Test("Advertising continues after the connection that it led to")
     func afterConnection() throws {
         let fixture = HostFixture()
         try fixture.bringUp()
@@ -291,7 +291,7 @@ struct AdvertisingTests {
         #expect(fixture.controller.commands.last?.decode(LESetAdvertisingEnable.self)?.advertisingEnable == true)
     }
 
-    @Test("What the controller cannot advertise beside a connection is tried again when that has ended")
+    @Test("An advertisement that is blocked by a connection starts after the connection's end")
     func blocked() throws {
         let fixture = HostFixture()
         try fixture.bringUp()
@@ -312,7 +312,7 @@ struct AdvertisingTests {
         #expect(fixture.controller.opcodes == [LESetAdvertisingEnable.opcode])
     }
 
-    @Test("What cannot be advertised is an error that says why")
+    @Test("Impossible parameters fail with an explanation")
     func impossible() throws {
         let fixture = HostFixture()
         try fixture.bringUp()

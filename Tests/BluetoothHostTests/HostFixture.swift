@@ -38,7 +38,7 @@ final class HostFixture {
         self.opener = opener
     }
 
-    /// Opens the one controller, as often as it is asked and allowed.
+    /// Opens the only controller, as often as a test allows.
     final class Opener: Sendable {
         private let controller: ScriptedController
         let count = Atomic(0)
@@ -56,7 +56,9 @@ final class HostFixture {
         }
     }
 
-    /// Runs `body` on the loop until it is done, and gives what it returns.
+    /// Runs `body` on the loop to its end.
+    ///
+    /// - Returns: the result of `body`.
     @discardableResult
     func run<Value: Sendable>(
         limit: Duration = .seconds(600),
@@ -76,7 +78,7 @@ final class HostFixture {
         return try outcome.get()
     }
 
-    /// Starts `body` on the loop and goes on.
+    /// Starts `body` on the loop without waiting for it.
     func start<Value: Sendable>(_ body: @escaping @Sendable () async throws -> Value) -> Recorder<
         Result<Value, any Error>
     > {
@@ -113,7 +115,9 @@ final class HostFixture {
         controller.forgetCommands()
     }
 
-    /// Lets the controller make a connection, and gives its handle.
+    /// Makes the controller report a connection.
+    ///
+    /// - Returns: its handle.
     func connect(
         _ handle: ConnectionHandle = 0x0040,
         role: HCI.Role = .peripheral,
@@ -134,7 +138,9 @@ final class HostFixture {
         if forgetsData { controller.forgetData() }
     }
 
-    /// Lets the peer send an ATT PDU, and gives the ATT PDUs that the host sent since the last call.
+    /// Makes the peer send an ATT PDU.
+    ///
+    /// - Returns: the ATT PDUs that the host sent since the last call.
     func exchange(_ pdu: [UInt8], on handle: ConnectionHandle = 0x0040) -> [[UInt8]] {
         controller.forgetData()
         controller.emit(Self.acl(pdu, on: handle))
@@ -154,7 +160,7 @@ final class HostFixture {
     }
 }
 
-/// Collects what happens on the loop.
+/// Collects values on the loop.
 final class Recorder<Element: Sendable>: Sendable {
     private let elements = Mutex<[Element]>([])
 

@@ -10,7 +10,7 @@ import Testing
 @testable import BluetoothHost
 
 private let peerAddress = DeviceAddress(0xC0FF_EE00_0001, isRandom: true)
-/// Resolvable, by a key that the host does not have.
+/// Resolvable, with a key that the host does not have.
 private let privateAddress = DeviceAddress(0x4123_4567_89AB, isRandom: true)
 private let connection: ConnectionHandle = 0x0040
 
@@ -30,9 +30,9 @@ private func bond(_ strength: KeyStrength, identity: DeviceAddress = peerAddress
     return bond
 }
 
-@Suite("A bond that somebody wants to take the place of")
+@Suite("An attacker that tries to replace a bond")
 struct BondTakeoverTests {
-    @Test("stays where the central is asked to use its key and pairs instead, and nobody consents")
+    @Test("No replacement without consent if the peer pairs instead of encrypting with its key")
     func pairsWhenAskedToEncrypt() throws {
         let encounter = try Encounter(.peripheral, bond: bond(secure))
         let call = try encounter.require()
@@ -44,7 +44,7 @@ struct BondTakeoverTests {
         #expect(call.all.count == 1)
     }
 
-    @Test("stays where the peer has lost its key, and nobody consents to pairing again")
+    @Test("No replacement without consent if the peer has lost its key")
     func pairsWhenKeyIsLost() throws {
         let encounter = try Encounter(.central, bond: bond(secure)) {
             $0.security.encryptsBondedLinks = false
@@ -58,7 +58,7 @@ struct BondTakeoverTests {
         #expect(call.all.count == 1)
     }
 
-    @Test("is replaced where the app itself has asked for it")
+    @Test("The bond is replaced if the app itself asks for it")
     func pairsAgain() throws {
         let encounter = try Encounter(.peripheral, bond: bond(secure))
         let call = try encounter.require(pairsAgain: true)
@@ -68,7 +68,7 @@ struct BondTakeoverTests {
         #expect(try encounter.run { $0.bondRecords().map(\.bond) } != [bond(secure)])
     }
 
-    @Test("stays though it has no key to encrypt with")
+    @Test("A bond without an encryption key is not replaced either")
     func signingBond() throws {
         var kept = Bond(identity: peerAddress)
         kept.peerSigningKey = SigningKey(value: 7, isAuthenticated: true)
@@ -79,7 +79,7 @@ struct BondTakeoverTests {
         #expect(bonds == [kept])
     }
 
-    @Test("costs who claims to be its peer twice as long a wait each time")
+    @Test("Each claim of a bonded identity doubles the wait before the next one")
     func claims() throws {
         let identity = DeviceAddress(0x0000_0000_4711, isRandom: false)
         let encounter = try Encounter(
@@ -100,7 +100,7 @@ struct BondTakeoverTests {
         #expect(try encounter.run { $0.bondRecords().count } == 1)
     }
 
-    @Test("is not made in the name of another device by one that is connected under its own identity address")
+    @Test("A peer connected under its identity address gets no bond for another identity")
     func contradictoryIdentityIsNotKept() throws {
         let victim = DeviceAddress(0x0000_0000_4711, isRandom: false)
         for kept in [nil, bond(secure, identity: victim)] {
@@ -117,7 +117,7 @@ struct BondTakeoverTests {
         }
     }
 
-    @Test("is not made in the name of a device that is connected: that one's link stays as it is")
+    @Test("A peer gets no bond in the name of a connected device, whose link is unchanged")
     func identityOfLiveLinkIsRefused() throws {
         let victim = DeviceAddress(0x0000_0000_4711, isRandom: false)
         let encounter = try Encounter(
@@ -137,7 +137,7 @@ struct BondTakeoverTests {
         #expect(isSilenced == false)
     }
 
-    @Test("goes on with what its peer has configured, where that has proven itself and pairs again")
+    @Test("The configuration of a peer is kept if it had verified its bond before pairing again")
     func keepsConfiguration() throws {
         let encounter = try Encounter(.peripheral) { $0.security.justWorks = .always }
         encounter.pair()
@@ -155,7 +155,7 @@ struct BondTakeoverTests {
     }
 }
 
-@Suite("Limits of pairing that a peer tries to pass")
+@Suite("Limits on pairing that a peer tries to bypass")
 struct PairingLimitTests {
     private static let identity = DeviceAddress(0x0000_0000_4711, isRandom: false)
 
@@ -176,7 +176,7 @@ struct PairingLimitTests {
         try encounter.run { $0.links[connection]?.session.security.isEncrypted }
     }
 
-    @Test("The accept list: a peer that withholds its identity is served as unencrypted, and disconnected")
+    @Test("The accept list: a peer that withholds its identity is treated as unencrypted, and disconnected")
     func withheldIdentity() throws {
         let encounter = try encounter { $0.security.pairingAcceptList = [DeviceAddress(0x4712, isRandom: false)] }
         encounter.withheld = [.identityInformation, .identityAddressInformation]
@@ -187,7 +187,7 @@ struct PairingLimitTests {
         #expect(encounter.fixture.controller.opcodes.contains(Disconnect.opcode))
     }
 
-    @Test("The accept list: a peer on it is served as encrypted when it has given its identity")
+    @Test("The accept list: a listed peer is treated as encrypted once it has sent its identity")
     func listedIdentity() throws {
         let encounter = try encounter { $0.security.pairingAcceptList = [Self.identity] }
         encounter.pair()
@@ -195,7 +195,7 @@ struct PairingLimitTests {
         #expect(try encounter.run { $0.bondRecords().map(\.bond.identity) } == [Self.identity])
     }
 
-    @Test("The pairing window: a bonded peer does not add a bond with another identity while it is closed")
+    @Test("The pairing window: while it is closed, a bonded peer adds no bond with another identity")
     func otherIdentityOutsideTheWindow() throws {
         let encounter = try encounter {
             $0.security.pairable = .duringWindow
@@ -217,7 +217,7 @@ struct PairingLimitTests {
         #expect(encounter.fixture.controller.opcodes.contains(Disconnect.opcode))
     }
 
-    @Test("A bond is not made in the name of a device that is connected, also under that device's own address")
+    @Test("No bond is made in the name of a connected device, even from that device's own address")
     func bondInNameOfConnectedDevice() throws {
         let encounter = try Encounter(.peripheral) { $0.security.justWorks = .always }
         encounter.fixture.connect(0x0041, role: .peripheral, peer: peerAddress)
@@ -230,7 +230,7 @@ struct PairingLimitTests {
         #expect(isSilenced == false)
     }
 
-    @Test("A policy that asks for more is applied to links whose key is worth less")
+    @Test("A stricter policy also applies to existing links with weaker keys")
     func policyIsAppliedToLinks() throws {
         let encounter = try encounter { _ in }
         encounter.pair()
@@ -272,9 +272,9 @@ struct PairingLimitTests {
     }
 }
 
-@Suite("A link whose own address is told late")
+@Suite("A link whose own address is reported late")
 struct LateAddressTests {
-    @Test("goes on with what was begun on it before")
+    @Test("It finishes operations that were started before")
     func ownAddress() throws {
         let encounter = try Encounter(.peripheral, bond: bond(secure), meets: false, usesExtendedCommands: true)
         for number in UInt64(1)...2 {
@@ -304,13 +304,13 @@ struct LateAddressTests {
         encounter.fixture.loop.run(for: .seconds(1))
         #expect(try encounter.run { $0.links[connection]?.ownAddress } == address)
         #expect(call.all.isEmpty)
-        // The central does not do what it is asked to: that comes to its end.
+        // The central does not react, so the operation times out.
         encounter.fixture.loop.run(for: .seconds(30))
         #expect(call.all.count == 1)
     }
 }
 
-@Suite("A policy")
+@Suite("Changing the security policy")
 struct PolicyTests {
     private static let weak: [(KeyStrength, @Sendable (inout SecurityPolicy) -> Void)] = [
         (
@@ -322,7 +322,7 @@ struct PolicyTests {
     ]
 
     @Test(
-        "keeps a bond from an earlier one from being used where its key is not worth enough any more",
+        "An earlier bond is not used if its key is too weak for the policy",
         arguments: 0..<3
     )
     func oldBond(index: Int) throws {
@@ -346,7 +346,7 @@ struct PolicyTests {
         }
     }
 
-    @Test("says how long keys must be for attributes too")
+    @Test("The policy also sets the key length that attributes require")
     func keySize() throws {
         let fixture = HostFixture { $0.security.minimumKeySize = 7 }
         let host = fixture.host
@@ -354,7 +354,7 @@ struct PolicyTests {
         #expect(sizes == [7, 16])
     }
 
-    @Test("that asks for authentication holds for what the peer begins when it is asked to")
+    @Test("Required authentication also applies to a pairing that the peer begins on request")
     func requirement() throws {
         let encounter = try Encounter(.peripheral) { $0.security.ioCapability = .displayYesNo }
         let call = try encounter.require(RequiredSecurity(isAuthenticated: true))
@@ -366,7 +366,7 @@ struct PolicyTests {
 }
 
 extension BluetoothHost {
-    /// The shortest key for attributes, before and after the policy is the default one.
+    /// The minimum key size for attributes, before and after setting the default policy.
     fileprivate func minimumKeySizes() -> [UInt8] {
         let before = server.minimumKeySize
         setSecurityPolicy(SecurityPolicy())
@@ -378,7 +378,7 @@ extension BluetoothHost {
 struct RepeatedAttemptsTests {
     private static let request: [UInt8] = [0x01, 0x03, 0x00, 0x09, 0x10, 0x00, 0x00]
 
-    @Test("may still ask a bonded central to encrypt; one that would have to pair is told to wait")
+    @Test("While it has to wait, a bonded central may still be asked to encrypt")
     func securityRequest() throws {
         for kept in [bond(secure), nil] {
             let encounter = try Encounter(.central, bond: kept, meets: false)
@@ -393,7 +393,7 @@ struct RepeatedAttemptsTests {
         }
     }
 
-    @Test("is charged with each that it gives up, whatever reason it gives", arguments: [0x04, 0x08, 0x09] as [UInt8])
+    @Test("Each pairing that it gives up counts, whatever the reason", arguments: [0x04, 0x08, 0x09] as [UInt8])
     func givesUp(reason: UInt8) throws {
         let encounter = try Encounter(.peripheral) { $0.pairingHandler = { _, _ in {} } }
         encounter.send(Self.request)
@@ -402,7 +402,7 @@ struct RepeatedAttemptsTests {
         #expect(wait != nil)
     }
 
-    @Test("is told nothing more once the time for a pairing has run out")
+    @Test("It gets no further answer after the timeout of a pairing")
     func afterTimeout() throws {
         let encounter = try Encounter(.peripheral) { $0.pairingHandler = { _, _ in {} } }
         encounter.send(Self.request)

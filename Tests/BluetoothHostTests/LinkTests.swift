@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Links")
 struct LinkTests {
-    @Test("A long response is cut into ACL packets of the controller's length, no more than it has buffers for")
+    @Test("A long response is cut into ACL packets of the controller's length, up to its buffer count")
     func fragmentation() throws {
         let fixture = HostFixture(profile: .init(leBuffers: (27, 2)))
         try fixture.bringUp()
@@ -55,7 +55,7 @@ struct LinkTests {
         fixture.loop.run(for: .milliseconds(1))
     }
 
-    @Test("A request longer than ATT_MTU is refused at once, a command is dropped, and the next request is served")
+    @Test("A request longer than ATT_MTU is refused, a command dropped, the next request served")
     func requestLongerThanMTUIsRefused() throws {
         let fixture = HostFixture()
         try fixture.bringUp()
@@ -67,7 +67,7 @@ struct LinkTests {
         #expect(fixture.exchange([0x02, 0x17, 0x00]) == [[0x03, 0x05, 0x02]])
     }
 
-    @Test("A malformed request for channels or parameters is refused at once, stray credits are ignored")
+    @Test("Malformed requests for channels or parameters are refused at once; stray credits are ignored")
     func malformedSignalingRequestIsRefused() throws {
         let fixture = HostFixture()
         try fixture.bringUp()
@@ -87,13 +87,13 @@ struct LinkTests {
         }
     }
 
-    @Test("Links take turns: one with much to send does not keep another waiting")
+    @Test("Links take turns: a link with much to send does not delay another")
     func fairness() throws {
         let fixture = HostFixture(profile: .init(leBuffers: (27, 1)))
         try fixture.bringUp()
         fixture.connect(0x0040, peer: DeviceAddress(0xC000_0000_0001, isRandom: true))
         fixture.connect(0x0041, peer: DeviceAddress(0xC000_0000_0002, isRandom: true))
-        // Each link is sent five packets worth of answers before the controller gives its one buffer back.
+        // Each link queues five packets of answers before the controller returns its one buffer.
         for _ in 0..<5 {
             fixture.controller.emit(HostFixture.acl([0x0A, 0x03, 0x00], on: 0x0040))
         }
@@ -107,7 +107,7 @@ struct LinkTests {
         #expect(order.prefix(3).contains(0x41), "order of links: \(order)")
     }
 
-    @Test("An ended link gives its buffers back")
+    @Test("The buffers of an ended link can be used again")
     func buffersOfAnEndedLink() throws {
         let fixture = HostFixture(profile: .init(leBuffers: (27, 1)))
         try fixture.bringUp()
@@ -145,7 +145,7 @@ struct LinkTests {
         #expect(try end.all.first?.get() == .attributeTransactionTimeout)
     }
 
-    @Test("A later request without an answer ends the link after thirty seconds as well")
+    @Test("A later request without an answer also ends the link after thirty seconds")
     func laterTransactionTimeout() throws {
         let fixture = HostFixture()
         try fixture.bringUp()
@@ -168,7 +168,7 @@ struct LinkTests {
     }
 
     @Test(
-        "Unknown requests, channels and pairing are answered as the specification says",
+        "Unknown requests, channels and pairing PDUs get the answers of the specification",
         arguments: [
             (4, [0x3F, 0x01], [[0x01, 0x3F, 0x00, 0x00, 0x06]]),
             (4, [0x7F, 0x01], []),
@@ -187,7 +187,7 @@ struct LinkTests {
         #expect(fixture.controller.data.map { Array($0.dropFirst(9)) } == answers)
     }
 
-    @Test("As the central, the MTU is exchanged and a peripheral's parameters are granted")
+    @Test("A central exchanges the MTU, and accepts a peripheral's parameters")
     func central() throws {
         let fixture = HostFixture()
         try fixture.bringUp()
@@ -222,7 +222,7 @@ struct LinkTests {
         #expect(update.connectionIntervalMin == 80 && update.connectionIntervalMax == 100)
     }
 
-    @Test("A peripheral that asks for parameters again and again makes one update wait")
+    @Test("A peripheral that requests parameters repeatedly has one update waiting")
     func floodOfParameterRequests() throws {
         let fixture = HostFixture { $0.requestsMTU = false }
         fixture.controller.override = { command in
@@ -254,7 +254,7 @@ struct LinkTests {
     }
 
     @Test(
-        "An update of the central's own ends no update that a peripheral has queued",
+        "An update that the central decides ends no queued update of a peripheral",
         arguments: [UInt8(0), 1, nil]
     )
     func updateOfTheCentral(answer: UInt8?) throws {
@@ -308,7 +308,7 @@ struct LinkTests {
         #expect(try fixture.run { await host.contradiction() } == nil)
     }
 
-    @Test("A notification from a peer that ends mid-way fails what waits on the link, with the reason")
+    @Test("A disconnection in the middle of an exchange fails all waiting calls with its reason")
     func disconnection() throws {
         let fixture = HostFixture()
         try fixture.bringUp()

@@ -4,10 +4,10 @@ import HCI
 
 /// The specification's rules for scanning and initiating, on a scripted controller.
 ///
-/// A command that the specification forbids in the controller's state is noted and refused with Command Disallowed. A
-/// cancelled initiation ends some time after the answer to LE Create Connection Cancel.
+/// A command that the specification forbids in the controller's state is recorded and refused with Command Disallowed.
+/// A cancelled initiation ends some time after the answer to LE Create Connection Cancel.
 ///
-/// Belongs to the simulated loop that runs its controller.
+/// Used only on the simulated loop that runs its controller.
 final class RadioRules: @unchecked Sendable {
     /// One accepted LE Create Connection.
     struct Initiation {
@@ -28,9 +28,9 @@ final class RadioRules: @unchecked Sendable {
     private var acceptList: Set<DeviceAddress> = []
     private var isScanning = false
     private var scansActively = false
-    /// Counts the beginnings of scanning.
+    /// The number of times that scanning has started.
     private var scanCount = 0
-    /// Counts resets and initiations.
+    /// The number of resets and initiations.
     private var generation = 0
 
     private(set) var initiations: [Initiation] = []
@@ -40,7 +40,7 @@ final class RadioRules: @unchecked Sendable {
     var cancellationTime = Duration.milliseconds(3)
     /// The time that the controller takes to answer LE Set Scan Enable.
     var scanEnableTime = Duration.zero
-    /// Received every 300 ms while the controller scans.
+    /// Advertisements that are received every 300 ms while the controller scans.
     var advertisements: [[UInt8]] = []
 
     /// The event that ends a cancelled initiation.
@@ -71,7 +71,7 @@ final class RadioRules: @unchecked Sendable {
             .reduce(.zero) { $0 + (($1.end ?? controller.loop.now) - $1.begin) }
     }
 
-    /// Lets the initiation lead to a connection.
+    /// Ends the initiation with a connection.
     func connect(_ fixture: HostFixture, _ handle: ConnectionHandle, to peer: DeviceAddress) {
         endInitiation()
         fixture.connect(handle, role: .central, peer: peer)

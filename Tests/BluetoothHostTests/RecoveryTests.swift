@@ -13,7 +13,7 @@ struct RecoveryTests {
         #expect(fixture.controller.opcodes.suffix(2) == [LESetScanParameters.opcode, LESetScanEnable.opcode])
     }
 
-    @Test("A hardware error resets the controller, ends links with the reason and restarts scan and advertising")
+    @Test("A hardware error resets the controller, ends links with the reason, restarts scan and advertising")
     func hardwareError() throws {
         let fixture = HostFixture()
         try fixture.bringUp()
@@ -50,7 +50,7 @@ struct RecoveryTests {
         #expect(fixture.events.all.last == "poweredOn")
     }
 
-    /// A host as the central of one link. The controller leaves that command unanswered.
+    /// A host as the central of one link. The controller does not answer this command.
     private func central(leavingUnanswered opcode: HCI.Opcode) throws -> (HostFixture, LinkIdentifier) {
         let fixture = HostFixture { $0.requestsMTU = false }
         fixture.controller.override = { $0.opcode == opcode ? .silence : nil }
@@ -64,7 +64,7 @@ struct RecoveryTests {
     }
 
     @Test(
-        "A controller that is given up is asked for no other update, and the calls fail with the end of the link",
+        "While the controller is given up, waiting updates fail with the end of the link",
         arguments: [true, false]
     )
     func updatesOnALostController(isSilent: Bool) throws {
@@ -112,7 +112,7 @@ struct RecoveryTests {
         #expect(results.all == [.failure(end)])
     }
 
-    @Test("A link that the controller tells of while it is being reset is none")
+    @Test("A link reported while the controller is being reset is ignored")
     func linkBeforeReset() throws {
         let fixture = HostFixture()
         try fixture.bringUp()
@@ -127,7 +127,7 @@ struct RecoveryTests {
         #expect(try fixture.run { await host.linkIdentifiers() }.count == 1)
     }
 
-    @Test("A controller that takes no commands any more is reset")
+    @Test("A controller that accepts no commands for too long is reset")
     func noCredit() throws {
         let fixture = HostFixture()
         try fixture.bringUp()
@@ -142,7 +142,7 @@ struct RecoveryTests {
         #expect(fixture.events.all.suffix(2) == ["resetting: it takes no commands", "poweredOn"])
     }
 
-    @Test("A controller that takes no commands for a while is sent them then")
+    @Test("A controller that accepts commands again after a while gets those that waited")
     func lateCredit() throws {
         let fixture = HostFixture()
         try fixture.bringUp()
@@ -159,7 +159,7 @@ struct RecoveryTests {
         #expect(fixture.events.all.last == "poweredOn")
     }
 
-    @Test("A lost transport is opened again, after longer and longer pauses while it fails")
+    @Test("A lost transport is opened again, with increasing pauses while that fails")
     func lostTransport() throws {
         let fixture = HostFixture()
         try fixture.bringUp()
@@ -182,7 +182,7 @@ struct RecoveryTests {
     }
 
     @Test(
-        "A controller that is lost just as it has agreed to something is asked for it again when it is back",
+        "A controller that is lost right after its answer gets the command again afterwards",
         arguments: [LESetAdvertisingEnable.opcode, LESetScanEnable.opcode]
     )
     func lostInAgreement(opcode: HCI.Opcode) throws {
@@ -208,7 +208,7 @@ struct RecoveryTests {
         #expect(afterReset.contains(opcode))
     }
 
-    @Test("A silent scan is restarted, then the controller is reset, and the app is told")
+    @Test("A silent scan is restarted, then the controller is reset; the app gets both events")
     func silentScan() throws {
         let fixture = HostFixture()
         try fixture.bringUp()
@@ -224,7 +224,7 @@ struct RecoveryTests {
         )
     }
 
-    @Test("Closing ends what waits, resets the controller and is told")
+    @Test("Closing ends all waiting calls, resets the controller and is reported")
     func close() throws {
         let fixture = HostFixture()
         try fixture.bringUp()
@@ -244,7 +244,7 @@ struct RecoveryTests {
     }
 
     @Test(
-        "Malformed packets are passed over and the link goes on",
+        "Malformed packets are ignored and the link continues",
         arguments: [
             [], [0x04], [0x04, 0x3E], [0x04, 0x3E, 0x05, 0x01], [0x04, 0x13, 0x01, 0x05],
             [0x02, 0x40, 0x20, 0xFF, 0xFF],
@@ -264,7 +264,7 @@ struct RecoveryTests {
 }
 
 extension Array {
-    /// The elements behind the last one that does not fit.
+    /// The elements after the longest prefix that fits.
     fileprivate func suffix(while fits: (Element) -> Bool) -> ArraySlice<Element> {
         self[(lastIndex { !fits($0) }.map { $0 + 1 } ?? 0)...]
     }

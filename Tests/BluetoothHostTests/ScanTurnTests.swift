@@ -9,7 +9,7 @@ import Testing
 struct ScanTurnTests {
     private static let absent = DeviceAddress(0xC0FF_EE00_0001, isRandom: true)
 
-    /// A host on a controller that cannot scan while it initiates, by default in no way.
+    /// A host on a controller that by default cannot scan while it initiates.
     private func fixture(
         states: UInt64 = 0x0000_03FF_FF3F_FFFF,
         acceptListSize: UInt8 = 8
@@ -41,7 +41,7 @@ struct ScanTurnTests {
         return (scan, errors)
     }
 
-    /// How often scanning and initiating have begun.
+    /// The numbers of times that scanning and initiating have started.
     private func beginnings(_ fixture: HostFixture) -> (scans: Int, initiations: Int) {
         let commands = fixture.controller.commands
         return (
@@ -61,7 +61,7 @@ struct ScanTurnTests {
         #expect(rules.refusals.isEmpty)
     }
 
-    @Test("A scan and an attempt to connect to an absent peer take turns, and the attempt is alone after the scan")
+    @Test("A scan and an attempt for an absent peer take turns until the scan ends")
     func turns() throws {
         let (fixture, rules) = try fixture()
         let (scan, errors) = try startScan(fixture)
@@ -83,7 +83,7 @@ struct ScanTurnTests {
         #expect(rules.refusals.isEmpty)
     }
 
-    @Test("A bonded peer that has to be found by scanning is looked for though another peer is absent")
+    @Test("A bonded peer that must be found by scanning is found while another peer is absent")
     func soughtPeer() throws {
         let (fixture, rules) = try fixture()
         let sought = try bond(fixture, 0)
@@ -96,7 +96,7 @@ struct ScanTurnTests {
         #expect(rules.refusals.isEmpty)
     }
 
-    /// A bonded peer that the controller cannot recognize by its private addresses.
+    /// Bonds a peer whose private addresses the controller cannot resolve.
     private func bond(_ fixture: HostFixture, _ number: Int) throws -> DeviceAddress {
         let host = fixture.host
         var bond = Bond(identity: DeviceAddress(0x0000_0000_4700 + UInt64(number), isRandom: false))
@@ -106,11 +106,11 @@ struct ScanTurnTests {
         return record.bond.identity
     }
 
-    @Test("Peers found by scanning leave the others their turns")
+    @Test("Peers that were found by scanning leave the other peers their turns")
     func foundPeers() throws {
         let (fixture, rules) = try fixture(acceptListSize: 1)
         let sought = try (0..<5).map { try bond(fixture, $0) }
-        // They are received, and connections to them fail nevertheless.
+        // The peers are received, but connections to them fail.
         rules.advertisements = sought.map { peer in
             ScriptedController.packet {
                 LEAdvertisingReport.Report(
@@ -131,7 +131,7 @@ struct ScanTurnTests {
         for peer in peers { #expect(rules.time(of: peer) >= .seconds(5), "\(peer)") }
     }
 
-    @Test("Initiating waits until a change to active scanning is done, though passive scanning may continue")
+    @Test("Initiating waits until a change to active scanning is done, even if passive scanning may continue")
     func changeToActiveScanning() throws {
         let (fixture, rules) = try fixture(states: 0x0000_03FF_FF7F_FFFF)
         let (_, passiveErrors) = try startScan(fixture, ScanOptions(isActive: false))
@@ -152,7 +152,7 @@ struct ScanTurnTests {
 
     // MARK: Silence
 
-    @Test("Silence is summed over the turns of a scan: it is restarted, and then the controller is reset")
+    @Test("Silent time is summed over a scan's turns: the scan is restarted, then the controller is reset")
     func silence() throws {
         let (fixture, rules) = try fixture()
         _ = try startScan(fixture)

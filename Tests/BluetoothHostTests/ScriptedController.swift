@@ -4,28 +4,28 @@ import ByteCoding
 import HCI
 import HCITransport
 
-/// A controller whose every answer a test can choose; by default it answers as a small one would, at once.
+/// A controller whose answers a test can choose. By default it answers at once, like a small controller.
 ///
-/// Belongs to the simulated loop that runs it.
+/// Used only on the simulated loop that runs it.
 final class ScriptedController: Transport, @unchecked Sendable {
     struct Profile {
         var usesExtendedCommands = false
         var leBuffers: (length: UInt16, count: UInt8) = (27, 4)
         var acceptListSize: UInt8 = 8
-        /// LE_States: which states and combinations of states it supports.
+        /// LE_States: the supported states and combinations of states.
         var states: UInt64 = 0x0000_03FF_FFFF_FFFF
-        /// Whether it knows Write Authenticated Payload Timeout.
+        /// Whether it supports Write Authenticated Payload Timeout.
         var watchesAuthenticatedPayload = false
         var advertisingSets: UInt8 = 4
     }
 
-    /// What a test does with a command instead of the default; nil for the default.
+    /// A test's answer to a command; nil for the default answer.
     typealias Override = (CommandView) -> Answer?
 
     enum Answer {
-        /// Nothing at all.
+        /// No answer.
         case silence
-        /// These packets, with their indicators.
+        /// These packets, with their H4 indicators.
         case packets([[UInt8]])
     }
 
@@ -70,7 +70,7 @@ final class ScriptedController: Transport, @unchecked Sendable {
         onEnd = nil
     }
 
-    /// Ends the connection, as a controller that vanishes does.
+    /// Fails the connection, as a removed controller does.
     func vanish() {
         loop.execute { [self] in
             let onEnd = onEnd
@@ -99,7 +99,7 @@ final class ScriptedController: Transport, @unchecked Sendable {
         loop.execute { [self] in onPacket?(packet.rawSpan) }
     }
 
-    /// Sends an event made by `encode`.
+    /// Sends an event that `encode` writes.
     func emit(_ encode: (inout PacketBuffer) -> Void) {
         emit(Self.packet(encode))
     }
@@ -196,7 +196,7 @@ final class ScriptedController: Transport, @unchecked Sendable {
         case LECreateConnection.opcode, LEExtendedCreateConnection.opcode, Disconnect.opcode, LEConnectionUpdate.opcode:
             return Self.status(command.opcode)
         default:
-            // Command Complete with success and nothing else.
+            // Command Complete with success and no other parameters.
             return .packets([
                 [
                     0x04, 0x0E, 0x04, 0x01, UInt8(truncatingIfNeeded: command.opcode.rawValue),

@@ -49,7 +49,7 @@ struct SignedWriteTests {
     }
 
     @Test(
-        "Nothing is written before it is kept that the counter is used, nor where it cannot be",
+        "A signed write is not carried out before its counter is stored, nor if that fails",
         arguments: [true, false]
     )
     func keptBeforeUse(isKept: Bool) throws {
@@ -64,7 +64,7 @@ struct SignedWriteTests {
         #expect(try bonded.run { $0.value(of: value) } == (isKept ? [1] : [60]))
     }
 
-    @Test("What a client sends after a signed write is handled after it", arguments: [true, false])
+    @Test("PDUs that a client sends after a signed write are handled after it", arguments: [true, false])
     func laterPDUsWaitForASignedWrite(isStored: Bool) throws {
         let bonded = try BondedHost(servesUnverifiedClients: true) {
             $0.peerSigningKey = SigningKey(value: Self.key, isAuthenticated: false)
@@ -88,7 +88,7 @@ struct SignedWriteTests {
         #expect(bonded.fixture.exchange([0x12] + octets(unsigned) + [3]) == [[0x13]])
     }
 
-    @Test("Signed writes that follow each other are stored together, those after another PDU in their turn")
+    @Test("The counters of consecutive signed writes are stored together, others in their turn")
     func severalSignedWritesKeepTheirOrder() throws {
         let bonded = try BondedHost(servesUnverifiedClients: true) {
             $0.peerSigningKey = SigningKey(value: Self.key, isAuthenticated: false)
@@ -117,7 +117,7 @@ struct SignedWriteTests {
         #expect(bonded.sent == [[0x0B, 4]])
     }
 
-    @Test("A bounded number of PDUs waits for a signed write; further commands are dropped, the request is not")
+    @Test("A bounded number of PDUs waits for a signed write; commands beyond it are dropped")
     func heldPDUsAreBounded() throws {
         let bonded = try BondedHost(servesUnverifiedClients: true) {
             $0.peerSigningKey = SigningKey(value: Self.key, isAuthenticated: false)
@@ -134,7 +134,7 @@ struct SignedWriteTests {
             #expect(bonded.fixture.exchange([0x52] + octets(unsigned) + [number]) == [])
         }
         #expect(bonded.fixture.exchange([0x0A] + octets(unsigned)) == [])
-        // One request at a time.
+        // Only one request is outstanding at a time.
         #expect(bonded.fixture.exchange([0x0A] + octets(unsigned)) == [])
         #expect(try bonded.run { $0.inspect().heldPDUs } == 129)
         bonded.fixture.controller.forgetData()
@@ -144,7 +144,7 @@ struct SignedWriteTests {
         #expect(try bonded.run { $0.inspect().heldPDUs } == 0)
     }
 
-    @Test("What waits for a signed write is judged by the security of the link when it arrived")
+    @Test("PDUs behind a signed write have the security of the link at their arrival")
     func heldPDUsAreNotCoveredByLaterEncryption() throws {
         let bonded = try BondedHost { $0.peerSigningKey = SigningKey(value: Self.key, isAuthenticated: false) }
         let value = try bonded.publish([.read, .writeSigned]).valueHandle
@@ -165,7 +165,7 @@ struct SignedWriteTests {
         #expect(bonded.fixture.exchange([0x12] + octets(encrypted) + [5]) == [[0x13]])
     }
 
-    @Test("What waits for a signed write ends with its link")
+    @Test("PDUs that wait for a signed write are dropped when the link ends")
     func heldPDUsEndWithTheLink() throws {
         let bonded = try BondedHost(servesUnverifiedClients: true) {
             $0.peerSigningKey = SigningKey(value: Self.key, isAuthenticated: false)
@@ -184,7 +184,7 @@ struct SignedWriteTests {
         #expect(bonded.fixture.exchange([0x0A] + octets(value)) == [[0x0B, 60]])
     }
 
-    @Test("A client signs with counters that are kept before they are used, and never twice with the same one")
+    @Test("A client stores counters before it signs with them, and never uses one twice")
     func signing() throws {
         let bonded = try BondedHost {
             $0.ownSigningKey = SigningKey(value: Self.key, isAuthenticated: true, nextCounter: 3)
@@ -210,7 +210,7 @@ struct SignedWriteTests {
         #expect(bonded.sent == [signed(message, 4), signed(message, 5)])
     }
 
-    @Test("Counters that cannot be kept are not signed with")
+    @Test("Counters that cannot be stored are not used")
     func counterNotKept() throws {
         let bonded = try BondedHost { $0.ownSigningKey = SigningKey(value: Self.key, isAuthenticated: true) }
         bonded.fixture.connect(role: .central, peer: peer)
@@ -226,7 +226,7 @@ struct SignedWriteTests {
         #expect(bonded.sent == [])
     }
 
-    @Test("On an encrypted link nothing is signed, and without a key nothing can be")
+    @Test("Nothing is signed on an encrypted link, or without a key")
     func otherLinks() throws {
         let bonded = try BondedHost()
         bonded.fixture.connect(role: .central, peer: peer)

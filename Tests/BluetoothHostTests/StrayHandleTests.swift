@@ -36,7 +36,7 @@ struct StrayHandleTests {
         #expect(try fixture.run { await host.contradiction() } == nil, sourceLocation: sourceLocation)
     }
 
-    @Test("Log packets with the handle 0x0EDC keep the controller and its links, and are asked about once")
+    @Test("Log packets with the handle 0x0EDC disturb no link, and cause one question to the controller")
     func vendorLogKeepsLinks() throws {
         let fixture = try fixtureWithLink()
         for _ in 0..<100 {
@@ -48,7 +48,7 @@ struct StrayHandleTests {
         try expectNoReset(fixture)
     }
 
-    @Test("Data and the end of a link with a reserved handle cause nothing", arguments: [0x0F00, 0x0FFF] as [UInt16])
+    @Test("Data and disconnections with a reserved handle cause no command", arguments: [0x0F00, 0x0FFF] as [UInt16])
     func reservedHandleIsIgnored(handle: UInt16) throws {
         let fixture = try fixtureWithLink()
         fixture.controller.emit(HostFixture.acl([0x01], on: ConnectionHandle(handle)))
@@ -58,7 +58,7 @@ struct StrayHandleTests {
         try expectNoReset(fixture)
     }
 
-    @Test("Data with more handles than a controller has links cause a bounded number of commands")
+    @Test("Data with more handles than a controller has links causes a bounded number of commands")
     func manyHandlesAreBounded() throws {
         let fixture = try fixtureWithLink()
         for handle in 0x0100..<0x0300 as Range<UInt16> {
@@ -69,7 +69,7 @@ struct StrayHandleTests {
         try expectNoReset(fixture)
     }
 
-    @Test("A link whose beginning was lost is ended alone, and another keeps working")
+    @Test("A link whose Connection Complete event was lost is ended, and another keeps working")
     func unknownLinkIsEndedAlone() throws {
         let fixture = try fixtureWithLink(knows: [0x0040, 0x0042])
         fixture.controller.emit(HostFixture.acl([0x0A, 0x03, 0x00], on: 0x0042))
@@ -93,7 +93,7 @@ struct StrayHandleTests {
         #expect(fixture.events.all.contains { $0.hasPrefix("resetting: it did not end the link 0x0042") })
     }
 
-    @Test("Data before their Connection Complete event, or just after the link's end, cause nothing")
+    @Test("Data just before Connection Complete, or just after a link's end, causes no command")
     func dataOutOfOrder() throws {
         let fixture = HostFixture()
         try fixture.bringUp()
@@ -107,7 +107,7 @@ struct StrayHandleTests {
         try expectNoReset(fixture)
     }
 
-    @Test("A handle that was no link's and becomes one is served, and asked about again after its end")
+    @Test("An ignored handle that becomes a link is served, and checked again after the link's end")
     func ignoredHandleBecomesALink() throws {
         let fixture = try fixtureWithLink()
         fixture.controller.emit(HostFixture.acl([0x01], on: 0x0041))
@@ -123,7 +123,7 @@ struct StrayHandleTests {
         try expectNoReset(fixture)
     }
 
-    @Test("The end of a link whose beginning was lost starts advertising again")
+    @Test("The end of an unknown link starts advertising again")
     func unknownEndRestartsAdvertising() throws {
         let fixture = try fixtureWithLink()
         let host = fixture.host
@@ -139,7 +139,7 @@ struct StrayHandleTests {
         try expectNoReset(fixture)
     }
 
-    @Test("The end of a link whose beginning was lost starts a connection attempt again")
+    @Test("The end of an unknown link starts a connection attempt again")
     func unknownEndRestartsInitiating() throws {
         let fixture = HostFixture()
         try fixture.bringUp()
@@ -147,7 +147,7 @@ struct StrayHandleTests {
         let attempt = fixture.start {
             try await host.connect(toAnyOf: [peer], parameters: ConnectionParameters(), timeout: nil)
         }
-        // The controller initiates nothing any more, and says so.
+        // The controller no longer initiates, and reports that.
         fixture.controller.override = { command in
             command.opcode == LECreateConnectionCancel.opcode
                 ? ScriptedController.complete(LECreateConnectionCancel.self, .failure(.commandDisallowed)) : nil

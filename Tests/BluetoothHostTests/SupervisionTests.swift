@@ -3,7 +3,7 @@ import BluetoothTypes
 import HCI
 import Testing
 
-@Suite("Where host and controller disagree")
+@Suite("Disagreement between host and controller")
 struct SupervisionTests {
     private let peer = DeviceAddress(0xC0FF_EE00_0001, isRandom: true)
 
@@ -48,7 +48,7 @@ struct SupervisionTests {
         #expect(fixture.events.all == ["poweredOn"])
     }
 
-    @Test("A link whose packets the controller keeps is given up after the longest supervision timeout")
+    @Test("A link whose packets the controller keeps is ended after the maximum supervision timeout")
     func stalledLink() throws {
         let fixture = HostFixture()
         try fixture.bringUp()
@@ -69,7 +69,7 @@ struct SupervisionTests {
         #expect(try end.all.first?.get() == .transmissionStalled)
     }
 
-    @Test("A connection that exists though it was not told of resets the controller; the attempt goes on")
+    @Test("An existing connection that was not reported resets the controller; the attempt continues")
     func unknownConnection() throws {
         let fixture = HostFixture()
         try fixture.bringUp()
@@ -92,7 +92,7 @@ struct SupervisionTests {
         #expect(attempt.all.count == 1)
     }
 
-    @Test("A controller whose buffers overflow, though it was given no more than it holds, is reset")
+    @Test("A controller that reports a buffer overflow, although no more was sent than it holds, is reset")
     func overflow() throws {
         let fixture = HostFixture()
         try fixture.bringUp()
@@ -101,7 +101,7 @@ struct SupervisionTests {
         #expect(wasReset(fixture, because: "its buffers have overflowed"))
     }
 
-    @Test("A recovery in which the address cannot be read leaves the host its address")
+    @Test("If the address cannot be read in a recovery, the host keeps its address")
     func keptAddress() throws {
         let fixture = HostFixture()
         try fixture.bringUp()
@@ -116,7 +116,7 @@ struct SupervisionTests {
         #expect(try fixture.run { try await host.controllerInformation().identityAddress } == before)
     }
 
-    @Test("Connecting to a peer that is connected already gives that link, whoever made it")
+    @Test("Connecting to a connected peer returns the existing link, whichever side initiated it")
     func existingLink() throws {
         let fixture = HostFixture()
         try fixture.bringUp()
@@ -130,7 +130,7 @@ struct SupervisionTests {
         #expect(fixture.controller.opcodes.isEmpty)
     }
 
-    @Test("A cancelled initiation whose event is lost keeps nobody from connecting for longer than two seconds")
+    @Test("If the event of a cancelled initiation is lost, new attempts wait at most two seconds")
     func lostEndOfInitiating() throws {
         let fixture = HostFixture()
         try fixture.bringUp()
@@ -149,7 +149,7 @@ struct SupervisionTests {
         #expect(fixture.controller.opcodes.last == LECreateConnection.opcode)
     }
 
-    @Test("A connection update whose event does not come fails after forty seconds")
+    @Test("A connection update whose event is lost fails after forty seconds")
     func lostConnectionUpdate() throws {
         let fixture = HostFixture()
         try fixture.bringUp()
@@ -157,7 +157,7 @@ struct SupervisionTests {
         _ = fixture.start { try await host.connect(toAnyOf: [peer], parameters: .init(), timeout: nil) }
         fixture.connect(role: .central)
         let link = try link(fixture)
-        // The MTU is exchanged and the packet of it was sent, so that nothing else is waited for.
+        // The MTU exchange is done and its packet was sent, so nothing else waits.
         _ = fixture.exchange([0x03, 0x17, 0x00])
         fixture.controller.emit([0x04, 0x13, 0x05, 0x01, 0x40, 0x00, 0x01, 0x00])
         let update = fixture.start { try await host.updateParameters(ConnectionParameters(), of: link) }
@@ -186,7 +186,7 @@ struct SupervisionTests {
     }
 }
 
-@Suite("Advertising that must not end unnoticed")
+@Suite("Supervision of advertising")
 struct AdvertisingSupervisionTests {
     private func advertise(_ fixture: HostFixture) throws {
         try fixture.bringUp()
@@ -198,7 +198,7 @@ struct AdvertisingSupervisionTests {
         fixture.controller.commands.compactMap { $0.decode(LESetAdvertisingEnable.self)?.advertisingEnable }
     }
 
-    @Test("It is started again where the connection that ended it is told of before it was confirmed to be on")
+    @Test("It starts again if a connection ends it before the controller has confirmed its start")
     func connectionBeforeConfirmation() throws {
         let fixture = HostFixture()
         try fixture.bringUp()
@@ -213,7 +213,7 @@ struct AdvertisingSupervisionTests {
         #expect(enables(fixture) == [true, true])
     }
 
-    @Test("It is started anew every ninety seconds, until it is stopped")
+    @Test("It is started again every ninety seconds, until it is stopped")
     func refresh() throws {
         let fixture = HostFixture()
         try advertise(fixture)
@@ -225,7 +225,7 @@ struct AdvertisingSupervisionTests {
         #expect(fixture.controller.opcodes.count == 4)
     }
 
-    @Test("What was on and cannot be started again is tried again, not forgotten")
+    @Test("An advertisement that was on and cannot be started again is tried again")
     func retry() throws {
         let fixture = HostFixture()
         try advertise(fixture)

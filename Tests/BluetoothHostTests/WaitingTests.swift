@@ -4,14 +4,14 @@ import Testing
 
 @testable import BluetoothHost
 
-/// A call of a task that prefers an executor comes to where it waits in several turns of the loop, between which anything may
-/// happen.
+/// A call of a task with a preferred executor needs several turns of the loop until it waits. Anything may happen
+/// between these turns.
 @Suite("Calls that wait")
 struct WaitingTests {
-    /// How many turns before what a call waits for happens.
+    /// The number of turns before the awaited event happens.
     static let turns = 0..<8
 
-    /// Does something once the loop has gone through what is ready so many times.
+    /// Runs `action` after the loop has run its ready jobs this many times.
     private func happen(after turns: Int, on loop: SimulatedEventLoop, _ action: @escaping @Sendable () -> Void) {
         loop.execute {
             if turns == 0 { action() } else { happen(after: turns - 1, on: loop, action) }
@@ -35,7 +35,7 @@ struct WaitingTests {
         return (fixture, try #require(try fixture.run { await host.linkIdentifiers() }.first))
     }
 
-    @Test("A link's end is told, whenever it comes", arguments: turns)
+    @Test("The end of a link is reported, whenever it happens", arguments: turns)
     func disconnection(turns: Int) throws {
         let (fixture, link) = try connected()
         let host = fixture.host
@@ -44,7 +44,7 @@ struct WaitingTests {
         #expect(try reason.all.first?.get() == .controller(.connectionTimeout))
     }
 
-    @Test("A call that needs a link fails, whenever that ends", arguments: turns)
+    @Test("A call that needs a link fails, whenever the link ends", arguments: turns)
     func secure(turns: Int) throws {
         let (fixture, link) = try connected()
         let host = fixture.host
@@ -53,11 +53,11 @@ struct WaitingTests {
         #expect(throws: HostError.disconnected(.controller(.connectionTimeout))) { try outcome.all.first?.get() }
     }
 
-    @Test("All is sent, whenever the controller says so", arguments: turns)
+    @Test("A flush ends, whenever the controller completes the packets", arguments: turns)
     func flush(turns: Int) throws {
         let (fixture, link) = try connected()
         let (host, controller) = (fixture.host, fixture.controller)
-        // A request that the host answers: one packet, which the controller has until it says otherwise.
+        // The controller keeps the one packet of this answer until the test completes it.
         #expect(fixture.exchange([0x0A, 0xFF, 0xFF]).count == 1)
         happen(after: turns, on: fixture.loop) {
             controller.emit {
@@ -71,7 +71,7 @@ struct WaitingTests {
         #expect(flushed.all.count == 1)
     }
 
-    @Test("Room that one call does not use is the next one's")
+    @Test("Room that one call does not use goes to the next one")
     func room() throws {
         let fixture = HostFixture { $0.outboundFrameLimit = 1 }
         try fixture.bringUp()
@@ -81,7 +81,7 @@ struct WaitingTests {
         let write: @Sendable (Int) async throws -> Void = { count in
             try await host.writeWithoutResponse([UInt8](repeating: 1, count: count), to: 0x0003, on: link)
         }
-        // What the controller and the host have room for, and one that waits.
+        // As many writes as the controller and the host have room for, and one that waits.
         while !fixture.start({ try await write(1) }).all.isEmpty {}
         let refused = fixture.start { try await write(600) }
         let written = fixture.start { try await write(1) }
@@ -99,7 +99,7 @@ struct WaitingTests {
         #expect(written.all.count == 1)
     }
 
-    @Test("Advertisements that are started at once are sets of their own, and no more than there are")
+    @Test("Advertisements started at the same time get separate sets, up to the supported number")
     func advertise() throws {
         var profile = ScriptedController.Profile()
         profile.usesExtendedCommands = true

@@ -5,7 +5,7 @@ import Testing
 
 @testable import BluetoothHost
 
-@Suite("Calls that are cancelled while they wait")
+@Suite("Cancelling calls that wait")
 struct CallCancellationTests {
     /// A link whose controller returns no buffer and whose queue is full.
     private func stalled() throws -> (CallFixture, AttributeHandle) {

@@ -13,7 +13,7 @@ struct CallEndTests {
         let calls = try CallFixture(buffers: 1)
         let (host, link) = (calls.host, calls.link)
         let handle = try calls.publishSubscribed()
-        // The link's queue is full then, and the last write waits.
+        // At the end the link's queue is full, and the last write waits.
         while !calls.fixture.start({ try await host.writeWithoutResponse([0], to: 3, on: link) }).all.isEmpty {}
         let waiting = try calls.fixture.run { await host.inspect() }.calls
         try #require(waiting == 1)
@@ -129,7 +129,7 @@ struct CallEndTests {
         #expect(calls.drain().isEmpty && calls.fixture.controller.opcodes.isEmpty)
     }
 
-    /// Only calls that wait end with their task.
+    /// Cancelling a task ends only calls that wait.
     @Test func attemptThatACancelledTaskBeginsContinues() throws {
         let fixture = HostFixture()
         try fixture.bringUp()

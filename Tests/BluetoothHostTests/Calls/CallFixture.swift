@@ -4,7 +4,7 @@ import GATT
 import HCI
 import Testing
 
-/// A host with one link, whose controller returns its buffers only when the test says so.
+/// A host with one link. Its controller returns buffers only on request of the test.
 final class CallFixture {
     static let handle = ConnectionHandle(0x0040)
 
@@ -27,7 +27,7 @@ final class CallFixture {
         try fixture.bringUp()
         let host = fixture.host
         if role == .central {
-            // A link that no call asked for would be ended at once.
+            // A link that no call asked for would be ended immediately.
             _ = fixture.start {
                 try await host.connect(toAnyOf: [HostFixture.peer], parameters: ConnectionParameters(), timeout: nil)
             }
@@ -68,7 +68,7 @@ final class CallFixture {
         fixture.loop.run(for: .milliseconds(1))
     }
 
-    /// Publishes a characteristic that the client can be notified of and indicated, and lets the client configure it.
+    /// Publishes a characteristic that supports notifications and indications, and makes the client configure it.
     func publishSubscribed(_ configuration: UInt8 = 3) throws -> AttributeHandle {
         let host = host
         let service = ServiceDefinition(
@@ -97,7 +97,7 @@ final class CallFixture {
     /// The identifiers of the client's accesses to the published characteristic.
     let accesses = Recorder<UInt64>()
 
-    /// Starts `body` in a task on the loop that can be cancelled; the recorder gets its outcome.
+    /// Starts `body` in a cancellable task on the loop; the recorder gets its outcome.
     func startTask(_ body: @escaping @Sendable () async throws -> Void) -> (Task<Void, Never>, Recorder<HostError?>) {
         let outcome = Recorder<HostError?>()
         let task = Task(executorPreference: fixture.loop.taskExecutor) {

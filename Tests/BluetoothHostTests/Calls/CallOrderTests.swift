@@ -131,7 +131,7 @@ struct CallOrderTests {
         let calls = try CallFixture(buffers: 2)
         let host = calls.host
         let handle = try calls.publishSubscribed()
-        // A second client, which takes its packets at once; the first takes none.
+        // A second client, which takes its packets at once. The first client takes none.
         let second = ConnectionHandle(0x0041)
         calls.fixture.connect(second, peer: DeviceAddress(0xC0FF_EE00_0002, isRandom: true))
         let descriptor = AttributeHandle(handle.rawValue + 1)
@@ -159,7 +159,7 @@ struct CallOrderTests {
         }
         #expect(sent.all.count == count)
         let waiting = try calls.fixture.run { await host.inspect().waiters }
-        // The first client is behind, by no more than the limit.
+        // The first client is behind, by at most the limit.
         #expect(waiting <= OutboundLanes.notificationLimit && waiting > 0)
     }
 }

@@ -6,8 +6,8 @@ import struct VirtualController.SeededGenerator
 
 @testable import BluetoothHost
 
-/// Tasks run on the threads of the concurrency runtime, and the host on a Dispatch queue. So a cancellation comes before its
-/// call, while the call is on its way to the loop, and after it has begun.
+/// Tasks run on the threads of the concurrency runtime, and the host on a Dispatch queue. So a cancellation can arrive
+/// before its call begins, while the call is on its way to the loop, or after the call has begun.
 @Suite("Suspended calls on several threads", .timeLimit(.minutes(10)))
 struct CallThreadTests {
     private let host = BluetoothHost(
@@ -17,7 +17,9 @@ struct CallThreadTests {
         openTransport: { () throws(TransportError) in throw .connectionFailed("no controller", errno: 111) }
     )
 
-    /// Makes calls in tasks of their own, which are cancelled at different moments, and returns how they ended.
+    /// Makes calls in separate tasks, which are cancelled at different moments.
+    ///
+    /// - Returns: how the calls ended.
     private func outcomes(
         isCancelled: Bool = true,
         _ call: @escaping @Sendable (BluetoothHost) async throws(HostError) -> Void

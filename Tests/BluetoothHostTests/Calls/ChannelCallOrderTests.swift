@@ -14,8 +14,8 @@ struct ChannelCallOrderTests {
     private func command(_ number: UInt8) -> [UInt8] { [4, 0x52, 3, 0, number] }
     private func read(_ handle: UInt8) -> [UInt8] { [4, 0x0A, handle, 0] }
 
-    /// The frames that left the host since the last call: the channel with the PDU of the Attribute Protocol, or with the code
-    /// of the signaling command.
+    /// The frames that left the host since the last call: each with its channel, and the ATT PDU or the code of the
+    /// signaling command.
     private func takeSent(_ fixture: HostFixture) -> [[UInt8]] {
         defer { fixture.controller.forgetData() }
         return fixture.controller.data.map { $0[7] == 5 ? [5, $0[9]] : [$0[7]] + $0[9...] }
@@ -27,7 +27,7 @@ struct ChannelCallOrderTests {
         return takeSent(calls.fixture)
     }
 
-    /// Opens a channel; the recorder gets how the opening ends.
+    /// Opens a channel. The recorder gets an error if the opening fails.
     private func open(_ calls: CallFixture) throws -> (HostChannelIdentifier, Recorder<HostError?>) {
         let (host, link) = (calls.host, calls.link)
         let outcome = Recorder<HostError?>()
@@ -40,7 +40,7 @@ struct ChannelCallOrderTests {
         return (name, outcome)
     }
 
-    /// A link on which writes wait for room.
+    /// A link whose outbound queue is full, so that writes wait.
     private func congested(_ count: UInt8 = 12) throws -> CallFixture {
         let calls = try CallFixture(buffers: 2)
         let (host, link) = (calls.host, calls.link)
@@ -164,7 +164,7 @@ struct ChannelCallOrderTests {
         _ = fixture.start { try await $0.writeWithoutResponse([2], to: 3, on: link) }
         #expect(takeSent(fixture.fixture).isEmpty)
         fixture.encryptionChanged()
-        // The host itself reads the database hash.
+        // Without the host's own read of the database hash.
         let sent = takeSent(fixture.fixture).filter { $0[1] != 0x08 }
         #expect(sent == [command(1), [5, 0x14], command(2)])
         #expect(failures.all.isEmpty)

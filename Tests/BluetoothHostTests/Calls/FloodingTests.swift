@@ -5,9 +5,9 @@ import Testing
 
 @testable import BluetoothHost
 
-@Suite("A peer that does not take the answers to what it asks for")
+@Suite("A peer that does not take the answers to its requests")
 struct FloodingTests {
-    /// A controller that never returns a buffer, and one frame fewer than it needs: nothing leaves the host any more.
+    /// A host whose controller never returns its only buffer, which is in use: no further frame leaves the host.
     private func blocked() throws -> CallFixture {
         let calls = try CallFixture(buffers: 1)
         calls.receive([0x0A, 0xFF, 0xFF])
@@ -21,7 +21,7 @@ struct FloodingTests {
         let host = calls.host
         for _ in 0..<100 { calls.receive(pdu) }
         #expect(try calls.fixture.run { await host.inspect().frames } <= 2)
-        // The peer can continue where it takes its answers.
+        // The peer can continue after it has taken its answers.
         #expect(calls.drain().count == 1)
         calls.receive([0x0A, 0xFF, 0xFF])
         #expect(calls.drain() == [[0x01, 0x0A, 0xFF, 0xFF, 0x01]])
@@ -48,7 +48,7 @@ struct FloodingTests {
     @Test func securityManagerFailuresAreBounded() throws {
         let calls = try blocked()
         let host = calls.host
-        // Public keys outside of a pairing, each of which is answered with a failure or ignored.
+        // Public keys outside a pairing. Each is answered with a failure or ignored.
         for _ in 0..<200 { calls.receive([0x01, 0x03], channel: 6) }
         #expect(try calls.fixture.run { await host.inspect().frames } <= BluetoothHost.securityReplyLimit)
     }

@@ -10,7 +10,7 @@ struct LinkProcedureCallOrderTests {
         ConnectionParameters(interval: .milliseconds(milliseconds)...(.milliseconds(milliseconds)))
     }
 
-    /// A link on which the controller takes updates, and changes nothing by itself.
+    /// A link whose controller accepts updates, and changes nothing by itself.
     private func linked() throws -> CallFixture {
         let calls = try CallFixture(role: .central)
         calls.fixture.controller.override = { command in
@@ -19,7 +19,7 @@ struct LinkProcedureCallOrderTests {
         return calls
     }
 
-    /// Lets the controller report the end of an update.
+    /// Makes the controller report the end of an update.
     private func complete(_ interval: UInt16, _ calls: CallFixture) {
         calls.fixture.controller.emit {
             LEConnectionUpdateComplete(
@@ -98,7 +98,7 @@ struct LinkProcedureCallOrderTests {
             await host.beginUpdatingParameters(Self.parameters(100), of: link) { _ in order.append(2) }
         }
         #expect(requests().count == 1)
-        // The central changes the parameters by itself, and refuses the request then.
+        // The central changes the parameters by its own decision, and then refuses the request.
         complete(24, calls)
         #expect(order.all == [1] && requests().count == 1)
         calls.receive([0x13, try #require(requests().first)[10], 2, 0, 1, 0], channel: 5)

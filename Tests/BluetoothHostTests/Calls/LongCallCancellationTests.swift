@@ -6,8 +6,8 @@ import Testing
 
 @testable import BluetoothHost
 
-/// What the controller, the peer or the app owes may be late by many seconds. A cancelled call does not wait for it.
-@Suite("Calls that may wait for long, and are cancelled")
+/// An answer of the controller, the peer or the app may be late by many seconds. A cancelled call does not wait for it.
+@Suite("Cancelling calls that may wait for long")
 struct LongCallCancellationTests {
     private static let peer = DeviceAddress(0xC0FF_EE00_0001, isRandom: true)
 
@@ -45,7 +45,7 @@ struct LongCallCancellationTests {
         return (task, outcome)
     }
 
-    /// Expects that a call waits, that cancelling its task ends it, and that the host keeps nothing of it.
+    /// Expects that a call waits, that cancelling its task ends it, and that the host then holds nothing for it.
     private func expectCancellable(
         on fixture: HostFixture,
         outcome expected: HostError? = .cancelled,

@@ -6,7 +6,7 @@ import Testing
 
 @testable import BluetoothHost
 
-/// Closures of apps that call the host from where it calls them.
+/// Closures of apps that call the host while it calls them.
 @Suite("Calls from within an app's closures")
 struct ReentranceTests {
     private let command: [UInt8] = [0x52, 3, 0, 9]

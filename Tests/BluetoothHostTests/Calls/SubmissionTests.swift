@@ -10,7 +10,7 @@ import Testing
 struct SubmissionQueueTests {
     private let link = LinkIdentifier(handle: 0x0040, serial: 1)
 
-    /// Posts to it, and tells how often the loop was told.
+    /// Submits writes to the queue, and counts how often the loop was woken.
     private final class Submitter {
         let queue = SubmissionQueue()
         private(set) var wakeUps = 0
@@ -27,7 +27,7 @@ struct SubmissionQueueTests {
         }
     }
 
-    @Test("A write is posted to a link only while its gate is open, and if it is not too long")
+    @Test("A write is accepted only while the link's fast path is open and the value fits")
     func gate() {
         let submitter = Submitter()
         #expect(!submitter.post(to: link))
@@ -46,7 +46,7 @@ struct SubmissionQueueTests {
         #expect(submitter.queue.inspect() == (0, 0))
     }
 
-    @Test("So many writes to a link are posted, and as many notifications; each that is sent lets another be posted")
+    @Test("Submissions are limited for each link and for notifications; each one sent makes room")
     func limit() {
         let submitter = Submitter()
         let other = LinkIdentifier(handle: 0x0041, serial: 2)
@@ -68,7 +68,7 @@ struct SubmissionQueueTests {
         #expect(submitter.queue.takeAll().count == 2 * SubmissionQueue.limit + 3)
     }
 
-    @Test("The loop is told of what is posted after it has taken all")
+    @Test("The loop is woken again for submissions after it has taken all")
     func telling() {
         let submitter = Submitter()
         #expect(submitter.queue.takeAll().isEmpty)
@@ -80,7 +80,7 @@ struct SubmissionQueueTests {
     }
 }
 
-/// The tests run outside of the loop, which does nothing meanwhile.
+/// The tests run outside the loop, which does nothing during a test.
 @Suite("A host with submissions")
 struct SubmissionTests {
     private let fixture = HostFixture { $0.outboundFrameLimit = 2 }
@@ -98,7 +98,7 @@ struct SubmissionTests {
         return try #require(try fixture.run { await host.linkIdentifiers() }.first)
     }
 
-    /// The ATT PDUs that the host has sent, with all that waits for the controller to give packets back.
+    /// The ATT PDUs that the host has sent, after the controller has returned all buffers.
     private func sentPDUs() -> [[UInt8]] {
         for _ in 0..<40 {
             fixture.controller.emit {
@@ -112,14 +112,14 @@ struct SubmissionTests {
         return fixture.controller.data.map { Array($0.dropFirst(9)) }
     }
 
-    @Test("What is asked for after writes were posted is sent after them")
+    @Test("Calls made after submitted writes are sent after them")
     func order() async throws {
         let (host, link) = (fixture.host, try connect())
         host.submissions.openFastPath(to: link, maximumLength: 20)
         for number in 0..<UInt8(12) { try await host.writeWithoutResponse([number], to: 0x0003, on: link) }
         #expect(fixture.controller.data.isEmpty)
         let read = fixture.start { try await host.perform(ReadValue(handle: 0x0005), on: link) }
-        // As many as the controller has buffers.
+        // As many packets as the controller has buffers.
         #expect(fixture.controller.data.count == 4)
         let flushed = fixture.start { await host.flush(link) }
         #expect(flushed.all.isEmpty)
@@ -128,7 +128,7 @@ struct SubmissionTests {
         #expect(flushed.all.count == 1)
         _ = fixture.exchange([0x0B, 0x07])
         #expect(try read.all.first?.get() == [0x07])
-        // All of them have been sent, so that as many may be posted again.
+        // All of them were sent, so the same number can be submitted again.
         for _ in 0..<SubmissionQueue.limit { try await host.writeWithoutResponse([0], to: 0x0003, on: link) }
         #expect(sentPDUs().filter { $0 == [0x52, 0x03, 0x00, 0] }.count == SubmissionQueue.limit)
     }
@@ -143,7 +143,7 @@ struct SubmissionTests {
         #expect(sent.count == 13 && sent.last?.first == 0x14)
     }
 
-    @Test("An indication is sent after notifications that were posted")
+    @Test("An indication is sent after earlier submitted notifications")
     func indication() async throws {
         let (host, link) = (fixture.host, try connect())
         let service = ServiceDefinition(
@@ -172,11 +172,11 @@ struct SubmissionTests {
         #expect(sentPDUs() == notifications + [[0x1D, low, high, 0xFF]])
         _ = fixture.exchange([0x1E])
         #expect(indicated.all.count == 1)
-        // All of them have been sent, so that as many may be posted again.
+        // All of them were sent, so the same number can be submitted again.
         for _ in 0..<SubmissionQueue.limit { try await host.notify([0], of: handle) }
     }
 
-    @Test("Whom notifications are for that were posted is settled before what is asked for later is answered")
+    @Test("Submitted notifications leave the queue before a later call is answered")
     func settled() async throws {
         let host = fixture.host
         _ = try connect()
@@ -189,7 +189,7 @@ struct SubmissionTests {
         #expect(try left.all.first?.get() == 0)
     }
 
-    @Test("What was posted to a link that ends is sent no more, and what is written later fails")
+    @Test("Submitted writes to a link that ends are dropped, and later writes fail")
     func end() async throws {
         let (host, link) = (fixture.host, try connect())
         host.submissions.openFastPath(to: link, maximumLength: 20)
@@ -208,7 +208,7 @@ struct SubmissionTests {
         #expect(throws: ended) { try fixture.run { try await host.writeWithoutResponse([1], to: 0x0003, on: link) } }
     }
 
-    @Test("A write that was waited for lets the next ones be posted, as long as what they carry fits")
+    @Test("A write that waited for the loop lets later writes be submitted, if their values fit")
     func opening() async throws {
         let (host, link) = (fixture.host, try connect())
         try fixture.run { try await host.writeWithoutResponse([1], to: 0x0003, on: link) }
@@ -227,7 +227,7 @@ struct SubmissionTests {
         #expect(!canSubmit(21, to: link))
     }
 
-    @Test("A call that waits behind posts ends when it is cancelled, and is not held up by those that come after it")
+    @Test("A call behind submissions ends when it is cancelled, and later ones do not delay it")
     func turn() async throws {
         let (host, link) = (fixture.host, try connect())
         host.submissions.openFastPath(to: link, maximumLength: 20)
@@ -252,7 +252,7 @@ struct SubmissionTests {
         #expect(try read.all.first?.get() == [0x07])
     }
 
-    @Test("What the app answers is sent after notifications that were posted")
+    @Test("An app's answer is sent after earlier submitted notifications")
     func answer() async throws {
         let (host, link) = (fixture.host, try connect())
         let requests = Recorder<UInt64>()
@@ -284,7 +284,7 @@ struct SubmissionTests {
         #expect(sentPDUs() == notifications + [[0x0B, 7]])
     }
 
-    @Test("A shorter ATT_MTU lets nothing be posted that it does not carry")
+    @Test("After ATT_MTU has become shorter, longer values are not submitted")
     func shorterMTU() async throws {
         let (host, link) = (fixture.host, try connect())
         host.submissions.openFastPath(to: link, maximumLength: 244)

@@ -8,9 +8,10 @@ import SMP
 
 @testable import BluetoothHost
 
-/// A router with a host that only collects: the PDUs that it would send, and the names of the calls that end.
+/// A router with a host that records the PDUs that it would send, and the names of the calls that end.
 ///
-/// The server has two characteristics: ``value`` is an app's and can be subscribed to, ``stored`` is the server's.
+/// The server has two characteristics: ``value`` is provided by an app and can be subscribed to, ``stored`` is stored
+/// by the server.
 final class ATTRouterFixture {
     static let value = AttributeHandle(3)
     static let configuration = AttributeHandle(4)
@@ -19,7 +20,7 @@ final class ATTRouterFixture {
     private static let link = LinkIdentifier(handle: ConnectionHandle(0x40), serial: 1)
 
     var router: ATTRouter
-    /// The number of frames of apps that the outbound queue takes.
+    /// The number of frames of apps for which the outbound queue has room.
     var room = 1000
     var isGateOpen = true {
         didSet { router.client.isHeld = !isGateOpen }
@@ -27,9 +28,9 @@ final class ATTRouterFixture {
     var now = Instant(nanoseconds: 1_000_000_000)
     private(set) var sent: [[UInt8]] = []
     private(set) var ended: [String] = []
-    /// What the client or the session has asked for.
+    /// The recorded effects of the client and the session.
     private(set) var effects: [String] = []
-    /// The requests that wait for the app.
+    /// The accesses that wait for the app's answer.
     private(set) var accesses: [UInt64] = []
     private(set) var verifications = 0
     /// Called with the name of each call that ends.
@@ -119,7 +120,7 @@ final class ATTRouterFixture {
         }
     }
 
-    /// Asks for channels; the first is named.
+    /// Requests channels; the call is named by the first.
     func openChannels(_ number: UInt8, count: UInt8 = 1) {
         var channels = ChannelIdentifierList()
         for offset in 0..<count { channels.append(ChannelIdentifier(rawValue: UInt16(number + offset))) }
@@ -127,7 +128,7 @@ final class ATTRouterFixture {
         pump()
     }
 
-    /// Removes the request for a channel that is given up.
+    /// Removes the request for a channel whose opening is cancelled.
     func removeRequest(for number: UInt8) -> Bool {
         defer { pump() }
         return router.removeRequest(for: ChannelIdentifier(rawValue: UInt16(number)))
@@ -149,7 +150,7 @@ final class ATTRouterFixture {
         pump()
     }
 
-    /// Answers the oldest request that waits for the app.
+    /// Answers the oldest access that waits for the app.
     func answer(_ number: UInt8) {
         let answer = AnswerCall.access(accesses.removeFirst(), .success([number]))
         if router.lanes.server.isEmpty {

@@ -6,7 +6,7 @@ import Testing
 
 @testable import BluetoothHost
 
-/// The rules of `OutboundLanes`, one test each.
+/// The rules of `OutboundLanes`, one test for each.
 @Suite("The order in which calls leave a router")
 struct ATTRouterLaneTests {
     private func read(_ handle: UInt8) -> [UInt8] { [0x0A, handle, 0] }

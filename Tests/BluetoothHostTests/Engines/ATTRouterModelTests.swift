@@ -5,8 +5,8 @@ import Testing
 
 @testable import BluetoothHost
 
-/// Random calls, answers and cancellations, against a model that is too simple to be wrong.
-@Suite("A router, at random")
+/// Random calls, answers and cancellations, compared with a simple model.
+@Suite("A router under random calls")
 struct ATTRouterModelTests {
     private enum Kind { case read, write, channel, notification, indication, answer }
 
@@ -41,7 +41,7 @@ struct ATTRouterModelTests {
     private struct Model {
         var client: [Call] = []
         var server: [Call] = []
-        /// The procedures that have left their lane and are not sent.
+        /// The procedures that have left their lane and are not sent yet.
         var procedures: [Call] = []
         var running: Call?
         var isRunningCancelled = false

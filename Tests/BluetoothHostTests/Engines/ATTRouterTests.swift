@@ -6,7 +6,7 @@ import Testing
 
 @testable import BluetoothHost
 
-@Suite("What a router does with received PDUs")
+@Suite("How a router handles received PDUs")
 struct ATTRouterTests {
     private struct Received {
         let inbound: ATTRouter.Inbound
@@ -150,7 +150,7 @@ struct ATTRouterTests {
         fixture.takeClientEffects()
         #expect(fixture.effects == ["require security for 15"])
         #expect(!run.hasEnded)
-        // The identity is verified: the request is sent again.
+        // The identity is verified, so the request is sent again.
         fixture.isGateOpen = true
         var buffer = PacketBuffer()
         #expect(fixture.router.securityElevated(nil, after: .insufficientEncryption, into: &buffer) == .readRequest)

@@ -54,7 +54,7 @@ enum BondSample {
         return database
     }
 
-    /// A cache of one service with as many attributes as given.
+    /// A cache of one service with this number of attributes.
     static func cache(attributes count: Int) -> DatabaseCache {
         let service = DiscoveredService(uuid: "180F", isPrimary: true, handle: 1, endHandle: 9)
         return DatabaseCache(hash: 1, services: Array(repeating: service, count: count))
@@ -62,7 +62,7 @@ enum BondSample {
 }
 
 extension BondDatabase {
-    /// Pairs a peer that has no bond on the link.
+    /// Pairs a peer that has not verified a bond on the link.
     mutating func admit(
         _ outcome: PairingOutcome,
         from peer: DeviceAddress? = nil,

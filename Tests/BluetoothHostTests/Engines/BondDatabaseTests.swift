@@ -17,7 +17,7 @@ struct BondDatabaseTests {
         Sample.record(value, isPrivileged: isPrivileged)
     }
 
-    /// Adds a bond as a peer does that pairs by just works.
+    /// Adds a bond of a peer that paired by Just Works.
     @discardableResult
     private func pair(_ value: UInt64, with database: inout BondDatabase) -> BondDecision {
         database.admit(Sample.outcome(address(value))).0
@@ -96,7 +96,7 @@ struct BondDatabaseTests {
         #expect(database.count == 1)
     }
 
-    @Test("A weaker key never replaces a bond, also if the app has allowed that", arguments: [true, false])
+    @Test("A weaker key never replaces a bond, even if the app allows it", arguments: [true, false])
     func weakerKeyIsRefused(isConfirmed: Bool) {
         let strong = Sample.record(1, strength: Sample.authenticated)
         for isBonded in [true, false] {
@@ -123,7 +123,7 @@ struct BondDatabaseTests {
         #expect(database[address(1)]?.bond == outcome.bond)
     }
 
-    @Test("What is known of a peer stays when it pairs again, if it had proven its bond")
+    @Test("The state of a peer is kept when it pairs again, if it had verified its bond")
     func attributesOfProvenPeerStay() {
         let cache = Sample.cache(attributes: 1)
         let known = Sample.record(1) {
@@ -142,7 +142,7 @@ struct BondDatabaseTests {
 
     // MARK: Bounds
 
-    @Test("A full database of privileged bonds refuses a stranger, and takes a new bond of the same peer")
+    @Test("A full database of privileged bonds refuses a stranger, and accepts a bonded peer again")
     func fullDatabaseRefusesStranger() {
         var database = Sample.database(record(1, isPrivileged: true), record(2, isPrivileged: true), limit: 2)
         #expect(database.isFull)
@@ -167,7 +167,7 @@ struct BondDatabaseTests {
         #expect(database.admit(Sample.outcome(address(6)), inUse: others).0 == .refused(.tooManyBonds(4)))
     }
 
-    @Test("Strangers that fill the database replace each other's bonds and no privileged one")
+    @Test("Strangers that fill the database replace each other's bonds but no privileged one")
     func strangersReplaceEachOther() {
         var database = Sample.database(limit: 8)
         for value: UInt64 in 1...4 { _ = database.admit(Sample.outcome(address(value)), isForApp: true) }
@@ -175,7 +175,7 @@ struct BondDatabaseTests {
         #expect(database.order == [1, 2, 3, 4, 996, 997, 998, 999])
     }
 
-    @Test("The order of use is saved: after a restart, the least recently used bond is evicted")
+    @Test("The order of use is saved, and decides evictions after a restart")
     func orderOfUseIsSaved() {
         var first = Sample.database(record(1), record(2), limit: 2)
         #expect(first.update(address(1), .used) == [.gather(Sample.kept(record(2), record(1)))])
@@ -203,7 +203,7 @@ struct BondDatabaseTests {
         )
     }
 
-    @Test("Changes that a peer can cause again and again are gathered, and flushed once")
+    @Test("Changes that a peer can cause repeatedly are gathered, and saved once by a flush")
     func gatheredChanges() {
         var database = Sample.database(record(1))
         let changed = Sample.record(1) { $0.serverState = ServerSession.PersistentState(clientFeatures: 7) }
@@ -224,7 +224,7 @@ struct BondDatabaseTests {
         #expect(database.flush() == [])
     }
 
-    @Test("A cache that could not be loaded again is not kept")
+    @Test("A cache that is too large to be loaded again is not stored")
     func oversizedCacheIsNotKept() {
         var database = Sample.database(record(1))
         _ = database.update(address(1), .clientCache(Sample.cache(attributes: DiscoveryLimits.attributes)))
@@ -251,7 +251,7 @@ struct BondDatabaseTests {
         #expect(database.remove(address(1), notifying: Sample.call) == [.finish(Sample.call, isSaved: true)])
     }
 
-    @Test("A change that nothing waits for and that cannot be saved is reported")
+    @Test("A failed save is reported if no call waits for it")
     func failedSaveIsReported() {
         var database = Sample.database(record(1))
         #expect(database.saved(nil, true) == [])

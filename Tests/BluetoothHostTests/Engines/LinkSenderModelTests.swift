@@ -6,15 +6,15 @@ import Testing
 
 @testable import BluetoothHost
 
-/// Random links, frames and completions, against a model that is too simple to be wrong.
-@Suite("The sender of all links, at random")
+/// Random links, frames and completions, compared with a simple model.
+@Suite("The sender of all links under random changes")
 struct LinkSenderModelTests {
     private struct Link {
         let slot: SenderSlot
         let handle: UInt16
         /// Each frame with its L2CAP header.
         var frames: [(bytes: [UInt8], kind: FrameKind)] = []
-        /// What the controller was given.
+        /// The bytes that the controller received.
         var received: [UInt8] = []
         var held = 0
 
@@ -68,7 +68,7 @@ struct LinkSenderModelTests {
             sender.enqueue(buffer, kind, on: .attribute, of: links[index].slot)
         }
 
-        /// Takes a packet, changes the links while it is in flight at times, and gives it back.
+        /// Takes a packet, sometimes changes the links while it is in flight, and returns it.
         mutating func send() {
             let before = sender.credits
             guard let packet = sender.nextPacket() else {
@@ -112,7 +112,7 @@ struct LinkSenderModelTests {
             let count = Int.random(in: 0...3, using: &random)
             links[index].held = max(0, links[index].held - count)
             let isDrained = sender.completed(count, on: links[index].slot)
-            // The front of a queue may be in flight, so that only a slot that is not drained is certain.
+            // The front of a queue may be in flight, so this is certain only for a slot that is not drained.
             if links[index].held > 0 { #expect(!isDrained) }
         }
 
@@ -127,7 +127,7 @@ struct LinkSenderModelTests {
             #expect(sender.room(slot) == 0)
         }
 
-        /// What may happen also while a packet is in flight.
+        /// Makes a change that is also possible while a packet is in flight.
         mutating func change() {
             switch Int.random(in: 0..<20, using: &random) {
             case 0, 1: open()

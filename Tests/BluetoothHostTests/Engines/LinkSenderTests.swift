@@ -151,7 +151,7 @@ struct LinkSenderTests {
         #expect(sender.credits == 2)
     }
 
-    @Test("The last buffer is for a link that holds none")
+    @Test("The last buffer is reserved for a link that holds none")
     func lastBufferIsForALinkThatHoldsNone() {
         var sender = LinkSender(packetLength: 27, packetCount: 3)
         let slow = sender.open(0x0001)
@@ -206,7 +206,7 @@ struct LinkSenderTests {
         #expect(sender.credits == 1)
         sender.close(slot)
         #expect(sender.credits == 2)
-        // The packet belongs to the old link, though the new one has its place and its handle.
+        // The packet belongs to the old link, although the new one has its place and its handle.
         let next = sender.open(0x0040)
         let slotWithRoom = sender.sent(packet)
         #expect(slotWithRoom == nil)
@@ -257,7 +257,7 @@ struct LinkSenderTests {
 
     private static let start = Instant(nanoseconds: 1_000)
 
-    /// Opens a link of which the controller then holds two packets.
+    /// Opens a link and makes the controller hold two packets of it.
     private func openStalling(_ sender: inout LinkSender) -> SenderSlot {
         let slot = sender.open(0x0040)
         sender.enqueue(buffer(count: 40), .value, on: .attribute, of: slot)
@@ -267,7 +267,7 @@ struct LinkSenderTests {
 
     /// Checks for stalled links every four seconds.
     ///
-    /// - Returns: what each check finds.
+    /// - Returns: the stalled slots that each check finds.
     private func check(_ sender: inout LinkSender, times: Int) -> [[SenderSlot]] {
         (0..<times).map { _ in sender.advance(to: sender.scheduleStallCheck(at: Self.start)) }
     }
@@ -276,7 +276,7 @@ struct LinkSenderTests {
     func linkStallsAfterTheStallTime() {
         var sender = LinkSender(packetLength: 27, packetCount: 8)
         let slot = openStalling(&sender)
-        // The first check only begins to measure; nine intervals are the first that are longer than the stall time.
+        // The first check only starts the measurement; nine intervals are the first to exceed the stall time.
         #expect(LinkSender.stallCheckInterval * 8 < LinkSender.stallTime)
         #expect(LinkSender.stallCheckInterval * 9 > LinkSender.stallTime)
         #expect(check(&sender, times: 9) == Array(repeating: [], count: 9))
@@ -291,7 +291,7 @@ struct LinkSenderTests {
         let slot = openStalling(&sender)
         #expect(check(&sender, times: checks) == Array(repeating: [], count: checks))
         #expect(sender.completed(1, on: slot) == false)
-        // The first check sees the progress, the second begins to measure.
+        // The first check sees the progress, the second starts the measurement.
         #expect(check(&sender, times: 10) == Array(repeating: [], count: 10))
         #expect(check(&sender, times: 1) == [[slot]])
     }

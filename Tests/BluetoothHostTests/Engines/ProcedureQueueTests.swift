@@ -2,11 +2,11 @@ import Testing
 
 @testable import BluetoothHost
 
-@Suite("Procedures of a link")
+@Suite("The procedures of a link")
 struct ProcedureQueueTests {
     private let calls = (0..<3).map { SlotToken(index: $0, generation: 1) }
 
-    @Test("Run one at a time, in the order of the calls")
+    @Test("They run one at a time, in the order of the calls")
     func oneAtATime() {
         var queue = ProcedureQueue<Int>()
         #expect(queue.begin() == nil)
@@ -20,7 +20,7 @@ struct ProcedureQueueTests {
         #expect(queue.end() == nil && queue.begin() == nil && queue.count == 0)
     }
 
-    @Test("The outcome for a call that was cancelled goes to no other call")
+    @Test("The outcome for a cancelled call goes to no other call")
     func cancelledWhileItRuns() {
         var queue = ProcedureQueue<Int>()
         queue.append(.task(calls[0]), 0)
@@ -34,7 +34,7 @@ struct ProcedureQueueTests {
         #expect(queue.end()?.call == calls[1])
     }
 
-    @Test("A call that was cancelled before its procedure began asks for nothing")
+    @Test("A call that is cancelled before its procedure begins sends no request")
     func cancelledBeforeItRuns() {
         var queue = ProcedureQueue<Int>()
         for index in 0..<3 { queue.append(.task(calls[index]), index) }
@@ -46,7 +46,7 @@ struct ProcedureQueueTests {
         #expect(!queue.isRunning && queue.count == 0)
     }
 
-    @Test("A peer makes one request wait, behind those of the calls")
+    @Test("A peer can queue only one request, behind those of the calls")
     func requestsOfThePeer() {
         var queue = ProcedureQueue<Int>()
         queue.append(.task(calls[0]), 0)
@@ -94,7 +94,7 @@ struct ProcedureQueueTests {
         #expect(begun == [10, 9])
     }
 
-    @Test("All end together, the oldest first")
+    @Test("All procedures end together, oldest first")
     func allEnd() {
         var queue = ProcedureQueue<Int>()
         for index in 0..<3 { queue.append(.task(calls[index]), index) }

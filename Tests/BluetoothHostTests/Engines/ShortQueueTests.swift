@@ -3,9 +3,9 @@ import Testing
 
 @testable import BluetoothHost
 
-@Suite("A queue that is mostly short")
+@Suite("The queue for mostly one element")
 struct ShortQueueTests {
-    @Test("It gives back what it is given as a queue does, whatever is done in whichever order", arguments: 1...20)
+    @Test("It behaves like an array under random operations", arguments: 1...20)
     func likeAnArray(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         var queue = ShortQueue<Int>()

@@ -21,7 +21,7 @@ struct SignCounterTests {
         .available(SigningKey(value: 5, isAuthenticated: true, nextCounter: nextCounter), counter)
     }
 
-    @Test("Counters are reserved several at a time, and used once that is saved")
+    @Test("Counters are reserved several at a time, and used once the reservation is saved")
     func countersAreUsedOnceTheReservationIsSaved() {
         var database = Sample.database(record(own: 3))
         #expect(database.takeSignCounter(for: identity) == .noneReserved)
@@ -49,7 +49,7 @@ struct SignCounterTests {
         #expect(database.takeSignCounter(for: identity) == available(16, keyAt: 32))
     }
 
-    @Test("Counters rise also if two calls reserve some at the same time", arguments: [[1, 2], [2, 1] as [UInt64]])
+    @Test("Counters increase if two calls reserve some at the same time", arguments: [[1, 2], [2, 1] as [UInt64]])
     func concurrentReservations(order: [UInt64]) {
         var database = Sample.database(record(own: 0))
         _ = database.reserveSignCounters(for: identity, notifying: Sample.call)
@@ -69,7 +69,7 @@ struct SignCounterTests {
         #expect(database.takeSignCounter(for: identity) == available(0, keyAt: 16))
     }
 
-    @Test("A peer without a bond, a bond without a key and a key that is used up give no counters")
+    @Test("No counter without a bond, without a key, or with an exhausted key")
     func noCounters() {
         var database = Sample.database(Sample.record(1), Sample.record(2))
         #expect(database.takeSignCounter(for: Sample.address(9)) == .noKey)
@@ -81,7 +81,7 @@ struct SignCounterTests {
         #expect(used.reserveSignCounters(for: identity, notifying: Sample.call) == refused)
     }
 
-    @Test("The counters of a key end with the key: another pairing makes another one")
+    @Test("Counters belong to a key: another pairing starts with other counters")
     func anotherKeyHasItsOwnCounters() throws {
         var database = Sample.database(record(own: 0))
         _ = database.reserveSignCounters(for: identity, notifying: Sample.call)

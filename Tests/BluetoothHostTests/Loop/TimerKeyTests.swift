@@ -90,7 +90,7 @@ struct TimerKeyTests {
     @Test func earlierKeyOfAStrayHandleDoesNotEndTheLaterWait() throws {
         let (fixture, _) = try fixtureWithEndedLink()
         let host = fixture.host
-        // The controller answers that it has the link and does not end it: the first key is stale then.
+        // The controller answers that it has the link and does not end it: then the first key is stale.
         fixture.controller.override = { $0.opcode == Disconnect.opcode ? ScriptedController.status($0.opcode) : nil }
         fixture.controller.emit(HostFixture.acl([0x01], on: 0x0050))
         fixture.loop.run(for: .milliseconds(1100))
@@ -104,7 +104,9 @@ struct TimerKeyTests {
 }
 
 extension BluetoothHost {
-    /// Lets timers fire that are not set, and returns what the host held before and after.
+    /// Fires timers that are not set.
+    ///
+    /// - Returns: the host's resources before and after.
     fileprivate func fire(_ keys: [TimerKey]) -> (HostInspection, HostInspection) {
         let before = inspect()
         for key in keys { timerFired(key) }

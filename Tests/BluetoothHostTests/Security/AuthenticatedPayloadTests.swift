@@ -7,7 +7,7 @@ import Testing
 @testable import BluetoothHost
 
 /// Authenticated Payload Timeout (Vol 6, Part B, 5.4).
-@Suite("A link whose peer no longer proves that it has the key")
+@Suite("Authenticated Payload Timeout")
 struct AuthenticatedPayloadTests {
     private func fixture(_ timeout: Duration?, isSupported: Bool = true) throws -> SecurityFixture {
         let fixture = try SecurityFixture(watchesAuthenticatedPayload: isSupported) {
@@ -18,7 +18,7 @@ struct AuthenticatedPayloadTests {
         return fixture
     }
 
-    @Test("is watched by the controller, and ended when it says so")
+    @Test("The controller watches the link, and its timeout event ends the link")
     func expiredTimeoutEndsTheLink() throws {
         let fixture = try fixture(.seconds(10))
         let commands = fixture.controller.commands
@@ -37,7 +37,7 @@ struct AuthenticatedPayloadTests {
         #expect(disconnect.map(\.reason) == [.authenticationFailure])
     }
 
-    @Test("is not watched where the policy sets no time or the controller cannot", arguments: [true, false])
+    @Test("Not used if the policy sets no time or the controller does not support it", arguments: [true, false])
     func notWatched(isSupported: Bool) throws {
         let fixture = try fixture(isSupported ? nil : .seconds(10), isSupported: isSupported)
         #expect(fixture.count(WriteAuthenticatedPayloadTimeout.self) == 0 && fixture.count(SetEventMaskPage2.self) == 0)
@@ -47,7 +47,7 @@ struct AuthenticatedPayloadTests {
         #expect(fixture.count(Disconnect.self) == (isSupported ? 0 : 1))
     }
 
-    @Test("stays while the peer answers pings, and is ended when it does not", arguments: [true, false])
+    @Test("The link stays while the peer answers pings, and ends when it does not", arguments: [true, false])
     func pingsKeepTheLink(isCentral: Bool) throws {
         try LockAndPhone.run { world in
             func configure(_ configuration: inout Adapter.Configuration, _ watches: Bool) {

@@ -23,9 +23,9 @@ struct BondReplacementTests {
     private static let (securityRequest, authenticatedRequest): ([UInt8], [UInt8]) = ([0x0B, 0x01], [0x0B, 0x05])
     private static let pairingNotSupported: [UInt8] = [0x05, 0x05]
 
-    /// A peer that is bonded with a key that is not authenticated.
+    /// A peer with a bond whose key is not authenticated.
     ///
-    /// - Parameter encryptsAtOnce: whether a central proves the peer's identity before anything else.
+    /// - Parameter encryptsAtOnce: whether a central verifies the peer's identity before anything else.
     private func encounter(
         _ role: HCI.Role,
         _ replacement: SecurityPolicy.BondReplacement = .whenConsented,
@@ -61,7 +61,7 @@ struct BondReplacementTests {
     }
 
     @Test(
-        "A central does not answer a Security Request with a pairing that it would end itself",
+        "A central does not answer a Security Request with a pairing that it would refuse itself",
         arguments: [true, false]
     )
     func centralDoesNotBegin(isProven: Bool) throws {
@@ -76,11 +76,11 @@ struct BondReplacementTests {
         #expect(try encounter.run { $0.pairingAttempts.wait(for: Encounter.peerAddress, at: $0.loop.now) } == nil)
     }
 
-    @Test("A central still answers a Security Request by encryption where the key of the bond is enough")
+    @Test("A central still answers a Security Request by encryption if the bond's key is sufficient")
     func centralEncrypts() throws {
         for replacement in [SecurityPolicy.BondReplacement.whenConsented, .whenProven, .never] {
             let (encounter, events) = try encounter(.central, replacement, encryptsAtOnce: false)
-            // What the central cannot have does not keep it from what it has.
+            // A requirement that it cannot fulfil does not prevent encryption with the bond's key.
             encounter.send(Self.authenticatedRequest)
             encounter.settle()
             encounter.send(Self.securityRequest)
@@ -92,7 +92,7 @@ struct BondReplacementTests {
     }
 
     @Test(
-        "The policy says whether the delegate is asked, and a pairing begins only where it is",
+        "The policy decides whether the delegate is asked and a pairing begins",
         arguments: [
             (.whenConsented, true, true), (.whenConsented, false, true), (.whenProven, true, true),
             (.whenProven, false, false), (.never, true, false), (.never, false, false),
@@ -108,7 +108,7 @@ struct BondReplacementTests {
         #expect(inquiries.all.first?.replaces == (begins ? Self.strength : nil))
     }
 
-    @Test("A peripheral refuses the Pairing Request before anything is exchanged, however often it comes")
+    @Test("A peripheral refuses the Pairing Request before any exchange, however often it arrives")
     func peripheralRefuses() throws {
         let inquiries = Recorder<PairingInquiry>()
         for (replacement, asks) in [(SecurityPolicy.BondReplacement.whenConsented, false), (.never, true)] {
@@ -121,7 +121,7 @@ struct BondReplacementTests {
         }
     }
 
-    @Test("A peripheral that the app lets pair again begins, whatever the policy says of other pairings")
+    @Test("A pairing that the app requests begins on a peripheral, whatever the policy for replacing bonds")
     func appReplaces() throws {
         let (encounter, events) = try encounter(.peripheral, .never)
         let call = try encounter.require(pairsAgain: true)
@@ -131,7 +131,7 @@ struct BondReplacementTests {
         #expect(call.all.count == 1)
     }
 
-    @Test("A value that needs more than the bond's key is refused without a pairing where nobody is asked")
+    @Test("A value that needs a stronger key is refused without a pairing if nobody can consent")
     func demandDoesNotBegin() throws {
         try LockAndPhone.run { world in
             let devices = try await LockAndPhone(in: world, lock: { $0.security.justWorks = .always })

@@ -3,11 +3,11 @@ import BluetoothHost
 import BluetoothTesting
 import Testing
 
-@Suite("Bonded peers that meet again")
+@Suite("Reconnecting bonded peers")
 struct BondTests {
     private static let authenticated = KeyStrength(isAuthenticated: true, isSecureConnections: true, keySize: 16)
 
-    /// Two devices that are bonded and apart.
+    /// Two bonded devices without a connection.
     private static func bonded(
         in world: World,
         lock: (inout Adapter.Configuration) -> Void = { _ in },
@@ -36,14 +36,14 @@ struct BondTests {
         return devices
     }
 
-    @Test("What has lost the key is told nothing, asked nothing and not believed, until the bond is removed")
+    @Test("A peripheral that has lost its key gets no requests and is not trusted until the bond is removed")
     func peripheralLostKey() throws {
         try LockAndPhone.run { world in
             let devices = try await Self.bonded(in: world)
             await devices.lock.removeBond(devices.phoneAddress)
             var peer = try await devices.connect()
             let open = try devices.handle(LockAndPhone.open)
-            // Even what needs no security: the peer may be anybody.
+            // Even reads that need no security fail: the peer may be another device.
             await #expect(throws: BLEError.security(.keyMissing)) { try await peer.read(open) }
             await #expect(throws: BLEError.security(.keyMissing)) { try await peer.write([1], to: open) }
             await #expect(throws: BLEError.security(.keyMissing)) {
@@ -64,7 +64,7 @@ struct BondTests {
         }
     }
 
-    @Test("What has lost the key pairs again where the policy and a person say so", arguments: [true, false])
+    @Test("A peripheral without its key pairs again if the policy and a person allow it", arguments: [true, false])
     func peripheralPairsAgain(isWanted: Bool) throws {
         try LockAndPhone.run { world in
             let person = Person(in: world, mood: .init(refusesToReplace: !isWanted))
@@ -89,7 +89,7 @@ struct BondTests {
         }
     }
 
-    @Test("A central that has lost the key replaces the bond only where a person consents", arguments: [true, false])
+    @Test("A central that has lost its key replaces the bond only with a person's consent", arguments: [true, false])
     func centralLostKey(isWanted: Bool) throws {
         try LockAndPhone.run { world in
             let devices = try await Self.bonded(in: world)
@@ -113,7 +113,7 @@ struct BondTests {
         }
     }
 
-    @Test("Nobody's consent replaces no bond")
+    @Test("Without consent no bond is replaced")
     func nobodyConsents() throws {
         try LockAndPhone.run { world in
             let devices = try await Self.bonded(in: world)
@@ -130,7 +130,7 @@ struct BondTests {
     }
 
     @Test(
-        "A key that is worth less than the bond's never takes its place, whoever consents",
+        "A weaker key never replaces a bond's key, whoever consents",
         arguments: [(.noInputNoOutput, true), (.keyboardOnly, false)] as [(IOCapability, Bool)]
     )
     func weakerKey(capability: IOCapability, isSecure: Bool) throws {
@@ -152,12 +152,12 @@ struct BondTests {
         }
     }
 
-    @Test("A peer that says at the end of pairing that it is another bonded one does not take its place unasked")
+    @Test("A peer that claims a bonded identity at the end of pairing does not replace that bond unasked")
     func claimedIdentity() throws {
         try LockAndPhone.run { world in
             let devices = try await Self.bonded(in: world)
             let before = await devices.lock.host.bondRecords()
-            // The same identity behind an address that the lock has no key for, and with no key of the bond.
+            // The same identity from an address for which the lock has no key, and without the bond's key.
             let identity = devices.phoneAddress
             let stranger = try await world.device("stranger") { $0.address = identity }.openAdapter {
                 $0.usesPrivateAddresses = true
@@ -174,7 +174,7 @@ struct BondTests {
         }
     }
 
-    @Test("A device under private addresses is known again by its bond, when it has long had another")
+    @Test("A bonded device is recognized after its private address has changed")
     func privateAddresses() throws {
         try LockAndPhone.run(limit: .seconds(7200)) { world in
             let devices = try await Self.bonded(in: world, phone: { $0.usesPrivateAddresses = true })
@@ -187,7 +187,7 @@ struct BondTests {
         }
     }
 
-    @Test("A stronger key than the bond's is made where it is needed, on an encrypted link, and replaces it")
+    @Test("A stronger key is made on an encrypted link if it is needed, and replaces the bond's key")
     func strongerKey() throws {
         try LockAndPhone.run { world in
             let person = Person(in: world)
@@ -202,7 +202,7 @@ struct BondTests {
             policy.ioCapability = .displayYesNo
             await devices.lock.setSecurityPolicy(policy)
             await devices.phone.setSecurityPolicy(policy)
-            // The server says that its value needs more.
+            // The server answers that its value needs a stronger key.
             #expect(try await peer.read(devices.handle(LockAndPhone.authenticated)) == [0x2A])
             #expect(devices.phoneEvents.encryptions.map { $0?.isAuthenticated } == [false, true])
             #expect(await devices.phone.bonds().map(\.strength) == [Self.authenticated])
@@ -210,7 +210,7 @@ struct BondTests {
         }
     }
 
-    @Test("A bond that is removed ends its link, on which it could no longer be told who is there")
+    @Test("Removing a bond ends its link, because the peer could no longer be verified")
     func removal() throws {
         try LockAndPhone.run { world in
             let devices = try await Self.bonded(in: world)
@@ -222,7 +222,7 @@ struct BondTests {
         }
     }
 
-    @Test("A bonded central is asked to encrypt where the policy says so, and when something of it is wanted")
+    @Test("A bonded central is asked to encrypt if the policy says so, and when security is needed")
     func peripheralAsks() throws {
         for requests in [true, false] {
             try LockAndPhone.run { world in
@@ -243,7 +243,7 @@ struct BondTests {
         }
     }
 
-    @Test("There are no more bonds than may be; a new one is refused, not another's pushed out")
+    @Test("At the maximum number of bonds a new one is refused, and none is removed")
     func limit() throws {
         try LockAndPhone.run { world in
             let devices = try await LockAndPhone(in: world, phone: { $0.bondLimit = 1 })
@@ -258,7 +258,7 @@ struct BondTests {
         }
     }
 
-    @Test("A controller that is reset in the middle of a pairing, or of encryption, leaves nothing of either")
+    @Test("A controller reset during a pairing or encryption leaves no trace of either")
     func reset() throws {
         try LockAndPhone.run { world in
             let devices = try await Self.bonded(in: world)
@@ -278,7 +278,7 @@ struct BondTests {
         }
     }
 
-    @Test("What needs the app's consent is refused until the app has given it")
+    @Test("Accesses that need the app's consent are refused until the app has consented")
     func authorization() throws {
         try LockAndPhone.run { world in
             let devices = try await LockAndPhone(in: world)
@@ -306,7 +306,7 @@ struct BondTests {
         }
     }
 
-    @Test("A channel that needs encryption is refused before, and waits for the proof of a bonded peer")
+    @Test("A channel that needs encryption is refused without it, and waits for a bonded peer's verification")
     func channels() throws {
         try LockAndPhone.run { world in
             let devices = try await LockAndPhone(in: world, lock: { $0.security.justWorks = .always })

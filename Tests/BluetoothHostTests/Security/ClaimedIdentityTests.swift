@@ -8,7 +8,7 @@ import Testing
 
 @testable import BluetoothHost
 
-/// A central that has the address of a bonded device, and not its key (Vol 3, Part C, 10.3.1; BLESA).
+/// A central with the address of a bonded device but without its key (Vol 3, Part C, 10.3.1; BLESA).
 @Suite("A central that claims to be bonded")
 struct ClaimedIdentityTests {
     private static let insufficientEncryption: UInt8 = 0x0F
@@ -17,7 +17,7 @@ struct ClaimedIdentityTests {
         [UInt8(truncatingIfNeeded: handle.rawValue), UInt8(handle.rawValue >> 8)]
     }
 
-    @Test("is refused apps' values, and the app does not hear of it, until it has encrypted the link")
+    @Test("It cannot access apps' values, and the app gets no event, until it has encrypted the link")
     func appValuesAreRefusedUntilVerified() throws {
         let fixture = try SecurityFixture()
         try fixture.connect(.peripheral)
@@ -41,7 +41,7 @@ struct ClaimedIdentityTests {
         #expect(fixture.accesses.all.count == 1 && fixture.events.all.count == 1)
     }
 
-    @Test("may exchange the MTU, discover services and read what the host itself serves")
+    @Test("It may exchange the MTU, discover services and read the host's own values")
     func discoveryIsServedBeforeVerification() throws {
         let fixture = try SecurityFixture()
         try fixture.connect(.peripheral)
@@ -57,7 +57,7 @@ struct ClaimedIdentityTests {
         #expect(fixture.events.all.isEmpty, "nothing is reported under the bonded device's address")
     }
 
-    @Test("is told that it has to pair where the bond's key may not be used any more")
+    @Test("It is told to pair if the bond's key may no longer be used")
     func unusableKeyAsksForPairing() throws {
         let fixture = try SecurityFixture { $0.security.requiresAuthentication = true }
         try fixture.connect(.peripheral)
@@ -65,7 +65,7 @@ struct ClaimedIdentityTests {
         #expect(fixture.exchange([0x0A] + value) == [[0x01, 0x0A] + value + [0x05]])
     }
 
-    @Test("is refused where the bond has a key for the other role alone")
+    @Test("It is refused if the bond has a key for the other role only")
     func keyOfTheOtherRoleAlone() throws {
         var bond = SecurityFixture.bond()
         bond.peripheralKey = nil
@@ -75,7 +75,7 @@ struct ClaimedIdentityTests {
         #expect(fixture.exchange([0x0A] + value) == [[0x01, 0x0A] + value + [0x05]])
     }
 
-    @Test("opens no channel, not even to a service that needs no security")
+    @Test("It cannot open channels, not even to a service without security")
     func channelsAreRefusedUntilVerified() throws {
         let fixture = try SecurityFixture()
         let accepted = Recorder<DeviceAddress>()
@@ -105,7 +105,7 @@ struct ClaimedIdentityTests {
         #expect(accepted.all == [SecurityFixture.peer])
     }
 
-    @Test("is asked to encrypt, and disconnected when it has not in time")
+    @Test("It is asked to encrypt, and disconnected if it does not in time")
     func claimantIsDisconnectedInTime() throws {
         let fixture = try SecurityFixture()
         let link = try fixture.connect(.peripheral)
@@ -123,7 +123,7 @@ struct ClaimedIdentityTests {
         #expect(reason == .controller(.authenticationFailure))
     }
 
-    @Test("stays connected once it has encrypted the link, and while it pairs")
+    @Test("It stays connected once it has encrypted the link, and while it pairs")
     func verifiedAndPairingCentralsStay() throws {
         let verified = try SecurityFixture()
         try verified.connect(.peripheral)
@@ -142,7 +142,7 @@ struct ClaimedIdentityTests {
         #expect(pairing.count(Disconnect.self) == 1)
     }
 
-    @Test("is served as any other where the policy says so")
+    @Test("It is served like any other central if the policy allows that")
     func policyMayServeUnverifiedClients() throws {
         let fixture = try SecurityFixture { $0.security.servesUnverifiedClients = true }
         try fixture.connect(.peripheral)
@@ -152,7 +152,7 @@ struct ClaimedIdentityTests {
         #expect(fixture.count(Disconnect.self) == 0)
     }
 
-    @Test("A stranger is served without any of this")
+    @Test("A stranger is served without restrictions")
     func strangersAreServed() throws {
         let fixture = try SecurityFixture()
         try fixture.connect(.peripheral, peer: DeviceAddress(0xC0FF_EE00_0002, isRandom: true))
@@ -164,7 +164,7 @@ struct ClaimedIdentityTests {
 
     // MARK: Calls that connect
 
-    @Test("fulfills no call that connects to the bonded device until it is verified")
+    @Test("Its link fulfils no call that connects to the bonded device until it is verified")
     func inboundClaimantFulfillsNoConnection() throws {
         let fixture = try SecurityFixture()
         let peer = SecurityFixture.peer
@@ -180,7 +180,7 @@ struct ClaimedIdentityTests {
         #expect(try late.all.map { try $0.get() } == [link])
     }
 
-    @Test("An outbound link fulfills a call though a claimant is connected")
+    @Test("A link that this host initiates fulfils a call although a claimant is connected")
     func outboundLinkFulfillsConnection() throws {
         let fixture = try SecurityFixture()
         let peer = SecurityFixture.peer
@@ -194,7 +194,7 @@ struct ClaimedIdentityTests {
         #expect(try fixture.run { $0.link(to: peer)?.identifier } == links[1])
     }
 
-    @Test("A claimant that blocks a connection is asked to encrypt and ends in time; then the host connects")
+    @Test("A claimant that blocks a connection is asked to encrypt and disconnected; then the host connects")
     func blockingClaimantIsEnded() throws {
         let fixture = try SecurityFixture()
         let peer = SecurityFixture.peer

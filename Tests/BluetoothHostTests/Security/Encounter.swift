@@ -9,7 +9,7 @@ import struct VirtualController.SeededGenerator
 
 @testable import BluetoothHost
 
-/// A host, and a peer that pairs as a test makes it, with the controllers between them.
+/// A host and a peer whose pairing a test controls, with the controllers between them.
 final class Encounter {
     static let peerAddress = DeviceAddress(0xC0FF_EE00_0001, isRandom: true)
     private static let ownAddress = DeviceAddress(0x0011_2233_4455, isRandom: false)
@@ -17,26 +17,26 @@ final class Encounter {
     let fixture: HostFixture
     let connection: ConnectionHandle = 0x0040
     var host: BluetoothHost { fixture.host }
-    /// The peer's end; it consents to everything.
+    /// The peer's security channel. It consents to everything.
     var peer: SecurityChannel<SwiftCryptography>
     /// The PDUs of the Security Manager that the host has sent.
     var heard: [[UInt8]] = []
     /// The PDUs of the Attribute Protocol that the host has sent.
     var heardAttributePDUs: [[UInt8]] = []
     var outcome: PairingOutcome?
-    /// The PDUs of the Security Manager that the peer does not send.
+    /// The PDUs of the Security Manager that the peer withholds.
     var withheld: Set<CommandCode> = []
-    /// What the host has told of keys pressed there.
+    /// The keypress notifications that the host has reported.
     var keysPressed: [KeypressNotification.Kind] = []
-    /// What the peer lets the link be encrypted with, where the host is the central.
+    /// The key with which the peer accepts encryption, if the host is the central.
     var expectedKey: LongTermKey?
-    /// The address that the peer connects by.
+    /// The address from which the peer connects.
     private var address: DeviceAddress
     private let role: HCI.Role
     private var random = SeededGenerator(seed: 4711)
     private var isEncrypted = false
 
-    /// - Parameter role: the host's.
+    /// - Parameter role: the role of the host.
     init(
         _ role: HCI.Role,
         bond: Bond? = nil,
@@ -48,7 +48,7 @@ final class Encounter {
     ) throws {
         self.role = role
         self.address = address
-        // Nobody gives buffers back here.
+        // This controller never returns its buffers.
         fixture = HostFixture(
             profile: .init(usesExtendedCommands: usesExtendedCommands, leBuffers: (251, 255)),
             configure: configure
@@ -89,7 +89,7 @@ final class Encounter {
         )
     }
 
-    /// Lets the peer disconnect, and connect again under another address.
+    /// Makes the peer disconnect, and connect again from another address.
     func meetAgain(_ address: DeviceAddress) {
         fixture.controller.emit {
             DisconnectionComplete(connectionHandle: connection, reason: .remoteUserTerminatedConnection)
@@ -117,7 +117,7 @@ final class Encounter {
         return try fixture.run { try await body(host) }
     }
 
-    /// Calls for security on the link, and goes on.
+    /// Requests security on the link without waiting for it.
     func require(
         _ required: RequiredSecurity = .encryption,
         pairsAgain: Bool = false
@@ -136,7 +136,7 @@ final class Encounter {
         fixture.loop.run(for: .milliseconds(1))
     }
 
-    /// Lets the peer begin, and both go on until nothing happens any more.
+    /// Makes the peer begin a pairing, and runs both sides until nothing more happens.
     func pair() {
         perform(peer.start(at: fixture.loop.now, random: &random))
         settle()
@@ -182,7 +182,8 @@ final class Encounter {
 
     // MARK: The controllers
 
-    /// The key that the host gives its controller when the central begins encryption; nil where it says that it has none.
+    /// The key that the host gives its controller when the central starts encryption; nil if it answers that it has
+    /// none.
     func requestKey(_ key: LongTermKey) -> UInt128? {
         fixture.controller.forgetCommands()
         fixture.controller.emit {

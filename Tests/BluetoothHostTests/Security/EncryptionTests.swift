@@ -7,7 +7,7 @@ import Testing
 
 @testable import BluetoothHost
 
-/// What a host does with its controller, command by command and event by event.
+/// The commands and events between a host and its controller.
 @Suite("Encryption of a host's links")
 struct EncryptionTests {
     private static let peer = DeviceAddress(0xC0FF_EE00_0001, isRandom: true)
@@ -47,7 +47,7 @@ struct EncryptionTests {
         return fixture
     }
 
-    /// Makes a link and gives it; as the central, as a connection that was asked for.
+    /// Makes a link and returns it. For a central, the link is a requested connection.
     private func link(_ fixture: HostFixture, role: HCI.Role) throws -> LinkIdentifier {
         let host = fixture.host
         if role == .central {
@@ -93,7 +93,7 @@ struct EncryptionTests {
 
     // MARK: The central
 
-    @Test("A link to a bonded peripheral is encrypted with its key at once, and counts as encrypted only when it is")
+    @Test("A link to a bonded peripheral is encrypted at once, and counts as encrypted only afterwards")
     func bondedPeripheral() throws {
         let fixture = try fixture()
         let link = try link(fixture, role: .central)
@@ -116,7 +116,7 @@ struct EncryptionTests {
         #expect(try strength(fixture, link) == nil)
     }
 
-    @Test("A key that the controller has by itself proves nothing")
+    @Test("Encryption with a key that the host does not know verifies nothing")
     func unknownKey() throws {
         let fixture = try fixture(isBonded: false)
         let link = try link(fixture, role: .central)
@@ -124,7 +124,7 @@ struct EncryptionTests {
         #expect(try strength(fixture, link) == nil)
     }
 
-    @Test("Requests wait until a bonded server has proven its key, and values that it sends before are dropped")
+    @Test("Requests wait until a bonded server is verified, and values that it sends before are dropped")
     func proof() throws {
         let fixture = try fixture()
         let host = fixture.host
@@ -137,7 +137,7 @@ struct EncryptionTests {
         #expect(read.all.isEmpty)
 
         changeEncryption(fixture)
-        // What the host itself wants of the server had waited too: the Database Hash, and the exchange of the MTU.
+        // The host's own requests have waited too: the Database Hash and the exchange of the MTU.
         let databaseHash: [UInt8] = [0x08, 0x01, 0x00, 0xFF, 0xFF, 0x2A, 0x2B]
         #expect(fixture.controller.data.map { Array($0.dropFirst(9)) } == [databaseHash])
         #expect(fixture.exchange([0x01, 0x08, 0x01, 0x00, 0x0A]) == [[0x02, 0x05, 0x02]])
@@ -148,13 +148,13 @@ struct EncryptionTests {
         #expect(try read.all.first?.get() == [0x2A])
     }
 
-    @Test("What is posted before a bonded server has proven its key is sent once it has, before what comes later")
+    @Test("Writes submitted before a bonded server is verified are sent afterwards, before later calls")
     func posts() async throws {
         let fixture = try fixture { $0.requestsMTU = false }
         let host = fixture.host
         let link = try link(fixture, role: .central)
         host.submissions.openFastPath(to: link, maximumLength: 20)
-        // Outside of the loop: the first has the gate shut when the loop comes to it.
+        // Called outside the loop: the fast path of the first write closes when the loop handles it.
         for number in 0..<UInt8(3) { try await host.writeWithoutResponse([number], to: 9, on: link) }
         fixture.loop.run(for: .milliseconds(1))
         #expect(host.submissions.inspect().submissions == 3)
@@ -163,7 +163,7 @@ struct EncryptionTests {
         #expect(read.all.isEmpty)
 
         changeEncryption(fixture)
-        // The host itself asks for the Database Hash, before the app's request.
+        // The host itself reads the Database Hash before the app's request.
         let sent = fixture.controller.data.map { Array($0.dropFirst(9)) }
         #expect(sent.filter { $0[0] == 0x52 } == (0..<3).map { [0x52, 0x09, 0x00, $0] })
         #expect(sent.count == 4)
@@ -177,7 +177,7 @@ struct EncryptionTests {
         #expect(host.submissions.inspect().submissions == 0)
     }
 
-    @Test("What is posted is lost where the server has no key, and what is written next says so")
+    @Test("Submitted writes are lost if the server has no key, and the next write gets the error")
     func lostPosts() async throws {
         let fixture = try fixture()
         let host = fixture.host
@@ -195,7 +195,7 @@ struct EncryptionTests {
         }
     }
 
-    @Test("Where the policy does not ask for proof, an unencrypted link to a bonded peer is used as any other")
+    @Test("If the policy requires no verification, an unencrypted link to a bonded peer is used as any other")
     func withoutProof() throws {
         let fixture = try fixture { $0.security.encryptsBondedLinks = false }
         let host = fixture.host
@@ -208,7 +208,7 @@ struct EncryptionTests {
     }
 
     @Test(
-        "A peer without the key, or with another, is told from one that cannot encrypt; nothing is asked of either",
+        "A missing key and missing encryption are different errors; neither peer gets any request",
         arguments: [
             (ErrorCode.pinOrKeyMissing, SecurityError.keyMissing),
             (.unsupportedRemoteFeature, .encryptionFailed(.unsupportedRemoteFeature)),
@@ -226,7 +226,7 @@ struct EncryptionTests {
         #expect(try fixture.run { await host.bondRecords().count } == 1)
     }
 
-    @Test("A controller that refuses the command has begun nothing")
+    @Test("If the controller refuses the command, nothing has started")
     func refusedCommand() throws {
         let fixture = try fixture()
         let host = fixture.host
@@ -241,7 +241,7 @@ struct EncryptionTests {
         }
     }
 
-    @Test("A peripheral that asks for security is given it with the bond's key, however often it asks")
+    @Test("A peripheral's Security Requests are answered with the bond's key, however often they come")
     func securityRequests() throws {
         let fixture = try fixture { $0.security.encryptsBondedLinks = false }
         _ = try link(fixture, role: .central)
@@ -256,7 +256,7 @@ struct EncryptionTests {
         #expect(inspection.waiters <= 1)
     }
 
-    @Test("An unbonded peripheral that asks for security is refused where the policy says so")
+    @Test("The Security Request of an unbonded peripheral is refused if the policy says so")
     func refusedSecurityRequest() throws {
         let fixture = try fixture(isBonded: false) { $0.security.pairsOnRequest = false }
         _ = try link(fixture, role: .central)
@@ -268,7 +268,7 @@ struct EncryptionTests {
 
     // MARK: The peripheral
 
-    @Test("A central is given the bond's key for exactly its EDIV and Rand, and for no others")
+    @Test("A central gets the bond's key for exactly its EDIV and Rand")
     func keyRequests() throws {
         let fixture = try fixture()
         let link = try link(fixture, role: .peripheral)
@@ -288,7 +288,7 @@ struct EncryptionTests {
         #expect(try strength(fixture, link) == Self.legacy)
     }
 
-    @Test("Without a bond, or on a link that there is not, no key is given")
+    @Test("No key is given without a bond or for an unknown link")
     func noKey() throws {
         let fixture = try fixture(isBonded: false)
         requestKey(fixture, 0, 0)
@@ -298,11 +298,11 @@ struct EncryptionTests {
         #expect(fixture.controller.opcodes == [LELongTermKeyRequestNegativeReply.opcode])
     }
 
-    @Test("While devices pair, an earlier key is not given: encryption has no place there")
+    @Test("During a pairing no earlier key is given, because encryption is not allowed then")
     func encryptionDuringPairing() throws {
         let fixture = try fixture(isAuthenticated: false) {
             $0.security.offersSecureConnections = false
-            // Somebody who thinks about it.
+            // A handler that never answers.
             $0.pairingHandler = { _, _ in {} }
         }
         let link = try link(fixture, role: .peripheral)
@@ -313,7 +313,7 @@ struct EncryptionTests {
         #expect(try strength(fixture, link) == nil)
     }
 
-    @Test("A refreshed key takes the place of the one before")
+    @Test("A refreshed key replaces the one before")
     func refresh() throws {
         let fixture = try fixture()
         let link = try link(fixture, role: .peripheral)
@@ -334,7 +334,7 @@ struct EncryptionTests {
 
     // MARK: Repeated attempts
 
-    @Test("Who fails has to wait twice as long each time, over links too")
+    @Test("Each failure doubles the wait of a peer, across links as well")
     func repeatedAttempts() throws {
         let fixture = try fixture(isBonded: false)
         func attempt() -> [[UInt8]] {
@@ -344,7 +344,7 @@ struct EncryptionTests {
             return fixture.controller.data.map { Array($0.dropFirst(9)) }
         }
         _ = try link(fixture, role: .peripheral)
-        // Nobody consents: each attempt that is heard fails.
+        // Nobody consents, so each attempt that is not refused beforehand fails.
         for wait in [1, 2, 4, 8] {
             #expect(attempt() == [[0x05, 0x05]])
             #expect(attempt() == [[0x05, 0x09]])

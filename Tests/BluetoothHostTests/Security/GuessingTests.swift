@@ -5,10 +5,10 @@ import Testing
 
 @testable import BluetoothHost
 
-/// An attacker that shows a passkey, which a program types here, and changes its address for each attempt.
-@Suite("A passkey that is guessed")
+/// An attacker that shows a passkey, which a program types on the host, and that changes its address for each attempt.
+@Suite("An attacker that guesses a passkey")
 struct GuessingTests {
-    /// - Parameter passkeys: those that are typed, one after the other; the last one from then on.
+    /// - Parameter passkeys: the passkeys that are typed, one after the other; the last one is repeated.
     private func encounter(_ passkeys: [UInt32]) throws -> Encounter {
         let typed = Mutex(0)
         let encounter = try Encounter(.peripheral) {
@@ -34,7 +34,7 @@ struct GuessingTests {
         DeviceAddress(0xC0FF_EE00_1000 + UInt64(number), isRandom: true)
     }
 
-    @Test("is good for one pairing that a peer begins: it tells a bit per attempt")
+    @Test("A passkey is used for one pairing that a peer begins, because each attempt reveals a bit")
     func fixedPasskeyIsUsedOnce() throws {
         let encounter = try encounter([123_456])
         encounter.pair()
@@ -48,7 +48,7 @@ struct GuessingTests {
         }
     }
 
-    @Test("is used once for clients of which the app asks security: an attacker connects as often as it likes")
+    @Test("A passkey is used once for security that the app requests from clients")
     func requestedSecurityUsesPasskeyOnce() throws {
         let encounter = try encounter([123_456])
         for number in 0..<3 {
@@ -61,7 +61,7 @@ struct GuessingTests {
         }
     }
 
-    @Test("delays clients of which the app asks security, too")
+    @Test("Failures also delay clients from which the app requests security")
     func failuresDelayRequestedSecurity() throws {
         let encounter = try encounter((0..<20).map { 100_000 + $0 })
         for number in 0...PairingAttempts.tolerated {
@@ -76,7 +76,7 @@ struct GuessingTests {
         #expect(encounter.heard.last == [0x05, 0x09], "repeated attempts")
     }
 
-    @Test("may be typed again where the app itself begins the pairing")
+    @Test("A passkey may be typed again if the app itself begins the pairing")
     func appMayRepeatPasskey() throws {
         var attempts = PairingAttempts()
         let uses = [7, 8, 7].map { attempts.use(passkey: $0) }
@@ -97,7 +97,7 @@ struct GuessingTests {
         }
     }
 
-    @Test("makes all peers wait after some failures, however often the attacker changes its address")
+    @Test("After several failures all peers wait, however often the attacker changes its address")
     func failuresOfAllPeersDelayAll() throws {
         let encounter = try encounter((0..<20).map { 100_000 + $0 })
         for number in 0...PairingAttempts.tolerated {
@@ -118,7 +118,7 @@ struct GuessingTests {
         #expect(encounter.heard.last == [0x05, 0x09], "twice as long")
     }
 
-    @Test("Refusals without a secret delay nobody else, and waits of all end")
+    @Test("Refusals without a secret delay no other peer, and the wait of all peers ends")
     func waitOfAllIsBounded() {
         var attempts = PairingAttempts()
         let start = Instant(nanoseconds: 1_000_000_000)

@@ -8,8 +8,8 @@ import Testing
 
 @testable import BluetoothHost
 
-/// A bond whose keys are for the other role alone: LE legacy pairing gives each role a key of its own
-/// (Vol 3, Part H, 2.4.2.3). Another device may have the peer's address (BLESA).
+/// A bond with keys for the other role only: LE legacy pairing gives each role its own key (Vol 3, Part H, 2.4.2.3).
+/// Another device may have the peer's address (BLESA).
 @Suite("A bond without a key for this role")
 struct KeyOfOtherRoleTests {
     private static func bond(for role: HCI.Role) -> Bond {
@@ -21,7 +21,7 @@ struct KeyOfOtherRoleTests {
         return bond
     }
 
-    @Test("ends what the central asks of the peer, and nothing that the peer sends is believed")
+    @Test("The central's requests to the peer end, and values from the peer are not trusted")
     func centralDoesNotTrustThePeer() throws {
         let fixture = try SecurityFixture(bond: Self.bond(for: .peripheral))
         let link = try fixture.connect(.central)
@@ -43,7 +43,7 @@ struct KeyOfOtherRoleTests {
         #expect(fixture.count(LEEnableEncryption.self) == 0)
     }
 
-    @Test("holds what the peripheral's own client asks of the central")
+    @Test("The peripheral's requests, as a client of the central, wait")
     func peripheralDoesNotTrustThePeer() throws {
         let fixture = try SecurityFixture(bond: Self.bond(for: .central))
         let link = try fixture.connect(.peripheral)
@@ -58,7 +58,7 @@ struct KeyOfOtherRoleTests {
         #expect(fixture.sent(on: 4).isEmpty)
     }
 
-    @Test("is replaced where the app pairs")
+    @Test("The bond is replaced if the app pairs")
     func appPairs() throws {
         let encounter = try Encounter(.central, bond: Self.bond(for: .peripheral))
         encounter.settle()
@@ -75,7 +75,7 @@ struct KeyOfOtherRoleTests {
         )
     }
 
-    @Test("is replaced with the delegate's consent where the policy is to pair again", arguments: [true, false])
+    @Test("The bond is replaced with the delegate's consent if the policy is to pair again", arguments: [true, false])
     func policyPairsAgain(hasDelegate: Bool) throws {
         let encounter = try Encounter(.central, bond: Self.bond(for: .peripheral), meets: false) {
             $0.security.keyLoss = .askToPairAgain
@@ -97,7 +97,7 @@ struct KeyOfOtherRoleTests {
         #expect(inquiries.all.allSatisfy { !$0.isProven })
     }
 
-    @Test("lets no central pair outside the pairing window that claims to be bonded")
+    @Test("Outside the pairing window, a central that claims to be bonded cannot pair")
     func windowHoldsForClaimedIdentities() throws {
         let encounter = try Encounter(.peripheral, bond: Self.bond(for: .central)) {
             $0.security.pairable = .duringWindow
@@ -127,7 +127,7 @@ struct KeyOfOtherRoleTests {
         #expect(try encounter.run { $0.bondRecords().map(\.bond) } == [Self.bond(for: .central)])
     }
 
-    @Test("is like a bond whose key the policy refuses: no channel is asked for")
+    @Test("No channel is requested, as with a key that the policy refuses")
     func channelsWaitForVerification() throws {
         let fixture = try SecurityFixture { $0.security.requiresAuthentication = true }
         let link = try fixture.connect(.central)

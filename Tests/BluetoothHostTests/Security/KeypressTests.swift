@@ -5,7 +5,7 @@ import Testing
 @testable import BluetoothHost
 
 /// Keypress notifications (Vol 3, Part H, 3.5.8).
-@Suite("Keys that are pressed while a passkey is typed")
+@Suite("Keypress notifications while a passkey is typed")
 struct KeypressTests {
     private func encounter(_ capability: IOCapability, of peer: IOCapability) throws -> Encounter {
         let encounter = try Encounter(.peripheral) {
@@ -21,7 +21,7 @@ struct KeypressTests {
         return encounter
     }
 
-    @Test("are told to the app where the peer types")
+    @Test("The app receives them if the peer types")
     func peerTypes() throws {
         let encounter = try encounter(.displayOnly, of: .keyboardOnly)
         let events = Recorder<SecurityEvent>()
@@ -34,7 +34,7 @@ struct KeypressTests {
         #expect(kinds == [.entryStarted, .digitEntered, .entryCompleted])
     }
 
-    @Test("are told to the peer where the app types, and only while it does")
+    @Test("The peer receives them if the app types, and only during that time")
     func appTypes() throws {
         let encounter = try encounter(.keyboardOnly, of: .displayOnly)
         let link = try #require(try encounter.run { $0.linkIdentifiers().first })

@@ -4,7 +4,7 @@ import BluetoothTesting
 import Synchronization
 import Testing
 
-/// A peripheral with values that need security, and a central that wants them.
+/// A peripheral with values that need security, and a central that accesses them.
 struct LockAndPhone {
     static let service: BluetoothUUID = "10C4"
     static let open: BluetoothUUID = "10C5"
@@ -73,13 +73,13 @@ struct LockAndPhone {
 
     func handle(_ uuid: BluetoothUUID) throws -> AttributeHandle { try #require(handles[uuid]) }
 
-    /// Ends the link and waits until the lock has seen it end too.
+    /// Ends the link and waits until the lock has detected the end as well.
     func disconnect(_ peer: RemotePeripheral) async throws {
         await peer.disconnect()
         while !(await lock.host.linkIdentifiers()).isEmpty { try await world.sleep(for: .milliseconds(10)) }
     }
 
-    /// The lock's end of the link.
+    /// The phone as a client of the lock.
     func client() async throws -> ClientID {
         while true {
             if let client = await lock.host.linkIdentifiers().first { return client }
@@ -87,7 +87,7 @@ struct LockAndPhone {
         }
     }
 
-    /// Runs `body` in a world in which no host may contradict itself at any moment.
+    /// Runs `body` in a simulated world, and checks after each step that every host's state is consistent.
     static func run(
         seed: UInt64 = 1,
         limit: Duration = .seconds(600),
@@ -108,7 +108,7 @@ struct LockAndPhone {
     }
 }
 
-/// What has happened to the security of an adapter's links, in its order.
+/// The security events of an adapter's links, in their order.
 final class SecurityLog: Sendable {
     private let recorded = Mutex<[SecurityEvent]>([])
 

@@ -8,10 +8,10 @@ import Testing
 
 @testable import BluetoothHost
 
-/// Events that never come, and encryption that ends.
-@Suite("Encryption that is lost")
+/// Events that never arrive, and encryption that ends.
+@Suite("Lost encryption")
 struct LostEncryptionTests {
-    @Test("A call for security ends though the controller never reports whether the link is encrypted")
+    @Test("A call for security ends if the controller never reports the result of encryption")
     func lostEncryptionChangeEndsTheCall() throws {
         let fixture = try SecurityFixture()
         try fixture.connect(.central)
@@ -21,12 +21,12 @@ struct LostEncryptionTests {
         #expect(call.all.isEmpty)
         fixture.advance(.seconds(2))
         #expect(throws: HostError.security(.timedOut)) { try call.all.first?.get() }
-        // A late event is no proof.
+        // A late event verifies nothing.
         fixture.encryptionChanged()
         #expect(try fixture.run { $0.strength(of: $0.linkIdentifiers()[0]) } == nil)
     }
 
-    @Test("The same as the peripheral, when the key was given and nothing followed")
+    @Test("The same for a peripheral that gave the key and received no event")
     func lostEncryptionChangeOfPeripheral() throws {
         let fixture = try SecurityFixture()
         let link = try fixture.connect(.peripheral)
@@ -37,7 +37,7 @@ struct LostEncryptionTests {
         #expect(try fixture.run { $0.links[link]?.protection.isBusy } != true)
     }
 
-    @Test("An app that does not say whether another's bond is replaced is not waited for")
+    @Test("The question whether to replace a bond ends if the app does not answer")
     func unansweredReplacementEnds() throws {
         let victim = DeviceAddress(0x0000_0000_4711, isRandom: false)
         let fixture = try SecurityFixture(bond: SecurityFixture.bond(victim))
@@ -66,7 +66,7 @@ struct LostEncryptionTests {
         #expect(call.all.count == 1 && fixture.count(Disconnect.self) == 1)
     }
 
-    @Test("A Security Request that ends in failed encryption leaves a link on which devices can pair")
+    @Test("After a Security Request that ends in failed encryption, the devices can pair on the link")
     func failedEncryptionAfterSecurityRequest() throws {
         let fixture = try SecurityFixture { $0.pairingHandler = { _, _ in {} } }
         let link = try fixture.connect(.peripheral)
@@ -84,8 +84,9 @@ struct LostEncryptionTests {
 
     // MARK: A link that ends while encryption starts
 
-    /// Ends a link to a bonded server while it is being encrypted. Returns what becomes of two calls that wait for that, and
-    /// the events.
+    /// Ends a link to a bonded server while it is being encrypted.
+    ///
+    /// - Returns: the outcomes of two calls that wait for encryption, and the events.
     private func endOfLink(
         _ reason: HCI.ErrorCode
     ) throws -> (secured: Result<Void, any Error>, read: Result<Void, any Error>, events: [SecurityEvent]) {
@@ -109,7 +110,7 @@ struct LostEncryptionTests {
         #expect("\(error)".contains("different keys") && "\(error)".contains("reordered packets"))
     }
 
-    @Test("A peer that ends the link because it has no key has lost the bond")
+    @Test("A link that the peer ends because it has no key counts as a lost bond")
     func linkThatEndsForWantOfAKey() throws {
         let (secured, read, events) = try endOfLink(.pinOrKeyMissing)
         #expect(throws: HostError.security(.keyMissing)) { try secured.get() }
@@ -122,7 +123,7 @@ struct LostEncryptionTests {
 
     // MARK: Encryption that ends on a bonded link
 
-    /// A central's link to its bonded server, encrypted, with two reads of which the first is in flight.
+    /// A central's encrypted link to its bonded server, with two reads. The first is in flight.
     private func reading() throws -> (SecurityFixture, [Recorder<Result<[UInt8], any Error>>]) {
         let fixture = try SecurityFixture()
         let link = try fixture.connect(.central)
@@ -130,14 +131,14 @@ struct LostEncryptionTests {
         let reads = [9, 10].map { handle in
             fixture.start { try await $0.perform(ReadValue(handle: AttributeHandle(handle)), on: link) }
         }
-        // There is no Database Hash; what else the host itself wants to know of the server gives way.
+        // There is no Database Hash. The host's other own requests come after the app's.
         #expect(fixture.exchange([0x01, 0x08, 0x01, 0x00, 0x0A]) == [[0x0A, 0x09, 0x00]])
         fixture.controller.forgetCommands()
         fixture.controller.forgetData()
         return (fixture, reads)
     }
 
-    @Test("What runs and what waits goes on after the peer is verified again, and believes nothing before")
+    @Test("After encryption has ended, all calls wait for it, and earlier answers are not trusted")
     func endedEncryptionIsBegunAgain() throws {
         let (fixture, reads) = try reading()
         fixture.encryptionChanged(isOn: false)
@@ -152,7 +153,7 @@ struct LostEncryptionTests {
     }
 
     @Test(
-        "Open channels end, and nothing that comes on them afterwards is believed",
+        "After encryption has ended, open channels end, and their further data is not trusted",
         arguments: [HCI.Role.central, .peripheral]
     )
     func endedEncryptionEndsChannels(role: HCI.Role) throws {
@@ -210,7 +211,7 @@ struct LostEncryptionTests {
         #expect(outcomes.all.count == 1)
     }
 
-    @Test("What runs and what waits ends where the peer has lost its key")
+    @Test("After encryption has ended, all calls fail if the peer has lost its key")
     func endedEncryptionThatFailsAgain() throws {
         let (fixture, reads) = try reading()
         fixture.encryptionChanged(isOn: false)
@@ -223,7 +224,7 @@ struct LostEncryptionTests {
         }
     }
 
-    @Test("A policy that asks for no proof lets what waits go on")
+    @Test("Waiting calls continue after a change to a policy without verification")
     func policyOpensTheGate() throws {
         let (fixture, reads) = try reading()
         fixture.encryptionChanged(isOn: false)
@@ -245,7 +246,7 @@ struct LostEncryptionTests {
         #expect(waiting.sent(on: 4) == [[0x0A, 0x09, 0x00]])
     }
 
-    @Test("A policy that asks for proof has a bonded link encrypted")
+    @Test("After a change to a policy with verification, a bonded link is encrypted")
     func policyClosesTheGate() throws {
         let fixture = try SecurityFixture { $0.security.encryptsBondedLinks = false }
         try fixture.connect(.central)

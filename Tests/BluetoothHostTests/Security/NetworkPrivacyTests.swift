@@ -26,7 +26,7 @@ struct NetworkPrivacyTests {
     }
 
     @Test(
-        "does not hear a bonded peer with a key under its identity address",
+        "A bonded peer with a private address key is not reported under its identity address",
         arguments: [PrivacyMode.network, .device]
     )
     func advertisements(mode: PrivacyMode) throws {
@@ -52,7 +52,7 @@ struct NetworkPrivacyTests {
         #expect(found.all == (mode == .network ? [] : [nil]) + [privateAddress, nil])
     }
 
-    @Test("ends the link of one that connects under its identity address", arguments: [PrivacyMode.network, .device])
+    @Test("A peer that connects under its identity address is disconnected", arguments: [PrivacyMode.network, .device])
     func connections(mode: PrivacyMode) throws {
         let fixture = try fixture(mode)
         try fixture.connect(.peripheral)

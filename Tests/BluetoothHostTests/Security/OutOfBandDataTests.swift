@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Out of band data")
 struct OutOfBandDataTests {
-    /// Gives a lock its own data and a phone those that it takes for the lock's.
+    /// Gives a lock its own data, and a phone the data that it has for the lock.
     private static func setPolicies(
         of devices: LockAndPhone,
         own: OwnOutOfBandData,
@@ -26,12 +26,12 @@ struct OutOfBandDataTests {
         await devices.phone.setSecurityPolicy(phone)
     }
 
-    @Test("serve one pairing, also where it fails", arguments: [true, false])
+    @Test("It is used for one pairing, even if that fails", arguments: [true, false])
     func failedPairingUsesThemUp(isSecureConnections: Bool) throws {
         try LockAndPhone.run(limit: .seconds(1200)) { world in
             let devices = try await LockAndPhone(in: world)
             let own = await devices.lock.makeOutOfBandData(isSecureConnections: isSecureConnections)
-            // The phone was given those of another device.
+            // The phone has the data of another device.
             let other = await devices.phone.makeOutOfBandData(isSecureConnections: isSecureConnections)
             await Self.setPolicies(
                 of: devices,
@@ -42,14 +42,14 @@ struct OutOfBandDataTests {
             let peer = try await devices.connect()
             await #expect(throws: BLEError.self) { try await peer.pair() }
             while devices.lockEvents.failures.isEmpty { try await world.sleep(for: .milliseconds(10)) }
-            // Both wait after a failure.
+            // Both devices have to wait after a failure.
             try await world.sleep(for: .seconds(300))
             #expect(try await peer.pair().isAuthenticated == false)
             #expect(devices.phoneEvents.results.map(\.model) == [.justWorks])
         }
     }
 
-    @Test("serve one pairing, also where the link ends before it does")
+    @Test("It is used for one pairing, even if the link ends before the pairing does")
     func endedLinkUsesThemUp() throws {
         try LockAndPhone.run(limit: .seconds(1200)) { world in
             let devices = try await LockAndPhone(in: world)
@@ -57,7 +57,7 @@ struct OutOfBandDataTests {
             await Self.setPolicies(of: devices, own: own.secret, peer: own.forPeer, isSecureConnections: true)
             let peer = try await devices.connect()
             let pairing = Task(executorPreference: world.taskExecutor) { try await peer.pair() }
-            // Both have agreed to use the data.
+            // Both devices have agreed to use the data.
             while await devices.phone.host.securityPolicy.peerOutOfBandData != nil {
                 try await world.sleep(for: .milliseconds(1))
             }
@@ -70,7 +70,7 @@ struct OutOfBandDataTests {
         }
     }
 
-    @Test("are left where a person does not consent to the pairing")
+    @Test("It stays available if a person refuses the pairing")
     func refusedPairingLeavesThem() throws {
         try LockAndPhone.run(limit: .seconds(1200)) { world in
             let devices = try await LockAndPhone(in: world)
@@ -87,7 +87,7 @@ struct OutOfBandDataTests {
         }
     }
 
-    @Test("serve one of two pairings that wait for consent at the same time", arguments: [true, false])
+    @Test("It is used for only one of two pairings that wait for consent at the same time", arguments: [true, false])
     func simultaneousPairings(isSecureConnections: Bool) throws {
         try LockAndPhone.run(limit: .seconds(1200)) { world in
             let devices = try await LockAndPhone(in: world)
@@ -120,7 +120,7 @@ struct OutOfBandDataTests {
     }
 }
 
-/// Consents to pairings once it has been asked about several.
+/// Consents to pairings once it was asked about several.
 private actor ConsentingTogether: PairingDelegate {
     private let count: Int
     private let world: World

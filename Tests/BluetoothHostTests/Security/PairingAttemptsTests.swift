@@ -8,7 +8,7 @@ struct PairingAttemptsTests {
     private let peer = DeviceAddress(1, isRandom: true)
     private let start = Instant(nanoseconds: 1_000_000_000)
 
-    @Test("Each failure doubles the wait, up to the longest")
+    @Test("Each failure doubles the wait, up to the maximum")
     func doubling() {
         var attempts = PairingAttempts()
         var now = start
@@ -22,7 +22,7 @@ struct PairingAttemptsTests {
         }
     }
 
-    @Test("Others are not made to wait, and who succeeds is forgiven all")
+    @Test("Other peers do not wait, and a success resets the wait")
     func success() {
         var attempts = PairingAttempts()
         attempts.failed(peer, at: start)
@@ -35,7 +35,7 @@ struct PairingAttemptsTests {
         #expect(wait == .seconds(1))
     }
 
-    @Test("Time without an attempt makes up for failures, one after the other")
+    @Test("Time without an attempt undoes failures, one after the other")
     func forgiveness() {
         var attempts = PairingAttempts()
         for _ in 0..<3 { attempts.failed(peer, at: start) }
@@ -49,7 +49,7 @@ struct PairingAttemptsTests {
         #expect(first == .seconds(1))
     }
 
-    @Test("However many peers fail, only so many are remembered")
+    @Test("The number of remembered peers is bounded")
     func bound() {
         var attempts = PairingAttempts(limit: 16)
         for value in 0..<1000 { attempts.failed(DeviceAddress(UInt64(value), isRandom: true), at: start) }

@@ -3,14 +3,14 @@ import BluetoothHost
 import BluetoothTesting
 import Testing
 
-/// A way to pair: what both devices have, and what it must come to.
+/// A way to pair: the capabilities of both devices, and the expected result.
 struct Way: Sendable, CustomTestStringConvertible {
     let testDescription: String
     let central: IOCapability
     let peripheral: IOCapability
     var isSecure = true
     var isOutOfBand = false
-    /// As the central sees it, and the peripheral.
+    /// The model for the central, and the model for the peripheral.
     let models: (AssociationModel, AssociationModel)
 
     var strength: KeyStrength {
@@ -108,7 +108,7 @@ struct PairingTests {
     }
 
     @Test(
-        "Both come to the same, in either role and whoever begins; a bond encrypts the next link without a question",
+        "Both devices select the same model in either role; a bond encrypts the next link unasked",
         arguments: Way.all,
         [true, false]
     )
@@ -164,7 +164,7 @@ struct PairingTests {
     }
 
     @Test(
-        "A person who refuses or errs leaves neither a bond nor encryption",
+        "A refusal or an error of a person leaves neither a bond nor encryption",
         arguments: [
             (Way.all[0], Person.Mood(refusesConsent: true)),
             (Way.all[1], Person.Mood(mistypes: true)),
@@ -188,7 +188,7 @@ struct PairingTests {
         }
     }
 
-    @Test("A person who does not answer within thirty seconds ends the pairing, and is not asked any more")
+    @Test("A question that is not answered for thirty seconds ends the pairing and is withdrawn")
     func silence() throws {
         try LockAndPhone.run { world in
             let (devices, _) = try await Self.setUp(Way.all[1], in: world, mood: .init(isAway: true))
@@ -198,7 +198,7 @@ struct PairingTests {
         }
     }
 
-    @Test("A link that ends in the middle of a pairing leaves nothing of it, and says why")
+    @Test("A link that ends during a pairing leaves no trace of it, and reports the reason")
     func lostLink() throws {
         try LockAndPhone.run { world in
             let (devices, _) = try await Self.setUp(Way.all[1], in: world, mood: .init(isAway: true))
@@ -213,7 +213,7 @@ struct PairingTests {
         }
     }
 
-    @Test("A call that is cancelled ends the pairing that it has begun")
+    @Test("Cancelling a call ends the pairing that it has begun")
     func cancellation() throws {
         try LockAndPhone.run { world in
             let (devices, _) = try await Self.setUp(Way.all[1], in: world, mood: .init(isAway: true))
@@ -228,7 +228,7 @@ struct PairingTests {
         }
     }
 
-    @Test("A client that is answered that its link is not secure enough pairs and asks again, as the policy says")
+    @Test("A client whose request needs security pairs and repeats the request, if the policy says so")
     func onDemand() throws {
         try LockAndPhone.run { world in
             let (devices, _) = try await Self.setUp(Way.all[1], in: world)
@@ -250,7 +250,7 @@ struct PairingTests {
         }
     }
 
-    @Test("What the peer answers once more to a client that has paired is the outcome, and why it is not secure enough")
+    @Test("If the server refuses again after pairing, the refusal and its cause are the outcome")
     func onDemandInVain() throws {
         try LockAndPhone.run { world in
             let (devices, _) = try await Self.setUp(Way.all[0], in: world)
@@ -259,13 +259,13 @@ struct PairingTests {
             await #expect(throws: BLEError.attribute(.insufficientAuthentication, handle: handle)) {
                 try await peer.read(handle)
             }
-            // Just works was tried once, and encrypts the link; it is not tried again and again.
+            // Just Works was tried once, and encrypts the link; it is not tried again.
             #expect(devices.phoneEvents.results.count == 1)
             #expect(try await peer.read(devices.handle(LockAndPhone.open)) == [0x2A])
         }
     }
 
-    @Test("Who reads what needs a secure link is told why there is none")
+    @Test("A read that needs a secure link reports why the link could not be secured")
     func refusedOnDemand() throws {
         try LockAndPhone.run { world in
             let devices = try await LockAndPhone(in: world)
@@ -277,7 +277,7 @@ struct PairingTests {
         }
     }
 
-    @Test("Without anybody to ask, just works is what this device begins, and nothing else")
+    @Test("Without a delegate this device begins pairings by Just Works only")
     func nobody() throws {
         try LockAndPhone.run { world in
             let devices = try await LockAndPhone(in: world)

@@ -22,7 +22,7 @@ struct PairingWindowTests {
 
     private static let refusal = BLEError.security(.pairing(.endedByPeer(.pairingNotSupported)))
 
-    @Test("Outside the pairing window a peer's pairing is refused, within it the same peer pairs")
+    @Test("A peer's pairing is refused outside the pairing window and accepted within it")
     func pairingNeedsAnOpenWindow() throws {
         try LockAndPhone.run { world in
             let devices = try await Self.devices(in: world, lock: { $0.pairable = .duringWindow })
@@ -49,7 +49,7 @@ struct PairingWindowTests {
         }
     }
 
-    @Test("A pairing by just works that a peripheral causes by a refusal makes no privileged bond")
+    @Test("A pairing by Just Works that a peripheral causes by a refusal makes no privileged bond")
     func pairingOnDemandIsNotPrivileged() throws {
         try LockAndPhone.run { world in
             let devices = try await Self.devices(in: world, lock: { _ in }, phone: { $0.security.justWorks = .always })
@@ -59,7 +59,7 @@ struct PairingWindowTests {
         }
     }
 
-    @Test("A pairing that this device begins needs no window, and a bonded peer encrypts without one")
+    @Test("Pairings that this device begins, and encryption of bonded peers, need no window")
     func ownPairingsNeedNoWindow() throws {
         try LockAndPhone.run { world in
             let devices = try await Self.devices(
@@ -79,7 +79,7 @@ struct PairingWindowTests {
         }
     }
 
-    @Test("Only peers on the accept list may pair, by their identity", arguments: [true, false], [true, false])
+    @Test("Only peers with identities on the accept list may pair", arguments: [true, false], [true, false])
     func acceptList(isListed: Bool, isPrivate: Bool) throws {
         try LockAndPhone.run { world in
             let devices = try await Self.devices(
@@ -108,7 +108,7 @@ struct PairingWindowTests {
         }
     }
 
-    @Test("Out of band data serve one pairing")
+    @Test("Out of band data is used for one pairing")
     func outOfBandDataAreUsedOnce() throws {
         try LockAndPhone.run { world in
             let devices = try await Self.devices(in: world, lock: { _ in })
@@ -132,7 +132,7 @@ struct PairingWindowTests {
         }
     }
 
-    @Test("Strangers that bond by just works replace each other, and never the bond that the app protects")
+    @Test("Strangers that bond by Just Works replace each other, and never a bond that the app protects")
     func strangersReplaceEachOther() throws {
         try LockAndPhone.run { world in
             let person = Person(in: world)

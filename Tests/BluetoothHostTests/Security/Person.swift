@@ -2,20 +2,20 @@ import BLE
 import BluetoothTesting
 import Synchronization
 
-/// Somebody who holds both devices, or one of them: reads what one shows and types it on the other.
+/// A simulated user of one or both devices, who reads what one shows and types it on the other.
 final class Person: Sendable {
     private struct State {
         var shown: UInt32?
         var inquiries: [PairingInquiry] = []
     }
 
-    /// What the person does unlike one who wants to pair.
+    /// Differences from the behavior of a user who wants to pair.
     struct Mood: Sendable {
         var refusesConsent = false
         var refusesToReplace = false
         var mistypes = false
         var seesAnotherNumber = false
-        /// Answers nothing at all.
+        /// Does not answer at all.
         var isAway = false
     }
 
@@ -28,15 +28,15 @@ final class Person: Sendable {
         self.mood = mood
     }
 
-    /// What the person was asked, in its order.
+    /// The questions that the user was asked, in their order.
     var inquiries: [PairingInquiry] { state.withLock { $0.inquiries } }
 
-    /// The numbers that were to be compared.
+    /// The numbers that the user had to compare.
     var numbers: [UInt32] {
         inquiries.compactMap { if case .compare(let number) = $0.question { number } else { nil } }
     }
 
-    /// Makes the person one device's.
+    /// Makes the user the delegate of one device.
     func hold() -> some PairingDelegate { Hand(person: self) }
 
     private struct Hand: PairingDelegate {
@@ -63,7 +63,7 @@ final class Person: Sendable {
         }
     }
 
-    /// What the other device shows, once it does; where none shows anything, what the person has thought of.
+    /// The passkey that the other device shows; if none shows one, the user's own choice.
     private func passkey() async -> UInt32 {
         for _ in 0..<20 {
             if let shown = state.withLock({ $0.shown }) { return shown }

@@ -9,7 +9,7 @@ import Testing
 /// Secure Connections Only mode (Vol 3, Part C, 10.2.4).
 @Suite("Secure Connections Only mode")
 struct SecureConnectionsOnlyTests {
-    @Test("is one switch for all that it consists of")
+    @Test("One setting enables all its requirements")
     func oneSwitch() {
         var policy = SecurityPolicy()
         #expect(!policy.isSecureConnectionsOnly)
@@ -32,7 +32,7 @@ struct SecureConnectionsOnlyTests {
     }
 
     @Test(
-        "refuses just works and LE legacy pairing",
+        "Just Works and LE legacy pairing are refused",
         arguments: [
             ([0x01, 0x03, 0x00, 0x0D, 0x10, 0x00, 0x00], 0x03),
             ([0x01, 0x04, 0x00, 0x05, 0x10, 0x00, 0x00], 0x03),
@@ -47,7 +47,7 @@ struct SecureConnectionsOnlyTests {
         #expect(fixture.exchangeSecurity(request) == [[0x05, reason]])
     }
 
-    @Test("gives no key of an earlier bond that is worth less, and ignores signed writes")
+    @Test("Keys of weaker earlier bonds are not used, and signed writes are ignored")
     func weakBondsAreNotUsed() throws {
         let fixture = try SecurityFixture { $0.security.isSecureConnectionsOnly = true }
         let link = try fixture.connect(.peripheral)

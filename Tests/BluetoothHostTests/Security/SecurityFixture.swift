@@ -7,7 +7,7 @@ import Testing
 
 @testable import BluetoothHost
 
-/// A host with a bonded peer, on a controller that a test plays.
+/// A host with a bonded peer, on a controller that the test simulates.
 final class SecurityFixture {
     static let peer = DeviceAddress(0xC0FF_EE00_0001, isRandom: true)
     static let strength = KeyStrength(isAuthenticated: false, isSecureConnections: true, keySize: 16)
@@ -17,13 +17,13 @@ final class SecurityFixture {
     var host: BluetoothHost { fixture.host }
     var controller: ScriptedController { fixture.controller }
     let handle: ConnectionHandle = 0x0040
-    /// The accesses that the app has heard of.
+    /// The accesses that the app has received.
     let accesses = Recorder<AccessRequest>()
     /// The events of the server role.
     let events = Recorder<String>()
     private(set) var valueHandle = AttributeHandle.invalid
 
-    /// - Parameter bond: nil for none.
+    /// - Parameter bond: the peer's bond; nil for none.
     init(
         bond: Bond? = SecurityFixture.bond(),
         usesExtendedCommands: Bool = false,
@@ -94,7 +94,7 @@ final class SecurityFixture {
 
     // MARK: The peer
 
-    /// Lets the peer connect, or the controller connect to it for a call that asks for that.
+    /// Makes the peer connect, or the controller connect to the peer for a call that requests it.
     @discardableResult
     func connect(_ role: HCI.Role, peer: DeviceAddress = peer) throws -> LinkIdentifier {
         if role == .central {
@@ -105,10 +105,14 @@ final class SecurityFixture {
         return try #require(try run { $0.linkIdentifiers().last })
     }
 
-    /// Lets the peer send an ATT PDU, and gives those that the host sent.
+    /// Makes the peer send an ATT PDU.
+    ///
+    /// - Returns: the ATT PDUs that the host sent.
     func exchange(_ pdu: [UInt8]) -> [[UInt8]] { fixture.exchange(pdu, on: handle) }
 
-    /// Lets the peer send a PDU of the Security Manager, and gives those that the host sent.
+    /// Makes the peer send a PDU of the Security Manager.
+    ///
+    /// - Returns: the Security Manager PDUs that the host sent.
     func exchangeSecurity(_ pdu: [UInt8]) -> [[UInt8]] {
         controller.forgetData()
         controller.emit(HostFixture.acl(pdu, channel: 6, on: handle))
@@ -116,7 +120,7 @@ final class SecurityFixture {
         return sent(on: 6)
     }
 
-    /// What the host has sent on a channel and the test has not forgotten.
+    /// The PDUs that the host has sent on a channel since the test last discarded them.
     func sent(on channel: UInt8) -> [[UInt8]] {
         controller.data.filter { $0[7] == channel && $0[8] == 0 }.map { Array($0.dropFirst(9)) }
     }
@@ -138,7 +142,7 @@ final class SecurityFixture {
         }
     }
 
-    /// Lets the central ask for the bond's key.
+    /// Makes the central ask for the bond's key.
     func requestKey() {
         emit {
             LELongTermKeyRequest(connectionHandle: handle, randomNumber: 0, encryptedDiversifier: 0)

@@ -26,19 +26,19 @@ struct UnattendedPairingTests {
     }
 
     @Test(
-        "is refused at once where nobody can consent to any model",
+        "It is refused at once if nobody can consent to any model",
         arguments: [SecurityPolicy.JustWorks.never, .whenStartedHere]
     )
     func nobodyToConsent(justWorks: SecurityPolicy.JustWorks) throws {
         #expect(try answers({ $0.justWorks = justWorks }, hasDelegate: false) == [Self.pairingNotSupported])
     }
 
-    @Test("is refused at once where just works alone is possible, and the policy refuses it")
+    @Test("It is refused at once if only Just Works is possible and the policy refuses that")
     func justWorksAloneIsRefused() throws {
         #expect(try answers({ $0.justWorks = .never }, hasDelegate: true) == [Self.pairingNotSupported])
     }
 
-    @Test("begins a pairing where one may succeed")
+    @Test("It begins a pairing if one may succeed")
     func pairingThatMaySucceedBegins() throws {
         let pairingRequest: UInt8 = 0x01
         #expect(try answers({ $0.justWorks = .always }, hasDelegate: false).first?.first == pairingRequest)
