@@ -12,7 +12,7 @@ struct BearerOrderTests {
         bearer.receive(bytes.rawSpan)
     }
 
-    @Test("Each request is ended by its own response and by no other", arguments: requests)
+    @Test("Only a request's own response ends it", arguments: requests)
     func ownResponse(request: Opcode) throws {
         let response = try #require(request.response)
         var bearer = Bearer()
@@ -25,7 +25,7 @@ struct BearerOrderTests {
         #expect(bearer.awaitedRequest == nil && bearer.deadline == nil)
     }
 
-    @Test("Each request is ended by an error that names it, and by no other error", arguments: requests)
+    @Test("Only an error that names the request ends it", arguments: requests)
     func ownError(request: Opcode) throws {
         var bearer = Bearer()
         try bearer.requestWillBeSent(request, at: start)
@@ -42,7 +42,7 @@ struct BearerOrderTests {
         #expect(bearer.awaitedRequest == nil)
     }
 
-    @Test("A request and an indication run side by side, each with its own timer")
+    @Test("A request and an indication can be in flight together, each with its own timer")
     func twoTimers() throws {
         var bearer = Bearer()
         try bearer.indicationWillBeSent(at: start)
@@ -60,7 +60,7 @@ struct BearerOrderTests {
         #expect(hasDied && bearer.isDead && bearer.deadline == nil && bearer.awaitedRequest == nil)
     }
 
-    @Test("A refused transaction leaves the timer of the one in flight alone")
+    @Test("A refused transaction does not change the timer of the one in flight")
     func refused() throws {
         var bearer = Bearer()
         try bearer.requestWillBeSent(.readRequest, at: start)
@@ -74,7 +74,7 @@ struct BearerOrderTests {
         #expect(bearer.deadline == start + .seconds(30))
     }
 
-    @Test("Nothing in flight, nothing to wait for: time alone kills no bearer")
+    @Test("Without a transaction in flight, the bearer never times out")
     func idle() {
         var bearer = Bearer()
         let hasDied = bearer.advance(to: Instant(nanoseconds: .max))
@@ -93,7 +93,7 @@ struct BearerOrderTests {
         #expect(!hasDied)
     }
 
-    @Test("A dead bearer drops whatever comes", arguments: Opcode.allCases)
+    @Test("A dead bearer drops every PDU", arguments: Opcode.allCases)
     func dead(opcode: Opcode) throws {
         var bearer = Bearer()
         try bearer.requestWillBeSent(.readRequest, at: start)
@@ -103,7 +103,7 @@ struct BearerOrderTests {
         #expect(receive([], &bearer) == .dead)
     }
 
-    @Test("A response that is no answer does not keep the peer's request from being served")
+    @Test("An unexpected response does not prevent the peer's request from being served")
     func bothWays() throws {
         var bearer = Bearer()
         try bearer.requestWillBeSent(.readRequest, at: start)
@@ -118,7 +118,7 @@ struct BearerOrderTests {
         #expect(receive([0x0A, 3, 0], &bearer) == .request(.readRequest))
     }
 
-    @Test("Every opcode, alone and with a tail, has one meaning", arguments: UInt8.min...UInt8.max)
+    @Test("Every opcode, with and without parameters, is classified", arguments: UInt8.min...UInt8.max)
     func everyOpcode(value: UInt8) {
         for tail in [0, 1, 22] {
             var bearer = Bearer()
@@ -136,7 +136,7 @@ struct BearerOrderTests {
         }
     }
 
-    @Test("After an exchange PDUs may be as long as ATT_MTU and no longer", arguments: [23, 64, 247, 517])
+    @Test("After an exchange, PDUs may be as long as ATT_MTU and no longer", arguments: [23, 64, 247, 517])
     func longest(mtu: Int) {
         var bearer = Bearer(offeredMTU: mtu)
         #expect(bearer.exchangeMTU(peer: .max) == mtu && bearer.mtu == mtu)
@@ -147,7 +147,7 @@ struct BearerOrderTests {
         #expect(receive([0x12] + tail, &bearer) == .request(.writeRequest), "what was refused is not being served")
     }
 
-    @Test("Only an MTU request of ours counts as our exchange")
+    @Test("Only an MTU request of this host counts as its exchange")
     func exchanged() throws {
         var bearer = Bearer()
         #expect(receive([0x02, 0xF7, 0x00], &bearer) == .request(.exchangeMTURequest))

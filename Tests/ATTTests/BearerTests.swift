@@ -35,7 +35,7 @@ struct BearerTests {
         #expect(receive([0x0A, 3, 0], &bearer) == .request(.readRequest))
     }
 
-    @Test("Unknown requests are to be refused, unknown commands ignored")
+    @Test("Unknown requests are reported as unsupported, unknown commands are ignored")
     func unknown() {
         var bearer = Bearer()
         #expect(receive([0x3F], &bearer) == .unsupportedRequest(opcode: 0x3F))
@@ -44,7 +44,7 @@ struct BearerTests {
         #expect(receive([], &bearer) == .violation(.emptyPDU))
     }
 
-    @Test("One indication is in flight each way")
+    @Test("One indication can be in flight in each direction")
     func indications() throws {
         var bearer = Bearer()
         #expect(receive([0x1E], &bearer) == .violation(.unexpectedConfirmation))
@@ -67,7 +67,7 @@ struct BearerTests {
             try bearer.indicationWillBeSent(at: start)
         }
         #expect(bearer.deadline == start + .seconds(30))
-        // It dies once.
+        // The death is reported once.
         let deaths = [Duration.milliseconds(29_999), .seconds(30), .seconds(31)].map { bearer.advance(to: start + $0) }
         #expect(deaths == [false, true, false])
         #expect(receive([0x0B], &bearer) == .dead)
@@ -76,7 +76,7 @@ struct BearerTests {
     }
 
     @Test(
-        "ATT_MTU is the lesser of both, never below 23",
+        "ATT_MTU is the smaller of both values, never below 23",
         arguments: [(517, 247, 247), (100, 517, 100), (517, 5, 23), (5, 517, 23)]
     )
     func mtu(offered: Int, peer: UInt16, effective: Int) {
@@ -97,7 +97,7 @@ struct BearerTests {
     }
 
     @Test(
-        "What is no request is not sent as one",
+        "A PDU that is not a request is not sent as one",
         arguments: Opcode.allCases.filter { $0.kind != .request }
     )
     func notARequest(opcode: Opcode) {
@@ -106,7 +106,7 @@ struct BearerTests {
         #expect(bearer.deadline == nil)
     }
 
-    @Test("The nearer of two deadlines counts, and each transaction stops its own")
+    @Test("The earlier of two deadlines counts, and each transaction ends its own")
     func deadlines() throws {
         var bearer = Bearer()
         try bearer.indicationWillBeSent(at: start)
@@ -132,7 +132,7 @@ struct BearerTests {
         #expect(receive([request.rawValue + 1], &bearer) == request.response.map { .response($0) })
     }
 
-    @Test("Of PDUs longer than ATT_MTU, requests are refused, responses taken and all others dropped")
+    @Test("PDUs longer than ATT_MTU: requests are refused, responses accepted, all others dropped")
     func oversized() throws {
         var bearer = Bearer()
         let long = [UInt8](repeating: 0, count: 23)

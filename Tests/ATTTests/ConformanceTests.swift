@@ -9,14 +9,14 @@ private struct Exchanges: Decodable {
         let pdus: [Step]
     }
 
-    /// A step of an exchange: a PDU, or something that the implementation is told to do.
+    /// A step of an exchange: a PDU, or an instruction for the implementation.
     struct Step: Decodable {
         let hex: String?
     }
 
     let cases: [Case]
 
-    /// Where `SWIFT_BLE_CONFORMANCE` says, else beside the package; nil where it is not there.
+    /// The file that `SWIFT_BLE_CONFORMANCE` names, otherwise the one beside the package; nil if it does not exist.
     static let file: Data? = {
         let beside = URL(fileURLWithPath: #filePath).resolvingSymlinksInPath()
             .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()

@@ -3,7 +3,7 @@ import BluetoothTypes
 import ByteCoding
 import Testing
 
-/// What a PDU's fields say, written out and walked to the end of every list.
+/// The fields of a PDU as text, with all list entries.
 private func fields(_ bytes: [UInt8]) throws(PacketDecodingError) -> String {
     func hexadecimal(_ bytes: RawSpan) -> String { [UInt8](copying: bytes).hexadecimal }
     func handles(_ iterator: consuming HandleIterator) -> String {
@@ -115,7 +115,7 @@ private let long: [UInt8] = [
 @Suite("The fields of ATT PDUs")
 struct FieldTests {
     @Test(
-        "Each field is read where the specification puts it",
+        "Each field is read at the place that the specification defines",
         arguments: [
             ("010a030002", "request 10 handle 0x0003 error 2"), ("013fffff80", "request 63 handle 0xFFFF error 128"),
             ("020502", "MTU 517"), ("03f700", "MTU 247"), ("0401000a00", "0x0001 0x000A"),
@@ -209,12 +209,12 @@ struct FieldTests {
         )
     }
 
-    @Test("Every cut and every flipped bit, walked to the end, is a value or an error", arguments: Sample.all)
+    @Test("Every truncated PDU and every flipped bit is decoded or reported as an error", arguments: Sample.all)
     func hostile(sample: Sample) throws {
         _ = try fields(sample.bytes)
         for length in sample.bytes.indices {
             let cut = Array(sample.bytes.prefix(length))
-            // What is read here is what is written again there.
+            // A PDU that decodes here is also encoded again there.
             #expect(((try? fields(cut)) == nil) == ((try? sample.recode(cut)) == nil))
         }
         for bit in 0..<sample.bytes.count * 8 {
@@ -230,7 +230,7 @@ struct FieldTests {
     }
 
     @Test(
-        "PDUs of fixed length are neither shorter nor longer",
+        "PDUs of fixed length must have exactly that length",
         arguments: ["010a030002", "020502", "03f700", "040100ffff", "0a0300", "0c0300ff01", "13", "1801", "19", "1e"]
     )
     func fixedLength(hexadecimal: String) throws {
@@ -243,7 +243,7 @@ struct FieldTests {
     }
 
     @Test(
-        "Every length field of a list, with every length of what follows, is a list or an error",
+        "Every length field of a list, with every length of the rest, is a list or an error",
         arguments: [Opcode.readByTypeResponse, .readByGroupTypeResponse, .findInformationResponse]
     )
     func everyLength(opcode: Opcode) {

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Writing list responses")
 struct ListResponseWriterTests {
-    /// Writes values of the given lengths until one is refused; groups have an end as well.
+    /// Writes values of the given lengths until one is refused. Entries of groups also have an end handle.
     private func write(_ lengths: [Int], isGroup: Bool, mtu: Int) -> (count: Int, bytes: [UInt8]) {
         var buffer = PacketBuffer()
         var writer = ListResponseWriter(
@@ -27,7 +27,7 @@ struct ListResponseWriterTests {
     }
 
     @Test(
-        "As many entries are written as ATT_MTU holds, and no response is longer",
+        "As many entries are written as ATT_MTU allows",
         arguments: [23, 24, 64, 247, 255, 256, 257, 258, 517],
         [0, 1, 2, 16]
     )
@@ -44,7 +44,7 @@ struct ListResponseWriterTests {
     }
 
     @Test(
-        "The first value is cut to ATT_MTU and to what the length field holds",
+        "The first value is truncated to ATT_MTU and to the maximum of the length field",
         arguments: [
             (23, 19, 21), (23, 20, 21), (23, 512, 21), (247, 512, 245), (256, 512, 254), (257, 512, 255),
             (258, 512, 255), (517, 253, 255), (517, 254, 255), (517, 252, 254),
@@ -52,7 +52,7 @@ struct ListResponseWriterTests {
     )
     func cut(mtu: Int, length: Int, entryLength: Int) throws {
         for isGroup in [false, true] {
-            // A group has two octets more in front of its value.
+            // A group has two more bytes before its value.
             let size = isGroup ? min(length + 4, mtu - 2, 255) : entryLength
             let result = write([length], isGroup: isGroup, mtu: mtu)
             #expect(result.count == 1 && result.bytes.count == 2 + size && result.bytes[1] == UInt8(size))
@@ -68,14 +68,14 @@ struct ListResponseWriterTests {
         #expect(write(lengths, isGroup: true, mtu: 64).count == count)
     }
 
-    @Test("Values that are cut alike are listed together only where they are equally long")
+    @Test("Truncated values are listed together only if they are equally long")
     func cutAlike() {
         #expect(write([300, 300], isGroup: false, mtu: 517).count == 2)
         #expect(write([300, 400], isGroup: false, mtu: 517).count == 1)
         #expect(write([253, 254], isGroup: false, mtu: 517).count == 1)
     }
 
-    @Test("A group's entry has both handles in front of its value")
+    @Test("The entry of a group has both handles before its value")
     func group() {
         var buffer = PacketBuffer()
         var writer = ListResponseWriter(.readByGroupTypeResponse, mtu: 23, in: &buffer)
@@ -85,7 +85,7 @@ struct ListResponseWriterTests {
         #expect([UInt8](copying: buffer.bytes) == [0x11, 0x06, 2, 1, 4, 3, 0x0D, 0x18])
     }
 
-    @Test("What stood in the buffer before is left alone, also when the response is taken back")
+    @Test("Earlier bytes in the buffer are unchanged, even if the response is discarded")
     func behindOthers() {
         var buffer = PacketBuffer()
         buffer.append([0xAA, 0xBB, 0xCC])

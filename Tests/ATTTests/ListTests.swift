@@ -3,7 +3,7 @@ import BluetoothTypes
 import ByteCoding
 import Testing
 
-/// The entries of a PDU's list, each as the octets that it has there; nil where the PDU holds no list.
+/// The entries of a PDU's list as bytes; nil if the PDU holds no list.
 private func entries(_ bytes: [UInt8]) throws(PacketDecodingError) -> [[UInt8]]? {
     var entries: [[UInt8]] = []
     func octets(_ handle: AttributeHandle) -> [UInt8] { octets(handle.rawValue) }
@@ -45,7 +45,7 @@ private func entries(_ bytes: [UInt8]) throws(PacketDecodingError) -> [[UInt8]]?
     return entries
 }
 
-/// The octets before a list: the opcode, and the length or the format where there is one.
+/// The number of bytes before a list: the opcode, and the length or the format if there is one.
 private func headerLength(_ bytes: [UInt8]) -> Int {
     [0x05, 0x09, 0x11].contains(bytes[0]) ? 2 : 1
 }
@@ -66,7 +66,7 @@ struct ListTests {
         [[0x23], [0x03, 0x00, 0x01, 0x00, 9], [0x05, 0x00, 0x00, 0x00], [0x06, 0x00, 0x02, 0x00, 1, 2]],
     ]
 
-    @Test("Lists are walked entry by entry", arguments: samples)
+    @Test("Lists are iterated entry by entry", arguments: samples)
     func walk(parts: [[UInt8]]) throws {
         #expect(try entries(parts.flatMap { $0 }) == Array(parts.dropFirst()))
     }
@@ -74,13 +74,13 @@ struct ListTests {
     @Test("There is a sample of each list")
     func completeness() {
         let walked = Opcode.allCases.filter { opcode in
-            // An opcode alone is an error to what holds a list, and no list to all others.
+            // An opcode alone is an error for PDUs with a list, and no list for all others.
             (try? entries([opcode.rawValue])) != .some(nil)
         }
         #expect(Set(ListTests.samples.map { $0[0][0] }) == Set(walked.map(\.rawValue)))
     }
 
-    @Test("With a flipped bit or cut, the entries are still what the list has, no more and no less", arguments: samples)
+    @Test("With a flipped bit or truncated, the entries still cover the list exactly", arguments: samples)
     func hostile(parts: [[UInt8]]) {
         let bytes = parts.flatMap { $0 }
         var variants = bytes.indices.map { Array(bytes.prefix($0)) }
@@ -95,12 +95,12 @@ struct ListTests {
             let list = Array(variant.dropFirst(headerLength(variant)))
             let walked = found.flatMap { $0 }
             #expect(list.starts(with: walked))
-            // Only the last length of this list may itself be cut.
+            // Only the last length of this list may be truncated.
             #expect(list.count - walked.count <= (variant[0] == 0x21 ? 1 : 0))
         }
     }
 
-    @Test("The last of several values may be cut to what fits, and says how long it is")
+    @Test("The last of several values may be truncated, and reports its full length")
     func cutValue() throws {
         let bytes: [UInt8] = [0x21, 0x02, 0x00, 8, 7, 0xFF, 0xFF, 1]
         var list = try ReadMultipleVariableResponse(decoding: bytes.rawSpan).entries
@@ -109,7 +109,7 @@ struct ListTests {
         #expect(found == [[2, 2], [0xFFFF, 1]])
     }
 
-    @Test("Types are read in the width that the format gives")
+    @Test("Types are read with the width that the format defines")
     func formats() throws {
         let short: [UInt8] = [0x05, 0x01, 0x04, 0x00, 0x01, 0x29]
         var list = try FindInformationResponse(decoding: short.rawSpan).entries

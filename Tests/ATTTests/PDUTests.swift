@@ -3,7 +3,7 @@ import BluetoothTypes
 import ByteCoding
 import Testing
 
-/// A PDU's bytes, and what decoding and encoding makes of them.
+/// A PDU's bytes, and the result of decoding and encoding them.
 struct Sample: CustomTestStringConvertible, Sendable {
     let name: String
     let bytes: [UInt8]
@@ -44,10 +44,10 @@ struct Sample: CustomTestStringConvertible, Sendable {
         }
     }
 
-    /// Whether the PDU ends in octets of any number, so that cutting them leaves a PDU.
+    /// Whether the PDU ends with any number of bytes, so that it can be truncated and stays valid.
     var endsInOctets: Bool { Sample.minimumLengths[bytes[0]] != nil }
 
-    /// By opcode, the least length of PDUs that end in octets of any number.
+    /// The minimum lengths of PDUs that end with any number of bytes, by opcode.
     static let minimumLengths: [UInt8: Int] = [
         0x06: 7, 0x0B: 1, 0x0D: 1, 0x0F: 1, 0x12: 3, 0x16: 5, 0x17: 5, 0x1B: 3, 0x1D: 3, 0x21: 5, 0x52: 3, 0xD2: 15,
     ]
@@ -134,7 +134,7 @@ struct PDUTests {
         }
     }
 
-    @Test("A PDU of a fixed length, cut or with an octet more, is an error", arguments: Sample.all)
+    @Test("A PDU of fixed length that is truncated or has one more byte is an error", arguments: Sample.all)
     func fixedLength(sample: Sample) {
         guard !sample.endsInOctets else { return }
         for length in sample.bytes.indices {
@@ -143,7 +143,7 @@ struct PDUTests {
         #expect(throws: PacketDecodingError.self) { try sample.recode(sample.bytes + [0]) }
     }
 
-    @Test("A PDU that ends in a value is an error where it is cut before the value", arguments: Sample.all)
+    @Test("A PDU that ends with a value is an error if it is truncated before the value", arguments: Sample.all)
     func variableLength(sample: Sample) throws {
         guard sample.endsInOctets else { return }
         let minimum = try #require(Sample.minimumLengths[sample.bytes[0]])
@@ -157,7 +157,7 @@ struct PDUTests {
         }
     }
 
-    @Test("A flipped bit is an error or makes another PDU of the same bytes, and never traps", arguments: Sample.all)
+    @Test("A flipped bit is an error or makes another valid PDU, and never traps", arguments: Sample.all)
     func flippedBits(sample: Sample) {
         for position in sample.bytes.indices {
             for bit in 0..<8 {
@@ -186,7 +186,7 @@ struct PDUTests {
         #expect((try? sample.recode(bytes)) == nil)
     }
 
-    @Test("A list response ends with the first entry that does not fit or has another length")
+    @Test("A list response ends at the first entry that does not fit or has another length")
     func writer() {
         func write(_ values: [[UInt8]], mtu: Int) -> [UInt8] {
             PacketBuffer.bytes { buffer in

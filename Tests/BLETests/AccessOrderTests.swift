@@ -59,7 +59,7 @@ struct AccessOrderTests {
         for number in 1...count {
             try await peer.write(NumberLog.value(number), to: handle, kind: .withoutResponse)
         }
-        // Its response comes when the handler has had all the commands before it.
+        // This write is answered after the handler has received all commands before it.
         try await peer.write(NumberLog.value(count + 1), to: handle)
         let numbers = log.all
         let inversions = zip(numbers, numbers.dropFirst()).count { $0 >= $1 }
@@ -90,7 +90,7 @@ struct AccessOrderTests {
                 try await peer.write(NumberLog.value(number), to: handle, kind: .withoutResponse)
             }
             try await world.sleep(for: .seconds(5))
-            // One is in the handler, 64 wait.
+            // The handler has one command, and 64 wait.
             #expect(await server.peripheral.clients.map(\.droppedCommandCount) == [500 - 65])
             // Accepted commands are handled even after the client has disconnected.
             await peer.disconnect()
@@ -162,7 +162,7 @@ struct AccessOrderTests {
         }
     }
 
-    @Test("A Write Request waits for the commands before it, also those to another service")
+    @Test("A Write Request waits for the commands before it, including those to another service")
     func writeRequestAfterWriteCommandsKeepsOrder() throws {
         try World.run { world in
             let server = try await world.device("server").openAdapter()
@@ -231,7 +231,7 @@ struct AccessOrderTests {
     }
 }
 
-@Suite("Misuse of the server")
+@Suite("Invalid calls of the server")
 struct ServerMisuseTests {
     private static let sensor = ServiceDefinition(
         uuid: "A720",

@@ -3,13 +3,13 @@ import BluetoothTesting
 import L2CAP
 import Testing
 
-/// Two devices of a world that are connected, and a service for channels on the one that is the peripheral.
+/// Two connected devices of a world. The peripheral has a service for channels.
 struct ChannelFixture: Sendable {
     let world: World
     let near: Adapter
     let far: Adapter
     let farDevice: Device
-    /// The far device, as the near one is connected to it.
+    /// The far device, as a peripheral that the near device is connected to.
     let peer: RemotePeripheral
     let listener: ChannelListener
     private let advertising: AdvertisingSet
@@ -28,7 +28,9 @@ struct ChannelFixture: Sendable {
         peer = try await near.central.connect(to: farDevice.address)
     }
 
-    /// Opens a channel, and gives both ends of it.
+    /// Opens a channel.
+    ///
+    /// - Returns: both ends of it.
     func open(
         configuration: L2CAPChannel.Configuration = .init()
     ) async throws -> (near: L2CAPChannel, far: L2CAPChannel) {
@@ -36,27 +38,27 @@ struct ChannelFixture: Sendable {
         return (near, try await accept())
     }
 
-    /// The next channel that the far device was asked for.
+    /// Waits for the next channel that is opened to the far device.
     func accept() async throws -> L2CAPChannel {
         var iterator = listener.makeAsyncIterator()
         return try #require(await iterator.next())
     }
 }
 
-/// Octets that tell their place.
+/// Bytes that depend on their position.
 func pattern(_ count: Int, salt: Int = 0) -> [UInt8] {
     (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 ^ $0 >> 8 ^ $0 >> 16 &+ salt) }
 }
 
 extension L2CAPChannel {
-    /// All that comes until the end.
+    /// Reads until the end of the channel.
     func readToEnd() async throws(BLEError) -> [UInt8] {
         var octets: [UInt8] = []
         for try await unit in self { octets += unit }
         return octets
     }
 
-    /// At least so many octets.
+    /// Reads at least `count` bytes.
     func read(_ count: Int) async throws(BLEError) -> [UInt8] {
         var octets: [UInt8] = []
         for try await unit in self {

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("The signals of a channel", .timeLimit(.minutes(1)))
 struct ChannelSignalsTests {
-    @Test("Room that was told of before a writer waits wakes it, although another writer has begun since")
+    @Test("Room reported before a writer waits wakes it, although another writer has started since")
     func roomWakesEachWriter() async {
         let signals = ChannelSignals()
         let first = signals.roomCount

@@ -3,7 +3,7 @@ import BluetoothTesting
 import L2CAP
 import Testing
 
-/// Lengths with which a megabyte is carried.
+/// The lengths with which a megabyte is transferred.
 struct Lengths: Sendable, CustomTestStringConvertible {
     let testDescription: String
     let configuration: L2CAPChannel.Configuration
@@ -17,7 +17,7 @@ struct Lengths: Sendable, CustomTestStringConvertible {
 @Suite("L2CAP channels between two hosts in a simulated world")
 struct ChannelTests {
     @Test(
-        "A megabyte each way at once arrives whole and in order",
+        "A megabyte in each direction at the same time arrives complete and in order",
         arguments: [
             Lengths("as they are by default", .init()),
             Lengths("with the least lengths", .init(mtu: 23, mps: 23)),
@@ -48,7 +48,7 @@ struct ChannelTests {
         }
     }
 
-    @Test("What fits goes out as one SDU, what does not as several")
+    @Test("A value that fits is sent as one SDU, a longer one as several")
     func units() throws {
         try World.run(seed: 1) { world in
             let fixture = try await ChannelFixture(in: world, configuration: .init(mtu: 100, mps: 50))
@@ -64,7 +64,7 @@ struct ChannelTests {
         }
     }
 
-    @Test("A reader that does not read stops the sender, and finds everything when it goes on")
+    @Test("A reader that pauses stops the sender, and later receives everything")
     func backpressure() throws {
         let capacity = 8192
         let configuration = L2CAPChannel.Configuration(receiveCapacity: capacity, sendCapacity: capacity)
@@ -82,7 +82,7 @@ struct ChannelTests {
             }()
             try await world.sleep(for: .seconds(60))
             let taken = progress.count
-            // Both ends are full, and a few frames lie between them.
+            // The queues of both ends are full, and a few frames are on the way.
             #expect(taken > capacity && taken < 3 * capacity, "\(taken) octets were taken")
             try await world.sleep(for: .seconds(60))
             #expect(progress.count == taken)
@@ -93,7 +93,7 @@ struct ChannelTests {
     }
 
     @Test(
-        "A peer's refusal says why",
+        "A peer's refusal reports its reason",
         arguments: [
             (ChannelSecurity(), 1, CreditBasedConnectionResult.spsmNotSupported),
             (ChannelSecurity(needsEncryption: true), 0, .insufficientAuthentication),
@@ -114,7 +114,7 @@ struct ChannelTests {
         }
     }
 
-    @Test("What cannot be asked for is refused at once, and PSMs are given once")
+    @Test("Invalid requests are refused at once, and each PSM has one service")
     func misuse() throws {
         try World.run(seed: 4) { world in
             let fixture = try await ChannelFixture(in: world)
@@ -146,7 +146,7 @@ struct ChannelTests {
         }
     }
 
-    @Test("A link has sixteen channels and no more; one that ends makes room for another")
+    @Test("A link has at most sixteen channels; one that ends makes room for another")
     func limit() throws {
         try World.run(seed: 5) { world in
             let fixture = try await ChannelFixture(in: world)
@@ -167,7 +167,7 @@ struct ChannelTests {
         }
     }
 
-    @Test("A lost link ends both ends with its reason; what had come is read first")
+    @Test("A lost link ends both ends with its reason, after the received data was read")
     func linkLoss() throws {
         try World.run(seed: 6) { world in
             let fixture = try await ChannelFixture(in: world)
@@ -189,7 +189,7 @@ struct ChannelTests {
         }
     }
 
-    @Test("Five channels and attributes go on beside each other")
+    @Test("Five channels and attribute operations make progress at the same time")
     func beside() throws {
         try World.run(seed: 8, limit: .seconds(1000)) { world in
             let fixture = try await ChannelFixture(in: world)
@@ -228,7 +228,7 @@ struct ChannelTests {
                     }
                 }
                 group.addTask {
-                    // Each is sent while the channels have more to send than the link carries.
+                    // Each operation is sent while the channels have more data than the link can transfer.
                     var count = 0
                     while transfers.count == 0 {
                         #expect(try await fixture.peer.read(handle) == name)
@@ -242,7 +242,7 @@ struct ChannelTests {
         }
     }
 
-    @Test("An enhanced channel takes longer SDUs once it is reconfigured, another kind does not")
+    @Test("An enhanced channel accepts longer SDUs once it is reconfigured; another channel cannot be")
     func reconfiguration() throws {
         try World.run(seed: 9) { world in
             let fixture = try await ChannelFixture(in: world)
@@ -283,12 +283,12 @@ struct ChannelTests {
         }
     }
 
-    @Test("A reader gets the units that another one has left")
+    @Test("A reader gets the units that another reader has left")
     func remainingUnitsWakeAnotherReader() throws {
         try World.run(seed: 12) { world in
             let fixture = try await ChannelFixture(in: world)
             let (near, far) = try await fixture.open()
-            // Both wait when two units arrive together; each reads one and no more.
+            // Both readers wait when two units arrive together. Each reads one unit only.
             let readers = (0..<2).map { _ in
                 Task(executorPreference: world.taskExecutor) {
                     var iterator = near.makeAsyncIterator()
@@ -306,7 +306,7 @@ struct ChannelTests {
         }
     }
 
-    @Test("Cancelled calls end, and a channel that nobody keeps is closed")
+    @Test("Cancelled calls end, and a channel without owners is closed")
     func cancellation() throws {
         try World.run(seed: 10) { world in
             let fixture = try await ChannelFixture(in: world)
@@ -320,14 +320,14 @@ struct ChannelTests {
             ending.cancel()
             await #expect(throws: BLEError.cancelled) { _ = try await reading.value }
             #expect(await ending.value == nil)
-            // Nobody reads now, so that the write waits.
+            // There is no reader now, so the write waits.
             try await world.sleep(for: .seconds(20))
             writing.cancel()
             await #expect(throws: BLEError.cancelled) { try await writing.value }
             let opening = Task(executorPreference: tasks) { try await fixture.peer.openChannel(psm: 0x80) }
             opening.cancel()
             await #expect(throws: BLEError.cancelled) { _ = try await opening.value }
-            // The far device had taken it already.
+            // The far device had accepted the channel already.
             #expect(try await fixture.accept().readToEnd().isEmpty)
             try await world.sleep(for: .seconds(1))
             #expect(await fixture.near.host.inspect().channels == 1)
@@ -345,7 +345,7 @@ struct ChannelTests {
     }
 }
 
-/// A count that tasks of one world share, which all run in its thread.
+/// A counter shared by the tasks of one world, which all run in its thread.
 private final class Progress: @unchecked Sendable {
     var count = 0
 }

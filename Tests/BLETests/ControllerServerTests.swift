@@ -3,7 +3,7 @@ import Glibc
 import Synchronization
 import Testing
 
-/// A server on a UNIX socket and a TCP port, and what it tells.
+/// A server on a UNIX socket and a TCP port, and its events.
 private final class Served: Sendable {
     let server: ControllerServer
     let events: AsyncStream<ControllerServer.Event>
@@ -38,7 +38,7 @@ private final class Served: Sendable {
 }
 
 extension Adapter.Configuration {
-    /// Nothing is left in the home of who runs the tests.
+    /// Stores nothing in the user's home directory.
     fileprivate static var forgetful: Self {
         var configuration = Self()
         configuration.stateLocation = .nowhere
@@ -55,7 +55,7 @@ private let battery = ServiceDefinition(
 
 @Suite("A controller server", .timeLimit(.minutes(10)))
 struct ControllerServerTests {
-    @Test("lets a host on a UNIX socket meet one on a TCP port")
+    @Test("A host on a UNIX socket connects to one on a TCP port")
     func meeting() async throws {
         let served = try await Served()
         let peripheral = try await Adapter.open(served.unix, configuration: .forgetful)
@@ -72,7 +72,7 @@ struct ControllerServerTests {
         await served.server.close()
     }
 
-    @Test("gives each controller an address of its own, and to who comes back the one it had")
+    @Test("Each controller gets its own address, and a host that returns gets its old one")
     func addresses() async throws {
         let served = try await Served()
         let first = try await Adapter.open(served.tcp, configuration: .forgetful)
@@ -93,7 +93,7 @@ struct ControllerServerTests {
         await served.server.close()
     }
 
-    @Test("tells a host its controller's buffers")
+    @Test("A host gets its controller's buffer sizes")
     func buffers() async throws {
         var configuration = ControllerServer.Configuration()
         configuration.aclDataLength = 27
@@ -107,7 +107,7 @@ struct ControllerServerTests {
         await served.server.close()
     }
 
-    @Test("A chosen address stays with its listener, in any order of connections and after the server's restart")
+    @Test("A chosen address stays with its listener, in any order of connections and after a restart")
     func chosenAddressStays() async throws {
         let chosen = [
             DeviceAddress(0x0200_0000_0001, isRandom: false), DeviceAddress(0x5642_4C45_0001, isRandom: false),
@@ -119,7 +119,7 @@ struct ControllerServerTests {
                 _ = try await server.listen(on: .unix(path: "\(directory)-\(index)"), controllerAddress: chosen[index])
             }
             _ = try await server.listen(on: .unix(path: "\(directory)-any"))
-            // An address that is chosen is not given to another controller, even before it is used.
+            // A chosen address is not given to another controller, even before it is used.
             let other = try await Adapter.open(.unix(path: "\(directory)-any"), configuration: .forgetful)
             #expect(try await other.information.publicAddress == DeviceAddress(0x5642_4C45_0002, isRandom: false))
             var adapters: [Adapter] = []
@@ -128,7 +128,7 @@ struct ControllerServerTests {
                 #expect(try await adapter.information.publicAddress == chosen[index])
                 adapters.append(adapter)
             }
-            // A host that restarts has its controller's address again.
+            // A host that restarts gets its controller's address again.
             await adapters[0].close()
             let again = try await Adapter.open(.unix(path: "\(directory)-\(order[0])"), configuration: .forgetful)
             #expect(try await again.information.publicAddress == chosen[order[0]])
@@ -137,7 +137,7 @@ struct ControllerServerTests {
         }
     }
 
-    @Test("A second host at a chosen address is turned away, with an event")
+    @Test("A second host at a chosen address is refused, and an event reports it")
     func chosenAddressIsForOneHost() async throws {
         let (events, continuation) = AsyncStream<ControllerServer.Event>.makeStream()
         let server = ControllerServer(configuration: .init()) { continuation.yield($0) }
@@ -158,7 +158,7 @@ struct ControllerServerTests {
     }
 
     @Test(
-        "A host that does not read is cut off beyond the limit, for itself and for all together; others stay",
+        "A host that does not read is disconnected at its own or the common limit",
         arguments: [true, false]
     )
     func hostThatDoesNotReadIsCutOff(isOwnLimit: Bool) async throws {
@@ -169,7 +169,7 @@ struct ControllerServerTests {
         _ = try await served.connected()
         let descriptor = try connectedSocket(served.path)
         let silent = try await served.connected()
-        // Each Reset is answered by seven bytes, which nobody reads: more than the socket's buffers and the limit hold.
+        // Each Reset is answered by seven bytes that are not read: more than the socket's buffers and the limit hold.
         let resets = [UInt8]((0..<1000).flatMap { _ in [0x01, 0x03, 0x0C, 0x00] as [UInt8] })
         while send(descriptor, resets, resets.count, Int32(MSG_NOSIGNAL)) > 0 {}
         let (ended, error) = try await served.disconnected()
@@ -181,7 +181,7 @@ struct ControllerServerTests {
         await served.server.close()
     }
 
-    /// Connects to a UNIX socket, and reads nothing.
+    /// Connects to a UNIX socket without reading from it.
     private func connectedSocket(_ path: String) throws -> Int32 {
         let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
         var address = sockaddr_un()
@@ -196,7 +196,7 @@ struct ControllerServerTests {
         return descriptor
     }
 
-    @Test("removes its socket and lets its hosts go when it is closed")
+    @Test("Closing it removes its socket and disconnects its hosts")
     func closes() async throws {
         let served = try await Served()
         let adapter = try await Adapter.open(served.unix, configuration: .forgetful)
@@ -215,14 +215,14 @@ struct ControllerServerTests {
         await adapter.close()
     }
 
-    @Test("has controllers vanish, fail and fall silent after their times", arguments: ControllerServer.Mishap.allCases)
+    @Test("Controllers vanish, fail and fall silent at the configured times", arguments: ControllerServer.Mishap.allCases)
     func mishaps(mishap: ControllerServer.Mishap) async throws {
         var configuration = ControllerServer.Configuration()
         configuration.mishaps = [mishap: .milliseconds(1)]
         let served = try await Served(configuration)
         var settings = Adapter.Configuration.forgetful
         settings.commandTimeout = .milliseconds(200)
-        // The host may or may not be up before that.
+        // The host may or may not have been brought up before that.
         let adapter = try? await Adapter.open(served.unix, configuration: settings)
         var befallen: ControllerServer.Connection?
         for await event in served.events {
@@ -236,7 +236,7 @@ struct ControllerServerTests {
         await served.server.close()
     }
 
-    @Test("lets no advertisement through once the air has died")
+    @Test("No advertisement is received once the air has died")
     func dies() async throws {
         var configuration = ControllerServer.Configuration()
         configuration.diesAfter = .milliseconds(500)

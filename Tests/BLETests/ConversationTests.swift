@@ -1,7 +1,7 @@
 import BLE
 import Testing
 
-/// Two adapters on an air of their own.
+/// Two adapters in a virtual air of their own.
 private func makePair(_ name: String) async throws -> (peripheral: Adapter, central: Adapter) {
     let specification = AdapterSpecification.virtual(name: name)
     return (try await Adapter.open(specification), try await Adapter.open(specification))
@@ -56,7 +56,7 @@ struct ConversationTests {
         return (peripheral, central, published[0], peer)
     }
 
-    @Test("What is published is discovered, long values are read and written whole")
+    @Test("A published service is discovered, and long values are read and written completely")
     func values() async throws {
         let (peripheral, central, published, peer) = try await connect("values")
         let services = try await peer.discoverAll()
@@ -74,7 +74,7 @@ struct ConversationTests {
         await peripheral.close()
     }
 
-    @Test("What is written without a response arrives before what is asked for later, and before the link ends")
+    @Test("Writes without response arrive before later requests, and before the link ends")
     func commands() async throws {
         let (peripheral, central, published, peer) = try await connect("commands")
         let events = await peripheral.peripheral.events()
@@ -102,7 +102,7 @@ struct ConversationTests {
         await peripheral.close()
     }
 
-    @Test("A thousand notifications arrive in order, indications are confirmed")
+    @Test("A thousand notifications arrive in order, and indications are confirmed")
     func notifications() async throws {
         let (peripheral, central, published, peer) = try await connect("notifications")
         let handle = published.characteristics[1].valueHandle
@@ -131,7 +131,7 @@ struct ConversationTests {
         await peripheral.close()
     }
 
-    @Test("The app answers for values that it handles, with values and with errors")
+    @Test("The app answers accesses to its values, with values and with errors")
     func handledValues() async throws {
         let (peripheral, central, published, peer) = try await connect("handled") { _, access in
             switch access {
@@ -150,7 +150,7 @@ struct ConversationTests {
         await peripheral.close()
     }
 
-    @Test("Both sides learn of a disconnection, and what is then asked says so")
+    @Test("Both sides detect a disconnection, and later calls report it")
     func disconnection() async throws {
         let (peripheral, central, published, peer) = try await connect("disconnection")
         let events = await peripheral.peripheral.events()
@@ -170,7 +170,7 @@ struct ConversationTests {
         await peripheral.close()
     }
 
-    @Test("A connection to nobody times out, and a cancelled one ends at once")
+    @Test("Connecting to an absent peer times out, and a cancelled attempt ends at once")
     func noPeer() async throws {
         let central = try await Adapter.open(.virtual(name: "nobody"))
         let nobody = DeviceAddress(0xC000_0000_0001, isRandom: true)

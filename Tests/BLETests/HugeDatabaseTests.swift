@@ -4,7 +4,7 @@ import Testing
 
 @Suite("A peer with a huge database")
 struct HugeDatabaseTests {
-    @Test("Discovery of too many characteristics ends in an error that names the limit, and the link stays usable")
+    @Test("Discovery of too many characteristics fails with the limit, and the link stays usable")
     func discoveryOfTooManyCharacteristicsEnds() throws {
         try World.run(seed: 7) { world in
             let server = try await world.device("server").openAdapter()

@@ -11,7 +11,7 @@ struct NotifyAllTests {
         ]
     )
 
-    @Test("does not wait for the slowest client")
+    @Test("It does not wait for the slowest client")
     func notifyToAllDoesNotWaitForTheSlowestClient() throws {
         try World.run { world in
             let server = world.device("server")

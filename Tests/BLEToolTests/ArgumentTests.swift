@@ -21,7 +21,7 @@ struct ArgumentTests {
     }
 
     @Test(
-        "A target that can be nothing else than a mistyped one is refused",
+        "A target that can only be a mistyped one is refused",
         arguments: [
             ("", "the target is empty; give an address, a name or service:UUID"),
             (
@@ -84,7 +84,7 @@ struct ArgumentTests {
     ]
 
     @Test(
-        "A selector chooses the one characteristic that is meant",
+        "A selector finds the characteristic that it names",
         arguments: [("2A37", 6), ("180F/2A19", 3), ("#0x10", 0x10)] as [(String, AttributeHandle)]
     )
     func choices(text: String, handle: AttributeHandle) throws {
@@ -92,7 +92,7 @@ struct ArgumentTests {
     }
 
     @Test(
-        "A selector that fits none or several says so",
+        "A selector that matches none or several is refused with the reason",
         arguments: [
             (
                 "2A19",
@@ -120,7 +120,7 @@ struct ArgumentTests {
     }
 
     @Test(
-        "What is not hexadecimal is refused",
+        "Text that is not hexadecimal is refused",
         arguments: [
             ("0G", "\"0G\" is not hexadecimal: \"G\" is no digit"),
             ("12 34", "\"12 34\" is not hexadecimal: \" \" is no digit"),
@@ -146,7 +146,7 @@ struct ArgumentTests {
     }
 
     @Test(
-        "What is no time, or none that makes sense, is refused",
+        "Invalid and senseless times are refused",
         arguments: [
             ("", "\"\" is not a time: use seconds, as in 10 or 2.5, or 500ms, 2min"),
             ("soon", "\"soon\" is not a time: use seconds, as in 10 or 2.5, or 500ms, 2min"),

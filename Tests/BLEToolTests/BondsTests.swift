@@ -44,7 +44,7 @@ struct BondsTests {
         try await KeptHost(name ?? host, in: directory).change(warn: recordIssue) { $0 = security }
     }
 
-    /// Runs a command as the command line does.
+    /// Runs a command with arguments, like the command line.
     private func run(_ arguments: String...) async throws {
         var command = try Bonds.parseAsRoot(arguments + ["--state-dir", directory])
         guard var asynchronous = command as? any AsyncParsableCommand else { return try command.run() }
@@ -65,7 +65,7 @@ struct BondsTests {
         }
     }
 
-    @Test("A bond is a line of a table or of JSON, without its keys")
+    @Test("A bond is a row of a table or a line of JSON, without its keys")
     func rows() {
         let rows = security.bonds.map { BondRow(host: host, record: $0) }
         #expect(
@@ -92,13 +92,13 @@ struct BondsTests {
         )
     }
 
-    @Test("Listing is what `ble bonds` does where nothing else is said")
+    @Test("`ble bonds` without a subcommand lists the bonds")
     func defaultCommand() throws {
         #expect(try Bonds.parseAsRoot([]) is Bonds.List)
         #expect(try Bonds.parseAsRoot(["--json"]) is Bonds.List)
     }
 
-    @Test("A removed bond is gone, and the others are there")
+    @Test("A removed bond is gone, and the others remain")
     func remove() async throws {
         try await fill()
         try await fill("hci1")
@@ -114,7 +114,7 @@ struct BondsTests {
         )
     }
 
-    @Test("What is exported can be imported elsewhere, and only its owner can read it")
+    @Test("An export can be imported elsewhere, and only its owner can read it")
     func export() async throws {
         try await fill()
         let path = directory + "/export"
@@ -133,7 +133,7 @@ struct BondsTests {
         )
     }
 
-    @Test("What is not right is not imported at all")
+    @Test("An invalid file is not imported at all")
     func badImport() async throws {
         try await fill()
         let path = directory + "/export"
@@ -149,7 +149,7 @@ struct BondsTests {
         #expect(try kept() == before)
     }
 
-    @Test("Another host's bonds are taken only where they alone are asked for")
+    @Test("Another host's bonds are imported only with the option for bonds only")
     func otherIdentity() async throws {
         try await KeptHost(host, in: directory).change(warn: recordIssue) {
             $0.identity = KeptIdentity(staticAddress: DeviceAddress(0xC000_0000_0002, isRandom: true), resolvingKey: 3)
@@ -163,7 +163,7 @@ struct BondsTests {
         #expect(try kept().identity?.resolvingKey == 3)
     }
 
-    @Test("A host that has kept nothing gets an identity with bonds that are imported without one")
+    @Test("Importing bonds without an identity gives the host a new one")
     func importGivesAnIdentity() async throws {
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
         let path = directory + "/export"
@@ -187,7 +187,7 @@ struct BondsTests {
         #expect(try kept().bonds.count == 1 && kept().identity != nil)
     }
 
-    @Test("Bonds that a host uses can be listed and exported, not changed")
+    @Test("The bonds of a running host can be listed and exported, but not changed")
     func runningHost() async throws {
         try await fill("56:42:4C:45:00:01")
         var configuration = Adapter.Configuration()
@@ -205,7 +205,7 @@ struct BondsTests {
         #expect(try kept("56:42:4C:45:00:01").bonds == Array(security.bonds.dropFirst()))
     }
 
-    @Test("What cannot be is refused in a line")
+    @Test("Impossible requests are refused in one line")
     func refusals() async throws {
         #expect(
             await problem("remove", "F0:12")
@@ -216,7 +216,7 @@ struct BondsTests {
         #expect(error.map { Bonds.message(for: $0) } == "--state-dir is empty; name a directory")
     }
 
-    @Test("A file that cannot be used is named, and does not hide the others")
+    @Test("An unusable file is named, and does not hide the others")
     func unusable() async throws {
         try await fill()
         let bad = directory + "/hci9.json"
@@ -224,11 +224,11 @@ struct BondsTests {
         try await run("list")
         try await run("remove", "F0:12:34:56:78:9A")
         #expect(await problem("list", "--host", "hci9") == "\(bad) is damaged")
-        // Looking at it leaves it where it is.
+        // Reading the file leaves it in place.
         #expect(try Data(contentsOf: URL(fileURLWithPath: bad)) == Data("{".utf8))
     }
 
-    @Test("Each command that uses a controller takes the state directory", arguments: ["scan", "info"])
+    @Test("Each command that uses a controller accepts the state directory", arguments: ["scan", "info"])
     func globalOption(command: String) throws {
         let parsed = try BLECommand.parseAsRoot([command, "--state-dir", "/tmp/state"])
         let options = (parsed as? Scan)?.options ?? (parsed as? Info)?.options

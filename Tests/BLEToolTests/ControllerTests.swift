@@ -9,7 +9,7 @@ import VirtualController
 
 @Suite("ble controller")
 struct ControllerTests {
-    @Test("listens wherever it is told to, and serves the kind of controller that is asked for")
+    @Test("It listens at each given place, with the requested kind of controller")
     func kind() throws {
         let command = try Controller.parse([
             "--listen", "unix:/tmp/hci", "--listen", "tcp:[::1]:0", "--acl-length", "27", "--acl-packets", "1",
@@ -26,7 +26,7 @@ struct ControllerTests {
         #expect(configuration.captureFolder == "/tmp/captures")
     }
 
-    @Test("gives each chosen address to the listener in the same place")
+    @Test("Each chosen address belongs to the listener in the same place")
     func addresses() throws {
         let address = DeviceAddress(0x0200_0000_0001, isRandom: false)
         let command = try Controller.parse([
@@ -49,7 +49,7 @@ struct ControllerTests {
         }
     }
 
-    @Test("has everything wrong that is asked for, and nothing else")
+    @Test("It has the requested faults and no others")
     func faults() throws {
         let untroubled = try Controller.parse([]).configuration
         #expect(untroubled.conditions == .perfect)
@@ -87,7 +87,7 @@ struct ControllerTests {
     }
 
     @Test(
-        "refuses what is wrong, and says what would be right",
+        "Invalid options are refused with an explanation",
         arguments: [
             (["--listen", "nowhere"], "use unix:PATH or tcp:HOST:PORT"),
             (["--listen", "tcp:127.0.0.1"], "tcp: needs a host and a port from 0 to 65535"),
@@ -124,7 +124,7 @@ struct ControllerTests {
         #""controller":3,"address":"56:42:4C:45:00:01","addressType":"public","listener":"unix:/tmp/hci""#
 
     @Test(
-        "tells what happens in words and in JSON",
+        "Events are printed as text and as JSON",
         arguments: [
             (
                 .listening(.tcp(host: "127.0.0.1", port: 6402)), "listening on tcp:127.0.0.1:6402",

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Demo")
 struct DemoTests {
-    @Test("Without a name the first example runs, both ends of it")
+    @Test("Without a name, both ends of the first example run")
     func defaults() throws {
         let demo = try Demo.parse([])
         #expect(demo.name == "brightness")
@@ -19,7 +19,7 @@ struct DemoTests {
     }
 
     @Test(
-        "What cannot be is refused, and it is said what can",
+        "An impossible request is refused with the possible ones",
         arguments: [
             (
                 ["nope"],

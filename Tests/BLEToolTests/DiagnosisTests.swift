@@ -34,7 +34,7 @@ struct DiagnosisTests {
         #expect(diagnosis.problems == 0)
     }
 
-    @Test("An adapter that is up is held by bluetoothd, where it runs, or by something else")
+    @Test("An adapter that is up is held by bluetoothd, if that runs, or by another program")
     func busy() {
         let held = Diagnosis(
             of: inventory {
@@ -56,7 +56,7 @@ struct DiagnosisTests {
         #expect(other.findings.last?.text == "hci1 is up: the kernel or another program has it")
     }
 
-    @Test("What is wrong with an adapter that is not wanted is only a warning")
+    @Test("A problem with an adapter that was not requested is only a warning")
     func unwanted() {
         let diagnosis = Diagnosis(
             of: inventory { $0.adapters = [adapter(0, []), adapter(1, .up)] },
@@ -99,7 +99,7 @@ struct DiagnosisTests {
         }
     }
 
-    @Test("An adapter that is not there is a problem that names those that are")
+    @Test("A missing adapter is a problem, whose text names the existing ones")
     func absent() {
         let diagnosis = Diagnosis(
             of: inventory { $0.adapters = [adapter(0, []), adapter(2, [])] },
@@ -111,7 +111,7 @@ struct DiagnosisTests {
         )
     }
 
-    @Test("Without any adapter the other ways to a controller are named")
+    @Test("Without any adapter, the other ways to a controller are named")
     func none() {
         let diagnosis = Diagnosis(of: inventory { _ in }, for: nil)
         #expect(
@@ -125,7 +125,7 @@ struct DiagnosisTests {
         )
     }
 
-    @Test("What the kernel lacks does not matter for a controller that is reached without it")
+    @Test("Missing kernel features do not matter for a controller that is reached without them")
     func elsewhere() {
         let diagnosis = Diagnosis(
             of: inventory { $0.socketError = .bluetoothUnavailable },

@@ -9,12 +9,12 @@ import Testing
 
 @testable import BLETool
 
-/// A server whose database takes longer to discover than `ble explore` is willing to spend.
+/// A server whose database takes longer to discover than `ble explore` allows.
 @Suite("ble explore and a server with a database of any size", .timeLimit(.minutes(10)))
 struct HostileDatabaseTests {
     private static let advice = "use attributes by their handles, or discover single services"
 
-    /// What a run of the command has come to.
+    /// The result of a run of the command.
     private struct Run {
         let error: (any Error)?
         /// The opcodes of the PDUs of the Attribute Protocol that the command has sent.
@@ -24,8 +24,8 @@ struct HostileDatabaseTests {
     /// Runs `ble explore` for a server on a controller without pacing.
     ///
     /// - Parameters:
-    ///   - options: of the command, beside those for the controller and the connection.
-    ///   - handler: answers accesses to values that the server's app has.
+    ///   - options: options of the command, in addition to those for the controller and the connection.
+    ///   - handler: answers accesses to the app's values on the server.
     private func explore(
         _ services: [ServiceDefinition],
         mtu: UInt16,
@@ -60,7 +60,7 @@ struct HostileDatabaseTests {
         return Run(error: failure, opcodes: try Self.opcodes(inCapture: "\(folder)/capture.btsnoop"))
     }
 
-    /// The opcodes of the Attribute PDUs that the recording host has sent.
+    /// The opcodes of the ATT PDUs that the recording host has sent.
     private static func opcodes(inCapture path: String) throws -> [UInt8] {
         let capture = try File.read(path)
         var reader = CaptureReader()
@@ -90,7 +90,7 @@ struct HostileDatabaseTests {
         #expect(!run.opcodes.contains(0x0A) && !run.opcodes.contains(0x0C))
     }
 
-    @Test("More than 2,000 attributes end the command with one line that says so, and what to do")
+    @Test("More than 2,000 attributes end the command with one line that gives the limit and advice")
     func serverWithTooManyAttributesEndsTheCommand() async throws {
         let definition = CharacteristicDefinition(
             uuid: "2A19",
@@ -106,7 +106,7 @@ struct HostileDatabaseTests {
         )
     }
 
-    @Test("A server that gives its database piece by piece ends the command after a bounded number of requests")
+    @Test("A server with an endless database ends the command after a bounded number of requests")
     func serverThatNeverComesToItsEndEndsTheCommand() async throws {
         // With 128-bit UUIDs and an ATT_MTU of 23, a response has one service. Each takes two more requests for its content.
         let service = ServiceDefinition(uuid: "0000A0A0-5354-0000-0000-000000000001", characteristics: [])

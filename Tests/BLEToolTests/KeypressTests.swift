@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Keys of a passkey on the command line")
 struct KeypressTests {
-    /// A device with a display, and a person that types the shown passkey at a console.
+    /// A device with a display, and a person who types the shown passkey at a console.
     private struct Display: PairingDelegate {
         let console: PairingConsole
         let world: World
@@ -23,7 +23,7 @@ struct KeypressTests {
     }
 
     @Test(
-        "With --keypress the peer gets notifications for a passkey that is typed here, and otherwise none",
+        "With --keypress the peer gets notifications for a passkey typed here, otherwise none",
         arguments: [true, false]
     )
     func peerIsToldOfKeys(isGiven: Bool) throws {
@@ -68,7 +68,7 @@ struct KeypressTests {
         #expect(kinds == (isGiven ? typed : []))
     }
 
-    @Test("Keypress notifications of a peer are shown in words and in JSON")
+    @Test("Keypress notifications of a peer are printed as text and as JSON")
     func keysOfPeersAreShown() {
         let lines = PrintedLines()
         let peer = DeviceAddress(0x0012_3456_789A, isRandom: false)
@@ -96,7 +96,7 @@ struct KeypressTests {
         )
     }
 
-    @Test("The times that a controller can watch are taken")
+    @Test("Authenticated payload timeouts that a controller supports are accepted")
     func authenticatedPayloadTimeout() throws {
         for (text, milliseconds) in [("10ms", 10), ("30", 30_000), ("655s", 655_000)] {
             let options = try PairingOptions.parse(["--authenticated-payload-timeout", text])

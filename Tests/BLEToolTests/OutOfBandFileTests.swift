@@ -22,11 +22,11 @@ final class OutOfBandFileTests {
 
     private func text() throws -> String { try String(contentsOfFile: path, encoding: .utf8) }
 
-    @Test("What is in the file when the command begins is used, and a later change is not")
+    @Test("The file's content at the start of the command is used, and later changes are not")
     func laterChangesHaveNoEffect() throws {
         try write(1)
         let options = try PairingOptions.parse(["--oob", path])
-        // The command line was read; the command itself has not begun.
+        // The command line was parsed; the command itself has not started.
         try write(2)
         let policy = try options.policy()
         #expect(policy.peerOutOfBandData == .temporaryKey(2))
@@ -35,7 +35,7 @@ final class OutOfBandFileTests {
         #expect(policy.peerOutOfBandData == .temporaryKey(2))
     }
 
-    @Test("A file that is no longer what the command line named ends the command in one line")
+    @Test("A file that was replaced after parsing ends the command in one line")
     func replacedFileIsRefused() throws {
         let replacements: [(make: (String) throws -> Void, problem: String?)] = [
             ({ _ in }, "No such file or directory"),
@@ -65,7 +65,7 @@ final class OutOfBandFileTests {
         }
     }
 
-    @Test("A file that was there is replaced whole, and then only its owner can read it")
+    @Test("An existing file is replaced completely, and only its owner can read it")
     func writtenFileReplacesAnother() throws {
         try String(repeating: "x", count: 4_096).write(toFile: path, atomically: false, encoding: .utf8)
         try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: path)
@@ -76,7 +76,7 @@ final class OutOfBandFileTests {
         #expect(permissions == 0o600)
     }
 
-    @Test("A symbolic link in place of the file is not written through")
+    @Test("A symbolic link at the file's place is not followed for writing")
     func linkIsNotWritten() throws {
         let other = "\(folder)/other"
         try "kept".write(toFile: other, atomically: false, encoding: .utf8)

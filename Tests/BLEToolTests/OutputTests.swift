@@ -56,14 +56,14 @@ struct OutputTests {
         #expect(silent.line == "00:12:34:56:78:9A  public  ?    dBm  -  (not connectable)")
     }
 
-    @Test("A name from the air cannot steer the terminal")
+    @Test("A name received over the air cannot control the terminal")
     func escapes() {
         #expect(terminalSafe("a\u{1B}[2Jb\u{202E}c\n") == "a\u{FFFD}[2Jb\u{FFFD}c\u{FFFD}")
         #expect(terminalSafe("Grüße 👩‍🔬") == "Grüße 👩‍🔬")
     }
 
     @Test(
-        "A value is shown as digits, and as the text that it spells",
+        "A value is shown as digits, and as text if it is text",
         arguments: [
             ([], "(empty)"), ([0x64], "64 \"d\""), ([0x00, 0x01], "0001"),
             (Array("Größe".utf8), "4772c3b6c39f65 \"Größe\""),
@@ -79,14 +79,14 @@ struct OutputTests {
         #expect(readable([0x01, 0x02, 0x03], greatestCount: 2) == "0102… (3 octets)")
     }
 
-    @Test("A table has columns as wide as they must be, and lines no wider than the terminal")
+    @Test("Columns are as wide as needed, and lines not wider than the terminal")
     func table() {
         let table = TextTable(header: ["A", "LONG"], rows: [["温度", "x"], ["b", "yyyyyyyy"]])
         #expect(table.lines() == ["A     LONG", "温度  x", "b     yyyyyyyy"])
         #expect(table.lines(width: 8) == ["A     L…", "温度  x", "b     y…"])
     }
 
-    @Test("The scan's table shows the strongest advertiser first and says how many have no room")
+    @Test("The scan's table lists the strongest advertisers first, and counts those without room")
     func scanTable() {
         var table = ScanTable()
         table.note(silent)
@@ -102,7 +102,7 @@ struct OutputTests {
         #expect(table.lines(width: 40, height: 3).last == "… and 1 more; Ctrl-C ends")
     }
 
-    @Test("The scan's table forgets the longest silent advertiser when it is full")
+    @Test("The scan's table drops the advertiser that was silent for longest when it is full")
     func scanTableCapacity() {
         var table = ScanTable()
         for value in 0...UInt64(ScanTable.capacity) {
@@ -235,7 +235,7 @@ struct OutputTests {
         #expect(delivery.line == "05:46:40.123  0648")
     }
 
-    @Test("Instants become times of day at the distances they have")
+    @Test("Instants are converted to times of day")
     func wallClock() {
         var clock = WallClock()
         #expect(clock.microseconds(at: Instant(nanoseconds: 5_000_000), now: 1000) == 1000)

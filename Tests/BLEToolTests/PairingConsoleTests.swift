@@ -70,7 +70,7 @@ struct PairingConsoleTests {
         )
     }
 
-    /// A server with a keyboard, and two phones with displays that are connected to it.
+    /// A server with a keyboard, and two connected phones with displays.
     private func withPhones(
         _ console: PairingConsole,
         _ body: @escaping @Sendable (World, Phone, Phone) async throws -> Void
@@ -108,7 +108,7 @@ struct PairingConsoleTests {
             try await world.sleep(for: .seconds(1))
             let members = { (phone: Phone) in #""address":"\#(phone.address)","addressType":"public""# }
             #expect(lines.all == [#"{"event":"passkeyWanted",\#(members(first)),"question":1}"#])
-            // An answer to a question that is not asked yet is taken for no other.
+            // An answer to a question that is not asked yet is not used for another one.
             #expect(throws: ArgumentProblem("question 2 is not being asked; question 1, about \(first.address), is")) {
                 try console.take(PairingReply(question: 2, answer: .passkey(secondPasskey)))
             }
@@ -121,7 +121,7 @@ struct PairingConsoleTests {
         }
     }
 
-    @Test("An answer to a pairing that has ended is not taken for the next one")
+    @Test("An answer to a pairing that has ended is not used for the next one")
     func lateAnswerIsNotTakenForAnotherPeer() throws {
         let lines = PrintedLines()
         let console = makeConsole(lines)
@@ -151,7 +151,7 @@ struct PairingConsoleTests {
         }
     }
 
-    @Test("A fixed passkey answers one pairing; the next one is asked for, with a message")
+    @Test("A fixed passkey answers one pairing; the next one is asked with a message")
     func fixedPasskeyIsForOnePairing() throws {
         let (lines, complaints) = (PrintedLines(), PrintedLines())
         let console = makeConsole(lines, passkey: Passkey(value: 0), complaints: complaints)
@@ -172,7 +172,7 @@ struct PairingConsoleTests {
         }
     }
 
-    @Test("Questions beyond the limit are refused, and the end of the input refuses the others")
+    @Test("Questions beyond the limit are refused, and the end of input refuses the others")
     func questionsAreBounded() async {
         let lines = PrintedLines()
         let console = makeConsole(lines)

@@ -12,8 +12,9 @@ struct ReplayTests {
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
         .appendingPathComponent("Fixtures/explore-kernel.btsnoop").path
 
-    /// The fixture with another octet at the end of a request by which the host goes on with the discovery of services, and
-    /// where that stands.
+    /// The fixture with another byte at the end of a request with which the host continues the discovery of services.
+    ///
+    /// - Returns: the recording, and the index of the packet.
     private func changed() throws -> (recording: PacketRecording, index: Int) {
         var packets = try PacketRecording(path: ReplayTests.path).packets
         let requests = packets.indices.filter {
@@ -27,7 +28,7 @@ struct ReplayTests {
         return (PacketRecording(packets: packets), index)
     }
 
-    @Test("The first frame that differs is shown as `ble decode` has it, with those around and what came instead")
+    @Test("The first different frame is shown as in `ble decode`, with its neighbors and the packet that came instead")
     func report() throws {
         let (recording, index) = try changed()
         let link = try #require(TracedLink.all(in: recording).first)
@@ -40,12 +41,12 @@ struct ReplayTests {
         #expect(lines[expected].contains(" < ACL ") && lines[expected].contains("ATT "))
         #expect(lines[expected + 1].hasPrefix("sent ") && lines[expected + 1].contains("ATT "))
         #expect(lines[expected] != lines[expected + 1])
-        // Five packets before, five after, and three lines on the octets.
+        // Five packets before, five after, and three lines about the bytes.
         #expect(expected == 5 && lines.count == 5 + 2 + 5 + 3)
         #expect(lines.contains { $0.hasPrefix("the first octet that differs") })
     }
 
-    @Test("A packet to the controller that was not sent is shown as such")
+    @Test("A packet to the controller that was not sent is marked")
     func missing() throws {
         let (recording, index) = try changed()
         let difference = ReplayDifference(time: .zero, index: index, expected: recording.packets[index], sent: nil)
@@ -54,7 +55,7 @@ struct ReplayTests {
         #expect(lines.count == 12)
     }
 
-    @Test("Arguments are read, and a role is one of two")
+    @Test("Arguments are parsed, and a role is one of two")
     func arguments() throws {
         let command = try ReplayCapture.parse(["x.btsnoop", "--as", "peripheral", "--link", "2"])
         #expect(command.role == .peripheral && command.link == 2 && !command.json)
@@ -62,7 +63,7 @@ struct ReplayTests {
         #expect(throws: (any Error).self) { try ReplayCapture.parse([]) }
     }
 
-    @Test("The exit status tells whether a capture differs; what is no capture is said to be none")
+    @Test("The exit status reports whether a capture differs; a file that is no capture is named")
     func status() async throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("replay-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -79,7 +80,7 @@ struct ReplayTests {
         try await replay(ReplayTests.path, "--json", "--link", "1")
 
         var bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: ReplayTests.path)))
-        // A bit of the host's event mask, LE Set Event Mask's first octet.
+        // A bit of the host's event mask: the first byte of LE Set Event Mask.
         let command = try #require(bytes.indices.first { bytes[$0...].starts(with: [1, 0x01, 0x20, 8]) })
         bytes[command + 4] ^= 1
         let changed = try file("changed.btsnoop", bytes)

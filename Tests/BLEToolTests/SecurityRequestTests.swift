@@ -8,7 +8,7 @@ import Testing
 struct SecurityRequestTests {
     private static let name = "C0:12:34:56:78:9A"
 
-    /// What the peer hears of its request, and how many pairings began.
+    /// The answer to the peer's request, and the number of pairings that began.
     private func request(_ policy: SecurityPolicy, _ consent: @escaping PairingConsole.Consent) throws -> (
         strength: Result<KeyStrength, any Error>, pairings: Int
     ) {
@@ -55,7 +55,7 @@ struct SecurityRequestTests {
         return try request(policy, peer.consent)
     }
 
-    @Test("A command that pairs for nothing refuses with Pairing Not Supported, and begins no pairing")
+    @Test("A command that does not pair answers Pairing Not Supported, and begins no pairing")
     func commandThatDoesNotPairRefuses() throws {
         let explore = try Explore.parse([SecurityRequestTests.name]).peer
         let noPair = try Subscribe.parse([SecurityRequestTests.name, "2A19", "--no-pair"]).peer
@@ -66,7 +66,7 @@ struct SecurityRequestTests {
         }
     }
 
-    @Test("A command that pairs, by default or by its options, pairs when the peer asks")
+    @Test("A command that pairs, by default or by its options, pairs when the peer requests it")
     func commandThatPairsFollows() throws {
         let subscribe = try Subscribe.parse([SecurityRequestTests.name, "2A19"]).peer
         let explore = try Explore.parse([SecurityRequestTests.name, "--io", "none"]).peer

@@ -18,7 +18,7 @@ struct ServeAdmissionTests {
         return try Profile(decoding: JSON(parsing: Array(text.utf8)))
     }
 
-    /// `ble serve` as its options say, with a profile that needs pairing.
+    /// `ble serve` with the given options and a profile that needs pairing.
     private struct Serving: Sendable {
         let server: ProfileServer
         let adapter: Adapter
@@ -62,13 +62,15 @@ struct ServeAdmissionTests {
 
         func run() async throws { try await server.run(adapter: "virtual", commands: commands) }
 
-        /// Gives a command, which is carried out when this returns.
+        /// Gives the server a command, which has ended when this returns.
         func tell(_ line: String) async throws {
             input.yield(line)
             try await world.sleep(for: .milliseconds(10))
         }
 
-        /// Pairs from a device, and returns the error; nil if the devices are paired.
+        /// Pairs from a device.
+        ///
+        /// - Returns: the error; nil if the devices are paired.
         func pair(from device: Device, usesPrivateAddress: Bool = false) async throws -> BLEError? {
             let adapter = try await device.openAdapter { $0.usesPrivateAddresses = usesPrivateAddress }
             let peer = try await adapter.central.connect(to: address)
@@ -135,7 +137,7 @@ struct ServeAdmissionTests {
             #expect(try await serving.pair(from: first) == nil)
             #expect(try await serving.pair(from: second) == Self.refusal)
             #expect(try await serving.pair(from: third) == nil)
-            // The identity of this one is known only at the end of the pairing, which is not kept then.
+            // The identity of this device is known only at the end of the pairing, which is discarded then.
             _ = try await serving.pair(from: world.device("fourth"), usesPrivateAddress: true)
             #expect(await serving.adapter.bonds().map(\.identity) == [first.address, third.address])
         }

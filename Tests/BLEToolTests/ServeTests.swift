@@ -7,7 +7,7 @@ import Testing
 @Suite("ble serve")
 struct ServeTests {
     @Test(
-        "reads commands",
+        "Commands are parsed",
         arguments: [
             ("set 2A19 64", .set(.uuid("2A19", service: nil), [0x64])),
             ("  notify\t180F/2A19   0001 \r", .notify(.uuid("2A19", service: "180F"), [0x00, 0x01])),
@@ -27,7 +27,7 @@ struct ServeTests {
     }
 
     @Test(
-        "refuses what is no command",
+        "Invalid commands are refused",
         arguments: [
             (
                 "stop",
@@ -56,7 +56,7 @@ struct ServeTests {
     private static let members = #""address":"C0:12:34:56:78:9A","addressType":"random""#
 
     @Test(
-        "tells events in JSON",
+        "Events are printed as JSON",
         arguments: [
             (.ready(adapter: "hci0", address: peer), #"{"event":"ready","adapter":"hci0",\#(members)}"#),
             (.connected(peer), #"{"event":"connected",\#(members)}"#),

@@ -5,7 +5,7 @@ import Testing
 
 @testable import BLETool
 
-/// What `ble serve` does with its commands while clients owe it answers.
+/// The commands of `ble serve` while answers of clients are outstanding.
 @Suite("ble serve and clients that do not answer")
 struct ServeWaitingTests {
     private static let profile = """
@@ -14,7 +14,7 @@ struct ServeWaitingTests {
           {"uuid": "2A1B", "properties": ["notify"], "value": "64"}]}]}
         """
 
-    /// A server that takes commands, and what it prints.
+    /// A server that accepts commands, and its output.
     private struct Serving: Sendable {
         let adapter: Adapter
         let server: ProfileServer
@@ -37,7 +37,7 @@ struct ServeWaitingTests {
         func tell(_ line: String) { input.yield(line) }
     }
 
-    /// A client that has subscribed. Its link outlives its absence for as long as a link can.
+    /// A subscribed client. While it is absent, its link exists for as long as a link can.
     private static func client(
         _ device: Device,
         of serving: Serving
@@ -53,8 +53,9 @@ struct ServeWaitingTests {
         return (peer, try await peer.subscribe(to: level), try await peer.subscribe(to: state))
     }
 
-    /// Runs a server with a client that vanishes after it has subscribed, gives the server commands, and returns how long it
-    /// then took to quit.
+    /// Runs a server with a client that vanishes after it has subscribed, and gives the server commands.
+    ///
+    /// - Returns: how long the server then took to quit.
     private static func timeToQuit(
         _ commands: [String]
     ) throws -> (time: Duration, errors: Int, disconnections: Int) {
@@ -73,21 +74,21 @@ struct ServeWaitingTests {
         }
     }
 
-    @Test("quit is carried out though a client does not confirm an indication")
+    @Test("quit does not wait for a client that does not confirm an indication")
     func indicationDoesNotDelayQuit() throws {
         let result = try Self.timeToQuit(["indicate 2A19 01", "indicate 2A19 02"])
         #expect(result.time < .seconds(1))
         #expect(result.errors == 0)
     }
 
-    @Test("quit is carried out though the links of clients have not ended yet")
+    @Test("quit does not wait for clients' links to end")
     func disconnectionDoesNotDelayQuit() throws {
         let result = try Self.timeToQuit(["disconnect", "disconnect"])
         #expect(result.time < .seconds(1))
         #expect(result.errors == 0 && result.disconnections == 0)
     }
 
-    @Test("Indications that wait are bounded; the next command waits until the client is gone")
+    @Test("Waiting indications are bounded; the next command waits until the client is gone")
     func waitingIndicationsAreBounded() throws {
         let limit = PendingValues.limit
         let result = try Self.timeToQuit(Array(repeating: "indicate 2A19 01", count: limit))
@@ -97,7 +98,7 @@ struct ServeWaitingTests {
         #expect(result.errors == 0 && longer.errors == 0)
     }
 
-    @Test("quit is carried out though notifications wait behind an indication that a client does not confirm")
+    @Test("quit does not wait for notifications behind an unconfirmed indication")
     func notificationsDoNotDelayQuit() throws {
         let result = try Self.timeToQuit(
             ["indicate 2A19 01", "indicate 2A19 02"] + Array(repeating: "notify 2A1B 01", count: 200)
@@ -106,7 +107,7 @@ struct ServeWaitingTests {
         #expect(result.errors == 0)
     }
 
-    @Test("Notifications that wait are bounded; the next command waits until the client is gone")
+    @Test("Waiting notifications are bounded; the next command waits until the client is gone")
     func waitingNotificationsAreBounded() throws {
         let count = PendingValues.limit + 3
         let result = try Self.timeToQuit(
@@ -116,7 +117,7 @@ struct ServeWaitingTests {
         #expect(result.errors == 0)
     }
 
-    @Test("Notifications are sent in the order of their commands, also when a client is absent")
+    @Test("Notifications are sent in the order of their commands, even when a client is absent")
     func notificationsKeepTheirOrder() throws {
         try World.run { world in
             let serving = try await Serving(in: world)
@@ -140,7 +141,7 @@ struct ServeWaitingTests {
         }
     }
 
-    @Test("A client that does not confirm delays only its own indications, and another is sent all in their order")
+    @Test("A client that does not confirm delays only its own indications")
     func otherClientIsNotDelayed() throws {
         try World.run { world in
             let serving = try await Serving(in: world)
@@ -158,7 +159,7 @@ struct ServeWaitingTests {
             #expect(values == (0..<10).map { [$0] })
             #expect(world.elapsed - start < .seconds(3))
 
-            // Those that the absent client has not confirmed count until its link has ended.
+            // The indications that the absent client has not confirmed count until its link has ended.
             for _ in 0..<limit { serving.tell("indicate 2A19 FF") }
             for _ in 0..<(limit - 10) { values.append(try await iterator.next()?.value) }
             #expect(values.dropFirst(10).allSatisfy { $0 == [0xFF] })

@@ -20,7 +20,7 @@ struct ServedProfileTests {
         try Profile(decoding: JSON(parsing: Array(profile.utf8))).definitions
     }
 
-    @Test("is declared as the profile says")
+    @Test("The server declares the profile's attributes")
     func declared() throws {
         #expect(
             try definitions() == [
@@ -60,7 +60,7 @@ struct ServedProfileTests {
         )
     }
 
-    @Test("names characteristics in commands and attributes in events")
+    @Test("Commands and events use the profile's names")
     func named() throws {
         let served = ServedProfile(try Server().publish(definitions()))
         #expect(try served.handle(.uuid("2A19", service: "180F")) == 19)

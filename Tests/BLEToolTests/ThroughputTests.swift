@@ -6,7 +6,7 @@ import Testing
 
 @Suite("ble throughput")
 struct ThroughputTests {
-    @Test("Quantiles are those of the classes that the latencies fall into")
+    @Test("Quantiles are those of the latencies' classes")
     func quantiles() {
         var latencies = Latencies()
         #expect(latencies.quantile(0.5) == nil)
@@ -19,7 +19,7 @@ struct ThroughputTests {
     }
 
     @Test(
-        "A latency is given to a tenth of a microsecond up to 100 ms, then to a millisecond, and not beyond 100 s",
+        "Latencies have a resolution of 0.1 us up to 100 ms, then 1 ms, up to 100 s",
         arguments: [
             (Duration.microseconds(-3), 0), (.nanoseconds(1_250), 1.2), (.nanoseconds(99_999_950), 99_999.9),
             (.milliseconds(100), 100_000), (.microseconds(250_700), 250_000), (.seconds(99), 99_000_000),
@@ -34,7 +34,7 @@ struct ThroughputTests {
 
     private let usage = ProcessUsage(processorMicroseconds: 0x0201, contextSwitches: 4, residentKibibytes: 17_000)
 
-    @Test("A report is four fields of eight octets")
+    @Test("A report is four fields of eight bytes")
     func report() throws {
         let report = ThroughputReport(writes: 3, usage: usage)
         let value = PacketBuffer.bytes { report.encode(into: &$0) }
@@ -53,7 +53,7 @@ struct ThroughputTests {
     }
 
     @Test(
-        "What a report says cannot be less than nothing, nor more than can be counted",
+        "Impossible values in a report are refused",
         arguments: [
             (UInt64(5), UInt64(8), 3), (8, 5, 0), (0, .max, .max),
         ]
@@ -63,7 +63,7 @@ struct ThroughputTests {
         #expect(ThroughputReport(writes: after, usage: usage).writes(since: earlier) == count)
     }
 
-    @Test("A peer's report of any number can be told")
+    @Test("Any number in a peer's report can be printed")
     func immense() {
         let usage = ProcessUsage(processorMicroseconds: .max, contextSwitches: .max, residentKibibytes: .max)
         let result = ThroughputResult(
@@ -78,7 +78,7 @@ struct ThroughputTests {
         #expect(result.json.description.contains("\"peerResident\":\(Int.max)"))
     }
 
-    @Test("A result is told for a second and for each operation")
+    @Test("A result is printed per second and per operation")
     func result() {
         let result = ThroughputResult(
             operation: .read,
@@ -98,7 +98,7 @@ struct ThroughputTests {
         )
     }
 
-    @Test("What nothing arrived of is no division by nothing")
+    @Test("A result without arrivals causes no division by zero")
     func nothing() {
         let result = ThroughputResult(
             operation: .notify,
@@ -111,7 +111,7 @@ struct ThroughputTests {
         #expect(result.row == ["notify", "0", "0", "0", "", "", "513.0", "513.0"])
     }
 
-    @Test("This process has used something")
+    @Test("The usage of this process is not zero")
     func currentUsage() {
         let usage = ProcessUsage.current
         #expect(usage.processorMicroseconds > 0)
@@ -120,7 +120,7 @@ struct ThroughputTests {
     }
 
     @Test(
-        "A packet holds the MTU without its header, and an attribute 512 octets",
+        "A packet holds the MTU without its header, and an attribute 512 bytes",
         arguments: [
             (nil, 20), (23, 20), (247, 244), (515, 512), (517, 512),
         ]
@@ -129,7 +129,7 @@ struct ThroughputTests {
         #expect(ThroughputService.greatestLength(mtu: mtu) == length)
     }
 
-    @Test("Lengths that no attribute has are refused")
+    @Test("Lengths that no attribute can have are refused")
     func arguments() throws {
         let run = try Throughput.Run.parse([
             "Lamp", "--operation", "write-without-response", "--operation", "notify", "--length", "512", "--duration",

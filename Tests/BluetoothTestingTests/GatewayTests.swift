@@ -38,7 +38,7 @@ struct Gateway: Sendable {
     }
 }
 
-/// Counts what each sensor has reported.
+/// Counts the reports of each sensor.
 final class Log: Sendable {
     private let counts = Mutex<[DeviceAddress: Int]>([:])
 
@@ -72,7 +72,7 @@ struct GatewayTests {
         )
     }
 
-    @Test("It collects again after a lost link and after its controller was unplugged")
+    @Test("It continues to collect after a lost link and after its controller was unplugged")
     func collectsAgainAfterALostLink() throws {
         let log = Log()
         try World.run(seed: 7) { world in
@@ -96,7 +96,7 @@ struct GatewayTests {
                 try await world.sleep(for: .seconds(60))
                 #expect(log.count(of: sensors[1]) >= before + 20)
 
-                // The gateway's own controller is unplugged for a while.
+                // The gateway's own controller is unplugged for some time.
                 let count = log.count(of: sensors[0])
                 world.devices.last?.vanish()
                 try await world.sleep(for: .seconds(10))

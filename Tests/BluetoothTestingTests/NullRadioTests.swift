@@ -4,7 +4,7 @@ import ByteCoding
 import Synchronization
 import Testing
 
-@Suite("A radio that only hands on")
+@Suite("The null radio")
 struct NullRadioTests {
     static let service = ServiceDefinition(
         uuid: "FFE0",
@@ -18,7 +18,7 @@ struct NullRadioTests {
         ]
     )
 
-    @Test("joins two hosts by as many links as are asked for")
+    @Test("It joins two hosts by the requested number of links")
     func joinsHosts() throws {
         let radio = NullRadio()
         let values = try radio.run { () async throws -> [[UInt8]] in
@@ -42,11 +42,11 @@ struct NullRadioTests {
         radio.close()
     }
 
-    @Test("answers a host's requests by a script")
+    @Test("It answers a host's requests by a script")
     func answersByScript() throws {
         let radio = NullRadio()
         radio.scriptedAnswer = { pdu, answer in
-            // Read Request: its handle's low octet is the value.
+            // Read Request: the value is the low byte of its handle.
             if pdu[checked: 0] == 0x0A, let low = pdu[checked: 1] { answer.append([0x0B, low]) }
             // Exchange MTU Request.
             if pdu[checked: 0] == 0x02 { answer.append([0x03, 0x17, 0x00]) }
@@ -60,7 +60,7 @@ struct NullRadioTests {
         radio.close()
     }
 
-    @Test("asks a host by a script")
+    @Test("It sends requests to a host by a script")
     func asksByScript() throws {
         let radio = NullRadio()
         let answers = Mutex<[[UInt8]]>([])

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("A simulated world")
 struct WorldTests {
-    @Test("A central finds a scripted peripheral, reads, writes and is notified")
+    @Test("A central finds a scripted peripheral, reads, writes and receives notifications")
     func conversation() throws {
         try World.run(seed: 1) { world in
             let lamp = try await world.peripheral(
@@ -67,7 +67,7 @@ struct WorldTests {
         return (lamp, peer, try #require(lamp.valueHandle(of: "FFE1")))
     }
 
-    @Test("Time passes only where nothing else is to be done, and as much as was asked for")
+    @Test("Time passes only while no work is ready, and only as much as requested")
     func time() throws {
         let world = World()
         try world.run(limit: .seconds(4000)) {
@@ -96,7 +96,7 @@ struct WorldTests {
         }
     }
 
-    @Test("A run that does not end says what it waits for")
+    @Test("A run that does not end reports what it waits for")
     func unfinished() throws {
         let error = #expect(throws: UnfinishedRun.self) {
             try World.run(limit: .seconds(20)) { world in
@@ -111,7 +111,7 @@ struct WorldTests {
         #expect(awaited.contains { $0.contains("WorldTests.swift") && $0.hasSuffix("seconds") }, "\(awaited)")
     }
 
-    @Test("A script refuses, is late, hangs up and breaks the protocol")
+    @Test("A script refuses, delays, disconnects and breaks the protocol")
     func misbehaviour() throws {
         try World.run { world in
             let answers = Answers([
@@ -127,13 +127,13 @@ struct WorldTests {
             #expect(world.elapsed - start >= .seconds(5))
             #expect(try await peer.read(handle) == [2])
             #expect(try await peer.read(handle) == [])
-            // A Write Response is none to a read: it is dropped, and the read ends with the link.
+            // A Write Response does not answer a read. It is dropped, and the read ends with the link.
             await #expect(throws: BLEError.disconnected(.attributeTransactionTimeout)) { try await peer.read(handle) }
             #expect(lamp.writes.isEmpty)
         }
     }
 
-    @Test("A device that vanishes takes its links along, and is found again when it comes back")
+    @Test("A device that vanishes loses its links, and is found again when it returns")
     func vanishing() throws {
         try World.run { world in
             let (lamp, peer, handle) = try await Self.lamp(in: world)
@@ -148,7 +148,7 @@ struct WorldTests {
         }
     }
 
-    @Test("A device that walks out of reach loses its link")
+    @Test("A device that moves out of range loses its link")
     func walking() throws {
         try World.run { world in
             let (lamp, peer, _) = try await Self.lamp(in: world)
@@ -158,7 +158,7 @@ struct WorldTests {
         }
     }
 
-    @Test("Where the air between two is dead, they do not meet; others do")
+    @Test("Devices with no radio path between them do not connect; others do")
     func deadAir() throws {
         try World.run { world in
             let lamp = try await world.peripheral("lamp", services: [])
@@ -174,7 +174,7 @@ struct WorldTests {
         }
     }
 
-    @Test("One seed makes one course of events, another another")
+    @Test("Equal seeds give equal courses of events, different seeds different ones")
     func seeds() throws {
         let captures = try [1, 1, 2].map { (seed: UInt64) in
             let world = World(seed: seed, recordsCaptures: true)
@@ -192,7 +192,7 @@ struct WorldTests {
     }
 }
 
-/// Answers to be given one after the other; the last again and again.
+/// Answers that are given one after the other; the last one is repeated.
 private final class Answers: Sendable {
     private let answers: Mutex<[ScriptedAnswer]>
 

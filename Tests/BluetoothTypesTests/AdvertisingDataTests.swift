@@ -39,7 +39,7 @@ struct AdvertisingDataTests {
         #expect(AdvertisingData([structure]).bytes == bytes)
     }
 
-    @Test("What was built is read back")
+    @Test("Built data is read back")
     func accessors() {
         let data = AdvertisingData(Self.samples.map(\.0))
         #expect(data.flags == [.generalDiscoverable, .brEdrNotSupported])
@@ -71,7 +71,7 @@ struct AdvertisingDataTests {
         )
     }
 
-    @Test("A structure that runs over the end is an error after those before it; a length of zero is the end")
+    @Test("A structure beyond the end is an error after those before it; a length of zero is the end")
     func damaged() throws {
         let bytes: [UInt8] = [0x02, 0x01, 0x06, 0x05, 0x09, 0x41]
         var iterator = ADStructureIterator(bytes.rawSpan)
@@ -108,7 +108,7 @@ struct AdvertisingDataTests {
         #expect(readAll(whole) > 0)
     }
 
-    @Test("A structure never has more than 254 octets of data")
+    @Test("A structure has at most 254 bytes of data")
     func tooLong() {
         let data = AdvertisingData([.raw(ADType(rawValue: 0x3D), Array(repeating: 1, count: 400))])
         #expect(data.length == 256 && data.bytes[0] == 255)

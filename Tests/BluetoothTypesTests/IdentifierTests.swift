@@ -4,7 +4,7 @@ import Testing
 
 @Suite("UUIDs")
 struct BluetoothUUIDTests {
-    @Test("The three forms of one UUID are equal, hash alike and keep their width")
+    @Test("The three forms of one UUID are equal, have equal hashes and keep their width")
     func equality() {
         let forms: [BluetoothUUID] = ["180D", "0000180D", "0000180d-0000-1000-8000-00805f9b34fb"]
         #expect(Set(forms).count == 1)
@@ -16,7 +16,7 @@ struct BluetoothUUIDTests {
     }
 
     @Test(
-        "Other texts are no UUIDs",
+        "Invalid texts are no UUIDs",
         arguments: [
             "", "18", "180", "180DX", "18 0D", "0x18", "180D0", "0000180D-0000-1000-8000-00805F9B34F",
             "0000180D-0000-1000-8000-00805F9B34FBA", "0000180D00001000800000805F9B34FB",
@@ -28,7 +28,7 @@ struct BluetoothUUIDTests {
         #expect(BluetoothUUID(text) == nil)
     }
 
-    @Test("Octets are least significant first, and every width decodes to what was encoded")
+    @Test("Bytes are least significant first, and every width decodes to its original")
     func octets() throws {
         let long: BluetoothUUID = "00112233-4455-6677-8899-aabbccddeeff"
         #expect(
@@ -59,7 +59,7 @@ struct BluetoothUUIDTests {
 
 @Suite("Addresses, numbers and times")
 struct DeviceAddressTests {
-    @Test("An address is read and written most significant octet first")
+    @Test("An address is read and written with its most significant byte first")
     func text() throws {
         let address = try #require(DeviceAddress("f0:12:34:56:78:9A", isRandom: true))
         #expect(address.value == 0xF012_3456_789A)
@@ -78,13 +78,13 @@ struct DeviceAddressTests {
         }
     }
 
-    @Test("A literal that is no address stops the program, as that of a UUID does")
+    @Test("An invalid literal of an address or a UUID stops the program")
     func invalidLiteral() async {
         await #expect(processExitsWith: .failure) { _ = "F0-12-34-56-78-9A" as DeviceAddress }
     }
 
     @Test(
-        "Other texts are no addresses",
+        "Invalid texts are no addresses",
         arguments: [
             "", "F0:12:34:56:78", "F0:12:34:56:78:9A:", "F0-12-34-56-78-9A", "F012:34:56:78:9A", "G0:12:34:56:78:9A",
             "F0:12:34:56:78:9A:BC", "F:012:34:56:78:9A",
@@ -94,7 +94,7 @@ struct DeviceAddressTests {
         #expect(DeviceAddress(text, isRandom: false) == nil)
     }
 
-    @Test("The two highest bits tell the kinds of random addresses apart")
+    @Test("The two highest bits distinguish the kinds of random addresses")
     func kinds() {
         #expect(DeviceAddress(0xC000_0000_0000, isRandom: true).kind == .randomStatic)
         #expect(DeviceAddress(0x4000_0000_0000, isRandom: true).kind == .resolvablePrivate)
@@ -105,7 +105,7 @@ struct DeviceAddressTests {
         #expect(DeviceAddress(1, isRandom: true) != DeviceAddress(1, isRandom: false))
     }
 
-    @Test("Handles end at the last")
+    @Test("Handles do not increase beyond the last one")
     func handles() {
         #expect(AttributeHandle(0xFFFE).next == .last && AttributeHandle.last.next == nil)
         #expect("\(AttributeHandle(0x2A))" == "0x002A")

@@ -12,11 +12,11 @@ struct NameTests {
     )
     func uuids(number: UInt16, name: String) {
         #expect(BluetoothUUID(number).name == name)
-        // The same UUID in full.
+        // The same UUID in its 128-bit form.
         #expect(BluetoothUUID("0000\(hexadecimal(number))-0000-1000-8000-00805F9B34FB")?.name == name)
     }
 
-    @Test("A number that is assigned to nobody has no name")
+    @Test("An unassigned number has no name")
     func unassigned() {
         #expect(BluetoothUUID(0xFFF1 as UInt16).name == nil)
         #expect(CompanyIdentifier(rawValue: 0xFFFE).name == nil)

@@ -5,7 +5,7 @@ import Testing
 struct ByteReaderTests {
     static let bytes: [UInt8] = (1...16).map { UInt8($0) }
 
-    @Test("Fields are little-endian, and each read moves on by its own length")
+    @Test("Fields are little-endian, and each read advances by the field's length")
     func fields() throws {
         var reader = ByteReader(Self.bytes.rawSpan)
         #expect(try reader.readUInt8() == 0x01)
@@ -22,7 +22,7 @@ struct ByteReaderTests {
         #expect(try wide.readInt8() == -2)
     }
 
-    @Test("A field that is cut short is an error that says how much, and nothing is consumed", arguments: 0..<16)
+    @Test("A truncated field is an error with the lengths, and nothing is consumed", arguments: 0..<16)
     func truncated(length: Int) {
         let bytes = Array(Self.bytes.prefix(length))
         func check(_ needed: Int, _ read: (inout ByteReader) throws(PacketDecodingError) -> Void) {
@@ -65,7 +65,7 @@ struct ByteReaderTests {
         try reader.requireEnd()
     }
 
-    @Test("Octets that follow the end are an error")
+    @Test("Bytes after the end are an error")
     func trailing() {
         let reader = ByteReader(Self.bytes.rawSpan)
         var failure: PacketDecodingError?
@@ -73,7 +73,7 @@ struct ByteReaderTests {
         #expect(failure == .trailingBytes(count: 16))
     }
 
-    @Test("Errors are equal by what they say")
+    @Test("Errors with the same content are equal")
     func equality() {
         #expect(PacketDecodingError.invalidValue(1, field: "a") == .invalidValue(1, field: "a"))
         #expect(PacketDecodingError.invalidValue(1, field: "a") != .invalidValue(1, field: "b"))
@@ -114,7 +114,7 @@ struct PacketBufferTests {
         #expect(buffer.count == 24)
     }
 
-    @Test("What is taken from the front is headroom again")
+    @Test("Bytes removed from the front become headroom again")
     func removing() {
         var buffer = PacketBuffer()
         buffer.append([1, 2, 3, 4, 5])
@@ -129,7 +129,7 @@ struct PacketBufferTests {
         #expect([UInt8](copying: buffer.bytes) == [0x11, 0x33])
     }
 
-    @Test("A buffer is empty and has its headroom after a reset, whatever it was used for")
+    @Test("A buffer is empty and has its headroom after a reset, whatever its earlier use")
     func resetting() {
         var buffer = PacketBuffer()
         buffer.append([1, 2, 3])
@@ -143,7 +143,7 @@ struct PacketBufferTests {
         #expect([UInt8](copying: buffer.bytes) == [5, 6])
     }
 
-    @Test("Spans are compared octet by octet")
+    @Test("Spans are compared byte by byte")
     func comparing() {
         let bytes: [UInt8] = [1, 2, 3]
         func isEqual(_ other: [UInt8]) -> Bool { bytes.rawSpan.elementsEqual(other.rawSpan) }

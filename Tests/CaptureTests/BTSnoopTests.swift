@@ -12,7 +12,7 @@ private let file: [UInt8] = [
 ]
 private let offsetOfFirst = 16
 private let offsetOfSecond = 44
-/// What the two timestamps say: 0x00E2E6DE4DA22000 less the offset of 1970.
+/// The time of the first record: 0x00E2E6DE4DA22000 minus the offset of 1970.
 private let firstTime: Int64 = 0x00E2_E6DE_4DA2_2000 - 0x00DC_DDB3_0F2F_8000
 
 /// One record, without the borrowed bytes.
@@ -41,9 +41,9 @@ private func read(_ bytes: [UInt8]) throws(PacketDecodingError) -> [Record] {
     return records
 }
 
-@Suite("A btsnoop file")
+@Suite("The btsnoop format")
 struct BTSnoopTests {
-    @Test("is read record by record")
+    @Test("A file is read record by record")
     func isRead() throws {
         #expect(
             try read(file) == [
@@ -53,7 +53,7 @@ struct BTSnoopTests {
         )
     }
 
-    @Test("is written as it was read")
+    @Test("A file is written as it was read")
     func isWritten() throws {
         var reader = ByteReader(file.rawSpan)
         var buffer = PacketBuffer()
@@ -62,7 +62,7 @@ struct BTSnoopTests {
         #expect([UInt8](copying: buffer.bytes) == file)
     }
 
-    @Test("counts microseconds from the year 0, and 1970 is 0x00DCDDB30F2F8000")
+    @Test("Times are microseconds from the year 0, and 1970 is 0x00DCDDB30F2F8000")
     func epoch() {
         let bytes = PacketBuffer.bytes {
             let packet: [UInt8] = [0x04]
@@ -77,7 +77,7 @@ struct BTSnoopTests {
         #expect(Array(bytes[8..<12]) == [0, 0, 0, 3])
     }
 
-    @Test("that is cut short anywhere but between records is an error", arguments: 0..<file.count)
+    @Test("A file that is truncated within a record is an error", arguments: 0..<file.count)
     func isCut(length: Int) throws {
         let bytes = Array(file.prefix(length))
         if length == offsetOfFirst || length == offsetOfSecond {
@@ -87,24 +87,24 @@ struct BTSnoopTests {
         }
     }
 
-    @Test("survives every flipped bit")
+    @Test("Every flipped bit is read without a trap")
     func bitFlips() {
         for bit in 0..<(file.count * 8) {
             var bytes = file
             bytes[bit / 8] ^= 0x80 >> (bit % 8)
             let records = try? read(bytes)
-            // No single bit leaves everything as it was.
+            // Every flipped bit changes the result.
             #expect(bit / 8 >= 12 && bit / 8 < 16 || records != (try? read(file)) || isLength(of: bit / 8))
         }
     }
 
-    /// The original lengths are not part of a reading.
+    /// Whether the byte belongs to an original length, which readings do not contain.
     private func isLength(of octet: Int) -> Bool {
         (16..<20).contains(octet) || (44..<48).contains(octet)
     }
 
     @Test(
-        "with a header that is not one is refused",
+        "A file with an invalid header is refused",
         arguments: [
             (0, 0x42, "btsnoop identification pattern"), (7, 0x01, "btsnoop identification pattern"),
             (11, 0x02, "btsnoop version"),
@@ -117,7 +117,7 @@ struct BTSnoopTests {
         #expect(error?.description.contains(field) == true)
     }
 
-    @Test("with a record longer than any packet, or longer than it was, is refused", arguments: [1, 3])
+    @Test("A record that is longer than any packet, or than its original length, is refused", arguments: [1, 3])
     func tooLong(offset: Int) {
         var bytes = file
         bytes[offsetOfFirst + 4 + offset] = 0x05

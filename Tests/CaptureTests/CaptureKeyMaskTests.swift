@@ -13,7 +13,7 @@ struct CaptureKeyMaskTests {
     }
 
     @Test(
-        "Keys in commands and events are replaced, and nothing else",
+        "Keys in commands and events are replaced, and no other bytes",
         arguments: [
             (.command, [0x19, 0x20, 28] + (0..<12).map { 0xA0 + $0 }, []),
             (.command, [0x1A, 0x20, 18, 0x40, 0x00], []),
@@ -26,12 +26,12 @@ struct CaptureKeyMaskTests {
     )
     func commandsAndEvents(kind: CapturedPacketKind, head: [UInt8], tail: [UInt8]) {
         #expect(masked(kind, head + Self.key + tail) == head + Self.zeros + tail)
-        // One that is cut off is masked as far as it goes.
+        // A truncated key is masked as far as it is present.
         #expect(masked(kind, head + [7]) == head + [0])
         #expect(masked(kind, head) == nil || masked(kind, head) == head)
     }
 
-    @Test("Packets without keys stay as they are")
+    @Test("Packets without keys are unchanged")
     func others() {
         #expect(masked(.command, [0x03, 0x0C, 0]) == nil)
         #expect(masked(.command, [0x19]) == nil)
@@ -44,7 +44,7 @@ struct CaptureKeyMaskTests {
         #expect(masked(.acl, [0x40, 0x20, 11, 0, 7, 0, 6, 0, 1, 3, 0, 1, 16, 1, 1]) == nil)
     }
 
-    @Test("Keys of pairings are replaced, wherever the sender cuts them", arguments: [0x03, 0x04, 0x06, 0x08, 0x0A])
+    @Test("Keys of pairings are replaced, in any fragments", arguments: [0x03, 0x04, 0x06, 0x08, 0x0A])
     func keyDistributionIsMaskedInAnyFragments(code: UInt8) {
         let pdu: [UInt8] = [17, 0, 6, 0, code] + Self.key
         let expected: [UInt8] = [17, 0, 6, 0, code] + Self.zeros
@@ -58,7 +58,7 @@ struct CaptureKeyMaskTests {
                 let packet = mask.mask(.acl, .controllerToHost, fragment.rawSpan) ?? fragment
                 #expect(packet.prefix(4) == header[...])
                 passed += packet.dropFirst(4)
-                // The other side's fragments, and those of other links, come between.
+                // Fragments of the other side and of other links are in between.
                 let other: [UInt8] = [0x41, 0x20, 7, 0, 30, 0, 4, 0, 0x0A, 3, 0]
                 #expect(mask.mask(.acl, .controllerToHost, other.rawSpan) == nil)
                 let reverse: [UInt8] = [0x40, 0x00, 5, 0, 9, 0, 4, 0, 0x06]
@@ -70,7 +70,7 @@ struct CaptureKeyMaskTests {
         }
     }
 
-    @Test("Notes that programs have written are blanked, and the kernel's own stay")
+    @Test("Notes of programs are blanked, and those of the kernel are unchanged")
     func notes() {
         let mask = CaptureKeyMask()
         let bytes: [UInt8] = [1, 2, 3]

@@ -6,14 +6,14 @@ import struct VirtualController.SeededGenerator
 
 @Suite("A capture reader")
 struct CaptureReaderTests {
-    @Test("finds the format and reads every record", arguments: CaptureSample.all)
+    @Test("It detects the format and reads every record", arguments: CaptureSample.all)
     func reads(sample: CaptureSample) {
         let outcome = capture(sample.bytes)
         #expect(outcome.error == nil)
         #expect(outcome.readings == sample.readings)
     }
 
-    @Test("reads the same in pieces of any size", arguments: CaptureSample.all)
+    @Test("It reads the same in pieces of any size", arguments: CaptureSample.all)
     func pieces(sample: CaptureSample) {
         for size in 1...sample.bytes.count {
             let outcome = capture(sample.bytes, pieces: size)
@@ -21,7 +21,7 @@ struct CaptureReaderTests {
         }
     }
 
-    @Test("gives what is before the cut, and says where the record starts that was cut", arguments: CaptureSample.all)
+    @Test("It reads the records before a truncation, and reports its offset", arguments: CaptureSample.all)
     func cuts(sample: CaptureSample) {
         for length in 1..<sample.bytes.count {
             let outcome = capture(Array(sample.bytes.prefix(length)), pieces: 7)
@@ -32,7 +32,7 @@ struct CaptureReaderTests {
             #expect(whole.elementsEqual(outcome.readings.prefix(whole.count)), "cut to \(length)")
             switch outcome.error {
             case nil:
-                // Between records all is well; what follows a record need not be one.
+                // Between records there is no error; the bytes after a record need not be one.
                 #expect(capture(sample.bytes + [], pieces: length).readings.starts(with: outcome.readings))
             case .damaged(let damage):
                 #expect(damage.offset < length, "cut to \(length)")
@@ -43,7 +43,7 @@ struct CaptureReaderTests {
         }
     }
 
-    @Test("says the same again after damage, and has no record then")
+    @Test("It repeats the error after damage, and returns no record then")
     func repeatsDamage() throws {
         var reader = CaptureReader()
         reader.append(Array(CaptureSample.btsnoopH4.bytes.prefix(46)).rawSpan)
@@ -66,11 +66,11 @@ struct CaptureReaderTests {
         #expect(damage.description == "damaged at octet 44: truncated: 4 octets needed, 2 left")
     }
 
-    @Test("keeps no more than a piece and a record, however long the file is")
+    @Test("It holds at most a piece and a record, however long the file is")
     func memory() {
         let header = octets("0a0d0d0a 1c000000 4d3c2b1a 0100 0000 ffffffffffffffff 1c000000")
         let description = octets("01000000 14000000 c900 0000 00000000 14000000")
-        // A block of a kind that nobody knows, of three million octets, and one of a packet, again and again.
+        // An unknown block of three million bytes and a block with a packet, repeated.
         let length = octets("c0c62d00")
         let unknown = octets("ad0b0000") + length + [UInt8](repeating: 0x55, count: 2_999_988) + length
         let packet = octets(
@@ -84,7 +84,7 @@ struct CaptureReaderTests {
         #expect(outcome.kept <= 8192)
     }
 
-    @Test("never fails otherwise than by saying so, whatever it is given")
+    @Test("It reads any input or reports an error, and never traps")
     func mutations() {
         var random = SeededGenerator(seed: 0x5EED_0001)
         for round in 0..<10_000 {
@@ -104,13 +104,13 @@ struct CaptureReaderTests {
                 if bytes.isEmpty { bytes = [0] }
             }
             let whole = capture(bytes)
-            // A record of any format has more octets of header than none, so there cannot be many.
+            // Each record has a header, so the number of records is bounded.
             #expect(whole.readings.count <= bytes.count / 12, "round \(round)")
             #expect(zip(whole.readings, whole.readings.dropFirst()).allSatisfy { $0.offset < $1.offset })
             var inPieces = capture(bytes, pieces: Int(random.next() % 40) + 1)
             inPieces.kept = whole.kept
             if case .damaged(let damage) = whole.error {
-                // How much there was of what was cut depends on the pieces; where, does not.
+                // The number of missing bytes depends on the pieces; the position of the damage does not.
                 guard case .damaged(let other) = inPieces.error else {
                     Issue.record("round \(round): \(damage) in one piece only")
                     continue
@@ -123,10 +123,10 @@ struct CaptureReaderTests {
     }
 }
 
-@Suite("A file that is no sound capture")
+@Suite("A damaged or foreign file")
 struct CaptureDamageTests {
     @Test(
-        "is named for what it is",
+        "The error names the cause",
         arguments: [
             ("", .empty),
             ("48656c6c6f2c20776f726c640a", .text),
@@ -155,7 +155,7 @@ struct CaptureDamageTests {
 
     struct Damage: CustomTestStringConvertible {
         var sample: CaptureSample
-        /// Where octets are written over, and with what.
+        /// The position and the content of the overwritten bytes.
         var offset: Int
         var octets: String
         var readings: Int
@@ -165,7 +165,7 @@ struct CaptureDamageTests {
     }
 
     @Test(
-        "is read up to the damage, which is told",
+        "It is read up to the damage, which is reported",
         arguments: [
             Damage(
                 sample: .btsnoopH4,
@@ -296,7 +296,7 @@ struct CaptureDamageTests {
         #expect(outcome.readings == Array(damage.sample.readings.prefix(damage.readings)))
     }
 
-    @Test("with more interfaces than any section has is damaged there, and not read into memory")
+    @Test("More interfaces than allowed are damage, and are not read into memory")
     func interfaces() {
         var bytes = octets("0a0d0d0a 1c000000 4d3c2b1a 0100 0000 ffffffffffffffff 1c000000")
         for _ in 0..<5000 { bytes += octets("01000000 14000000 c900 0000 00000000 14000000") }

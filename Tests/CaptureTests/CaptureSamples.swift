@@ -2,17 +2,17 @@ import ByteCoding
 import Capture
 import Testing
 
-/// Octets written in hexadecimal, with spaces and line ends where they help.
+/// Bytes written in hexadecimal. Spaces and line ends are ignored.
 func octets(_ hexadecimal: String) -> [UInt8] {
     let digits = hexadecimal.compactMap(\.hexDigitValue)
     return stride(from: 0, to: digits.count, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }
 }
 
-/// What a record says, without the borrowed bytes.
+/// The content of a record, without the borrowed bytes.
 struct Reading: Equatable, CustomTestStringConvertible {
-    /// "command hostToController 030c00", say.
+    /// For example "command hostToController 030c00".
     var content: String
-    /// Seconds and nanoseconds since 1970, and where the record starts.
+    /// Seconds and nanoseconds since 1970, and the offset of the record.
     var time: CaptureTime?
     var offset: UInt64 = 0
     var adapter: UInt16 = 0
@@ -62,15 +62,15 @@ struct Reading: Equatable, CustomTestStringConvertible {
     var testDescription: String { content }
 }
 
-/// What there was to be read, and why it ended.
+/// The readings, and why they ended.
 struct Outcome: Equatable {
     var readings: [Reading] = []
     var error: CaptureReadingError?
-    /// The most octets that the reader kept.
+    /// The maximum number of bytes that the reader held.
     var kept = 0
 }
 
-/// Reads `bytes` in pieces of `size` octets, each when the reader asks for it.
+/// Reads `bytes` in pieces of `size` bytes, each when the reader requests it.
 func capture(_ bytes: [UInt8], pieces size: Int = .max) -> Outcome {
     var reader = CaptureReader()
     var outcome = Outcome()
@@ -96,7 +96,7 @@ func capture(_ bytes: [UInt8], pieces size: Int = .max) -> Outcome {
     }
 }
 
-/// A file of each format and kind, with what it holds.
+/// A file of each format and kind, with its content.
 struct CaptureSample: CustomTestStringConvertible, Sendable {
     var name: String
     var bytes: [UInt8]
@@ -113,7 +113,7 @@ struct CaptureSample: CustomTestStringConvertible, Sendable {
 
 private let reset = "command hostToController 030c00"
 private let complete = "event controllerToHost 0e0401030c00"
-/// 2023-09-12 06:06:56 UTC, as all samples begin at: 0x65000000.
+/// 2023-09-12 06:06:56 UTC, the start of all samples: 0x65000000.
 private let start: Int64 = 0x6500_0000
 
 extension CaptureSample {

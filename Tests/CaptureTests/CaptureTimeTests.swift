@@ -5,7 +5,7 @@ import Testing
 @Suite("A capture's time")
 struct CaptureTimeTests {
     @Test(
-        "is whole seconds and what is over, also before 1970",
+        "Times before and after 1970 are whole seconds and a positive rest",
         arguments: [
             (0, 0, 0), (1, 0, 1000), (1_000_000, 1, 0), (-1, -1, 999_999_000), (-1_000_000, -1, 0),
             (-1_000_001, -2, 999_999_000), (.max, 9_223_372_036_854, 775_807_000),
@@ -18,7 +18,7 @@ struct CaptureTimeTests {
         #expect(time.microsecondsSince1970 == count)
     }
 
-    @Test("carries seconds over, and ends where numbers do")
+    @Test("Seconds carry over, and times saturate")
     func limits() {
         #expect(CaptureTime(seconds: 1, nanoseconds: 2_000_000_003) == CaptureTime(seconds: 3, nanoseconds: 3))
         let last = CaptureTime(seconds: .max, nanoseconds: 4_000_000_000)
@@ -32,7 +32,7 @@ struct CaptureTimeTests {
 
     /// One packet of an interface with these options, stamped with these units.
     @Test(
-        "is counted in pcapng as the interface says",
+        "In pcapng, the interface defines the unit of times",
         arguments: [
             ("", 1_000_001, 1, 1000),
             ("0900 0100 00000000", 7, 7, 0),

@@ -2,7 +2,9 @@ import ByteCoding
 import Capture
 import Testing
 
-/// Reads `bytes` and writes them again in `format`; tells how many records had no place.
+/// Reads `bytes` and writes them again in `format`.
+///
+/// - Returns: the bytes, and the number of records that the format cannot hold.
 func rewrite(_ bytes: [UInt8], as format: CaptureWriter.Format) throws -> (bytes: [UInt8], refused: Int) {
     var reader = CaptureReader()
     reader.append(bytes.rawSpan)
@@ -25,7 +27,7 @@ struct CaptureWriterTests {
     private let time = CaptureTime(seconds: 0x6500_0000, nanoseconds: 1001)
 
     @Test(
-        "writes H4 packets",
+        "It writes H4 packets",
         arguments: [
             (
                 .btsnoop,
@@ -80,7 +82,7 @@ struct CaptureWriterTests {
             places.append(
                 writer.encode(h4Packet: data.rawSpan, .controllerToHost, time: time, adapterIndex: 3, into: &$0)
             )
-            // An indicator that nobody knows has a place where indicators have.
+            // A file of H4 packets can hold an unknown indicator.
             let unknown: [UInt8] = [0xFF]
             places.append(writer.encode(h4Packet: unknown.rawSpan, .controllerToHost, time: time, into: &$0))
         }
@@ -89,7 +91,7 @@ struct CaptureWriterTests {
     }
 
     @Test(
-        "writes what the monitor channel tells, where its format has a place for it",
+        "It writes monitor messages if the format can hold them",
         arguments: [.btsnoop, .btsnoopMonitor, .pcapng, .pcapngMonitor] as [CaptureWriter.Format]
     )
     func writesNotes(format: CaptureWriter.Format) {
@@ -114,7 +116,7 @@ struct CaptureWriterTests {
         if isMonitor { #expect(readings.map(\.adapter) == [2, 0xFFFF]) }
     }
 
-    @Test("writes btsnoop to the same octets that were read")
+    @Test("It writes btsnoop files to the bytes that were read")
     func isSame() throws {
         for (sample, format) in [(CaptureSample.btsnoopH4, .btsnoop), (.btsnoopMonitor, .btsnoopMonitor)]
             as [(CaptureSample, CaptureWriter.Format)]
@@ -125,7 +127,7 @@ struct CaptureWriterTests {
         }
     }
 
-    @Test("keeps what records say from one format to another", arguments: CaptureSample.all)
+    @Test("It preserves the content of records from one format to another", arguments: CaptureSample.all)
     func converts(sample: CaptureSample) throws {
         let original = capture(sample.bytes).readings
         for format in [CaptureWriter.Format.pcapng, .pcapngMonitor, .btsnoop, .btsnoopMonitor] {

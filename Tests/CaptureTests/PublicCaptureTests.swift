@@ -3,7 +3,7 @@ import Capture
 import Foundation
 import Testing
 
-/// Captures of real devices, which may lie beside the repository, and those that were recorded here.
+/// Captures of real devices, which may lie beside the repository, and those that were recorded with this project.
 private enum CaptureFiles {
     private static let repository = URL(fileURLWithPath: #filePath).resolvingSymlinksInPath()
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
@@ -20,12 +20,12 @@ private enum CaptureFiles {
 
 @Suite("Captures of real devices")
 struct PublicCaptureTests {
-    @Test("are read to their end, and in pieces alike", arguments: CaptureFiles.shared + CaptureFiles.own)
+    @Test("They are read to their end, in pieces as well", arguments: CaptureFiles.shared + CaptureFiles.own)
     func areRead(file: URL) throws {
         let bytes = [UInt8](try Data(contentsOf: file))
         let outcome = capture(bytes)
         #expect(outcome.error == nil)
-        // A capture that was recorded here has beside it what it says, a line for each packet.
+        // A recorded capture has a text file with a line for each packet.
         if let said = try? String(
             contentsOf: file.deletingPathExtension().appendingPathExtension("json"),
             encoding: .utf8
@@ -38,7 +38,7 @@ struct PublicCaptureTests {
         #expect(capture(bytes, pieces: 1009).readings == outcome.readings)
     }
 
-    @Test("that were recorded here are written to the same octets, also by way of pcapng", arguments: CaptureFiles.own)
+    @Test("Recorded captures are written to the same bytes, also through pcapng", arguments: CaptureFiles.own)
     func areWritten(file: URL) throws {
         let bytes = [UInt8](try Data(contentsOf: file))
         let again = try rewrite(bytes, as: .btsnoop)

@@ -3,7 +3,7 @@ import Cryptography
 import SMP
 import Testing
 
-/// A sample of P-256: both key pairs and what comes of them.
+/// A sample of P-256: both key pairs and the shared key.
 struct KeyAgreementSample: Sendable, CustomTestStringConvertible {
     let name: String
     let privateKeyA: P256PrivateKey
@@ -14,7 +14,7 @@ struct KeyAgreementSample: Sendable, CustomTestStringConvertible {
 
     var testDescription: String { name }
 
-    /// Reads 64 digits, the least significant octet first as the Security Manager's PDUs have them.
+    /// Reads 64 digits, least significant byte first, as in the Security Manager's PDUs.
     static func number(_ text: String) -> UInt256Octets {
         UInt256Octets(leastSignificantFirst: [UInt8](hexadecimal: text) ?? [])!
     }
@@ -23,7 +23,7 @@ struct KeyAgreementSample: Sendable, CustomTestStringConvertible {
         P256PublicKey(x: number(x), y: number(y))
     }
 
-    /// The sample data of Vol 2, Part G, 7.1.2; the first one's A is the debug key pair (Vol 3, Part H, 2.3.5.6.1).
+    /// The sample data of Vol 2, Part G, 7.1.2. The first sample's A is the debug key pair (Vol 3, Part H, 2.3.5.6.1).
     static let all = [
         KeyAgreementSample(
             name: "the first data set",
@@ -61,7 +61,7 @@ struct KeyAgreementTests {
     let functions = SwiftCryptography()
 
     @Test(
-        "gives the specification's public keys and, on either side, its Diffie-Hellman key",
+        "The specification's samples give their public keys and, on both sides, the shared key",
         arguments: KeyAgreementSample.all
     )
     func samples(sample: KeyAgreementSample) {
@@ -71,14 +71,14 @@ struct KeyAgreementTests {
         #expect(functions.sharedKey(sample.privateKeyB, with: sample.publicKeyA) == sample.sharedKey)
     }
 
-    @Test("gives a key with one's own public key, too: who must not accept that is the protocol")
+    @Test("A key is computed with one's own public key as well; the protocol must refuse that")
     func ownKey() {
         let sample = KeyAgreementSample.all[0]
         let expected = KeyAgreementSample.number("2dab0048cbb37bda557b8b72a85787c387279932fc795fae7c1cf949e6d7aa70")
         #expect(functions.sharedKey(sample.privateKeyA, with: sample.publicKeyA) == DiffieHellmanKey(expected))
     }
 
-    /// Coordinates that no point of the curve has, made of the first sample's, each in its way.
+    /// Coordinates of no point on the curve, each made in its own way from the first sample's.
     static let invalidPoints: [(String, P256PublicKey)] = {
         let zero = String(repeating: "00", count: 32)
         let x = "90a1aa2fb27790559fa61586fd8ab547004c9ef184225909961daf1ff0f0a11e"
@@ -100,7 +100,7 @@ struct KeyAgreementTests {
         ]
     }()
 
-    @Test("gives no key with what is no point of the curve", arguments: invalidPoints)
+    @Test("Coordinates of no point on the curve give no key", arguments: invalidPoints)
     func invalidPoint(name: String, point: P256PublicKey) {
         for sample in KeyAgreementSample.all {
             #expect(functions.sharedKey(sample.privateKeyA, with: point) == nil)
@@ -108,7 +108,7 @@ struct KeyAgreementTests {
     }
 
     @Test(
-        "takes no number for a private key that is not between zero and the order of the curve",
+        "A private key must be greater than zero and less than the order of the curve",
         arguments: [
             String(repeating: "00", count: 32),
             String(repeating: "ff", count: 32),
@@ -121,7 +121,7 @@ struct KeyAgreementTests {
         #expect(functions.sharedKey(key, with: KeyAgreementSample.all[0].publicKeyB) == nil)
     }
 
-    @Test("a number of 256 bits has 32 octets", arguments: [0, 31, 33, 64])
+    @Test("A number of 256 bits has 32 bytes", arguments: [0, 31, 33, 64])
     func length(count: Int) {
         #expect(UInt256Octets(leastSignificantFirst: Array(repeating: 1, count: count)) == nil)
     }

@@ -14,7 +14,7 @@ final class Log<Value: Sendable>: Sendable {
 }
 
 extension Adapter {
-    /// The number of links that there are now.
+    /// The current number of links.
     var links: Int {
         get async { await host.linkIdentifiers().count }
     }

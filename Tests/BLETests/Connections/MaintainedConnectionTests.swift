@@ -36,7 +36,7 @@ struct MaintainedConnectionTests {
         }
     }
 
-    @Test("Attempts are counted, delays grow to their maximum, and the peripheral is connected when it is back")
+    @Test("Attempts are counted, delays grow to their maximum, and a peripheral that is back is connected")
     func lostPeripheralIsConnectedAgain() throws {
         try World.run(limit: .seconds(7200)) { world in
             let lamp = try await world.peripheral("lamp", services: [scripted])
@@ -73,7 +73,7 @@ struct MaintainedConnectionTests {
         }
     }
 
-    @Test("Cancellation ends it at once, also while it waits, and ends its link")
+    @Test("Cancelling the task ends it at once, also while it waits, and ends its link")
     func cancellationEndsIt() throws {
         try World.run(limit: .seconds(3600)) { world in
             let lamp = try await world.peripheral("lamp", services: [scripted])
@@ -103,7 +103,7 @@ struct MaintainedConnectionTests {
         }
     }
 
-    @Test("The end of the adapter ends it")
+    @Test("Closing the adapter ends it")
     func closingTheAdapterEndsIt() throws {
         try World.run(limit: .seconds(3600)) { world in
             let lamp = try await world.peripheral("lamp", services: [scripted])
@@ -117,7 +117,7 @@ struct MaintainedConnectionTests {
         }
     }
 
-    @Test("disconnect() of the peripheral that it reports makes it connect again")
+    @Test("It connects again after disconnect() of the peripheral that it reports")
     func disconnectingMakesItConnectAgain() throws {
         try World.run(limit: .seconds(3600)) { world in
             let lamp = try await world.peripheral("lamp", services: [scripted])
@@ -133,7 +133,7 @@ struct MaintainedConnectionTests {
         }
     }
 
-    @Test("A handler is called for each connection, is cancelled when its link is lost, and may fail")
+    @Test("A handler is called for each connection, is cancelled when its link is lost, and may throw")
     func handlerIsCalledForEachConnection() throws {
         struct Failure: Error {}
         try World.run(limit: .seconds(3600)) { world in
@@ -170,7 +170,7 @@ struct MaintainedConnectionTests {
         }
     }
 
-    @Test("The gateway of the documentation follows each sensor over lost links")
+    @Test("The gateway in the documentation reconnects to each sensor after lost links")
     func documentedGatewayFollowsItsSensors() throws {
         try World.run(limit: .seconds(3600)) { world in
             let service = ScriptedService(
@@ -221,7 +221,7 @@ struct MaintainedConnectionTests {
         }
     }
 
-    @Test("The random part of a delay has its limits, whatever the options are")
+    @Test("The random part of a delay is bounded for all options")
     func delaysAreBounded() {
         let backoff = ReconnectionBackoff(initialDelay: .seconds(1), maximumDelay: .seconds(10), jitter: 0.5)
         #expect(backoff.delay(afterFailures: 0, random: 0) == .zero)

@@ -7,7 +7,7 @@ private let scripted = ScriptedService(
     [ScriptedCharacteristic("A801", properties: [.read], value: [7])]
 )
 
-/// Connection events are rare, so that hours of the world's time take seconds.
+/// Long connection intervals, so that simulating hours takes seconds.
 private let slowParameters = ConnectionParameters(
     interval: .seconds(1)...(.seconds(1)),
     supervisionTimeout: .seconds(6)
@@ -15,7 +15,7 @@ private let slowParameters = ConnectionParameters(
 
 @Suite("A scan that connects to what it reports")
 struct RepeatedScanTests {
-    /// Starts a task that scans and logs the addresses that are reported.
+    /// Starts a task that scans and records the reported addresses.
     private static func scan(_ central: Central, _ world: World) -> (log: Log<DeviceAddress>, task: Task<Void, Never>) {
         let log = Log<DeviceAddress>()
         let task = Task(executorPreference: world.taskExecutor) {
@@ -28,7 +28,7 @@ struct RepeatedScanTests {
         return (log, task)
     }
 
-    @Test("A peer is reported again when its link has ended: by itself, by the peer, and lost")
+    @Test("A peer is reported again after its link was ended by either side or was lost")
     func scanReportsADisconnectedPeerAgain() throws {
         try World.run(limit: .seconds(3600)) { world in
             let lamp = try await world.peripheral("lamp", services: [scripted])
@@ -77,7 +77,7 @@ struct RepeatedScanTests {
         }
     }
 
-    @Test("Peers are reported again when the controller was restarted, connected ones and others")
+    @Test("Connected and other peers are reported again after a restart of the controller")
     func scanReportsPeersAgainAfterARecovery() throws {
         try World.run(limit: .seconds(3600)) { world in
             let lamps = [
@@ -98,7 +98,7 @@ struct RepeatedScanTests {
         }
     }
 
-    @Test("Peers are reported again to the scan that asks for it, also if the controller filters duplicates")
+    @Test("Peers are reported again on request, even if the controller filters duplicates")
     func scanReportsPeersAgainThatItsAppDropped() throws {
         try World.run { world in
             let lamps = [

@@ -25,7 +25,7 @@ struct SharedLinkTests {
             #expect(await !first.isConnected)
             #expect(try await first.disconnection() == reason)
             #expect(try await second.read(handle) == [7])
-            // A second call is no second release.
+            // A second call does not release again.
             await first.disconnect()
             #expect(try await second.read(handle) == [7])
             await second.disconnect()
@@ -34,7 +34,7 @@ struct SharedLinkTests {
         }
     }
 
-    @Test("disconnect() of one ends its subscriptions, and leaves those of the other")
+    @Test("disconnect() of one connection ends its subscriptions and not those of the other")
     func disconnectEndsItsOwnSubscriptions() throws {
         try World.run { world in
             let sensor = ScriptedCharacteristic(
@@ -75,7 +75,7 @@ struct SharedLinkTests {
         }
     }
 
-    @Test("One that is discarded does not count, and keeps the link as it is")
+    @Test("A connection that is discarded no longer counts, and does not end the link")
     func discardedConnectionDoesNotCount() throws {
         try World.run { world in
             let lamp = try await world.peripheral("lamp", services: [scripted])
@@ -89,7 +89,7 @@ struct SharedLinkTests {
         }
     }
 
-    @Test("A maintained connection shares the link, too")
+    @Test("A maintained connection shares the link as well")
     func maintainedConnectionSharesTheLink() throws {
         try World.run { world in
             let lamp = try await world.peripheral("lamp", services: [scripted])

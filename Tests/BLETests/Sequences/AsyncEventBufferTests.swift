@@ -5,7 +5,7 @@ import Testing
 
 private typealias ThrowingBuffer = AsyncEventBuffer<Int, BLEError>
 
-/// What several tasks have received.
+/// The elements that several tasks have received.
 private final class Received: Sendable {
     private let elements = Mutex<[Int]>([])
 
@@ -52,7 +52,7 @@ struct AsyncEventBufferTests {
         #expect(buffer.waiterCount == 0)
     }
 
-    @Test("An error ends every reader, those that wait and those that come later")
+    @Test("An error ends every reader, including later ones")
     func errorEndsEveryReader() async throws {
         let buffer = ThrowingBuffer(limit: 8, report: .none)
         let waiting = Task { try await buffer.next() }
@@ -66,7 +66,7 @@ struct AsyncEventBufferTests {
         }
     }
 
-    @Test("A cancelled reader throws at once and takes nothing; others go on reading")
+    @Test("A cancelled reader throws at once and takes nothing; others continue to read")
     func cancelledReaderTakesNothing() async throws {
         let buffer = ThrowingBuffer(limit: 8, report: .none)
         let waiting = Task { try await buffer.next() }
@@ -94,7 +94,7 @@ struct AsyncEventBufferTests {
         #expect(await buffer.next() == 1)
     }
 
-    @Test("An element of its own stands in the place of dropped ones")
+    @Test("A separate element takes the place of dropped ones")
     func overflowIsAnElement() async {
         let buffer = AsyncEventBuffer<Int, Never>(limit: 3, report: .element { -$0 })
         for element in 1...5 { buffer.append(element) }
@@ -117,7 +117,7 @@ struct AsyncEventBufferTests {
         #expect(buffer.droppedCount == 3)
     }
 
-    @Test("Each element goes to one of several readers, also while readers are cancelled")
+    @Test("Each element goes to one of several readers, even while readers are cancelled")
     func everyElementIsReadOnce() async {
         let (elements, readerCount) = (20_000, 4)
         let buffer = ThrowingBuffer(limit: elements, report: .none)

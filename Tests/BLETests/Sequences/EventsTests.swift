@@ -32,7 +32,7 @@ struct EventsTests {
         }
     }
 
-    @Test("Events that one iteration does not read are there for the next", arguments: Place.allCases)
+    @Test("Events that one iteration does not read are kept for the next", arguments: Place.allCases)
     func secondIterationGetsTheRemainingEvents(_ place: Place) async throws {
         try await SequenceFixture.run(place) { fixture in
             let events = await fixture.server.peripheral.events()
@@ -48,7 +48,7 @@ struct EventsTests {
         }
     }
 
-    @Test("A cancelled reader of events ends, and another one reads on", arguments: Place.allCases)
+    @Test("A cancelled reader of events ends, and another one continues to read", arguments: Place.allCases)
     func cancelledEventReaderEnds(_ place: Place) async throws {
         try await SequenceFixture.run(place) { fixture in
             let events = await fixture.server.peripheral.events()
@@ -62,7 +62,7 @@ struct EventsTests {
         }
     }
 
-    @Test("Sequences of events that are dropped leave no observers", arguments: Place.allCases)
+    @Test("Discarded event sequences leave no observers", arguments: Place.allCases)
     func droppedEventsLeaveNoObservers(_ place: Place) async throws {
         try await SequenceFixture.run(place) { fixture in
             let adapter = fixture.central

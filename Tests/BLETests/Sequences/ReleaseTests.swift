@@ -3,9 +3,9 @@ import BluetoothHost
 import BluetoothTesting
 import Testing
 
-@Suite("What outlives its adapter")
+@Suite("Objects that outlive their adapter")
 struct ReleaseTests {
-    /// Objects of an app, and the hosts that they belong to.
+    /// Objects of an app, and their hosts.
     private struct Survivors: @unchecked Sendable {
         var objects: [Any]
         let hosts: [WeakHost]
@@ -15,7 +15,7 @@ struct ReleaseTests {
         weak var host: BluetoothHost?
     }
 
-    @Test("Objects that are released after the world has ended do not keep its hosts")
+    @Test("Objects that are released after the end of the world do not keep its hosts")
     func lateReleaseFreesTheHost() throws {
         let world = World(seed: 1)
         var survivors: Survivors? = try world.run {

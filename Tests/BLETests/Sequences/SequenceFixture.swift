@@ -4,17 +4,17 @@ import Testing
 
 @testable import BLE
 
-/// Where a test's adapters run.
+/// The environment of a test's adapters.
 enum Place: String, CaseIterable, Sendable, CustomTestStringConvertible {
     /// In one thread, in simulated time.
     case simulated
-    /// On virtual controllers, with the threads that tasks and event loops have.
+    /// On virtual controllers, with the threads of tasks and event loops.
     case threads
 
     var testDescription: String { rawValue }
 }
 
-/// Two adapters that are connected, and a service with two characteristics that notify and indicate.
+/// Two connected adapters, and a service with two characteristics that notify and indicate.
 final class SequenceFixture: Sendable {
     static let service = ServiceDefinition(
         uuid: "9F3C0001-5C3A-4F8E-9A52-0D4A1E6C7B11",
@@ -80,7 +80,7 @@ final class SequenceFixture: Sendable {
         }
     }
 
-    /// The executor for tasks that a test makes.
+    /// The executor of the tasks that a test starts.
     var taskExecutor: (any TaskExecutor)? { world?.taskExecutor }
 
     /// Waits until a condition is true.
@@ -101,13 +101,13 @@ final class SequenceFixture: Sendable {
 
     /// Waits until the central has received what the server has sent.
     func waitForDelivery() async throws {
-        // An indication follows the notifications, and its confirmation follows their delivery.
+        // An indication follows the notifications, so its confirmation follows their delivery.
         let subscription = try await peer.subscribe(to: characteristics[1], preferring: .indication)
         try await server.peripheral.indicate([0], of: characteristics[1].valueHandle)
         await subscription.cancel()
     }
 
-    /// What the central holds for sequences.
+    /// The resources that the central holds for sequences.
     func held() async -> HeldForSequences {
         HeldForSequences(await central.host.inspect(), endOfConnection: peer.ending)
     }
@@ -127,8 +127,8 @@ struct HeldForSequences: Hashable, Sendable {
     /// Tasks of the host.
     private(set) var tasks: Int
 
-    /// The same without what may last a little longer than a call: tasks that it has started, and the observers of objects
-    /// that the test still has.
+    /// The same without resources that may outlast a call for a moment: the tasks that it started, and the observers of
+    /// objects that the test still holds.
     var ofCalls: HeldForSequences {
         var held = self
         held.tasks = 0

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Subscriptions", .timeLimit(.minutes(5)))
 struct SubscriptionTests {
-    @Test("Values that one iteration does not read are there for the next", arguments: Place.allCases)
+    @Test("Values that one iteration does not read are kept for the next", arguments: Place.allCases)
     func secondIterationGetsTheRemainingValues(_ place: Place) async throws {
         try await SequenceFixture.run(place) { fixture in
             let subscription = try await fixture.peer.subscribe(to: fixture.characteristics[0])
@@ -76,7 +76,7 @@ struct SubscriptionTests {
             var subscription = try await fixture.peer.subscribe(to: fixture.characteristics[0])
             for number in 0..<UInt8(20) {
                 let last = subscription
-                // Both are under way at once, in either order.
+                // Both are in progress at once, in either order.
                 async let ending: Void = last.cancel()
                 subscription = try await fixture.peer.subscribe(to: fixture.characteristics[0])
                 await ending
@@ -104,7 +104,7 @@ struct SubscriptionTests {
                 }
             }
             try await fixture.wait { await fixture.held() == before }
-            // The server has nobody to send a value to: the values of a new subscription begin with its own.
+            // The server has no subscriber, so the values of a new subscription begin with its own.
             try await fixture.wait { try await !fixture.isConfigured() }
             let subscription = try await fixture.peer.subscribe(to: fixture.characteristics[0])
             try await fixture.notify([7])
@@ -112,7 +112,7 @@ struct SubscriptionTests {
         }
     }
 
-    @Test("A cancelled loop throws `cancelled`, and another task reads on", arguments: Place.allCases)
+    @Test("A cancelled loop throws `cancelled`, and another task continues to read", arguments: Place.allCases)
     func cancelledLoopThrowsCancelled(_ place: Place) async throws {
         try await SequenceFixture.run(place) { fixture in
             let subscription = try await fixture.peer.subscribe(to: fixture.characteristics[0])
@@ -140,7 +140,7 @@ struct SubscriptionTests {
         }
     }
 
-    @Test("A slow reader learns how many values it has lost, in their place", arguments: Place.allCases)
+    @Test("A slow reader is informed of the number of lost values, at their position", arguments: Place.allCases)
     func slowReaderLearnsOfDroppedValues(_ place: Place) async throws {
         try await SequenceFixture.run(place) { fixture in
             let subscription = try await fixture.peer.subscribe(to: fixture.characteristics[0], bufferLimit: 4)
@@ -154,7 +154,7 @@ struct SubscriptionTests {
         }
     }
 
-    @Test("Subscribing and cancelling leave nothing on a link that lives on", arguments: Place.allCases)
+    @Test("Subscribing and cancelling leave nothing on the link", arguments: Place.allCases)
     func subscriptionsLeaveNothing(_ place: Place) async throws {
         try await SequenceFixture.run(place) { fixture in
             let before = await fixture.held()
@@ -176,7 +176,7 @@ struct SubscriptionTests {
         }
     }
 
-    @Test("Waiting for the end of a link is cancelled at once", arguments: Place.allCases)
+    @Test("Waiting for the end of a link can be cancelled at once", arguments: Place.allCases)
     func cancelledDisconnectionWaitEndsAtOnce(_ place: Place) async throws {
         try await SequenceFixture.run(place) { fixture in
             let before = await fixture.held()

@@ -9,11 +9,11 @@ import VirtualController
 
 @testable import BondWriter
 
-@Suite("Bonds outlive the process at whatever moment it is killed")
+@Suite("Bonds survive killing the process at any moment")
 struct CrashTests {
     private static let rounds = 125
 
-    @Test("The store opens, with each bond either old or new, and none lost that was said to be kept", arguments: 1...4)
+    @Test("The store opens, each bond is old or new, and no saved change is lost", arguments: 1...4)
     func kill(seed: UInt64) async throws {
         let directory = FileManager.default.temporaryDirectory.path + "/crash-\(UUID().uuidString)"
         defer { try? FileManager.default.removeItem(atPath: directory) }
@@ -43,7 +43,7 @@ struct CrashTests {
                 before = generation.number
             }
         }
-        // Otherwise nothing was killed at work.
+        // Otherwise no process was killed while it was writing.
         #expect(before > UInt32(CrashTests.rounds))
         let left = try FileManager.default.contentsOfDirectory(atPath: directory).filter { !$0.hasSuffix(".new") }
         #expect(Set(left) == ["00-11-22-33-44-55.json", "00-11-22-33-44-55.json.lock"])
@@ -59,8 +59,8 @@ struct CrashTests {
 
     // MARK: The writer
 
-    /// Runs the writer until it has said so often that something is kept, and some microseconds more, and kills it; what it
-    /// has said. On a thread of its own, which it blocks.
+    /// Runs the writer until it has reported a number of saves, and for some microseconds more. Then kills it and
+    /// returns what it reported. Runs on a separate thread, which it blocks.
     private static func run(
         in directory: String,
         untilKept count: Int,
@@ -79,7 +79,7 @@ struct CrashTests {
         thenFor microseconds: UInt32
     ) throws -> [String] {
         var ends: [Int32] = [0, 0]
-        // Unlike a pipe, its ends never reach a writer that another thread starts meanwhile.
+        // Unlike those of a pipe, its ends are never inherited by a writer that another thread starts at the same time.
         let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
         try #require(socketpair(AF_UNIX, kind, 0, &ends) == 0)
         var actions = posix_spawn_file_actions_t()
@@ -100,7 +100,7 @@ struct CrashTests {
         var chunk = [UInt8](repeating: 0, count: 4096)
         while true {
             if isAlive, output.count(where: { $0 == UInt8(ascii: "=") }) >= count {
-                // What has been reached by then is chance, which is what is wanted.
+                // The progress at that moment is deliberately random.
                 usleep(microseconds)
                 Glibc.kill(process, SIGKILL)
                 isAlive = false
@@ -112,7 +112,7 @@ struct CrashTests {
         }
         var end: Int32 = 0
         waitpid(process, &end, 0)
-        // Killed, by nothing else.
+        // The process was killed, and did not end otherwise.
         #expect(end & 0x7F == SIGKILL)
         return String(decoding: output, as: UTF8.self).split(separator: "\n").map(String.init)
     }

@@ -29,7 +29,7 @@ struct KeptBondsTests {
         }
     }
 
-    /// What the next host finds.
+    /// Loads the state as the next host does.
     private func load(_ warnings: Warnings = Warnings()) async -> KeptSecurity {
         let bonds = bonds(warnings)
         let security = await bonds.load(for: controller)
@@ -43,7 +43,7 @@ struct KeptBondsTests {
         }
     }
 
-    @Test("Everything that is kept comes back as it was")
+    @Test("All stored state is loaded unchanged")
     func roundTrip() async {
         let bonds = bonds()
         #expect(await bonds.load(for: controller) == KeptSecurity())
@@ -54,7 +54,7 @@ struct KeptBondsTests {
         #expect(warnings.all == [])
     }
 
-    @Test("The file is the controller's: by its public address, or by its adapter where it has none")
+    @Test("The file is named by the controller's public address, or by its adapter without one")
     func names() async throws {
         for (address, name) in [(controller, "00-1A-7D-DA-71-13.json"), (nil, "hci0.json")] {
             let bonds = bonds()
@@ -65,7 +65,7 @@ struct KeptBondsTests {
         }
     }
 
-    @Test("What is written is what the documentation says")
+    @Test("The file has the documented form")
     func form() async throws {
         let bonds = bonds()
         _ = await bonds.load(for: controller)
@@ -78,7 +78,7 @@ struct KeptBondsTests {
     }
 
     @Test(
-        "A damaged record is left out, those beside it live, and the file as it was is kept under another name",
+        "A damaged record is skipped, others are loaded, and the old file is kept under another name",
         arguments: [
             ("{}", "bonds[1]: addressType is missing"),
             ("7", "bonds[1]: this is of another kind than it should be"),
@@ -127,13 +127,13 @@ struct KeptBondsTests {
         #expect(warnings.all.first?.contains(problem) == true, "\(warnings.all)")
         #expect(warnings.all.first?.hasSuffix(copy) == true)
         #expect(try Data(contentsOf: URL(fileURLWithPath: copy)) == Data(text.utf8))
-        // The next host finds nothing wrong, and what others keep is there still.
+        // The next host finds no damage, and the other files are still there.
         #expect(await load(warnings) == security)
         #expect(warnings.all.count == 1)
         #expect(String(decoding: try #require(try file.read()).data, as: UTF8.self).contains("later"))
     }
 
-    @Test("A damaged identity is made anew, and the bonds live")
+    @Test("A damaged identity is replaced, and the bonds are kept")
     func damagedIdentity() async throws {
         let bond = #"{"address":"F0:00:00:00:00:01","addressType":"random"}"#
         let identity = #"{"staticAddress":"40:00:00:00:00:01","resolvingKey":"00000000000000000000000000000001"}"#
@@ -145,7 +145,7 @@ struct KeptBondsTests {
         #expect(warnings.all.first?.contains("identity.staticAddress: this is no random static address") == true)
     }
 
-    @Test("Fields that a later version has added do no harm")
+    @Test("Fields of a later version are ignored")
     func unknownFields() async throws {
         let bond = #"{"address":"F0:00:00:00:00:01","addressType":"random","colour":"red","server":{"mood":1}}"#
         try file.replace(with: Data(#"{"format":1,\#(identity),"bonds":[\#(bond)]}"#.utf8))
@@ -158,7 +158,7 @@ struct KeptBondsTests {
 
     // MARK: Adapters
 
-    @Test("An adapter with a state directory has it for itself until it is closed; a virtual one keeps nothing unasked")
+    @Test("An adapter locks its state directory until it is closed; a virtual one stores nothing by default")
     func adapters() async throws {
         var configuration = Adapter.Configuration()
         let unasked = try await Adapter.open(.virtual(name: directory), configuration: configuration)
@@ -182,7 +182,7 @@ struct KeptBondsTests {
 
     // MARK: Export
 
-    @Test("An old export rolls no sign counter back")
+    @Test("Importing an old export does not decrease sign counters")
     func importKeepsHigherSignCounters() throws {
         func record(peer: UInt32, own: UInt32, ownKey: UInt128 = 2) -> BondRecord {
             var bond = Bond(identity: DeviceAddress(0xF000_0000_0003, isRandom: true))
@@ -199,13 +199,13 @@ struct KeptBondsTests {
         var older = KeptSecurity(bonds: [record(peer: 3, own: 0)])
         try old.add(to: &older, takesIdentity: true)
         #expect(older.bonds == [record(peer: 5, own: 16)])
-        // Counters of other keys say nothing of these.
+        // Counters of other keys do not matter for these.
         var other = KeptSecurity(bonds: [record(peer: 90, own: 160, ownKey: 7)])
         try old.add(to: &other, takesIdentity: true)
         #expect(other.bonds == [record(peer: 90, own: 16)])
     }
 
-    @Test("What is exported is imported as it was")
+    @Test("An export is imported unchanged")
     func export() throws {
         let export = BondExport(host: "hci0", security: .sample)
         let again = try BondExport(reading: export.octets)
@@ -216,7 +216,7 @@ struct KeptBondsTests {
         #expect(other == KeptSecurity.sample.withoutCaches)
     }
 
-    @Test("Imported bonds replace those with the same peers, and no identity is replaced unasked")
+    @Test("Imported bonds replace those with the same peers, and an identity is replaced only on request")
     func adding() throws {
         var other = KeptSecurity(identity: .other)
         var known = KeptSecurity.sample.bonds[0]
@@ -233,7 +233,7 @@ struct KeptBondsTests {
     }
 
     @Test(
-        "A document with anything wrong is refused in a line that names the place",
+        "An invalid document is refused with a line that names the place",
         arguments: [
             ("", "this is no JSON"),
             ("[]", "this is of another kind than it should be"),
@@ -276,7 +276,7 @@ extension KeptSecurity {
         )
     }
 
-    /// Each field that there is.
+    /// A sample with every field.
     static var sample: KeptSecurity {
         var first = Bond(identity: DeviceAddress(0x0011_2233_4455, isRandom: false))
         first.centralKey = LongTermKey(

@@ -6,7 +6,7 @@ import Testing
 
 @testable import BLE
 
-@Suite("Keys are in no description and no reflection")
+@Suite("Keys in descriptions and reflections")
 struct RedactionTests {
     private static let secret: UInt128 = 0x5EC2_E75E_C2E7_5EC2_E75E_C2E7_5EC2_E75E
     private static let octets = [UInt8](repeating: 0xE7, count: 32)
@@ -73,7 +73,7 @@ struct RedactionTests {
         }
     }
 
-    @Test("What is no secret is shown")
+    @Test("Values that are not secret are shown")
     func restIsShown() {
         #expect("\(Self.bond)".contains("F0:00:00:00:00:02"))
         #expect("\(Self.bond)".contains("redacted"))

@@ -11,7 +11,7 @@ import Testing
 @testable import BLE
 @testable import KeyStore
 
-@Suite("What a state file takes, and what it must not lose")
+@Suite("Size limits of a state file")
 struct StateLimitTests {
     private let directory = FileManager.default.temporaryDirectory.path + "/limits-\(UUID().uuidString)"
     private let controller = DeviceAddress(0x001A_7DDA_7113, isRandom: false)
@@ -34,7 +34,7 @@ struct StateLimitTests {
         }
     }
 
-    /// A bond with a database of so many characteristics, each with a descriptor.
+    /// A bond with a database of `count` characteristics, each with a descriptor.
     private func security(characteristics count: Int, hash: UInt128? = 7) -> KeptSecurity {
         var record = BondRecord(bond: Bond(identity: peer))
         record.clientCache = DatabaseCache(
@@ -86,7 +86,7 @@ struct StateLimitTests {
         #expect(try #require(try file.read()).data.count < 1000, "the bonds' file holds no database")
     }
 
-    @Test("A database that is too large, damaged or gone costs neither bonds nor identity", arguments: 0..<4)
+    @Test("A database cache that is too large, damaged or missing affects neither bonds nor identity", arguments: 0..<4)
     func cachesCanBeDropped(damage: Int) async throws {
         let security = security(characteristics: damage == 0 ? 65_534 : 3)
         let warnings = Warnings()
@@ -112,13 +112,13 @@ struct StateLimitTests {
         #expect(warnings.all == [])
     }
 
-    @Test("A cache goes with its bond, and one without a bond is removed")
+    @Test("A cache is removed with its bond, and one without a bond is removed")
     func cachesGoWithTheirBonds() async throws {
         let bonds = KeptBonds(await openStore()) { Issue.record("\($0)") }
         _ = await bonds.load(for: controller)
         let security = security(characteristics: 3)
         #expect(await keep(security, in: bonds))
-        // The peer has paired again: its old database says nothing about the new one.
+        // The peer has paired again, so its old database may be outdated.
         #expect(await keep(security.withoutCaches, in: bonds))
         #expect(try FileManager.default.contentsOfDirectory(atPath: caches) == [])
         #expect(await keep(security, in: bonds))
@@ -132,7 +132,7 @@ struct StateLimitTests {
         await again.close()
     }
 
-    @Test("The database that an older version kept with the bond is used, and moves")
+    @Test("A database that an older version stored in the bond is used and moved")
     func databaseOfOlderVersionsMoves() async throws {
         let key = String(repeating: "1", count: 32)
         let text = """
@@ -153,7 +153,7 @@ struct StateLimitTests {
     }
 
     @Test(
-        "Bonds without the host's identity are damage, which is told: the bonds live, and the host gets another identity"
+        "Bonds without the host's identity are reported as damage: they are kept, and it gets another identity"
     )
     func missingIdentity() async throws {
         let bond = #"{"address":"F0:00:00:00:00:01","addressType":"random"}"#
@@ -183,7 +183,7 @@ struct StateLimitTests {
 
     // MARK: Writing
 
-    @Test("What could not be read again is not written, and what was there stays")
+    @Test("State that could not be read again is not written, and the old state stays")
     func nothingIsWrittenThatCannotBeRead() async throws {
         let warnings = Warnings()
         let store = await openStore(warnings)
@@ -208,7 +208,7 @@ struct StateLimitTests {
         await bonds.close()
     }
 
-    @Test("A client that toggles its configuration causes two writes, and the last value is kept")
+    @Test("A client that toggles its configuration causes two writes, and the last value is saved")
     func toggledConfigurationsAreGathered() async throws {
         let store = await openStore()
         let bonds = KeptBonds(store) { Issue.record("\($0)") }
@@ -240,7 +240,7 @@ struct StateLimitTests {
     // MARK: Problems
 
     @Test(
-        "A state that cannot be used is an event for each observer, and an error where that is asked for",
+        "Unusable state is an event for each observer, and an error if state is required",
         arguments: [
             ("{", "is damaged"), (#"{"format":2}"#, "is of a later version"),
             (#"{"format":1,"identity":{"staticAddress":"40:00:00:00:00:01"}}"#, "what is damaged is left out"),

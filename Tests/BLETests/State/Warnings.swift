@@ -1,6 +1,6 @@
 import Synchronization
 
-/// What users would have been told.
+/// The warnings that users would get.
 final class Warnings: Sendable {
     private let texts = Mutex<[String]>([])
 
