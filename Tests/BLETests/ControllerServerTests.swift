@@ -158,7 +158,7 @@ struct ControllerServerTests {
     }
 
     @Test(
-        "A host that does not read is disconnected at its own or the common limit",
+        "A host that does not read is disconnected at its limit or the common one",
         arguments: [true, false]
     )
     func hostThatDoesNotReadIsCutOff(isOwnLimit: Bool) async throws {
@@ -215,7 +215,7 @@ struct ControllerServerTests {
         await adapter.close()
     }
 
-    @Test("Controllers vanish, fail and fall silent at the configured times", arguments: ControllerServer.Mishap.allCases)
+    @Test("Controllers vanish, fail or fall silent at configured times", arguments: ControllerServer.Mishap.allCases)
     func mishaps(mishap: ControllerServer.Mishap) async throws {
         var configuration = ControllerServer.Configuration()
         configuration.mishaps = [mishap: .milliseconds(1)]

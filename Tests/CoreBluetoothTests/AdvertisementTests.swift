@@ -17,7 +17,7 @@ struct AdvertisementTests {
         ).dictionary
     }
 
-    @Test("What is not advertised has no key; whether one can connect is always there")
+    @Test("Missing data has no key, but connectability is always present")
     func empty() {
         let data = dictionary([], isConnectable: false)
         #expect(Set(data.keys) == [CBAdvertisementDataIsConnectable, "kCBAdvDataTimestamp"])
@@ -68,7 +68,7 @@ struct AdvertisementTests {
         #expect(payload.scanResponseData.length == 0)
     }
 
-    @Test("A name beside a 128-bit service goes into the scan response, shortened where it is too long")
+    @Test("A name and a 128-bit service: the name is in the scan response, shortened if too long")
     func names() {
         let payload = AdvertisementPayload(localName: "Peripheral Device", services: [Self.long])
         #expect(payload.advertisingData.serviceUUIDs == [Self.long])
@@ -79,7 +79,7 @@ struct AdvertisementTests {
         #expect(shortened.scanResponseData == AdvertisingData([.shortenedLocalName(String(longName.prefix(14)))]))
     }
 
-    @Test("Services that have no room go into the scan response, and then nowhere; lists say that they are not whole")
+    @Test("Services without room go into the scan response, then are omitted; the list types say so")
     func services() {
         let third: BluetoothUUID = "B53D35B6-ADA0-42F7-8A75-C4433D81E729"
         let payload = AdvertisementPayload(localName: nil, services: [Self.long, Self.other, third, "180D"])
@@ -94,7 +94,7 @@ struct AdvertisementTests {
         #expect(payload.omittedServices == [third])
     }
 
-    @Test("No payload is longer than a legacy PDU holds", arguments: 0...40)
+    @Test("No payload is longer than a legacy PDU", arguments: 0...40)
     func lengths(count: Int) {
         let services = (0..<count).map { BluetoothUUID(UInt16(0x1800 + $0)) } + [Self.long]
         let payload = AdvertisementPayload(localName: String(repeating: "n", count: count), services: services)

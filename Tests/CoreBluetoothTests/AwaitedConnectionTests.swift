@@ -5,7 +5,7 @@ import Testing
 
 @testable import CoreBluetooth
 
-@Suite("Connections that are awaited")
+@Suite("Awaited connections")
 struct AwaitedConnectionTests {
     private let engine = ScriptedCentralEngine()
     private let manager: CBCentralManager
@@ -20,14 +20,14 @@ struct AwaitedConnectionTests {
 
     private func say(_ event: CentralEvent) { engine.say(event) }
 
-    /// Waits until all that was said has reached the manager.
+    /// Waits until all events have reached the manager.
     private func settle() async {
         await withCheckedContinuation { continuation in
             manager.deliveryQueue.async { continuation.resume() }
         }
     }
 
-    /// Begins to wait for a connection, and returns when the engine has been asked for it or need not be.
+    /// Starts to wait for a connection. Returns when the engine was asked for it, or does not need to be.
     private func begin(until state: CBPeripheralState = .connecting) async -> Task<Void, any Error> {
         let task = Task { [manager, peripheral] in try await manager.linux.connected(peripheral) }
         while peripheral.state != state || manager.connectionChanges.count == 0 { await Task.yield() }
@@ -35,7 +35,7 @@ struct AwaitedConnectionTests {
     }
 
     @Test(
-        "Bluetooth that goes away ends the wait, in whatever way it goes",
+        "Any loss of Bluetooth ends the wait",
         arguments: [CBManagerState.resetting, .poweredOff]
     )
     func goingAway(state: CBManagerState) async throws {
@@ -46,7 +46,7 @@ struct AwaitedConnectionTests {
         #expect(peripheral.state == .disconnected)
     }
 
-    @Test("The end of an earlier connection is not taken for the new one's")
+    @Test("The end of an earlier connection is not taken as the end of the new one")
     func earlierConnection() async throws {
         manager.connect(peripheral)
         say(.connected(peripheral.identifier, mtu: 23))
@@ -60,7 +60,7 @@ struct AwaitedConnectionTests {
         #expect(peripheral.state == .connected && peripheral.linux.mtu == 100)
     }
 
-    @Test("A failure is the wait's error, and a connection that is taken back ends it")
+    @Test("A failure is the wait's error, and cancelling the connection ends the wait")
     func failure() async throws {
         let failing = await begin()
         say(.connectionFailed(peripheral.identifier, .core(.connectionTimeout)))
@@ -74,7 +74,7 @@ struct AwaitedConnectionTests {
         #expect(throws: CBError.self) { try ended.get() }
     }
 
-    @Test("What is asked on a connection that ends has an answer, and changes nothing of the next")
+    @Test("Requests on a connection that ends are answered, and do not affect the next connection")
     func lateAnswer() async throws {
         manager.connect(peripheral)
         say(.connected(peripheral.identifier, mtu: 23))

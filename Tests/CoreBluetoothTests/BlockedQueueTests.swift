@@ -6,7 +6,7 @@ import Testing
 @testable import CoreBluetooth
 @testable import GATT
 
-/// What peers cause while the app's queue is blocked (Vol 3, Part F, 3.3.2).
+/// Events that peers cause while the app's queue is blocked (Vol 3, Part F, 3.3.2).
 @Suite("An app whose queue is blocked")
 struct BlockedQueueTests {
     private func command(_ number: Int, from remote: RemoteCentral) -> CoreBluetooth.PeripheralEvent {
@@ -27,7 +27,7 @@ struct BlockedQueueTests {
         RemoteCentral(link: .placeholder(UInt64(number)), identifier: identifier, mtu: 23)
     }
 
-    @Test("gets the first commands of each central, and every request")
+    @Test("It gets the first commands of each central, and every request")
     func commandsAreBounded() throws {
         let fixture = PeripheralFixture()
         try fixture.publish()
@@ -47,7 +47,7 @@ struct BlockedQueueTests {
         #expect(fixture.takeTold() == ["write 0:[8]"])
     }
 
-    @Test("gets a limited number of changes, channels and connections of each central")
+    @Test("It gets a limited number of changes, channels and connections of each central")
     func otherEventsAreBounded() throws {
         let fixture = PeripheralFixture()
         try fixture.publish()
@@ -70,7 +70,7 @@ struct BlockedQueueTests {
         #expect(fixture.manager.backlog.isEmpty)
     }
 
-    @Test("gets all subscriptions that a bond restores")
+    @Test("It gets all subscriptions that a bond restores")
     func restoredSubscriptionsAreTaken() {
         let fixture = PeripheralFixture()
         fixture.manager.deliveryQueue.suspend()
@@ -86,7 +86,7 @@ struct BlockedQueueTests {
         #expect(fixture.manager.backlog.isEmpty)
     }
 
-    @Test("gets a limited number of commands, channels, changes and connections of all centrals together")
+    @Test("It gets a limited number of events of all centrals together")
     func totalsAreBounded() throws {
         let fixture = PeripheralFixture()
         try fixture.publish()
@@ -116,7 +116,7 @@ struct BlockedQueueTests {
 
     // MARK: The central role
 
-    @Test("gets the first values of each peripheral")
+    @Test("It gets the first values of each peripheral")
     func valuesAreBounded() {
         let fixture = CentralFixture()
         let peripheral = fixture.connectedPeripheral()
@@ -126,7 +126,7 @@ struct BlockedQueueTests {
         fixture.manager.deliveryQueue.suspend()
         var taken = 0
         while taken < 100_000, fixture.engine.say(.valueReceived(peripheral.identifier, handle, value)) { taken += 1 }
-        // 16 MiB, at 256 bytes more than the length of each.
+        // 16 MiB; each value counts 256 bytes in addition to its length.
         #expect(taken == 21_846)
         #expect(fixture.engine.say(.valueReceived(UUID(), handle, value)), "each peripheral has its own limit")
         fixture.manager.deliveryQueue.resume()
@@ -136,7 +136,7 @@ struct BlockedQueueTests {
         #expect(fixture.takeTold() == ["value [2]"])
     }
 
-    @Test("gets a limited number of reconnections, and their end")
+    @Test("It gets a limited number of reconnections, and their end")
     func reconnectionsAreBounded() {
         let fixture = CentralFixture()
         let peripheral = fixture.connectedPeripheral()
@@ -160,7 +160,7 @@ struct BlockedQueueTests {
         #expect(fixture.manager.backlog.isEmpty)
     }
 
-    @Test("gets the first of the advertisements that are heard, and of changes")
+    @Test("It gets the first of the received advertisements and of changes")
     func advertisementsAreBounded() {
         let fixture = CentralFixture()
         let peripheral = fixture.connectedPeripheral()

@@ -48,7 +48,7 @@ struct BroadcastTests {
         #expect(all.sorted() == Array(0..<1000))
     }
 
-    @Test("What one iteration does not read stays for the next")
+    @Test("Elements that one iteration does not read are kept for the next")
     func secondIterationGetsTheRest() async {
         let broadcast = Broadcast<Int>()
         let numbers = broadcast.sequence(limit: 8)
@@ -58,7 +58,7 @@ struct BroadcastTests {
         #expect(await numbers.first { _ in true } == 3)
     }
 
-    @Test("A slow reader gets the newest elements, and their number is counted")
+    @Test("A slow reader gets the newest elements, and dropped ones are counted")
     func oldestElementsAreDropped() async {
         let broadcast = Broadcast<Int>()
         let numbers = broadcast.sequence(limit: 4)
@@ -70,7 +70,7 @@ struct BroadcastTests {
         #expect(numbers.droppedCount == 6)
     }
 
-    @Test("A sequence that is released unread is forgotten")
+    @Test("A sequence that is released unread is removed")
     func releasedSequenceIsForgotten() async {
         let broadcast = Broadcast<Int>()
         for _ in 0..<100 { _ = broadcast.sequence(limit: 4) }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import CoreBluetooth
 
-/// What managers record, on controllers in this process, in real time.
+/// The captures that managers record, on controllers in this process, in real time.
 @Suite("The captures of managers", .timeLimit(.minutes(5)))
 struct CaptureOptionTests {
     private static let service = CBUUID(string: "A3B0C1D2-3C47-4C0E-9B3B-3B7F0B1D2E01")
@@ -39,7 +39,7 @@ struct CaptureOptionTests {
         }
     }
 
-    /// Reads the value, for which the devices pair, and ends both managers.
+    /// Reads the value, which makes the devices pair, and ends both managers.
     private func pair(_ central: [String: Any], _ peripheral: [String: Any]) async throws {
         let vault = Vault(options: peripheral)
         let manager = CBCentralManager(delegate: nil, queue: DispatchQueue(label: "central"), options: central)

@@ -16,7 +16,7 @@ struct CatalogueEntry<Value: Equatable & Sendable>: Sendable, CustomTestStringCo
     var testDescription: String { symbol }
 }
 
-@Suite("Raw values and strings are those of Apple's framework")
+@Suite("Raw values and strings are equal to those of Apple's framework")
 struct CatalogueTests {
     static let enumerations: [CatalogueEntry<Int>] = [
         .init("CBManagerState.unknown", CBManagerState.unknown.rawValue, 0),
@@ -194,7 +194,7 @@ struct CatalogueTests {
         #expect(entry.value == entry.expected)
     }
 
-    /// Keys that have no value apps rely on: they are there, and each its own.
+    /// Keys whose values apps do not rely on. They exist and differ from each other.
     @Test("Keys of one dictionary differ from each other")
     func distinctKeys() {
         let connecting = [
@@ -212,7 +212,7 @@ struct CatalogueTests {
         #expect(CBConnectionEventMatchingOption.serviceUUIDs != .peripheralUUIDs)
     }
 
-    @Test("Every octet is an ATT error code with its raw value", arguments: 0...0xFF)
+    @Test("Every byte is an ATT error code with its raw value", arguments: 0...0xFF)
     func attributeErrorCode(rawValue: Int) throws {
         let code = try #require(CBATTError.Code(rawValue: rawValue))
         #expect(code.rawValue == rawValue)
@@ -222,7 +222,7 @@ struct CatalogueTests {
         #expect((code == .unlikelyError) == (rawValue == 0x0E))
     }
 
-    @Test("What is no octet is no ATT error code", arguments: [-1, 0x100, Int.max])
+    @Test("A number that is not a byte is no ATT error code", arguments: [-1, 0x100, Int.max])
     func noAttributeErrorCode(rawValue: Int) {
         #expect(CBATTError.Code(rawValue: rawValue) == nil)
     }

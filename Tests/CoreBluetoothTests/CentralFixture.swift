@@ -5,16 +5,16 @@ import Foundation
 @testable import CoreBluetooth
 @testable import GATT
 
-/// A central manager over a scripted host, and the calls that its delegates received.
+/// A central manager with a scripted host, and the calls that its delegates received.
 final class CentralFixture {
-    /// Notes every call of both delegates.
+    /// Records every call of both delegates.
     final class Recorder: NSObject, CBCentralManagerDelegate, CBPeripheralDelegate {
         var told: [String] = []
         var errors: [any Error] = []
         var advertisements: [[String: Any]] = []
         var restored: [String: Any] = [:]
         var invalidated: [CBService] = []
-        /// Looked at within each call of the peripheral's delegate.
+        /// Called within each call of the peripheral's delegate.
         var probe: (() -> String)?
 
         private func note(_ text: String, _ error: (any Error)? = nil) {
@@ -139,7 +139,7 @@ final class CentralFixture {
         }
     }
 
-    /// Waits until everything that was posted to the delegate's queue is done.
+    /// Waits until all work in the delegate's queue is done.
     func settle() {
         for _ in 0..<3 { manager.deliveryQueue.sync {} }
     }
@@ -161,7 +161,7 @@ final class CentralFixture {
         return recorder.told
     }
 
-    /// What the host was asked since the last look.
+    /// Returns the calls to the host since the previous use of this method.
     func takeCalls() -> [ScriptedCentralEngine.Call] {
         settle()
         return engine.takeCalls()

@@ -10,7 +10,7 @@ import Testing
 struct CentralLinkTests {
     private let fixture = PeripheralFixture()
     private let handle = PeripheralFixture.valueHandle
-    /// The same central on another link.
+    /// The same central on a second link.
     private let second: RemoteCentral
 
     init() throws {
@@ -24,7 +24,7 @@ struct CentralLinkTests {
         return fixture.takeCalls()
     }
 
-    @Test("Requests of one number that come by two links are answered each on its own")
+    @Test("Equal request numbers on two links are answered separately")
     func requestsAreAnsweredOnTheirLinks() {
         var requests: [CBATTRequest] = []
         for (remote, offset) in [(fixture.remote, 1), (second, 2)] {
@@ -44,7 +44,7 @@ struct CentralLinkTests {
         #expect(requests[0].central == requests[1].central)
     }
 
-    @Test("The end of a central's former link does not end the subscription of its present one")
+    @Test("The end of a central's earlier link does not end its current subscription")
     func formerLinkEndKeepsSubscription() {
         fixture.subscribe()
         #expect(update(1) == [.update([1], handle, [fixture.remote.link])])
@@ -59,7 +59,7 @@ struct CentralLinkTests {
         #expect(update(4).isEmpty)
     }
 
-    @Test("A central on two links is told what both have room for, and is gone with the last")
+    @Test("A central on two links has the smaller maximum length, and is gone with the last link")
     func centralIsGoneWithItsLastLink() async {
         var changes = fixture.manager.linux.centralChanges.makeAsyncIterator()
         fixture.say(.connected(fixture.remote))
@@ -74,7 +74,7 @@ struct CentralLinkTests {
         #expect(departure?.isConnected == false && departure?.central == arrival?.central)
     }
 
-    @Test("Subscriptions move to the central that a link turns out to have")
+    @Test("Subscriptions move to the central that a link is verified to have")
     func verifiedCentralTakesSubscriptionsOver() async {
         var changes = fixture.manager.linux.centralChanges.makeAsyncIterator()
         fixture.say(.connected(fixture.remote))

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("A central manager")
 struct CentralManagerTests {
-    @Test("The state is unknown until the one callback, which never comes within init")
+    @Test("The state is unknown until the one callback, which never happens within init")
     func firstState() {
         let queue = DispatchQueue(label: "held")
         queue.suspend()
@@ -24,7 +24,7 @@ struct CentralManagerTests {
         #expect(recorder.told == ["state poweredOn"])
     }
 
-    @Test("Restoring comes first, with peripherals and scan")
+    @Test("Restoration is the first callback, with peripherals and scan")
     func restoring() throws {
         let fixture = CentralFixture(state: nil)
         let identifier = UUID()
@@ -48,7 +48,7 @@ struct CentralManagerTests {
         #expect(options[CBCentralManagerScanOptionAllowDuplicatesKey] as? Bool == true)
     }
 
-    @Test("The delegate is not kept alive, and the host ends with the manager")
+    @Test("The manager does not retain its delegate, and the host ends with the manager")
     func lifetime() {
         let engine = ScriptedCentralEngine()
         var recorder: CentralFixture.Recorder? = CentralFixture.Recorder()
@@ -81,7 +81,7 @@ struct CentralManagerTests {
         #expect(fixture.takeTold().isEmpty)
     }
 
-    @Test("A scan is on at once; another one takes its place")
+    @Test("A scan is on at once, and another one replaces it")
     func scanning() {
         let fixture = CentralFixture()
         fixture.manager.scanForPeripherals(withServices: nil, options: nil)
@@ -117,7 +117,7 @@ struct CentralManagerTests {
         )
     }
 
-    @Test("A peripheral that the app keeps stays one object; nothing is delivered after the scan")
+    @Test("A peripheral that the app retains stays one object; nothing is delivered after the scan")
     func discovering() {
         let fixture = CentralFixture()
         let peripheral = fixture.makePeripheral()
@@ -147,7 +147,7 @@ struct CentralManagerTests {
         #expect(peripheral.state == .disconnected)
     }
 
-    @Test("Managers have objects of their own, and take no other's")
+    @Test("Managers have separate objects, and refuse those of another manager")
     func independence() {
         let first = CentralFixture()
         let second = CentralFixture()
@@ -163,7 +163,7 @@ struct CentralManagerTests {
 
     // MARK: Connections
 
-    @Test("Connecting is a state at once, and ends as the host says")
+    @Test("The state is connecting at once, and changes as the host reports")
     func connecting() {
         let fixture = CentralFixture()
         let peripheral = fixture.makePeripheral()
@@ -189,7 +189,7 @@ struct CentralManagerTests {
         #expect(fixture.takeTold() == ["failed", "connected"])
     }
 
-    @Test("A connected peripheral is connected again with another callback")
+    @Test("Connecting a connected peripheral causes another callback")
     func connectingTwice() {
         let fixture = CentralFixture()
         let peripheral = fixture.connectedPeripheral()
@@ -198,7 +198,7 @@ struct CentralManagerTests {
         #expect(fixture.takeCalls().isEmpty)
     }
 
-    @Test("A pending connection is taken back without an error, and what was made meanwhile is not delivered")
+    @Test("A pending connection is cancelled without an error, and its late success is not delivered")
     func cancelling() {
         let fixture = CentralFixture()
         let peripheral = fixture.makePeripheral()
@@ -219,7 +219,7 @@ struct CentralManagerTests {
         #expect(fixture.recorder.errors.isEmpty)
     }
 
-    @Test("A connection that is wanted while another still ends is made after it")
+    @Test("A connection requested while the previous one is ending is made after that")
     func reconnecting() {
         let fixture = CentralFixture()
         let peripheral = fixture.connectedPeripheral()
@@ -233,7 +233,7 @@ struct CentralManagerTests {
         #expect(fixture.takeTold() == ["disconnected connecting false", "connected"])
     }
 
-    @Test("A connection that the host makes again is said to be, and comes back")
+    @Test("A connection that the host makes again is reported as such")
     func automaticReconnection() {
         let fixture = CentralFixture()
         let peripheral = fixture.connectedPeripheral()
@@ -248,7 +248,7 @@ struct CentralManagerTests {
         #expect((fixture.recorder.errors.first as? CBError)?.code == .connectionTimeout)
     }
 
-    /// Has only the older form of the callback.
+    /// Implements only the older form of the callback.
     private final class OldDelegate: NSObject, CBCentralManagerDelegate {
         var errors: [(any Error)?] = []
         func centralManagerDidUpdateState(_ central: CBCentralManager) {}
@@ -261,7 +261,7 @@ struct CentralManagerTests {
         }
     }
 
-    @Test("A delegate with the older form of the disconnection is called in it")
+    @Test("A delegate with only the older disconnection callback gets that one")
     func oldDisconnection() {
         let fixture = CentralFixture()
         let peripheral = fixture.connectedPeripheral()
@@ -274,7 +274,7 @@ struct CentralManagerTests {
         #expect((delegate.errors.first as? CBError)?.code == .peripheralDisconnected)
     }
 
-    @Test("A peripheral that nobody keeps is let go, and its connection with it", arguments: [true, false])
+    @Test("A peripheral that nobody retains is released, and its connection ends", arguments: [true, false])
     func release(isConnected: Bool) {
         let fixture = CentralFixture()
         let identifier: UUID
@@ -287,7 +287,7 @@ struct CentralManagerTests {
         #expect(fixture.takeCalls() == [.release(identifier)])
     }
 
-    @Test("Connection events are asked for and delivered")
+    @Test("Connection events are requested and delivered")
     func connectionEvents() {
         let fixture = CentralFixture()
         let identifier = UUID()
@@ -307,7 +307,7 @@ struct CentralManagerTests {
 
     // MARK: Power
 
-    @Test("Switched off: the scan and connections are gone, peripherals stay", arguments: [CBManagerState.poweredOff])
+    @Test("Switched off: the scan and connections end, peripherals stay valid", arguments: [CBManagerState.poweredOff])
     func poweredOff(state: CBManagerState) {
         let fixture = CentralFixture()
         let peripheral = fixture.connectedPeripheral()
@@ -325,7 +325,7 @@ struct CentralManagerTests {
     }
 
     @Test(
-        "Below poweredOff peripherals are no longer valid and are found anew",
+        "Below poweredOff peripherals become invalid, and are discovered as new objects",
         arguments: [CBManagerState.resetting, .unsupported, .unauthorized, .unknown]
     )
     func belowPoweredOff(state: CBManagerState) {

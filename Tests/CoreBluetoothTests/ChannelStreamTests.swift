@@ -48,7 +48,7 @@ private final class ScriptedChannel: ChannelEngine {
 }
 
 extension InputStream {
-    /// Returns the available bytes, at most `count`; nil for a negative result of `read`.
+    /// Returns at most `count` available bytes; nil for a negative result of `read`.
     fileprivate func read(_ count: Int) -> [UInt8]? {
         var buffer = [UInt8](repeating: 0, count: count)
         let read = read(&buffer, maxLength: count)
@@ -58,7 +58,7 @@ extension InputStream {
 
 @Suite("The streams of an L2CAP channel")
 struct ChannelStreamTests {
-    @Test("Without a run loop, what has come is read in any pieces until the end")
+    @Test("Without a run loop, received data is read in pieces of any size until the end")
     func polling() {
         let channel = ScriptedChannel()
         let input = ChannelStreams(channel).input
@@ -82,7 +82,7 @@ struct ChannelStreamTests {
         #expect(input.read(9) == nil)
     }
 
-    @Test("A buffer that is lent holds the next octets, which are read with it")
+    @Test("A borrowed buffer holds the next bytes, and reading consumes them")
     func lending() throws {
         let channel = ScriptedChannel()
         let input = ChannelStreams(channel).input
@@ -97,7 +97,7 @@ struct ChannelStreamTests {
         #expect(!input.hasBytesAvailable && channel.consumed == 3)
     }
 
-    @Test("What there is no room for is not taken, and there is space again when there is room")
+    @Test("Bytes without room are not accepted; there is space again when the channel has room")
     func room() {
         let channel = ScriptedChannel(room: 3)
         let streams = ChannelStreams(channel)
@@ -117,7 +117,7 @@ struct ChannelStreamTests {
         withExtendedLifetime(streams) {}
     }
 
-    @Test("Reading and writing wait where there is nothing to read and no room")
+    @Test("Reading waits for data, and writing for room")
     func waiting() async {
         let channel = ScriptedChannel(room: 0)
         let streams = ChannelStreams(channel)
@@ -131,7 +131,7 @@ struct ChannelStreamTests {
         #expect(await written == 2)
     }
 
-    @Test("A lost link is an error, after what had come before")
+    @Test("A lost link is an error after the data that was received before")
     func failure() throws {
         let channel = ScriptedChannel()
         let streams = ChannelStreams(channel)
@@ -147,7 +147,7 @@ struct ChannelStreamTests {
         }
     }
 
-    @Test("The channel is closed with both streams, or when neither is kept")
+    @Test("The channel is closed with both streams, or when neither is retained")
     func closing() {
         let channel = ScriptedChannel()
         let streams = ChannelStreams(channel)
@@ -164,7 +164,7 @@ struct ChannelStreamTests {
         #expect(forgotten.isClosed)
     }
 
-    @Test("On a run loop the delegate is told of each change, once until it reads or writes")
+    @Test("On a run loop the delegate gets each change once, until it reads or writes")
     func delegate() async {
         let told = await onThread {
             let channel = ScriptedChannel(room: 2)
@@ -201,7 +201,7 @@ struct ChannelStreamTests {
         )
     }
 
-    @Test("A stream that is taken off its run loop tells nothing, and tells it on another")
+    @Test("A stream removed from its run loop reports no events until it is scheduled on another one")
     func moving() async {
         let events = await onThread {
             let channel = ScriptedChannel()
@@ -225,7 +225,7 @@ struct ChannelStreamTests {
         #expect(events.1 == [.openCompleted, .hasBytesAvailable])
     }
 
-    @Test("A quarter of a megabyte each way between two hosts, by streams on run loops", .timeLimit(.minutes(10)))
+    @Test("A quarter of a megabyte each way between hosts, with streams on run loops", .timeLimit(.minutes(10)))
     func hosts() async throws {
         let size = 1 << 18
         let (near, far) = try await HostPair.open("channel-streams")
@@ -245,7 +245,7 @@ private func octets(_ count: Int, _ salt: Int) -> [UInt8] {
     (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 ^ $0 >> 8 ^ $0 >> 16 &+ salt) }
 }
 
-/// Runs `body` on a thread of its own.
+/// Runs `body` on a separate thread.
 private func onThread<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {
     await withCheckedContinuation { continuation in
         Thread.detachNewThread { continuation.resume(returning: body()) }
@@ -260,14 +260,14 @@ private final class Listener: NSObject, StreamDelegate {
         events.append((aStream is InputStream, eventCode))
     }
 
-    /// Runs the run loop until it has received `count` events in all.
+    /// Runs the run loop until it has received `count` events in total.
     func wait(for count: Int, mode: RunLoop.Mode = .default) {
         let deadline = Date(timeIntervalSinceNow: 20)
         while events.count < count, RunLoop.current.run(mode: mode, before: deadline), Date() < deadline {}
     }
 }
 
-/// Sends and receives as an app does, driven by the events of both streams.
+/// Sends and receives like an app, driven by the events of both streams.
 private final class Exchange: NSObject, StreamDelegate {
     private let streams: ChannelStreams
     private var rest: ArraySlice<UInt8>
@@ -312,7 +312,7 @@ private final class Exchange: NSObject, StreamDelegate {
     }
 }
 
-/// Two connected hosts on an air of their own.
+/// Two connected hosts in a virtual air of their own.
 private struct HostPair {
     let adapter: Adapter
     let link: LinkIdentifier?

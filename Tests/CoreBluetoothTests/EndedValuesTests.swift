@@ -18,7 +18,7 @@ struct EndedValuesTests {
         measurement = fixture.discover(peripheral).measurement
     }
 
-    /// The values of a sequence that was to end before: a value that is sent now is not among them.
+    /// The values of a sequence that should have ended: a value that is sent now is not among them.
     private func all(of values: Events<CBCharacteristicValue>) async -> [[UInt8]] {
         peripheral.values.send(CBCharacteristicValue(characteristic: measurement, value: Data([99])))
         peripheral.values.finish()
@@ -65,7 +65,7 @@ struct EndedValuesTests {
     }
 }
 
-@Suite("Awaited calls whose tasks are cancelled")
+@Suite("Cancelling tasks of awaited calls")
 struct CancelledAwaitTests {
     private let fixture = CentralFixture()
     private let peripheral: CBPeripheral
@@ -103,7 +103,7 @@ struct CancelledAwaitTests {
     @Test func readIsCancellable() async {
         let (peripheral, location) = (peripheral, location)
         await expectCancellable(.read(0x0015), answer: [7] as [UInt8]) { try await peripheral.linux.read(location) }
-        // The host has carried it out nevertheless.
+        // The host has performed the call nevertheless.
         #expect(location.value == Data([7]))
     }
 

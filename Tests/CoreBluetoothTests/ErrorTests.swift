@@ -5,7 +5,7 @@ import Testing
 
 @testable import CoreBluetooth
 
-@Suite("Errors as apps are given them")
+@Suite("Errors that apps receive")
 struct ErrorTests {
     static let described: [(EngineError, String)] = [
         (.core(.unknown), "Unknown error."),
@@ -63,7 +63,7 @@ struct ErrorTests {
         #expect(EngineError(error) == expected)
     }
 
-    @Test("Errors without a description of their own still have one")
+    @Test("Errors without a specific description still have one")
     func plain() {
         #expect(CBError(.connectionTimeout).userInfo.isEmpty)
         #expect(!CBError(.connectionTimeout).localizedDescription.isEmpty)

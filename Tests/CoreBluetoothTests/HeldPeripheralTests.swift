@@ -6,11 +6,13 @@ import Testing
 
 @testable import CoreBluetooth
 
-@Suite("Peers that an app refers to, and a flood of advertisers")
+@Suite("Retained peers during a flood of advertisers")
 struct HeldPeripheralTests {
     private static let address = DeviceAddress(0x4011_2233_4455, isRandom: true)
 
-    /// Lets a directory hear advertisers, and returns their identifiers.
+    /// Gives a directory the advertisements of many devices.
+    ///
+    /// - Returns: their identifiers.
     @discardableResult
     private static func flood(_ directory: PeerDirectory, from first: UInt64, count: UInt64 = 1000) -> [UUID] {
         (0..<count).map { number in
@@ -21,7 +23,7 @@ struct HeldPeripheralTests {
     @Test func directoryEvictsNoPeerThatIsHeld() {
         let limit = 64
         let directory = PeerDirectory(store: .inMemory(), limit: limit) { UUID() }
-        // More than the directory has room for.
+        // More than the directory's capacity.
         var held = (0..<200).map { number in
             directory.heard(DeviceAddress(0x4300_0000_0000 + UInt64(number), isRandom: true), name: nil, services: [])
         }

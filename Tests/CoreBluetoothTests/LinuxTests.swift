@@ -89,7 +89,7 @@ struct LinuxTests {
         return manager
     }
 
-    /// Scans until the server's complete advertisement has been received.
+    /// Scans until the server's complete advertisement was received.
     private func find(_ manager: CBCentralManager) async throws -> CBDiscovery {
         let discoveries = manager.linux.discoveries
         manager.scanForPeripherals(withServices: nil)
@@ -101,7 +101,7 @@ struct LinuxTests {
         throw CancellationError()
     }
 
-    @Test("Data that an app lays out itself are heard whole, with the peripheral's address")
+    @Test("Advertising data that an app lays out itself is received completely, with the address")
     func payload() async throws {
         let server = Server(air: "virtual:linux-payload")
         let central = await makeCentral("virtual:linux-payload")
@@ -113,7 +113,7 @@ struct LinuxTests {
         withExtendedLifetime(server) {}
     }
 
-    @Test("A connection is awaited, and what follows: discovery, reading, writing, each value by itself, the link")
+    @Test("A connection can be awaited, and then discovery, reads, writes, each value and its end")
     func conversation() async throws {
         let server = Server(air: "virtual:linux-conversation")
         let changes = server.manager.linux.centralChanges
@@ -130,7 +130,7 @@ struct LinuxTests {
         try await peripheral.linux.write(Data([8, 9]), to: level)
         #expect(try await peripheral.linux.read(level) == Data([8, 9]))
 
-        // A hundred values at once: each one is delivered, though the characteristic shows only the last.
+        // A hundred values at once. Each one is delivered, although the characteristic shows only the last.
         let values = peripheral.linux.values(of: level)
         try await peripheral.linux.setNotifying(true, for: level)
         var received: [Data] = []
@@ -162,13 +162,13 @@ struct LinuxTests {
         await #expect(throws: CBError.self) { _ = try await peripheral.linux.read(level) }
     }
 
-    @Test("A connection with a timeout fails when that is over, and can be tried again")
+    @Test("A connection with a timeout fails at that time, and can be tried again")
     func timeout() async throws {
         let server = Server(air: "virtual:linux-timeout")
         let central = await makeCentral("virtual:linux-timeout")
         let peripheral = try await find(central).peripheral
         server.manager.stopAdvertising()
-        // An advertisement may still be on its way after the request to stop; only a failed connection shows the end.
+        // An advertisement may still be on its way after the request to stop. Only a failed connection proves the end.
         var failure: (any Error)?
         for _ in 0..<10 where failure == nil {
             do {
@@ -184,7 +184,7 @@ struct LinuxTests {
         #expect(peripheral.state == .connected)
     }
 
-    @Test("What is asked without a connection, or below poweredOn, is an error")
+    @Test("Calls without a connection, or below poweredOn, throw an error")
     func misuse() async throws {
         let server = Server(air: "virtual:linux-misuse")
         let central = await makeCentral("virtual:linux-misuse")
@@ -192,7 +192,7 @@ struct LinuxTests {
         await #expect(throws: CBError.self) { try await peripheral.linux.link() }
         let cancelled = Task { try await central.linux.connected(peripheral, timeout: nil) }
         cancelled.cancel()
-        // Whether it is cancelled before or after the connection exists, it ends.
+        // The connection ends, whether the task was cancelled before or after it existed.
         _ = await cancelled.result
         let unpowered = CBCentralManager(
             delegate: nil,

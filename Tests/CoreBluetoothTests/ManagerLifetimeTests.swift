@@ -8,7 +8,7 @@ import Testing
 
 @testable import CoreBluetooth
 
-/// The lines that are reported while it exists.
+/// The lines that are reported while this object exists.
 private final class Reports: Sendable {
     let lines: Mailroom<String>
     private let former: @Sendable (String) -> Void
@@ -33,7 +33,7 @@ private final class Reports: Sendable {
     func contain(_ text: String) -> Bool { lines.waiting.contains { $0.contains(text) } }
 }
 
-@Suite("What remains of a manager that was released", .serialized)
+@Suite("Managers after their release", .serialized)
 struct ManagerLifetimeTests {
     @Test func networkPrivacyIsReportedIfTheAdapterIsOpenWithoutIt() async throws {
         let reports = Reports()
@@ -78,7 +78,7 @@ struct ManagerLifetimeTests {
         #expect(engine.takeCalls().last == .stop)
     }
 
-    @Test("A call on a peripheral of a released manager is reported, and throws where it is awaited")
+    @Test("A call on a peripheral of a released manager is reported, and throws if it is awaited")
     func callsOnPeripheralAreReported() async {
         let reports = Reports()
         let engine = ScriptedCentralEngine()

@@ -6,7 +6,7 @@ import Testing
 @testable import CoreBluetooth
 @testable import GATT
 
-/// A peripheral manager over a scripted host, and the calls that its delegate received.
+/// A peripheral manager with a scripted host, and the calls that its delegate received.
 final class PeripheralFixture {
     final class Recorder: NSObject, CBPeripheralManagerDelegate {
         var told: [String] = []
@@ -126,7 +126,7 @@ final class PeripheralFixture {
         return engine.takeCalls()
     }
 
-    /// Adds a service and lets the host publish it.
+    /// Adds a service and makes the host publish it.
     func publish(_ service: CBMutableService, at handle: UInt16) throws {
         manager.add(service)
         guard case .publish(let definition) = takeCalls().last else { throw CBError(.unknown) }
@@ -146,7 +146,7 @@ final class PeripheralFixture {
 
 @Suite("A peripheral manager")
 struct PeripheralManagerTests {
-    @Test("Restoring comes first; the state is told once")
+    @Test("Restoration is the first callback; the state is reported once")
     func state() throws {
         let fixture = PeripheralFixture(state: nil)
         #expect(fixture.manager.state == .unknown)
@@ -177,7 +177,7 @@ struct PeripheralManagerTests {
 
     // MARK: Advertising
 
-    @Test("Advertising takes a name and services only; a second start fails while the first goes on")
+    @Test("Advertising accepts only a name and services; a second start fails during the first")
     func advertising() throws {
         let fixture = PeripheralFixture()
         fixture.manager.startAdvertising([
@@ -197,7 +197,7 @@ struct PeripheralManagerTests {
         #expect(fixture.takeCalls() == [.stopAdvertising])
     }
 
-    @Test("An advertisement that is stopped before it is on is not told of; one that fails is off")
+    @Test("Advertising that is stopped before it starts is not reported; a failed one is off")
     func advertisingFailures() {
         let fixture = PeripheralFixture()
         let payload = AdvertisementPayload(localName: nil, services: [])
@@ -212,7 +212,7 @@ struct PeripheralManagerTests {
 
     // MARK: Services
 
-    @Test("A service goes to the host as it is declared")
+    @Test("The host gets a service as it is declared")
     func definition() throws {
         let fixture = PeripheralFixture()
         let name = CBMutableCharacteristic(
@@ -276,7 +276,7 @@ struct PeripheralManagerTests {
         #expect(definition.includes == [.handle(0x0030)])
     }
 
-    @Test("A published service cannot be changed or added again, and can be after it is removed")
+    @Test("A published service cannot be changed or added again until it is removed")
     func immutability() throws {
         let fixture = PeripheralFixture()
         try fixture.publish()
@@ -290,7 +290,7 @@ struct PeripheralManagerTests {
         #expect(fixture.characteristic.properties == [.read, .write, .notify])
         #expect(fixture.characteristic.permissions == [.readable, .writeable])
         #expect(fixture.characteristic.descriptors == nil)
-        // An app that answers for a value may keep it here.
+        // An app that answers reads itself may store the value here.
         fixture.characteristic.value = Data([1])
         #expect(fixture.characteristic.value == Data([1]))
         fixture.manager.add(fixture.service)
@@ -298,7 +298,7 @@ struct PeripheralManagerTests {
         #expect((fixture.recorder.errors.first as? CBError)?.code == .invalidParameters)
         fixture.manager.remove(fixture.service)
         #expect(fixture.takeCalls() == [.remove(0x0010)])
-        // The host could not answer with that value.
+        // The host could not answer reads with that value.
         try fixture.publish()
         #expect(fixture.characteristic.value == Data([1]))
         fixture.manager.remove(fixture.service)
@@ -306,7 +306,7 @@ struct PeripheralManagerTests {
         #expect(fixture.service.characteristics == [])
     }
 
-    @Test("A value that the host answers with is final once it is published")
+    @Test("A value that the host answers reads with cannot change once it is published")
     func cachedValue() throws {
         let fixture = PeripheralFixture()
         let name = CBMutableCharacteristic(
@@ -347,7 +347,7 @@ struct PeripheralManagerTests {
         #expect(fixture.takeCalls().isEmpty)
     }
 
-    @Test("A cached value that could be written or notified ends the process with Apple's words")
+    @Test("A cached value that could be written or notified ends the process with Apple's message")
     func cachedValueMisuse() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             let fixture = PeripheralFixture()
@@ -372,7 +372,7 @@ struct PeripheralManagerTests {
         (.read, [.readable, .writeable], true), (.read, .writeEncryptionRequired, true),
     ]
 
-    @Test("Only what is read-only in properties and permissions may have a cached value", arguments: cached)
+    @Test("Only a characteristic that can just be read may have a cached value", arguments: cached)
     func cachedValueRule(
         properties: CBCharacteristicProperties,
         permissions: CBAttributePermissions,
@@ -390,7 +390,7 @@ struct PeripheralManagerTests {
         #expect(!service.hasCachedValueThatChanges)
     }
 
-    @Test("Apps make user descriptions and presentation formats only, with values of their types")
+    @Test("Apps can create only user descriptions and presentation formats, with the right types")
     func descriptors() async {
         let format = Data([0x04, 0x00, 0xAD, 0x27, 0x01, 0x00, 0x00])
         #expect(
@@ -415,7 +415,7 @@ struct PeripheralManagerTests {
         AccessRequest(identifier: identifier, kind: kind)
     }
 
-    @Test("A read carries its offset, is answered with the value set, and once")
+    @Test("A read has an offset, is answered with the value that is set, and only once")
     func reading() throws {
         let fixture = PeripheralFixture()
         try fixture.publish()
@@ -432,7 +432,7 @@ struct PeripheralManagerTests {
         #expect(fixture.takeCalls() == [.answer(7, fixture.remote.link, .success([1, 2]))])
     }
 
-    @Test("An error code is answered as it is, one of the application too", arguments: [0x07, 0x80, 0xFF])
+    @Test("An error code is sent as it is, including application errors", arguments: [0x07, 0x80, 0xFF])
     func refusing(code: Int) throws {
         let fixture = PeripheralFixture()
         try fixture.publish()
@@ -442,7 +442,7 @@ struct PeripheralManagerTests {
         #expect(fixture.takeCalls() == [.answer(7, fixture.remote.link, .failure(expected))])
     }
 
-    @Test("Prepared writes come together, parts that go on joined, and have one answer")
+    @Test("Prepared writes arrive together, contiguous parts joined, and get one answer")
     func preparedWrites() throws {
         let fixture = PeripheralFixture()
         try fixture.publish()
@@ -464,7 +464,7 @@ struct PeripheralManagerTests {
         #expect(fixture.takeCalls() == [.answer(7, fixture.remote.link, .success([]))])
     }
 
-    @Test("A write command comes as a write and is not answered")
+    @Test("A write command arrives as a write and is not answered")
     func commands() throws {
         let fixture = PeripheralFixture()
         try fixture.publish()
@@ -480,7 +480,7 @@ struct PeripheralManagerTests {
         func peripheralManagerDidUpdateState(_ peripheral: CBPeripheralManager) {}
     }
 
-    @Test("What there is nobody for is refused")
+    @Test("An access for which the delegate has no method is refused")
     func refusal() throws {
         let fixture = PeripheralFixture()
         try fixture.publish()
@@ -505,7 +505,7 @@ struct PeripheralManagerTests {
 
     // MARK: Subscriptions
 
-    @Test("Subscribing and unsubscribing are told once each, after the list has changed")
+    @Test("Subscribing and unsubscribing are reported once each, after the list has changed")
     func subscribing() throws {
         let fixture = PeripheralFixture()
         try fixture.publish()
@@ -525,7 +525,7 @@ struct PeripheralManagerTests {
         #expect(fixture.recorder.centrals[1] === central)
     }
 
-    @Test("A value goes to subscribers only, to those that are named or to all")
+    @Test("A value is sent to subscribers only, to the named ones or to all")
     func updating() throws {
         let fixture = PeripheralFixture()
         try fixture.publish()
@@ -558,7 +558,7 @@ struct PeripheralManagerTests {
         #expect(!fixture.manager.updateValue(Data(), for: other, onSubscribedCentrals: nil))
     }
 
-    @Test("A full queue refuses values, and says once that there is room again; none is lost or out of order")
+    @Test("A full queue refuses values, then reports room once; no value is lost or out of order")
     func backpressure() throws {
         let fixture = PeripheralFixture()
         try fixture.publish()
@@ -581,7 +581,7 @@ struct PeripheralManagerTests {
 
     // MARK: Connections and power
 
-    @Test("Latency and channels are asked of the host")
+    @Test("Latency and channels are requested from the host")
     func channels() throws {
         let fixture = PeripheralFixture()
         let central = CBCentral(identifier: UUID(), mtu: 23)
@@ -600,7 +600,7 @@ struct PeripheralManagerTests {
         #expect(fixture.takeTold() == ["published 129", "unpublished 128", "channel 129"])
     }
 
-    @Test("Switched off: advertising and subscriptions are gone; below that the services too")
+    @Test("Switched off: advertising and subscriptions end; below that services as well")
     func power() throws {
         let fixture = PeripheralFixture()
         try fixture.publish()

@@ -10,7 +10,7 @@ import Testing
 struct PeripheralTests {
     // MARK: Discovery
 
-    @Test("Services come in the order of their handles, without those of GAP and GATT, and stay the same objects")
+    @Test("Services are in the order of their handles, without GAP and GATT, and stay the same objects")
     func services() throws {
         let fixture = CentralFixture()
         let peripheral = fixture.connectedPeripheral()
@@ -92,7 +92,7 @@ struct PeripheralTests {
         #expect(peripheral.services?.count == 1)
     }
 
-    @Test("An error of discovery is delivered, and nothing changes")
+    @Test("An error of discovery is delivered and changes nothing")
     func discoveryError() {
         let fixture = CentralFixture()
         let peripheral = fixture.connectedPeripheral()
@@ -105,7 +105,7 @@ struct PeripheralTests {
 
     // MARK: Values
 
-    @Test("A value read is there before the callback; an error leaves the value as it was")
+    @Test("A read value is set before the callback; an error leaves the value unchanged")
     func reading() {
         let fixture = CentralFixture()
         let peripheral = fixture.connectedPeripheral()
@@ -118,7 +118,7 @@ struct PeripheralTests {
         #expect((fixture.recorder.errors.first as? CBATTError)?.code.rawValue == 0x81)
     }
 
-    @Test("Notifications come one by one, in order, each with its value")
+    @Test("Notifications arrive one by one, in order, each with its value")
     func notifications() {
         let fixture = CentralFixture()
         let peripheral = fixture.connectedPeripheral()
@@ -135,7 +135,7 @@ struct PeripheralTests {
         #expect(fixture.takeTold() == ["notifying false"])
     }
 
-    @Test("What can only be indicated is indicated; what can be neither is an error")
+    @Test("A value that can only be indicated is indicated; one that can be neither is an error")
     func notifyingKinds() {
         let fixture = CentralFixture()
         let peripheral = fixture.connectedPeripheral()
@@ -182,7 +182,7 @@ struct PeripheralTests {
         #expect(descriptor.value as? String == "Level")
     }
 
-    @Test("Each write with a response has its callback, in order; one over 512 octets fails without being sent")
+    @Test("Each write with response has its callback; one over 512 bytes fails without being sent")
     func writing() {
         let fixture = CentralFixture()
         let peripheral = fixture.connectedPeripheral()
@@ -202,7 +202,7 @@ struct PeripheralTests {
         #expect((fixture.recorder.errors.last as? CBATTError)?.code == .invalidAttributeValueLength)
     }
 
-    @Test("A write without response is dropped where the characteristic or the link cannot carry it")
+    @Test("A write without response is dropped if the characteristic or the link cannot carry it")
     func droppedWrites() {
         let fixture = CentralFixture()
         let peripheral = fixture.connectedPeripheral(mtu: 23)
@@ -219,7 +219,7 @@ struct PeripheralTests {
         #expect(fixture.takeTold().isEmpty)
     }
 
-    @Test("Room for writes without response ends, and comes again with one callback")
+    @Test("Room for writes without response ends, and is reported with one callback")
     func readiness() {
         let fixture = CentralFixture()
         let peripheral = fixture.makePeripheral()
@@ -232,7 +232,7 @@ struct PeripheralTests {
             sent += 1
         }
         #expect(sent == CBPeripheral.writeLimit)
-        // An app that does not look loses nothing by it.
+        // An app that does not check for room loses nothing.
         peripheral.writeValue(Data([1]), for: location, type: .withoutResponse)
         fixture.answer(.writeWithoutResponse([1], 0x0015), Result<Void, EngineError>.success(()))
         #expect(fixture.takeTold().isEmpty)
@@ -266,7 +266,7 @@ struct PeripheralTests {
 
     // MARK: The link
 
-    @Test("The signal's strength is read while connected; 127 stands for one that is not known")
+    @Test("The signal strength is read while connected; 127 means that it is not known")
     func rssi() {
         let fixture = CentralFixture()
         let peripheral = fixture.connectedPeripheral()
@@ -290,7 +290,7 @@ struct PeripheralTests {
         #expect(fixture.recorder.errors.count == 1)
     }
 
-    @Test("Before a connection and after it nothing is asked of the host")
+    @Test("No request is sent before a connection and after it")
     func disconnected() {
         let fixture = CentralFixture()
         let peripheral = fixture.connectedPeripheral()
@@ -305,14 +305,14 @@ struct PeripheralTests {
             peripheral.writeValue(Data([1]), for: location, type: .withResponse)
             peripheral.writeValue(Data([1]), for: location, type: .withoutResponse)
             peripheral.setNotifyValue(true, for: measurement)
-            // Objects of the connection before are not those of this one.
+            // Objects of the previous connection are invalid in this one.
             #expect(fixture.takeCalls().isEmpty)
             #expect(fixture.takeTold().isEmpty)
             fixture.connect(peripheral)
         }
     }
 
-    @Test("With the connection go services, notifying and what was under way: nothing is said after its end")
+    @Test("Services, notifying and pending calls end with the connection; no callback follows")
     func endOfConnection() {
         let fixture = CentralFixture()
         let peripheral = fixture.connectedPeripheral()
@@ -336,7 +336,7 @@ struct PeripheralTests {
         #expect(measurement.value == nil)
     }
 
-    @Test("Services that changed leave the list and are handed over; others stay")
+    @Test("Services that changed are removed from the list and reported; others stay")
     func servicesChanged() {
         let fixture = CentralFixture()
         let peripheral = fixture.connectedPeripheral()
@@ -356,7 +356,7 @@ struct PeripheralTests {
         #expect(fixture.takeTold().isEmpty)
     }
 
-    @Test("A name that changes is told once")
+    @Test("A changed name is reported once")
     func name() {
         let fixture = CentralFixture()
         let peripheral = fixture.connectedPeripheral()
@@ -366,7 +366,7 @@ struct PeripheralTests {
         #expect(fixture.takeTold() == ["name H10"])
     }
 
-    @Test("Parents are not kept alive by what they hold")
+    @Test("Parents are not retained by their children")
     func parents() {
         let service = CBMutableService(type: CBUUID(string: "180D"), primary: true)
         var characteristic: CBMutableCharacteristic?

@@ -8,7 +8,7 @@ import HCI
 @testable import GATT
 
 extension LinkIdentifier {
-    /// A link that no host has.
+    /// The identifier of a link that no host has.
     static func placeholder(_ number: UInt64) -> LinkIdentifier {
         LinkIdentifier(handle: ConnectionHandle(0x0040), serial: number)
     }
@@ -303,7 +303,8 @@ final class ScriptedPeripheralEngine: PeripheralEngine {
     }
 }
 
-/// A service as the database lays it out: its declaration at `handle`, each value two above the declaration before it.
+/// A service as the database lays it out: its declaration at `handle`, each value two handles above the declaration
+/// before it.
 func published(_ definition: ServiceDefinition, at handle: UInt16) throws -> PublishedService {
     var definition = definition
     definition.handle = AttributeHandle(handle)

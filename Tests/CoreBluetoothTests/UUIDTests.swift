@@ -20,7 +20,7 @@ struct UUIDTests {
         ),
     ]
 
-    @Test("Text and octets give the same UUID, which keeps its width", arguments: forms)
+    @Test("Text and bytes give the same UUID, which keeps its width", arguments: forms)
     func form(text: String, octets: [UInt8], printed: String) {
         let uuid = CBUUID(string: text)
         #expect(uuid.data == Data(octets))
@@ -30,7 +30,7 @@ struct UUIDTests {
         #expect(CBUUID(data: Data([0xFF] + octets).dropFirst()) == uuid)
     }
 
-    @Test("All forms of a UUID over the base UUID are equal and hash alike")
+    @Test("All forms of a UUID over the base UUID are equal and have equal hashes")
     func equality() {
         let forms = [
             CBUUID(string: "180D"), CBUUID(string: "0000180D"),
@@ -46,7 +46,7 @@ struct UUIDTests {
         #expect([CBUUID(string: "180D"): 1][forms[2]] == 1)
     }
 
-    @Test("UUIDs of Foundation and Core Foundation are taken")
+    @Test("UUIDs of Foundation and Core Foundation are accepted")
     @available(*, deprecated)
     func foundation() {
         let text = "06BBE1E1-100E-430D-A62B-7B2421810813"
@@ -94,7 +94,7 @@ struct UUIDTests {
         #expect(uuid.copy() as? CBUUID === uuid)
     }
 
-    @Test("What is no UUID ends the process")
+    @Test("An invalid UUID ends the process")
     func malformed() async {
         await #expect(processExitsWith: .failure) { _ = CBUUID(string: "180") }
         await #expect(processExitsWith: .failure) { _ = CBUUID(string: "908D66AF27514483BD8E8E99A92CC2F3") }

@@ -3,9 +3,9 @@ import ByteCoding
 import Capture
 import Testing
 
-/// The PDUs of the Attribute Protocol in a capture of one link, and the requests for channels, in their order.
+/// The ATT PDUs and the requests for channels in a capture of one link, in their order.
 ///
-/// A request for a channel is recognized by the code of its command, which is no opcode of the Attribute Protocol.
+/// A request for a channel is identified by the code of its command, which is not an opcode of the Attribute Protocol.
 struct AttributeTrace {
     struct Entry {
         let direction: CaptureDirection
@@ -30,10 +30,10 @@ struct AttributeTrace {
         }
     }
 
-    /// The PDUs that the capture's own host has sent.
+    /// The PDUs that the host of the capture has sent.
     var sent: [[UInt8]] { entries.filter { $0.direction == .hostToController }.map(\.pdu) }
 
-    /// Takes an ACL packet; a PDU has the place of its last fragment (Vol 3, Part A, 7.2.2).
+    /// Adds an ACL packet. A PDU has the position of its last fragment (Vol 3, Part A, 7.2.2).
     private mutating func add(_ packet: [UInt8], _ direction: CaptureDirection) {
         let isContinuation = packet[1] >> 4 & 0x03 == 0x01
         let data = packet.dropFirst(4)
@@ -47,11 +47,11 @@ struct AttributeTrace {
     }
 }
 
-/// What links a model of call order is checked on.
+/// The conditions of a link on which a model of call order is checked.
 struct LinkConditions: CustomTestStringConvertible, Sendable {
     /// Whether packets wait for connection events.
     let isPaced: Bool
-    /// How many ACL packets the controllers hold.
+    /// The number of ACL packets that the controllers hold.
     let bufferCount: UInt8
     /// The longest ACL packet, in bytes.
     let bufferLength: UInt16

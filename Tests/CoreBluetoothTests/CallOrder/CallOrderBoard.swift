@@ -48,7 +48,7 @@ enum Board {
         )
     }
 
-    /// Descriptors of long UUIDs, of which one response holds only some.
+    /// Descriptors with long UUIDs, so that one response holds only some of them.
     private static func descriptor(_ number: Int) -> DescriptorDefinition {
         let uuid = BluetoothUUID("0000000\(number)-55A3-4F52-8A54-0CD1B8A7B1F0")
         return DescriptorDefinition(uuid: uuid!, value: .stored([UInt8(number)]))
@@ -56,7 +56,7 @@ enum Board {
 }
 
 extension [UInt8] {
-    /// A number in two bytes, least significant first, as handles are.
+    /// A number in two bytes, least significant byte first, like a handle.
     init(number: Int) { self = [UInt8(truncatingIfNeeded: number), UInt8(truncatingIfNeeded: number >> 8)] }
 }
 
@@ -68,7 +68,7 @@ extension HandleRange {
     var bytes: [UInt8] { start.bytes + end.bytes }
 }
 
-/// A random generator that several tasks share.
+/// A random generator shared by several tasks.
 final class SharedGenerator: Sendable {
     private let generator: Mutex<SeededGenerator>
 
@@ -76,20 +76,20 @@ final class SharedGenerator: Sendable {
 
     func number(below bound: Int) -> Int { generator.withLock { Int.random(in: 0..<bound, using: &$0) } }
 
-    /// A delay of up to a time; none in half of the cases.
+    /// A random delay up to a limit; no delay in half of the cases.
     func delay(upTo milliseconds: Int) -> Duration {
         number(below: 2) == 0 ? .zero : .milliseconds(number(below: milliseconds))
     }
 }
 
-/// A board and a phone on one air, both recorded.
+/// A board and a phone in one virtual air, both recorded.
 struct BoardAndPhone {
     let board: EngineDevice
     let phone: EngineDevice
     let service: PublishedService
     let random: SharedGenerator
 
-    /// - Parameter listen: takes the board's events.
+    /// - Parameter listen: receives the board's events.
     init(
         _ world: World,
         _ conditions: LinkConditions,
@@ -101,7 +101,7 @@ struct BoardAndPhone {
             "board",
             in: world,
             controller: conditions.apply,
-            // Short, so that values have parts.
+            // A short MTU, so that long values have several parts.
             configure: { $0.mtu = 65 }
         )
         self.board = board

@@ -8,7 +8,7 @@ import Testing
 
 @testable import CoreBluetooth
 
-/// The order of calls of apps as they are written for a phone, with real queues and threads.
+/// The order of the calls of apps that are written as for a phone, with real queues and threads.
 @Suite("Call order on threads", .serialized)
 struct CallOrderOnThreadsTests {
     private static let service = CBUUID(string: "FFC0")
@@ -19,7 +19,7 @@ struct CallOrderOnThreadsTests {
     /// A value that one caller writes and reads.
     private static func value(_ caller: Int) -> CBUUID { CBUUID(string: "FFD\(caller)") }
 
-    /// Answers each write with two notifications, one called before and one after the answer.
+    /// Answers each write, and sends one notification before and one after the answer.
     private final class Board: NSObject, CBPeripheralManagerDelegate, Sendable {
         let told = Mailroom<String>()
         let calls = Mutex<[[UInt8]]>([])
@@ -82,7 +82,7 @@ struct CallOrderOnThreadsTests {
         }
     }
 
-    /// Finds the board, subscribes and records the callbacks.
+    /// Finds the board, subscribes, and records the callbacks.
     private final class Phone: NSObject, CBCentralManagerDelegate, CBPeripheralDelegate, Sendable {
         struct State {
             var peripheral: CBPeripheral?
@@ -93,7 +93,7 @@ struct CallOrderOnThreadsTests {
 
         let told = Mailroom<String>()
         let state = Mutex(State())
-        /// How many requests each caller may have open.
+        /// Limits the number of outstanding requests of each caller.
         let permits = (0..<CallOrderOnThreadsTests.callerCount).map { _ in DispatchSemaphore(value: 8) }
 
         func centralManagerDidUpdateState(_ central: CBCentralManager) {
@@ -166,7 +166,7 @@ struct CallOrderOnThreadsTests {
         }
     }
 
-    /// What the callers have called, as the packets that are to be seen: all together, and each caller's.
+    /// The packets expected for the calls: of all callers together, and of each caller.
     private struct Calls {
         var all: [[UInt8]] = []
         var byCaller = [[[UInt8]]](repeating: [], count: CallOrderOnThreadsTests.callerCount)
@@ -174,10 +174,10 @@ struct CallOrderOnThreadsTests {
         var writes = 0
     }
 
-    /// - Parameter isSerial: whether the callers take turns, so that the order of all calls is known, not only of each
-    ///   caller's.
+    /// - Parameter isSerial: whether the callers take turns, so that the order of all calls is known, and not only that
+    ///   of each caller.
     @Test(
-        "Calls from four queues leave in their order, callbacks come in the order of the packets",
+        "Calls from four queues leave in their order, and callbacks follow the order of the packets",
         .timeLimit(.minutes(10)),
         arguments: [true, false],
         [true, false]
@@ -253,7 +253,8 @@ struct CallOrderOnThreadsTests {
 
         let boardTrace = try AttributeTrace([UInt8](Data(contentsOf: URL(fileURLWithPath: captures[0]))))
         let boardCalls = board.calls.withLock { $0 }
-        // The phone also reads the device name and configures the board's characteristics: the stack answers by itself.
+        // The phone also reads the device name and configures the board's characteristics. The stack answers these by
+        // itself.
         var isAnsweredByStack = false
         let sent = boardTrace.entries.compactMap { entry -> [UInt8]? in
             let pdu = entry.pdu
@@ -309,7 +310,7 @@ struct CallOrderOnThreadsTests {
         trace.sent.filter { [0x52, 0x12, 0x0A].contains($0[0]) && handles.contains(Array($0[1..<3])) }
     }
 
-    /// Expects the callbacks to be those of the responses and notifications, in the order in which these came.
+    /// Expects one callback for each response and notification, in the order of their arrival.
     private func expectCallbacks(_ callbacks: [String], in trace: AttributeTrace, of handles: [[UInt8]]) {
         var expected: [String] = []
         var open: String?

@@ -9,7 +9,7 @@ import Testing
 
 @testable import CoreBluetooth
 
-/// A model of the order of a central's calls: compares random calls of all kinds, from several callers, with the
+/// A model of the order of a central's calls. It compares random calls of all kinds, from several callers, with the
 /// capture.
 ///
 /// The first packet of each call leaves in the order of the calls, even if an earlier call waits for a response or for
@@ -41,7 +41,7 @@ struct ClientCallOrderTests {
             var answeredChannels = 0
         }
 
-        /// Fewer channel requests than a link can have channels at a time.
+        /// Less than the maximum number of channels of a link.
         static let channelLimit = 12
 
         private let state = Mutex(State())
@@ -201,7 +201,7 @@ struct ClientCallOrderTests {
         }
     }
 
-    @Test("Random calls of four callers leave, and are answered, in their order", arguments: LinkConditions.all, 1...3)
+    @Test("Random calls of four callers leave and are answered in order", arguments: LinkConditions.all, 1...3)
     func firstPacketsLeaveInTheOrderOfTheCalls(conditions: LinkConditions, seed: Int) throws {
         let world = World(seed: UInt64(seed), recordsCaptures: true)
         defer { world.close() }
@@ -315,7 +315,7 @@ struct ClientCallOrderTests {
                     }
                 }
             }
-            // The board sends values throughout.
+            // The board sends values during all of this.
             group.addTask {
                 for number in 0..<60 {
                     let index = caller.random.number(below: 2) == 0 ? Board.notified : Board.indicated

@@ -7,7 +7,7 @@ import Testing
 
 @testable import CoreBluetooth
 
-/// The order of an app's calls that concern the link itself.
+/// The order of an app's calls that control the link itself.
 @Suite("Call order of commands for a link")
 struct LinkCallOrderTests {
     /// The commands in a capture.
@@ -51,7 +51,7 @@ struct LinkCallOrderTests {
         #expect(try opcodes(inCapture: capture).filter { commands.contains($0) }.suffix(3) == commands[...])
     }
 
-    /// What a host with one link has sent: notifications, requests for connection parameters and Disconnect.
+    /// The packets of a host with one link: notifications, requests for connection parameters and Disconnect.
     private func sent(inCapture capture: [UInt8]) throws -> [String] {
         var reader = CaptureReader()
         reader.append(capture.rawSpan)

@@ -5,7 +5,7 @@ import Foundation
 import GATT
 import Testing
 
-/// The order of calls of an app that uses BLE, with real threads.
+/// The order of calls of an app that uses the BLE module, with real threads.
 @Suite("Call order of BLE on threads")
 struct RemotePeripheralCallOrderTests {
     @Test(.timeLimit(.minutes(5))) func requestForAChannelFollowsSubmittedWrites() async throws {

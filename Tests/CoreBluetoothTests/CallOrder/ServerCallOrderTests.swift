@@ -10,10 +10,10 @@ import Testing
 
 @testable import CoreBluetooth
 
-/// A model of the order of a peripheral manager's calls: compares random notifications, indications and answers of
+/// A model of the order of a peripheral manager's calls. It compares random notifications, indications and answers of
 /// several callers with the capture.
 ///
-/// The packets leave in the order of the calls, with one exception. An answer may pass an indication that waits for the
+/// The packets leave in the order of the calls, with one exception: an answer may pass an indication that waits for the
 /// confirmation of an earlier indication, and the values behind it. Otherwise a client that confirms late would get no
 /// answer.
 @Suite("Call order of a peripheral manager")
@@ -35,9 +35,9 @@ struct ServerCallOrderTests {
         struct State {
             var calls: [Call] = []
             var completed = 0
-            /// The packets of the accesses.
+            /// The packets that contain the accesses.
             var accesses: [[UInt8]] = []
-            /// Requests that still need an answer.
+            /// Requests without an answer yet.
             var pending: [(link: LinkIdentifier, request: UInt64)] = []
             var links: Set<LinkIdentifier> = []
         }
@@ -146,7 +146,9 @@ struct ServerCallOrderTests {
         #expect(received == accesses)
     }
 
-    /// Runs the model; returns the board's device, and the handles of the values that the app answers for.
+    /// Runs the model.
+    ///
+    /// - Returns: the board's device, and the handles of the values that the app provides.
     private func run(
         _ world: World,
         _ conditions: LinkConditions,
@@ -180,7 +182,7 @@ struct ServerCallOrderTests {
         let isOver = Guarded(false)
         await withTaskGroup(of: Void.self) { group in
             group.addTask {
-                // The phone always has a request open, and writes in between.
+                // The phone always has a request outstanding, and sends writes between.
                 var number = 0
                 while !isOver.withLock({ $0 }) {
                     if pair.random.number(below: 2) == 0 {
@@ -203,7 +205,7 @@ struct ServerCallOrderTests {
                         }
                     }
                 }
-                // Answers the requests that are still open.
+                // Answers the remaining requests.
                 isOver.withLock { $0 = true }
                 while record.state.withLock({ $0.completed }) < record.updates {
                     caller.answer()

@@ -1,14 +1,15 @@
 // swift-format-ignore-file: AlwaysUseLowerCamelCase
-// Names of parameters are those that apps have.
+// The names of parameters are those of typical apps.
 
 import CoreBluetooth
 
-// A central as apps write it: nothing here knows that this is not Apple's framework. Compiled in both language modes.
+// A central as apps write it: nothing here depends on this not being Apple's framework. Compiled in both language
+// modes.
 
 let heartRateService = CBUUID(string: "180D")
 let heartRateMeasurement = CBUUID(string: "2A37")
 
-/// Owns its manager and is every delegate.
+/// Owns its manager and is the delegate of everything.
 final class CentralApp: NSObject {
     var manager: CBCentralManager!
     var discovered: CBPeripheral?
@@ -104,7 +105,7 @@ extension CentralApp: CBPeripheralDelegate {
     }
 }
 
-/// A delegate that has no more than it must.
+/// A delegate with only the required method.
 final class StateObserver: NSObject, CBCentralManagerDelegate {
     func centralManagerDidUpdateState(_ central: CBCentralManager) {}
 }
@@ -130,7 +131,7 @@ final class ViewModel: NSObject, @preconcurrency CBCentralManagerDelegate {
     }
 }
 
-/// A wrapper with continuations, as async apps have one.
+/// A wrapper with continuations, as async apps use it.
 final class Scanner: NSObject, CBCentralManagerDelegate, @unchecked Sendable {
     private var manager: CBCentralManager!
     private var continuation: CheckedContinuation<CBManagerState, Never>?

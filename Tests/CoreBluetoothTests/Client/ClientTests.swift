@@ -1,7 +1,7 @@
 import CoreBluetooth
 import Testing
 
-@Suite("Source that was written for Apple's framework")
+@Suite("Source code written for Apple's framework")
 struct ClientTests {
     private func fail(_ error: any Error) throws { throw error }
 
@@ -31,7 +31,7 @@ struct ClientTests {
         }
     }
 
-    @Test("A switch over an error code needs the named ones only", arguments: [0x00, 0x05, 0x11, 0x80, 0xFF])
+    @Test("A switch over an error code needs only the named cases", arguments: [0x00, 0x05, 0x11, 0x80, 0xFF])
     func errorCodes(rawValue: Int) {
         func name(_ code: CBATTError.Code) -> String {
             switch code {
@@ -49,7 +49,7 @@ struct ClientTests {
         #expect(name(CBATTError.Code(rawValue: rawValue)!) == expected)
     }
 
-    @Test("Switches over states do with or without an unknown default", arguments: 0...5)
+    @Test("Switches over states compile with and without an unknown default", arguments: 0...5)
     func states(rawValue: Int) throws {
         let state = try #require(CBManagerState(rawValue: rawValue))
         let isOn =
@@ -61,7 +61,7 @@ struct ClientTests {
         #expect(isOn == (rawValue == 5))
     }
 
-    @Test("Advertisement dictionaries are read in Swift's types and in Foundation's")
+    @Test("Advertisement dictionaries can be read with Swift's and Foundation's types")
     func dictionaries() {
         let data: [String: Any] = [
             CBAdvertisementDataServiceUUIDsKey: [heartRateService],
@@ -79,13 +79,13 @@ struct ClientTests {
         #expect(data[CBAdvertisementDataLocalNameKey] as? NSString == "Polar")
     }
 
-    @Test("Without a host the one callback says so, on a concurrent queue too")
+    @Test("Without a host the one callback reports that, on a concurrent queue as well")
     func noHost() async {
         #expect(await Scanner().state() == .unsupported)
         #expect(CBManager.authorization == .allowedAlways)
     }
 
-    @Test("One import names the types of what is beyond Apple's API")
+    @Test("One import makes the types beyond Apple's API available")
     func namesBeyondApple() {
         let types: [Any.Type] = [
             CBAdapterEvent.self, CBSecurityEvent.self, CBSecurityError.self, CBPairingResult.self, CBKeypress.self,
@@ -94,7 +94,7 @@ struct ClientTests {
         #expect(types.count == 8)
     }
 
-    @Test("A view model on the main actor is told on the main actor")
+    @Test("A view model on the main actor is called on the main actor")
     @MainActor
     func mainActor() async {
         let model = ViewModel()
@@ -104,7 +104,7 @@ struct ClientTests {
         #expect(!model.isOn)
     }
 
-    @Test("A published tree is built by appending, and descriptors that are nil take nothing")
+    @Test("A service is built by appending, and appending to nil descriptors does nothing")
     func tree() throws {
         let service = PeripheralApp.makeService()
         let characteristics = try #require(service.characteristics)

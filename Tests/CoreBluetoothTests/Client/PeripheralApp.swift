@@ -27,7 +27,7 @@ final class PeripheralApp: NSObject, CBPeripheralManagerDelegate {
             value: nil,
             permissions: [CBAttributePermissions.readable, CBAttributePermissions.writeable]
         )
-        // Nothing happens, as there are no descriptors yet.
+        // This does nothing, because there are no descriptors yet.
         message.descriptors?.append(
             CBMutableDescriptor(type: CBUUID(string: CBUUIDCharacteristicFormatString), value: "no format")
         )
@@ -79,7 +79,7 @@ final class PeripheralApp: NSObject, CBPeripheralManagerDelegate {
         subscriber = central
         let chunk = Data(repeating: 0x5A, count: min(20, central.maximumUpdateValueLength))
         if !manager.updateValue(chunk, for: message, onSubscribedCentrals: [central]) { pending.append(chunk) }
-        // The result may be left alone.
+        // The result may be ignored.
         manager.updateValue(chunk, for: message, onSubscribedCentrals: nil)
         manager.setDesiredConnectionLatency(.low, for: central)
     }

@@ -5,7 +5,7 @@ import Foundation
 import HCITransport
 import VirtualController
 
-/// Adapters in real time, each on a loop of its own, with software controllers on one air.
+/// Adapters in real time, each on its own loop, with software controllers in one virtual air.
 struct AdaptersOnAir {
     let air: AirOnQueue
 

@@ -13,7 +13,7 @@ import Testing
 struct AttributeEngineTests {
     // MARK: Discovery
 
-    @Test("Services are found all, by type, and not where there are none")
+    @Test("Services are discovered all or by type, and none if there are none")
     func services() throws {
         try World.run(seed: 31) { world in
             let pair = try await LampAndPhone(world)
@@ -27,7 +27,7 @@ struct AttributeEngineTests {
         }
     }
 
-    @Test("Included services and descriptors are found where they are")
+    @Test("Included services and descriptors are discovered")
     func includesAndDescriptors() throws {
         try World.run(seed: 32) { world in
             let pair = try await LampAndPhone(world)
@@ -51,7 +51,7 @@ struct AttributeEngineTests {
 
     // MARK: Values
 
-    @Test("A value that the host keeps is read with no word to the app; one without permission is refused")
+    @Test("The host answers reads of a stored value without the app; reads without permission are refused")
     func staticValue() throws {
         try World.run(seed: 33) { world in
             let pair = try await LampAndPhone(world)
@@ -64,7 +64,7 @@ struct AttributeEngineTests {
     }
 
     @Test(
-        "A long value is read part by part, each part asked of the app with its offset",
+        "A long value is read in parts, and the app gets a request with an offset for each",
         arguments: [0, 1, 515, 516, 512]
     )
     func longRead(length: Int) throws {
@@ -83,7 +83,7 @@ struct AttributeEngineTests {
         }
     }
 
-    @Test("Over the smallest MTU a value of 100 octets takes five reads, and the app's error ends them")
+    @Test("With the smallest MTU a value of 100 bytes takes five reads, and the app's error ends them")
     func readInParts() throws {
         try World.run(seed: 35) { world in
             let pair = try await LampAndPhone(world)
@@ -101,7 +101,7 @@ struct AttributeEngineTests {
         }
     }
 
-    @Test("A write is one access; a long one comes as one array of its parts, all or nothing")
+    @Test("A write is one access; a long write is one array of its parts, all or nothing")
     func writes() throws {
         try World.run(seed: 36) { world in
             let pair = try await LampAndPhone(world)
@@ -157,7 +157,7 @@ struct AttributeEngineTests {
         }
     }
 
-    @Test("Writes without response arrive all and in order, and each is told when there is room for the next")
+    @Test("Writes without response arrive in order, and each reports when there is room for the next")
     func commands() throws {
         try World.run(seed: 38) { world in
             let pair = try await LampAndPhone(world)
@@ -181,7 +181,7 @@ struct AttributeEngineTests {
         }
     }
 
-    @Test("What was written without response before a connection is cancelled still arrives")
+    @Test("A write without response before a connection is cancelled still arrives")
     func commandsBeforeTheEnd() throws {
         try World.run(seed: 49) { world in
             let pair = try await LampAndPhone(world)
@@ -201,7 +201,7 @@ struct AttributeEngineTests {
         }
     }
 
-    @Test("Requests are answered in the order in which they were made")
+    @Test("Requests are answered in their order")
     func order() throws {
         try World.run(seed: 39) { world in
             let pair = try await LampAndPhone(world)
@@ -214,7 +214,7 @@ struct AttributeEngineTests {
         }
     }
 
-    @Test("A request that the app leaves unanswered ends the link after 30 seconds; a late answer is let go")
+    @Test("A request that the app does not answer ends the link after 30 s; a late answer is ignored")
     func unanswered() throws {
         try World.run(seed: 40) { world in
             let pair = try await LampAndPhone(world)
@@ -234,7 +234,7 @@ struct AttributeEngineTests {
 
     // MARK: Notifications
 
-    @Test("A subscription that is asked for again before its end is answered stays")
+    @Test("A subscription that starts before the end of the last one is answered stays")
     func subscribingAgainBeforeUnsubscribingIsAnsweredStays() throws {
         try World.run(seed: 45) { world in
             let pair = try await LampAndPhone(world)
@@ -251,7 +251,7 @@ struct AttributeEngineTests {
         }
     }
 
-    @Test("Notifications come in their order, from the moment of the subscription to its end")
+    @Test("Notifications arrive in order, from the start of the subscription to its end")
     func notifications() throws {
         try World.run(seed: 41) { world in
             let pair = try await LampAndPhone(world)
@@ -272,7 +272,7 @@ struct AttributeEngineTests {
         }
     }
 
-    @Test("What is written right after a subscription is sent after it")
+    @Test("A write right after a subscription is sent after it")
     func subscriptionFirst() throws {
         try World.run(seed: 42) { world in
             let pair = try await LampAndPhone(world)
@@ -286,7 +286,7 @@ struct AttributeEngineTests {
         }
     }
 
-    @Test("Indications are confirmed one after the other; a value longer than the MTU is cut")
+    @Test("Indications are confirmed one after the other; a value longer than the MTU is truncated")
     func indications() throws {
         try World.run(seed: 43) { world in
             let pair = try await LampAndPhone(world)
@@ -301,7 +301,7 @@ struct AttributeEngineTests {
         }
     }
 
-    @Test("What has no Client Characteristic Configuration cannot be subscribed to")
+    @Test("A value without Client Characteristic Configuration cannot be subscribed to")
     func withoutDescriptor() throws {
         try World.run(seed: 44) { world in
             let pair = try await LampAndPhone(world)
@@ -312,7 +312,7 @@ struct AttributeEngineTests {
         }
     }
 
-    @Test("Two managers subscribe to one value: it is notified until both have had enough")
+    @Test("Two managers subscribe to one value, which is notified until both have unsubscribed")
     func sharedSubscription() throws {
         try World.run(seed: 45) { world in
             let pair = try await LampAndPhone(world)
@@ -336,7 +336,7 @@ struct AttributeEngineTests {
 
     // MARK: The rest
 
-    @Test("Services that change are told with their handles")
+    @Test("Services that change are reported with their handles")
     func servicesChanged() throws {
         try World.run(seed: 46) { world in
             let pair = try await LampAndPhone(world)
@@ -355,7 +355,7 @@ struct AttributeEngineTests {
         }
     }
 
-    @Test("The signal's strength is read while connected, and only then")
+    @Test("The signal strength is read while connected, and only then")
     func rssi() throws {
         try World.run(seed: 47) { world in
             let pair = try await LampAndPhone(world)

@@ -13,7 +13,7 @@ import Testing
 
 @testable import CoreBluetooth
 
-/// What a host does with the events that a manager does not take, because the app's queue is blocked.
+/// How a host handles events that a manager does not take because the app's queue is blocked.
 @Suite("Managers that do not take events")
 struct BlockedManagerTests {
     /// Counts the events that it refuses while it is closed.
@@ -24,7 +24,7 @@ struct BlockedManagerTests {
 
         func open() { state.withLock { $0.isClosed = false } }
 
-        /// Whether an event is taken. Only those that match are refused.
+        /// Returns whether an event is taken. Only events that match are refused.
         func take(_ isMatch: Bool) -> Bool {
             state.withLock { state in
                 guard isMatch, state.isClosed else { return true }
@@ -34,7 +34,7 @@ struct BlockedManagerTests {
         }
     }
 
-    /// Runs `body` in a world whose hosts count with the metrics that it gets.
+    /// Runs `body` in a world whose hosts count with the given metrics.
     private func run(
         seed: UInt64,
         _ body: @escaping @Sendable (World, TestMetrics) async throws -> Void
@@ -45,14 +45,14 @@ struct BlockedManagerTests {
         }
     }
 
-    /// A service beside that of the lamp.
+    /// A service in addition to that of the lamp.
     private static var otherService: ServiceDefinition {
         var definition = Lamp.definition
         definition.uuid = "FFD0"
         return definition
     }
 
-    /// Another manager on the lamp's host, which does not take some events.
+    /// Another manager on the lamp's host, which refuses some events.
     private func blockedLamp(
         _ pair: LampAndPhone,
         _ gate: Gate,
@@ -63,7 +63,7 @@ struct BlockedManagerTests {
         return blocked
     }
 
-    /// Another manager on the phone's host, which does not take some events.
+    /// Another manager on the phone's host, which refuses some events.
     private func blockedPhone(
         _ pair: LampAndPhone,
         _ gate: Gate,
@@ -91,7 +91,7 @@ struct BlockedManagerTests {
                 }
                 #expect(result.failure == nil)
             }
-            // The version is the host's to serve.
+            // The host itself answers reads of the version.
             let version = try await pair.phone.characteristics(of: Lamp.service, on: peripheral)[2]
             #expect(try await pair.phone.read(version.valueHandle, of: peripheral).get() == Array("1.0".utf8))
             #expect(gate.refused == 3)
@@ -121,7 +121,7 @@ struct BlockedManagerTests {
         }
     }
 
-    @Test("A central whose connection is not taken is disconnected")
+    @Test("A central whose connection event is refused is disconnected")
     func refusedCentralIsDisconnected() throws {
         try run(seed: 94) { world, _ in
             let pair = try await LampAndPhone(world)
@@ -137,7 +137,7 @@ struct BlockedManagerTests {
         }
     }
 
-    @Test("A channel that is not taken is closed, and the link stays")
+    @Test("A channel whose event is refused is closed, and the link stays")
     func refusedChannelIsClosed() throws {
         try run(seed: 95) { world, _ in
             let pair = try await LampAndPhone(world)
@@ -154,7 +154,7 @@ struct BlockedManagerTests {
         }
     }
 
-    @Test("A central whose new identifier is not taken is disconnected under the one that the manager knows")
+    @Test("A central whose new identifier is refused is disconnected under its old one")
     func refusedIdentifierIsNotUsed() throws {
         try run(seed: 96) { world, _ in
             let pair = try await LampAndPhone(world)
@@ -162,7 +162,7 @@ struct BlockedManagerTests {
             let blocked = await blockedLamp(pair, gate) { if case .identified = $0 { true } else { false } }
             let peripheral = await pair.connect()
             let known = await blocked.connected()
-            // A bond with the phone's address puts its identity in doubt.
+            // A bond with the phone's address makes its identity unverified.
             let bond = Bond(identity: pair.phoneDevice.device.address)
             try await pair.lampDevice.adapter.host.importBond(BondRecord(bond: bond))
             #expect(await pair.phone.disconnected(peripheral).error != nil)
@@ -200,7 +200,7 @@ struct BlockedManagerTests {
         }
     }
 
-    @Test("A peripheral that causes a change that is not taken is disconnected")
+    @Test("A peripheral that causes a change that is refused is disconnected")
     func refusedChangeEndsTheLink() throws {
         try run(seed: 97) { world, _ in
             let pair = try await LampAndPhone(world)
@@ -268,7 +268,7 @@ struct BlockedManagerTests {
         }
     }
 
-    @Test("All advertisers are reported again when too many were dropped to be noted")
+    @Test("All advertisers are reported again when too many were dropped to be recorded")
     func droppedAdvertisersAreBounded() throws {
         try World.run(seed: 100) { world in
             let host = try await world.device("phone").openAdapter().host

@@ -10,7 +10,7 @@ import Testing
 
 @Suite("Identifiers of centrals")
 struct CentralIdentityTests {
-    /// A value that the app answers for, on encrypted links only.
+    /// A value that the app provides, on encrypted links only.
     private static let vault = ServiceDefinition(
         uuid: "FFB0",
         characteristics: [
@@ -35,7 +35,7 @@ struct CentralIdentityTests {
         return central
     }
 
-    @Test("A device under a bonded device's address has an identifier of its own until it is verified")
+    @Test("A device with a bonded device's address has a separate identifier until it is verified")
     func unverifiedCentralHasIdentifierOfItsOwn() throws {
         try World.run(seed: 71) { world in
             let pair = try await LampAndPhone(world, isPhonePrivate: true)
@@ -104,7 +104,7 @@ struct CentralIdentityTests {
         }
     }
 
-    @Test("A bonded central that comes back is announced once, when encryption has verified it")
+    @Test("A bonded central that returns is announced once, when encryption has verified it")
     func bondedCentralIsAnnouncedOnceVerified() throws {
         try World.run(seed: 72) { world in
             let pair = try await LampAndPhone(world, isPhonePrivate: true)
@@ -129,7 +129,7 @@ struct CentralIdentityTests {
         }
     }
 
-    @Test("A central that reconnects before its former link times out loses neither answers nor subscriptions")
+    @Test("A central that reconnects before its old link times out loses no answers or subscriptions")
     func reconnectionBeforeTimeoutKeepsAnswersAndSubscriptions() throws {
         try World.run(seed: 73) { world in
             let pair = try await LampAndPhone(world, isPhonePrivate: true)
@@ -142,7 +142,7 @@ struct CentralIdentityTests {
             let unanswered = await pair.lamp.access()
             #expect(unanswered.0.link == former.link)
 
-            // The phone loses its power and comes back at once: the lamp does not know yet that the link has ended.
+            // The phone loses its power and returns at once: the lamp has not detected the end of the link yet.
             pair.phoneDevice.device.vanish()
             await pair.phone.events.next { if case .stateChanged(.resetting) = $0 { () } else { nil } }
             pair.phoneDevice.device.comeBack()
@@ -153,7 +153,7 @@ struct CentralIdentityTests {
             #expect(present.identifier == former.identifier && present.link != former.link)
             #expect(!pair.lamp.events.waiting.contains { if case .disconnected = $0 { true } else { false } })
 
-            // Both links number their requests alike; each answer goes to the link that it is for.
+            // Both links use the same request numbers; each answer goes to its own link.
             async let read = pair.phone.read(brightness.valueHandle, of: peripheral)
             let (central, request) = await pair.lamp.access(by: present.link)
             pair.lamp.engine.answer(unanswered.1.identifier, on: former.link, .success([0xBA, 0xD0]))

@@ -22,7 +22,7 @@ struct ChannelEngineTests {
         return octets
     }
 
-    @Test("A channel to a published PSM carries octets both ways, until one side closes its streams")
+    @Test("A channel to a published PSM transfers bytes both ways, until one side closes its streams")
     func conversation() throws {
         try World.run(seed: 48) { world in
             let pair = try await LampAndPhone(world)
@@ -73,7 +73,7 @@ struct ChannelEngineTests {
         }
     }
 
-    @Test("What is not published, and what needs encryption, is refused")
+    @Test("An unpublished PSM, and one that needs encryption, is refused")
     func refusals() throws {
         try World.run(seed: 50) { world in
             let pair = try await LampAndPhone(world)

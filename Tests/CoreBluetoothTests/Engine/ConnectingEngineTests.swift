@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Connecting on a host")
 struct ConnectingEngineTests {
-    @Test("A connection is told with its MTU, which then grows, and the Device Name is read by itself")
+    @Test("A connection is reported with its MTU, which then increases, and the Device Name is read")
     func connection() throws {
         try World.run(seed: 11) { world in
             let pair = try await LampAndPhone(world)
@@ -24,14 +24,14 @@ struct ConnectingEngineTests {
                 pair.phone.engine.connectedPeripherals(withServices: [Lamp.service]).map(\.identifier) == [peripheral]
             )
             #expect(pair.phone.engine.connectedPeripherals(withServices: ["AAAA"]).isEmpty)
-            // Its Device Name equals the advertised name; only a different one is reported.
+            // The Device Name equals the advertised name; only a different one is reported.
             try await world.sleep(for: .seconds(3))
             let names = pair.phone.events.waiting.filter { if case .nameChanged = $0 { true } else { false } }
             #expect(names.isEmpty)
         }
     }
 
-    @Test("A Device Name that is another than the advertised one is told, and kept")
+    @Test("A Device Name that differs from the advertised one is reported and stored")
     func name() throws {
         try World.run(seed: 12) { world in
             let pair = try await LampAndPhone(world)
@@ -50,7 +50,7 @@ struct ConnectingEngineTests {
         }
     }
 
-    @Test("Connecting never times out, and several peripherals are waited for at once")
+    @Test("Connecting never times out, and several peripherals can be waited for at the same time")
     func pending() throws {
         try World.run(seed: 13, limit: .seconds(20_000)) { world in
             let pair = try await LampAndPhone(world)
@@ -70,7 +70,7 @@ struct ConnectingEngineTests {
         }
     }
 
-    @Test("A pending connection is cancelled: one disconnection without an error, and the peripheral stays alone")
+    @Test("A pending connection is cancelled with one disconnection without an error")
     func cancelPending() throws {
         try World.run(seed: 14) { world in
             let pair = try await LampAndPhone(world)
@@ -88,7 +88,7 @@ struct ConnectingEngineTests {
         }
     }
 
-    @Test("A connection with a timeout fails just then, leaves nothing behind, and has no limit once it was there")
+    @Test("A connection with a timeout fails at that time and leaves nothing behind")
     func limitedWait() throws {
         try World.run(seed: 51) { world in
             let pair = try await LampAndPhone(world)
@@ -111,7 +111,7 @@ struct ConnectingEngineTests {
         }
     }
 
-    @Test("A connection with a delay begins after it")
+    @Test("A connection with a delay starts after it")
     func delay() throws {
         try World.run(seed: 15) { world in
             let pair = try await LampAndPhone(world)
@@ -124,7 +124,7 @@ struct ConnectingEngineTests {
         }
     }
 
-    @Test("A peripheral that is not known cannot be connected to; cancelling that is answered")
+    @Test("Connecting to an unknown peripheral fails; cancelling that is answered")
     func unknown() throws {
         try World.run(seed: 16) { world in
             let pair = try await LampAndPhone(world)
@@ -140,7 +140,7 @@ struct ConnectingEngineTests {
         }
     }
 
-    @Test("Connecting again to what is connected is answered again")
+    @Test("Connecting to a connected peripheral is answered again")
     func again() throws {
         try World.run(seed: 17) { world in
             let pair = try await LampAndPhone(world)
@@ -151,7 +151,7 @@ struct ConnectingEngineTests {
         }
     }
 
-    @Test("What was cancelled is connected to again once its link has ended")
+    @Test("After a cancellation the peripheral is connected again once its link has ended")
     func reconnectAtOnce() throws {
         try World.run(seed: 18) { world in
             let pair = try await LampAndPhone(world)
@@ -188,7 +188,7 @@ struct ConnectingEngineTests {
         }
     }
 
-    @Test("A link that the peer has made serves a connection to it, and stays when that is cancelled")
+    @Test("A link that the peer initiated serves a connection to it, and stays when that is cancelled")
     func peersLink() throws {
         try World.run(seed: 25) { world in
             let pair = try await LampAndPhone(world)
@@ -209,7 +209,7 @@ struct ConnectingEngineTests {
 
     // MARK: Ends
 
-    @Test("A peer that vanishes is a connection timeout, and what waits for it is answered after that")
+    @Test("A peer that vanishes causes a connection timeout; waiting calls are answered after it")
     func timeout() throws {
         try World.run(seed: 20) { world in
             let pair = try await LampAndPhone(world)
@@ -231,7 +231,7 @@ struct ConnectingEngineTests {
         }
     }
 
-    @Test("A peer that hangs up is told so")
+    @Test("A disconnection by the peer is reported as such")
     func remoteEnd() throws {
         try World.run(seed: 21) { world in
             let pair = try await LampAndPhone(world)
@@ -242,7 +242,7 @@ struct ConnectingEngineTests {
         }
     }
 
-    @Test("A connection that is to be made again is, for as long as the app wants it")
+    @Test("A connection that is to be made again is, until the app cancels it")
     func reconnecting() throws {
         try World.run(seed: 22) { world in
             let pair = try await LampAndPhone(world)
@@ -264,7 +264,7 @@ struct ConnectingEngineTests {
         }
     }
 
-    @Test("A controller that fails: disconnections, resetting, powered on again; nothing is gone on with by itself")
+    @Test("A failing controller: disconnections, resetting, poweredOn; nothing is resumed")
     func resetting() throws {
         try World.run(seed: 23) { world in
             let pair = try await LampAndPhone(world)
@@ -283,7 +283,7 @@ struct ConnectingEngineTests {
         }
     }
 
-    @Test("Connection events tell what others connect to, by identifier and by service")
+    @Test("Connection events report connections of others, by identifier and by service")
     func connectionEvents() throws {
         try World.run(seed: 24) { world in
             let pair = try await LampAndPhone(world)

@@ -10,7 +10,7 @@ import Synchronization
 
 @testable import CoreBluetooth
 
-/// The events of an engine, in order, and the tests that wait for them.
+/// The events of an engine in order, and the tests that wait for them.
 final class Mailroom<Event: Sendable>: Sendable {
     private struct State {
         var events: [Event] = []
@@ -32,7 +32,7 @@ final class Mailroom<Event: Sendable>: Sendable {
         }
     }
 
-    /// Takes the first event of a kind, and waits for it if necessary. Other events before it stay.
+    /// Takes the first event of a kind; waits for it if necessary. Other events before it stay.
     @discardableResult
     func next<Value: Sendable>(_ match: @escaping @Sendable (Event) -> Value?) async -> Value {
         await withCheckedContinuation { continuation in
@@ -59,7 +59,7 @@ final class Mailroom<Event: Sendable>: Sendable {
     }
 }
 
-/// A device of a world, as managers share it.
+/// A device of a world that managers share.
 struct EngineDevice {
     let device: Device
     let adapter: Adapter
@@ -144,7 +144,7 @@ struct TestCentral {
         }
     }
 
-    /// Scans until something is found.
+    /// Scans until an advertiser is found.
     func find(_ services: [BluetoothUUID] = []) async -> Discovery {
         engine.scan(ScanRequest(services: services))
         let discovery = await discovery()
@@ -271,7 +271,7 @@ enum Lamp {
     static let version: BluetoothUUID = "FFE3"
     static let level: BluetoothUUID = "FFE4"
 
-    /// Two values that the app answers for, one that the host keeps, and one that is indicated.
+    /// Two values that the app provides, one that the host stores, and one that is indicated.
     static let definition = ServiceDefinition(
         uuid: service,
         characteristics: [
@@ -303,7 +303,7 @@ enum Lamp {
     )
 }
 
-/// A lamp and a phone on one air, the lamp advertising.
+/// A lamp and a phone in one virtual air. The lamp is advertising.
 struct LampAndPhone {
     let lampDevice: EngineDevice
     let phoneDevice: EngineDevice
@@ -311,8 +311,9 @@ struct LampAndPhone {
     let phone: TestCentral
     let published: PublishedService
 
-    /// - Parameter isPhonePrivate: whether the phone uses private addresses, which the lamp's host resolves once they are
-    ///   bonded. The lamp's controller does not: to it, the phone's addresses are different devices.
+    /// - Parameter isPhonePrivate: whether the phone uses private addresses, which the lamp's host resolves once they
+    ///   are bonded. The lamp's controller does not resolve them, so it regards the phone's addresses as different
+    ///   devices.
     init(_ world: World, isPhonePrivate: Bool = false) async throws {
         lampDevice = try await EngineDevice(
             "lamp",

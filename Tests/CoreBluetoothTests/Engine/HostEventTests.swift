@@ -8,7 +8,7 @@ import Testing
 
 @testable import CoreBluetooth
 
-@Suite("What hosts report to apps beyond Apple's API", .timeLimit(.minutes(5)))
+@Suite("Events that hosts report to apps beyond Apple's API", .timeLimit(.minutes(5)))
 struct HostEventTests {
     /// A device that shows a passkey.
     private struct Display: PairingDelegate {
@@ -199,7 +199,7 @@ struct HostEventTests {
         withExtendedLifetime((central, peripheral)) {}
     }
 
-    /// An adapter that the app has opened stays open when its managers are released.
+    /// The last manager ends, and its settings on an adapter that the app has opened end with it.
     @Test func releaseOfTheLastManagerEndsWhatWasSetOnAnAdapter() throws {
         try World.run(seed: 94) { world in
             let device = world.device("lamp")

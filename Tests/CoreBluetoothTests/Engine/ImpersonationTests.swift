@@ -6,10 +6,10 @@ import Foundation
 import Synchronization
 import Testing
 
-/// A device that uses a bonded device's address, against an app as it is written for a phone.
+/// A device that uses a bonded device's address, against an app written as for a phone.
 @Suite("Impersonation of a bonded central")
 struct ImpersonationTests {
-    /// Serves an open value, and a secret on encrypted links only. It answers when the test says so.
+    /// Serves an open value, and a secret on encrypted links only. It answers when the test requests it.
     private final class Safe: NSObject, CBPeripheralManagerDelegate, Sendable {
         static let service = CBUUID(string: "FFB0")
         static let secret = CBUUID(string: "FFB1")
@@ -50,13 +50,13 @@ struct ImpersonationTests {
     }
 
     @Test(
-        "A bonded phone and an unencrypted stranger under its address: neither gets the other's answer",
+        "Neither a bonded phone nor a stranger with its address gets the other's answer",
         .timeLimit(.minutes(10))
     )
     func answersGoToTheLinkThatAsked() async throws {
         let air = AdaptersOnAir("impersonation", seed: 12)
-        // The phone uses private addresses, which the safe's host resolves: its controller does not know that both centrals
-        // use one identity.
+        // The phone uses private addresses that the safe's host resolves. So its controller does not know that both
+        // centrals use one identity.
         let adapter = try await air.open("safe", controller: { $0.features.remove(.llPrivacy) })
         let phoneAdapter = try await air.open("phone", configure: { $0.usesPrivateAddresses = true })
         let phoneAddress = try await phoneAdapter.identityAddress
@@ -74,7 +74,7 @@ struct ImpersonationTests {
         let characteristics = try await phone.discover(Safe.service.uuidString)
         let (secret, open) = (characteristics[0].valueHandle, characteristics[1].valueHandle)
 
-        // The phone pairs to read the secret.
+        // The phone pairs in order to read the secret.
         async let first = phone.read(secret)
         let early = await safe.request(for: Safe.secret)
         early.value = Data([0])
@@ -82,7 +82,7 @@ struct ImpersonationTests {
         #expect(try await first == [0])
 
         let stranger = try await strangerAdapter.central.connect(to: address)
-        // The stranger's requests are numbered as the phone's were, whether or not they reach the app.
+        // The stranger's requests have the same numbers as the phone's, whether or not they reach the app.
         let strangerRead = Task { () -> [UInt8]? in
             defer { safe.told.post("stranger answered") }
             return try? await stranger.read(open)

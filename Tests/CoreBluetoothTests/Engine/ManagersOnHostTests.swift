@@ -1,8 +1,8 @@
 import CoreBluetooth
 import Testing
 
-/// Managers created as apps create them, on controllers in this process, in real time.
-@Suite("Both ends of an app on a virtual adapter")
+/// Managers that are created as in apps, on controllers in this process, in real time.
+@Suite("Both roles of an app on virtual adapters")
 struct ManagersOnHostTests {
     private static let service = CBUUID(string: "1E9B1A5C-55A3-4F52-8A54-0CD1B8A7B1F0")
     private static let name = CBUUID(string: "2A00")
@@ -169,14 +169,14 @@ struct ManagersOnHostTests {
         }
     }
 
-    @Test("They find each other, read, subscribe, write, are notified and part", .timeLimit(.minutes(10)))
+    @Test("They connect, read, subscribe, write, notify and disconnect", .timeLimit(.minutes(10)))
     func conversation() async {
         let lamp = Lamp(air: "virtual:managers")
         let phone = Phone(air: "virtual:managers")
         for expected in ["added true", "advertising true", "subscribed 514", "unsubscribed"] {
             #expect(await lamp.told.next { $0 } == expected)
         }
-        // The lamp decides whether it answers the write or notifies the value first.
+        // The lamp may answer the write first or notify the value first.
         var told: [String] = []
         while told.last != "disconnected true" { told.append(await phone.told.next { $0 }) }
         let light = [200] as [UInt8]

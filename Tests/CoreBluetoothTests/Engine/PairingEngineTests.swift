@@ -8,7 +8,7 @@ import Testing
 
 @testable import CoreBluetooth
 
-@Suite("Managers that pair by themselves")
+@Suite("Pairing by managers")
 struct PairingEngineTests {
     private static let vault = ServiceDefinition(
         uuid: "FFB0",
@@ -22,7 +22,7 @@ struct PairingEngineTests {
         ]
     )
 
-    @Test("What needs encryption is paired for when it is read, and the bond serves the next connection")
+    @Test("Reading a value that needs encryption causes pairing, and the bond serves the next connection")
     func onDemand() throws {
         try World.run(seed: 61) { world in
             let pair = try await LampAndPhone(world)
@@ -53,7 +53,7 @@ struct PairingEngineTests {
     }
 
     @Test(
-        "A pairing that a central begins is refused where nothing here needs encryption, and taken where something does"
+        "A pairing that a central begins is accepted only if a value here needs encryption"
     )
     func byPeer() throws {
         try World.run(seed: 62) { world in
@@ -63,7 +63,7 @@ struct PairingEngineTests {
             await #expect(throws: BLEError.self) { try await peer.pair() }
             #expect(await pair.lampDevice.adapter.bonds().isEmpty)
             _ = try await pair.lamp.publish(Self.vault)
-            // A device that has failed may not try again at once (Vol 3, Part H, 2.3.6).
+            // After a failure a device has to wait before it tries again (Vol 3, Part H, 2.3.6).
             try await world.sleep(for: .seconds(60))
             try await peer.pair()
             // The last keys are still on their way.
@@ -72,7 +72,7 @@ struct PairingEngineTests {
         }
     }
 
-    @Test("A delegate that refuses decides, and the reader is told what the value needs")
+    @Test("A delegate can refuse, and the reader gets the security error of the value")
     func delegate() throws {
         struct Refusal: PairingDelegate {
             func answer(_ inquiry: PairingInquiry) async -> PairingAnswer { .refuse }
@@ -111,14 +111,14 @@ struct PairingEngineTests {
             #expect(own.asked.waiting == ["asked"])
 
             CBSecurity(shared: shared).setPairingDelegate(other)
-            // A device that has failed may not try again at once (Vol 3, Part H, 2.3.6).
+            // After a failure a device has to wait before it tries again (Vol 3, Part H, 2.3.6).
             try await world.sleep(for: .seconds(60))
             await #expect(throws: BLEError.self) { try await peer.read(handle) }
             #expect(own.asked.waiting == ["asked"] && other.asked.waiting == ["asked"])
         }
     }
 
-    @Test("An adapter that the app has opened has its own pairing delegate again when its managers are gone")
+    @Test("An adapter that the app has opened gets its own pairing delegate back after its managers ended")
     func adapterHasItsDelegateAgain() throws {
         struct Delegate: PairingDelegate {
             let asked = Mailroom<String>()
@@ -143,7 +143,7 @@ struct PairingEngineTests {
         }
     }
 
-    @Test("Managers answer by themselves for an adapter that the app has opened without a pairing delegate")
+    @Test("Managers decide about pairings on an opened adapter without a pairing delegate")
     func adoptedAdapterWithoutDelegatePairs() throws {
         try World.run(seed: 65) { world in
             let device = world.device("lamp")
@@ -157,7 +157,7 @@ struct PairingEngineTests {
         }
     }
 
-    @Test("A peer that says at pairing who it is keeps the identifier that the app knows it by")
+    @Test("A peer that sends its identity at pairing keeps the identifier that the app knows")
     func identity() {
         let directory = PeerDirectory(store: .inMemory()) { UUID() }
         let privateAddress = DeviceAddress(0x4000_0000_0001, isRandom: true)

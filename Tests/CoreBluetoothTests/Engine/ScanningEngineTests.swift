@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Scanning on a host")
 struct ScanningEngineTests {
-    @Test("A device is discovered once a scan, again for its scan response, and again when a scan begins anew")
+    @Test("A device is discovered once per scan, and again for its scan response and in a new scan")
     func discoveries() throws {
         try World.run(seed: 1) { world in
             let pair = try await LampAndPhone(world)
@@ -16,7 +16,7 @@ struct ScanningEngineTests {
             phone.engine.scan(ScanRequest())
             try await world.sleep(for: .seconds(20))
             let discoveries = phone.events.waiting.discoveries
-            // The advertisement holds all: its scan response is empty and changes nothing.
+            // The advertisement contains everything: its scan response is empty and changes nothing.
             #expect(discoveries.count == 1)
             #expect(discoveries.first?.name == "lamp")
             #expect(discoveries.first?.advertisingData.localName == "lamp")
@@ -29,7 +29,7 @@ struct ScanningEngineTests {
         }
     }
 
-    @Test("A name in the scan response makes a second discovery, of both together")
+    @Test("A name in the scan response causes a second discovery with both")
     func scanResponse() throws {
         try World.run(seed: 2) { world in
             let pair = try await LampAndPhone(world)
@@ -45,7 +45,7 @@ struct ScanningEngineTests {
         }
     }
 
-    @Test("What an advertiser changes makes a discovery; a filter is asked again")
+    @Test("A change of an advertiser causes a discovery, and the filter is applied again")
     func changes() throws {
         try World.run(seed: 3) { world in
             let pair = try await LampAndPhone(world)
@@ -81,7 +81,7 @@ struct ScanningEngineTests {
         }
     }
 
-    @Test("With duplicates allowed each packet is a discovery")
+    @Test("If duplicates are allowed, each packet is a discovery")
     func duplicates() throws {
         try World.run(seed: 4) { world in
             let pair = try await LampAndPhone(world)
@@ -100,7 +100,7 @@ struct ScanningEngineTests {
     }
 
     @Test(
-        "A filter finds a service in any list, and one that is solicited",
+        "A filter finds a service in any list, including solicited ones",
         arguments: [
             ([.serviceUUIDs(["180D"], isComplete: false)], ["180D"], [], true),
             ([.serviceUUIDs(["180D"], isComplete: true)], ["0000180D-0000-1000-8000-00805F9B34FB"], [], true),
@@ -127,7 +127,7 @@ struct ScanningEngineTests {
         #expect(filter.matches(AdvertisingData(structures)) == isFound)
     }
 
-    @Test("Two managers scan independently, and know a device by the same identifier")
+    @Test("Two managers scan independently, and identify a device by the same identifier")
     func twoManagers() throws {
         try World.run(seed: 5) { world in
             let pair = try await LampAndPhone(world)

@@ -10,7 +10,7 @@ import Testing
 
 @Suite("Serving on a host")
 struct ServingEngineTests {
-    @Test("Values wait for room; each is told when it has left, and none is lost or overtaken")
+    @Test("Values wait for room; each is reported when sent, and none is lost or overtaken")
     func room() throws {
         try World.run(seed: 61) { world in
             let pair = try await LampAndPhone(world)
@@ -32,7 +32,7 @@ struct ServingEngineTests {
         }
     }
 
-    @Test("An update for a central that is gone, or for none, is done at once")
+    @Test("An update for a disconnected central, or for none, is done at once")
     func nobody() throws {
         try World.run(seed: 62) { world in
             let pair = try await LampAndPhone(world)
@@ -42,7 +42,7 @@ struct ServingEngineTests {
         }
     }
 
-    @Test("A central that goes is told, and one that comes back has the same identifier")
+    @Test("The end of a central is reported, and one that returns has the same identifier")
     func centrals() throws {
         try World.run(seed: 63) { world in
             let pair = try await LampAndPhone(world)
@@ -63,7 +63,7 @@ struct ServingEngineTests {
         }
     }
 
-    @Test("Two managers on one host hear of their own values only")
+    @Test("Two managers on one host get only events of their own values")
     func twoManagers() throws {
         try World.run(seed: 64) { world in
             let pair = try await LampAndPhone(world)
@@ -93,7 +93,7 @@ struct ServingEngineTests {
         }
     }
 
-    @Test("A service that includes what is not there, or a value that is too long, is refused")
+    @Test("A missing included service, or a value that is too long, is refused")
     func refusals() throws {
         try World.run(seed: 65) { world in
             let pair = try await LampAndPhone(world)
@@ -111,7 +111,7 @@ struct ServingEngineTests {
         }
     }
 
-    @Test("Advertising goes on while a central is connected, and ends when it is stopped")
+    @Test("Advertising continues while a central is connected, and ends when it is stopped")
     func advertising() throws {
         try World.run(seed: 66) { world in
             let pair = try await LampAndPhone(world)
@@ -128,7 +128,7 @@ struct ServingEngineTests {
         }
     }
 
-    @Test("A failing controller ends advertising; services stay until they are taken away")
+    @Test("A failing controller ends advertising; services stay until they are removed")
     func resetting() throws {
         try World.run(seed: 67) { world in
             let pair = try await LampAndPhone(world)
@@ -147,7 +147,7 @@ struct ServingEngineTests {
     }
 
     @Test(
-        "The desired latency is asked of the central",
+        "The desired latency is requested from the central",
         arguments: [
             (CBPeripheralManagerConnectionLatency.low, Duration.milliseconds(15)...(.milliseconds(30))),
             (.medium, .milliseconds(60)...(.milliseconds(90))),

@@ -41,7 +41,7 @@ struct SharedHostTests {
             try await peripheral.advertise("lamp", [])
             #expect(steps.waiting == ["opened"])
             peripheral.engine.stop()
-            // The next engine begins while this one is still ending.
+            // The next engine starts while this one is still ending.
             let last = TestCentral(HostCentral(shared))
             await last.events.next { if case .stateChanged(.poweredOn) = $0 { () } else { nil } }
             #expect(steps.waiting == ["opened", "closed", "opened"])
@@ -50,7 +50,7 @@ struct SharedHostTests {
         }
     }
 
-    @Test("A manager that goes while the host is being opened leaves nothing behind")
+    @Test("A manager that ends while the host is being opened leaves nothing behind")
     func goneBeforeOpen() async {
         let steps = Mailroom<String>()
         let central = TestCentral(HostCentral(makeHost("gone", steps)))
@@ -61,7 +61,7 @@ struct SharedHostTests {
     }
 
     @Test(
-        "What cannot be opened is shown as a state",
+        "A host that cannot be opened is reported as a state",
         arguments: [
             (TransportError.permissionDenied("hci0"), CBManagerState.unauthorized),
             (.blockedByRFKill(index: 0), .poweredOff),
@@ -83,7 +83,7 @@ struct SharedHostTests {
         }
     }
 
-    @Test("A virtual adapter has a controller for each kind of manager, others one for both")
+    @Test("A virtual adapter has one controller for each kind of manager, others one for both")
     func registry() {
         let central = HostRegistry.host(on: "virtual:registry", for: .central)
         #expect(HostRegistry.host(on: "virtual:registry", for: .central) === central)
@@ -94,7 +94,7 @@ struct SharedHostTests {
     }
 }
 
-@Suite("Peers by identifier")
+@Suite("The directory of peers")
 struct PeerDirectoryTests {
     private let lasting = DeviceAddress(0x0011_2233_4455, isRandom: false)
     private let fixed = DeviceAddress(0xC011_2233_4455, isRandom: true)
@@ -108,7 +108,7 @@ struct PeerDirectoryTests {
         FileManager.default.temporaryDirectory.path + "/peers-\(UUID().uuidString)"
     }
 
-    @Test("Known peers with a public or static address keep identifier and name over restarts; private ones do not")
+    @Test("Known peers keep identifier and name over restarts, except those with private addresses")
     func restart() async throws {
         let path = temporaryPath()
         let store = await open(path)
@@ -132,7 +132,7 @@ struct PeerDirectoryTests {
         #expect(second.identifier(of: DeviceAddress(fixed.value, isRandom: false)) != identifiers[1])
     }
 
-    @Test("Those that were not met for longest are forgotten, but none that is connected, and no other kind for them")
+    @Test("At the limit, the peers not seen for longest are removed, but none that is connected")
     func bounds() {
         let directory = PeerDirectory(store: .inMemory(), limit: 64) { UUID() }
         let kept = directory.identifier(of: lasting)
@@ -150,7 +150,7 @@ struct PeerDirectoryTests {
         #expect(known.last == crowd.last)
     }
 
-    @Test("10,000 advertisers cause no write and take no known peer's place")
+    @Test("10,000 advertisers cause no write and replace no known peer")
     func advertisersCauseNoWriteAndEvictNothing() async throws {
         let path = temporaryPath()
         let store = await open(path)
@@ -182,7 +182,7 @@ struct PeerDirectoryTests {
         #expect(again.address(of: bonded) == fixed)
     }
 
-    @Test("A bonded peer is never forgotten, however many others an app has used since")
+    @Test("A bonded peer is never removed, however many others an app has used since")
     func bondedPeersAreNeverEvicted() {
         let directory = PeerDirectory(store: .inMemory(), limit: 8) { UUID() }
         let bonded = directory.identifier(of: lasting)
@@ -202,7 +202,7 @@ struct PeerDirectoryTests {
         #expect(directory.address(of: bonded) == nil)
     }
 
-    @Test("A peer that connects without being bonded is not saved, and is once it is bonded")
+    @Test("A peer that connects is saved only once it is bonded")
     func strangersAreNotSaved() async {
         let path = temporaryPath()
         let store = await open(path)
@@ -216,7 +216,7 @@ struct PeerDirectoryTests {
         #expect(PeerDirectory(store: await open(path)) { UUID() }.address(of: identifier) == lasting)
     }
 
-    @Test("A record that makes no sense is left out")
+    @Test("An invalid record is ignored")
     func damagedRecords() async throws {
         let path = FileManager.default.temporaryDirectory.path + "/peers-\(UUID().uuidString)"
         let file = StateFile(directory: path, name: "A.json")
@@ -235,9 +235,9 @@ struct PeerDirectoryTests {
     }
 }
 
-@Suite("What a restore identifier brings back")
+@Suite("Restoring state by a restore identifier")
 struct RestorationTests {
-    @Test("A central manager's scan and peripherals, once, and only where there was something")
+    @Test("A central manager's scan and peripherals are restored once, if there were any")
     func central() throws {
         try World.run(seed: 81) { world in
             let pair = try await LampAndPhone(world)
@@ -275,7 +275,7 @@ struct RestorationTests {
         }
     }
 
-    @Test("A state is delivered once, also where the manager that took it does nothing")
+    @Test("A state is delivered once, even if the manager that received it does nothing")
     func stateIsDeliveredOnce() throws {
         try World.run(seed: 83) { world in
             let pair = try await LampAndPhone(world)
@@ -283,7 +283,7 @@ struct RestorationTests {
             first.engine.scan(ScanRequest(services: [Lamp.service]))
             let advertiser = await pair.phoneDevice.peripheral(restoreIdentifier: "app")
             try await advertiser.advertise("phone", [])
-            // Each manager stands for a process that starts after the previous one was killed.
+            // Each manager represents a process that starts after the previous one was killed.
             for isRestored in [true, false] {
                 let central = await pair.phoneDevice.central(restoreIdentifier: "app")
                 #expect(
@@ -297,7 +297,7 @@ struct RestorationTests {
         }
     }
 
-    @Test("A peripheral manager's advertisement")
+    @Test("A peripheral manager's advertisement is restored")
     func peripheral() throws {
         try World.run(seed: 82) { world in
             let device = try await EngineDevice("lamp", in: world)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import CoreBluetooth
 
-@Suite("A link that a manager shares with the BLE module")
+@Suite("A link shared by a manager and the BLE module")
 struct SharedLinkTests {
     private static let service = ScriptedService(
         "A800",
@@ -30,7 +30,7 @@ struct SharedLinkTests {
         }
     }
 
-    @Test("The last disconnect() of the BLE module leaves it to the manager")
+    @Test("The last disconnect() of the BLE module keeps the manager's connection")
     func disconnectLeavesTheLinkToTheManager() throws {
         try World.run { world in
             let fixture = try await Fixture(world)
@@ -49,7 +49,7 @@ struct SharedLinkTests {
         }
     }
 
-    @Test("A cancelled connection of the manager leaves it to the BLE module, also a second time")
+    @Test("A manager that cancels its connection, even twice, keeps that of the BLE module")
     func cancelledConnectionLeavesTheLinkToTheModule() throws {
         try World.run { world in
             let fixture = try await Fixture(world)
@@ -73,7 +73,7 @@ struct SharedLinkTests {
         }
     }
 
-    @Test("A connection of the BLE module that is made while the manager's last writes are sent stays")
+    @Test("A connection that the BLE module makes while the manager's last writes are sent stays")
     func connectionWhileLastWritesAreSent() throws {
         try World.run { world in
             let fixture = try await Fixture(world)
@@ -95,7 +95,7 @@ struct SharedLinkTests {
     }
 
     @Test(
-        "A manager that ends its subscription, or its connection, leaves that of the BLE module",
+        "A manager that ends its subscription or its connection keeps the module's subscription",
         arguments: [true, false]
     )
     func subscriptionOfTheModuleStays(managerDisconnects: Bool) throws {
