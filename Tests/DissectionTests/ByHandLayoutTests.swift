@@ -5,7 +5,7 @@ import Testing
 
 @testable import Dissection
 
-/// Packets whose Swift types are written by hand, so that their layouts are a second description.
+/// Packets whose Swift types are written by hand. Their layouts are a second, independent description.
 @Suite("The layout of a packet with a type by hand")
 struct ByHandLayoutTests {
     static let publicKey = String(repeating: "a5", count: 32) + String(repeating: "5a", count: 32)

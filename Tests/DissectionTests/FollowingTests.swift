@@ -3,7 +3,7 @@ import Capture
 import Dissection
 import Testing
 
-@Suite("What packets say of each other")
+@Suite("Relations between packets")
 struct FollowingTests {
     private static let connected = Sample(
         .event,
@@ -37,7 +37,7 @@ struct FollowingTests {
         #expect(packets[3].link?.number != packets[1].link?.number)
     }
 
-    @Test("A command's answer says which it answers and how long that took")
+    @Test("A command's answer names its command and the time that it took")
     func commands() {
         let packets = descriptions(of: [
             Sample(.command, .hostToController, "030C00", ""), Sample(.command, .hostToController, "011000", ""),
@@ -49,7 +49,7 @@ struct FollowingTests {
         #expect(packets[3].answered?.index == 2)
     }
 
-    @Test("An event with excess bytes still answers its command, names it and ends its link")
+    @Test("An event with excess bytes still answers its command and ends its link")
     func excessBytesKeepWhatTheEventSays() throws {
         let packets = descriptions(of: [
             Self.connected, Sample(.command, .hostToController, "0604034000 13", ""),
@@ -66,7 +66,7 @@ struct FollowingTests {
         #expect(packets[4].link?.number != packets[0].link?.number, "the link has ended")
     }
 
-    @Test("Values carry the types that the capture showed in a discovery")
+    @Test("Values have the types that the capture showed during discovery")
     func discovery() {
         let discovery = [
             Self.connected,
@@ -91,20 +91,20 @@ struct FollowingTests {
         )
     }
 
-    @Test("A response is read as the answer to its request")
+    @Test("A response is decoded as the answer to its request")
     func responses() {
         #expect(
             line(of: [Self.att(.hostToController, "0A 0300"), Self.att(.controllerToHost, "0B 4869")])
                 == "ACL 0x0040 ATT Read Response: 0x0003, 4869 \"Hi\" [#1, 1 ms]"
         )
-        // One that answers another request does not belong to it.
+        // A response of another type does not belong to the request.
         #expect(
             line(of: [Self.att(.hostToController, "0A 0300"), Self.att(.controllerToHost, "0D 4869")])
                 == "ACL 0x0040 ATT Read Blob Response: 4869 \"Hi\""
         )
     }
 
-    @Test("Credit-based channels are followed: K-frames know their SDU")
+    @Test("Credit-based channels are tracked: K-frames are assigned to their SDU")
     func channels() throws {
         func frame(_ direction: CaptureDirection, _ digits: String) -> Sample {
             let frame = [UInt8](hexadecimal: digits.filter { $0 != " " }) ?? []
@@ -114,7 +114,7 @@ struct FollowingTests {
             frame(.hostToController, "0E00 0500 14 01 0A00 8000 4000 0002 1700 0A00"),
             frame(.controllerToHost, "0E00 0500 15 01 0A00 4100 0002 1700 0A00 0000"),
         ]
-        // The destination CID of what the host sends is the peer's end.
+        // The destination CID of the host's packets is the peer's end.
         #expect(
             line(of: opening + [frame(.hostToController, "0500 4100 0600 010203")])
                 == "ACL 0x0040 L2CAP K-frame CID 0x0041, 5 octets: SDU length 6 octets"
@@ -135,7 +135,7 @@ struct FollowingTests {
     }
 
     @Test(
-        "Filters keep what they say",
+        "Filters select the packets that they describe",
         arguments: [
             ("layer=att", [2]), ("layer=event", [1, 3, 5]), ("link=0x40", [1, 2, 3]), ("handle=3", [2]),
             ("address=F0:01:02:03:04:05", [1, 2, 3]), ("address=F0:01:02:03:04:06", []), ("opcode=0x0A", [2]),
@@ -154,7 +154,7 @@ struct FollowingTests {
     }
 
     @Test(
-        "What is no filter is none",
+        "Invalid filters are refused",
         arguments: ["", "att", "layer=tcp", "link=0x1000", "opcode=x", "address=1", "handle=0x10000", "adapter=usb"]
     )
     func noFilters(text: String) {

@@ -18,7 +18,7 @@ struct LayoutTests {
         #expect(problems.isEmpty)
     }
 
-    @Test("The tables have the commands and events that the stack knows")
+    @Test("The tables contain the commands and events that the stack supports")
     func complete() {
         #expect(CommandLayouts.parameters.numbers.count > 150)
         #expect(EventLayouts.events.numbers.count > 40)
@@ -58,7 +58,7 @@ struct LayoutTests {
         #expect(String(decoding: words.bytes, as: UTF8.self) == line)
     }
 
-    @Test("What is missing and what is too much is told", arguments: ["A:u16! B:u8", "N:count G{ A:u16 }"])
+    @Test("Missing and excess bytes are reported", arguments: ["A:u16! B:u8", "N:count G{ A:u16 }"])
     func wrong(layout text: String) throws {
         let layout = try #require(ParameterLayout(parsing: text))
         let whole: [UInt8] = [1, 2, 3]
@@ -76,7 +76,7 @@ struct LayoutTests {
         #expect(error == .trailingBytes(count: 1))
     }
 
-    @Test("A line that is no layout is none", arguments: ["A", "A:u7", "A:@nothing", "G{ A:u8", "}", "A:#nothing"])
+    @Test("An invalid line is refused", arguments: ["A", "A:u7", "A:@nothing", "G{ A:u8", "}", "A:#nothing"])
     func noLayout(text: String) {
         #expect(ParameterLayout(parsing: text) == nil)
     }

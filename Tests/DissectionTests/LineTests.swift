@@ -4,7 +4,7 @@ import Capture
 import Dissection
 import Testing
 
-/// A packet with the line and, where it says more, part of the JSON that are expected.
+/// A packet with its expected line and, if that matters, a part of its expected JSON.
 struct Sample: Sendable, CustomTestStringConvertible {
     let kind: CapturedPacketKind
     let direction: CaptureDirection
@@ -24,7 +24,7 @@ struct Sample: Sendable, CustomTestStringConvertible {
 @Suite("Lines about packets")
 struct LineTests {
     @Test(
-        "Messages of the monitor channel say what the kernel tells of adapters and programs",
+        "Messages of the monitor channel show the kernel's events of adapters and programs",
         arguments: [
             ("0000 0200 1000 00 01 0504030201F0 6863693200000000", "hci2 = New Index: \"hci2\", F0:01:02:03:04:05"),
             ("0100 0200 0000", "hci2 = Delete Index"),
@@ -50,7 +50,7 @@ struct LineTests {
     }
 
     @Test(
-        "HCI packets say their name and what matters",
+        "HCI packets show their name and their important parameters",
         arguments: [
             Sample(.command, .hostToController, "030C00", "Command Reset"),
             Sample(.command, .hostToController, "0C20020101", "Command LE Set Scan Enable: enabled, filtered"),
@@ -124,7 +124,7 @@ struct LineTests {
     }
 
     @Test(
-        "Frames of a link say what their protocol has in them",
+        "Frames of a link show the content of their protocol",
         arguments: [
             ("0300 0400 0A0300", "ATT Read Request: 0x0003"),
             ("0300 0400 022000", "ATT Exchange MTU Request: MTU 32"),
@@ -167,7 +167,7 @@ struct LineTests {
         #expect(line(of: [acl]) == "ACL 0x0040 " + expected)
     }
 
-    @Test("Fragments are told as such, and the frame with the last of them")
+    @Test("Fragments are marked, and the last one shows the frame")
     func fragments() {
         let first = Sample(.acl, .controllerToHost, "4020 0500 0700 0400 1B", "")
         let second = Sample(.acl, .controllerToHost, "4010 0600 2A00 01020304", "")
@@ -186,7 +186,7 @@ func line(of samples: [Sample]) -> String? {
     }
 }
 
-/// What a capture of the packets says, one each millisecond.
+/// The descriptions of a capture of the packets, with one packet each millisecond.
 func descriptions(of samples: [Sample]) -> [PacketDescription] {
     var file = PacketBuffer(headroom: 0)
     BTSnoopHeader(dataLink: .hciUART).encode(into: &file)
@@ -202,7 +202,7 @@ func descriptions(of samples: [Sample]) -> [PacketDescription] {
     return descriptions(inFile: [UInt8](copying: file.bytes))
 }
 
-/// What is in a capture, up to its end or its damage.
+/// The descriptions of the packets in a file, up to its end or its damage.
 func descriptions(inFile bytes: [UInt8]) -> [PacketDescription] {
     var reader = CaptureReader()
     reader.append(bytes.rawSpan)

@@ -6,7 +6,7 @@ import Testing
 
 import struct VirtualController.SeededGenerator
 
-/// The captures that were recorded of this project's own runs.
+/// The recorded captures of this project's own runs.
 enum Fixtures {
     static let folder = URL(fileURLWithPath: #filePath).resolvingSymlinksInPath()
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
@@ -23,7 +23,7 @@ enum Fixtures {
 
 @Suite("Whole captures")
 struct WholeCaptureTests {
-    @Test("A capture says what is stored beside it, field for field", arguments: Fixtures.names)
+    @Test("The description of a capture equals the stored one, field by field", arguments: Fixtures.names)
     func stored(name: String) throws {
         let stored = Fixtures.folder.appendingPathComponent(name.replacingOccurrences(of: ".btsnoop", with: ".json"))
         let expected = try String(contentsOf: stored, encoding: .utf8).split(separator: "\n")
@@ -39,7 +39,7 @@ struct WholeCaptureTests {
         }
     }
 
-    @Test("Every line of JSON is one", arguments: Fixtures.names)
+    @Test("Every line of JSON is valid", arguments: Fixtures.names)
     func json(name: String) throws {
         for packet in descriptions(inFile: try Fixtures.bytes(name)) {
             var text = TextBuffer()
@@ -49,14 +49,14 @@ struct WholeCaptureTests {
         }
     }
 
-    @Test("Whatever bytes packets have, they are told without a trap", arguments: Fixtures.names)
+    @Test("Packets with any bytes are described without a trap", arguments: Fixtures.names)
     func mutated(name: String) throws {
         let original = try Fixtures.bytes(name)
         var generator = SeededGenerator(seed: UInt64(original.count))
         for _ in 0..<20 {
             var bytes = original
             for _ in 0..<200 {
-                // Behind the file's header; most hits are packets' octets and not the records' own.
+                // After the file's header. Most changes hit bytes of packets and not of record headers.
                 let place = 16 + Int(generator.next() % UInt64(bytes.count - 16))
                 if place % 7 != 0 { bytes[place] = UInt8(truncatingIfNeeded: generator.next()) }
             }
@@ -64,7 +64,7 @@ struct WholeCaptureTests {
         }
     }
 
-    @Test("Packets of chance are told without a trap")
+    @Test("Random packets are described without a trap")
     func random() {
         var generator = SeededGenerator(seed: 6)
         var samples: [Sample] = []
@@ -89,7 +89,7 @@ struct WholeCaptureTests {
         }
     }
 
-    /// Gives bytes lengths and codes that let them come through to the inner layers.
+    /// Sets lengths and codes in the bytes so that decoding reaches the inner layers.
     private func shape(_ bytes: inout [UInt8], as kind: CapturedPacketKind, _ generator: inout SeededGenerator) {
         switch kind {
         case .event where bytes.count > 3:

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Brightness")
 struct BrightnessTests {
-    @Test("A name is read without the app, messages arrive, and each change of the brightness is told")
+    @Test("The name is read without the app, and messages and brightness changes are delivered")
     func outcome() async throws {
         let (peripheral, central) = try await Stage(.brightness).perform()
         #expect(central.contains("Device name: \(Device.current.name)"))
@@ -15,7 +15,7 @@ struct BrightnessTests {
         #expect(messages == ["Message: ", "Message: Olá, periférico!"])
     }
 
-    @Test("A characteristic has no descriptors that can be appended to until it is given some")
+    @Test("The descriptors of a characteristic are nil until they are set")
     func descriptors() throws {
         let service = Services.getDeviceInformationService()
         let characteristics = try #require(service.characteristics)
@@ -32,7 +32,7 @@ struct BrightnessTests {
         #expect(characteristics[0].getUserDescription() == "Device Name")
     }
 
-    @Test("A central that lets its peripheral go scans again, and finds it again", .timeLimit(.minutes(10)))
+    @Test("A central that disconnects its peripheral scans again and finds it again", .timeLimit(.minutes(10)))
     func rescan() async throws {
         let stage = Stage(
             peripheral: Part(
@@ -47,7 +47,7 @@ struct BrightnessTests {
         #expect(!central.contains { $0.hasPrefix("Error") })
     }
 
-    /// A user who lets the peripheral go as soon as he has seen its brightness.
+    /// A user who disconnects the peripheral as soon as its brightness is shown.
     private final class LeavingOnce: Screen {
         let controller: CentralViewController
         private var hasLeft = false
@@ -68,7 +68,7 @@ struct BrightnessTests {
     }
 
     @Test(
-        "A number is only what has its size",
+        "A number has exactly the size of its type",
         arguments: [([0, 0, 0, 0x3F], 0.5), ([], nil), ([0], nil), ([0, 0, 0, 0x3F, 0], nil)] as [([UInt8], Float?)]
     )
     func numbers(octets: [UInt8], number: Float?) {

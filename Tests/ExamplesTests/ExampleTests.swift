@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Examples")
 struct ExampleTests {
-    @Test("Both ends of an example show all that is expected of them", .timeLimit(.minutes(10)), arguments: Example.all)
+    @Test("Both ends of an example show everything that is expected", .timeLimit(.minutes(10)), arguments: Example.all)
     func everyExample(_ example: Example) async throws {
         let stage = Stage(example)
         try await stage.perform()
@@ -13,7 +13,7 @@ struct ExampleTests {
         #expect(stage.central.missing == [])
     }
 
-    @Test("An end that does not show what is expected of it is known to miss it")
+    @Test("An end that does not show the expected lines is reported")
     func missing() async {
         let performance = Performance(Part(expected: ["a", "b"]) { _, _ in Silence() }, options: [:])
         performance.show("begins otherwise")

@@ -16,7 +16,7 @@ struct PracticalPeripheralTests {
     }
 
     @Test(
-        "The mean of signals gives later ones more weight, and those of unknown strength none",
+        "Later signals have more weight in the mean, and unknown strengths have none",
         arguments: [
             ([], 0, nil),
             ([(0, -60)], 0, -60),
@@ -36,7 +36,7 @@ struct PracticalPeripheralTests {
     }
 
     @Test(
-        "A device is in range while its signals are strong, and not long after",
+        "A device is in range while its signals are strong, and for a short time after",
         arguments: [
             ([], 0, false), ([(0, -60)], 0, true), ([(0, -60)], 9.9, true), ([(0, -60)], 10, false),
             ([(0, -90)], 0, false), ([(0, -60), (4, -95)], 4, true), ([(0, -60), (8, -95)], 8, false),
@@ -48,14 +48,14 @@ struct PracticalPeripheralTests {
         #expect(proximity.isInRange(at: start.addingTimeInterval(seconds)) == isInRange)
     }
 
-    @Test("A device that is heard for days costs no more than one that is heard for a minute")
+    @Test("A device that is received for days needs no more memory than after a minute")
     func capacity() {
         let proximity = proximity((0..<1000).map { (Double($0), -50) })
         #expect(proximity.readings.count == Proximity.capacity)
         #expect(proximity.readings.last?.date == start.addingTimeInterval(999))
     }
 
-    @Test("A connection goes through all states, twice: once to its end, once to the app's own timeout")
+    @Test("A connection passes through all states, once to its end and once to the app's own timeout")
     func states() async throws {
         let (_, lines) = try await Stage(.practicalPeripheral).perform()
         let states = lines.filter { $0.hasPrefix("Состояние") || $0 == "Время вышло" }
@@ -68,7 +68,7 @@ struct PracticalPeripheralTests {
         )
     }
 
-    @Test("All that a manager has to say comes on the queue that it was given", .timeLimit(.minutes(10)))
+    @Test("All callbacks of a manager arrive on the queue that it was given", .timeLimit(.minutes(10)))
     func queue() async throws {
         let stage = Stage(
             peripheral: Example.practicalPeripheral.peripheral,
@@ -82,7 +82,7 @@ struct PracticalPeripheralTests {
         await stage.peripheral.end()
     }
 
-    @Test("A peripheral that nobody keeps is let go", .timeLimit(.minutes(10)))
+    @Test("A peripheral that nobody retains is released", .timeLimit(.minutes(10)))
     func letGo() async throws {
         let stage = Stage(
             peripheral: Part(expected: ["Подписка", "Датчик свободен"]) { HeartRateSensor(terminal: $0, options: $1) },
@@ -96,7 +96,7 @@ struct PracticalPeripheralTests {
         await stage.peripheral.end()
     }
 
-    /// Connects to the first device there is, and keeps it unless it is forgetful; on a queue of its own.
+    /// Connects to the first device that is found, and retains it unless it is forgetful; on a separate queue.
     private final class Follower: Screen, DeviceCentralObserver, TerminalApp {
         let isForgetful: Bool
         let terminal: any Terminal
@@ -108,7 +108,7 @@ struct PracticalPeripheralTests {
             self.isForgetful = isForgetful
             self.terminal = terminal
             let queue = queue
-            // The first callback can come before this returns: on the queue, it waits.
+            // The first callback can arrive before this returns: it waits in the queue.
             central = queue.sync { DeviceCentral(queue: queue, options: options) }
             queue.sync { central.observer = self }
         }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Examples
 
-/// Both ends of an example on two controllers in software, whose air is their own.
+/// Both ends of an example on two software controllers in a virtual air of their own.
 struct Stage {
     let air = "virtual:\(UUID().uuidString)"
     let peripheral: Performance
@@ -20,9 +20,9 @@ struct Stage {
         self.init(peripheral: example.peripheral, central: example.central)
     }
 
-    /// Runs both until each has shown all that was expected of it, the central being let go as soon as it has.
+    /// Runs both ends until each has shown everything that is expected. Each central is released as soon as it has.
     ///
-    /// - Parameter body: is done with the central before that, on the main queue.
+    /// - Parameter body: called with the central before that, on the main queue.
     /// - Returns: the lines of both.
     @discardableResult
     func perform(
@@ -41,7 +41,7 @@ struct Stage {
 }
 
 extension Performance {
-    /// What is shown until all that was expected has been, or the test's time is over.
+    /// The lines that are shown until all expected ones were shown, or the test's time is over.
     var allLines: [String] {
         get async {
             var all: [String] = []

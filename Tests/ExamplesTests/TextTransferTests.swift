@@ -5,7 +5,7 @@ import Testing
 
 @Suite("TextTransfer")
 struct TextTransferTests {
-    /// 100,000 characters of one to four octets, in no order that repeats with the chunks.
+    /// 100,000 characters of one to four bytes, in an order that does not repeat with the chunks.
     static let text = String(
         (0..<100_000).map { index in
             ["a", "é", "z", "€", " ", "𝄞", "m", "ß", "o", "k", "—"][index % 97 % 11] as Character
@@ -13,7 +13,7 @@ struct TextTransferTests {
     )
 
     @Test(
-        "A text of 100,000 characters arrives whole, and whenever there is no room it is waited",
+        "A text of 100,000 characters arrives complete, and the sender waits whenever there is no room",
         .timeLimit(.minutes(10))
     )
     func whole() async throws {
@@ -49,14 +49,14 @@ struct TextTransferTests {
         }
     }
 
-    @Test("The demonstration's text is cut within a character")
+    @Test("The demonstration's text is split within a character")
     func chunks() {
         let octets = Array(Example.demonstrationText.utf8)
         let chunks = stride(from: 0, to: octets.count, by: NOTIFY_MTU).map { octets[$0...].prefix(NOTIFY_MTU) }
         #expect(chunks.contains { String(validating: $0, as: UTF8.self) == nil })
     }
 
-    @Test("A peripheral that was found is known by its identifier as long as it is kept", .timeLimit(.minutes(10)))
+    @Test("A peripheral that was found is retrieved by its identifier while it is retained", .timeLimit(.minutes(10)))
     func cachedPeripherals() async throws {
         let stage = Stage(
             peripheral: Example.textTransfer.peripheral,
@@ -71,7 +71,7 @@ struct TextTransferTests {
         }
     }
 
-    /// Keeps the peripheral that it was connected to, also when the connection has ended.
+    /// Retains the peripheral that it was connected to, also after the connection has ended.
     private final class Finder: CBCentralManagerViewController {
         private(set) var connected: CBPeripheral?
 

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("TiTan")
 struct TiTanTests {
-    @Test("Characteristics with cached values that are not read-only end the app, and it is said why")
+    @Test("Cached values of characteristics that are not read-only end the app with an explanation")
     func cachedValue() async throws {
         let result = try #require(
             await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
@@ -28,7 +28,7 @@ struct TiTanTests {
         )
     }
 
-    @Test("A device is listed by its name, once, with the strength of its signal", .timeLimit(.minutes(10)))
+    @Test("A device is listed once, with its name and its signal strength", .timeLimit(.minutes(10)))
     func list() async throws {
         let (_, lines) = try await Stage(.tiTan).perform { end in
             let phone = try #require(end.screen as? TiTanCentralViewController)
@@ -38,7 +38,7 @@ struct TiTanTests {
         #expect(lines.filter { $0.hasPrefix("Device TiTan, RSSI ") }.count == 1)
     }
 
-    @Test("What is written is read again, and told to those who have subscribed", .timeLimit(.minutes(10)))
+    @Test("A written value can be read, and is notified to subscribers", .timeLimit(.minutes(10)))
     func values() async throws {
         let (tablet, phone) = try await Stage(.tiTan).perform()
         #expect(phone.filter { $0.hasPrefix("Value ") } == ["Value TiTan dice hola", "Value Hola, TiTan"])
@@ -46,7 +46,7 @@ struct TiTanTests {
         #expect(tablet.filter { $0 == "Write request" }.count == 1)
     }
 
-    @Test("What is encrypted is paired for, and followed", .timeLimit(.minutes(10)))
+    @Test("An encrypted value causes pairing, and its notifications arrive", .timeLimit(.minutes(10)))
     func encryption() async throws {
         let (tablet, phone) = try await Stage(.tiTan).perform()
         #expect(phone.contains("Notify \(kEncryptedCharacteristicUUID) true"))

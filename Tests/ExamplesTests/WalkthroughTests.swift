@@ -25,7 +25,7 @@ struct WalkthroughTests {
         .unsubscribe: "notifying ? NO",
     ]
 
-    @Test("Each step has its outcome", .timeLimit(.minutes(10)))
+    @Test("Each step has its expected outcome", .timeLimit(.minutes(10)))
     func steps() async throws {
         try await Stage(.walkthrough).perform { end in
             let central = try #require(end.screen as? WalkthroughCentral)
@@ -34,7 +34,7 @@ struct WalkthroughTests {
         }
     }
 
-    /// A central with a small ATT_MTU meets the app's peripheral.
+    /// Connects a central with a small ATT_MTU to the app's peripheral.
     private func meet(
         _ body: @Sendable (RemotePeripheral, [RemoteCharacteristic]) async throws -> Void
     ) async throws {
@@ -60,7 +60,7 @@ struct WalkthroughTests {
     }
 
     @Test(
-        "Reading begins anywhere in a value, at its end too, and nowhere beyond it",
+        "Reading can begin anywhere in a value and at its end, but not beyond",
         .timeLimit(.minutes(10)),
         arguments: [(0, "character 1"), (10, "1"), (11, ""), (12, nil)] as [(UInt16, String?)]
     )
@@ -78,7 +78,7 @@ struct WalkthroughTests {
         }
     }
 
-    @Test("A notification carries what the link carries, and the rest is read", .timeLimit(.minutes(10)))
+    @Test("A notification is truncated to the link's length, and the rest can be read", .timeLimit(.minutes(10)))
     func longNotification() async throws {
         try await meet { peer, characteristics in
             let whole = Array(WalkthroughPeripheral.longValue)
@@ -91,7 +91,7 @@ struct WalkthroughTests {
         }
     }
 
-    @Test("Writes that belong together are carried out together", .timeLimit(.minutes(10)))
+    @Test("Writes that belong together are performed together", .timeLimit(.minutes(10)))
     func reliableWrites() async throws {
         try await meet { peer, characteristics in
             let handle = characteristics[0].valueHandle
@@ -104,7 +104,7 @@ struct WalkthroughTests {
     }
 }
 
-/// A part of a value, from where one likes (Vol 3, Part F, 3.4.4.5).
+/// Reads a part of a value from any offset (Vol 3, Part F, 3.4.4.5).
 private struct ReadPart: ClientProcedure {
     var outcome: Result<Output, ClientError>?
     let handle: AttributeHandle

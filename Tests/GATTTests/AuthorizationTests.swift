@@ -15,7 +15,7 @@ struct AuthorizationTests {
         )
     }
 
-    @Test("The app is asked once whether a client may, and its consent holds for the connection")
+    @Test("The app is asked once per connection, and its consent holds until the end")
     func consent() throws {
         let fixture = try ServerFixture([Self.characteristic([.readAuthorized, .writeAuthorized])])
         let handle = fixture.handle(0)
@@ -39,14 +39,14 @@ struct AuthorizationTests {
         #expect(fixture.send([0x0A] + handle).response == [0x0B, 7])
     }
 
-    @Test("Whom nobody can authorize is refused")
+    @Test("Access that needs authorization is refused if nobody can give it")
     func nobodyToAsk() throws {
         let fixture = try ServerFixture([Self.characteristic(.readAuthorized)])
         let handle = fixture.handle(0)
         #expect(fixture.send([0x0A] + handle).response == [0x01, 0x0A] + handle + [0x08])
     }
 
-    @Test("The link's security is asked for before the app's consent")
+    @Test("The link's security is checked before the app's consent")
     func order() throws {
         let fixture = try ServerFixture([Self.characteristic([.readEncrypted, .readAuthorized])])
         let handle = fixture.handle(0)
@@ -54,7 +54,7 @@ struct AuthorizationTests {
         #expect(fixture.send([0x0A] + handle).response == [0x01, 0x0A] + handle + [0x05])
     }
 
-    @Test("Find By Type Value does not tell whether a value is right that its client may not read")
+    @Test("Find By Type Value does not reveal a value that its client may not read")
     func guess() throws {
         let fixture = try ServerFixture([Self.characteristic(.readEncrypted)])
         let guess: [UInt8] = [0x06, 0x01, 0x00, 0xFF, 0xFF, 0x01, 0xB0, 1]
@@ -64,7 +64,7 @@ struct AuthorizationTests {
         #expect(fixture.send(guess).response == [0x07] + handle + handle)
     }
 
-    @Test("A signed write that would not be carried out is not given out to be verified")
+    @Test("A signed write that is not permitted is not verified")
     func signedWriteWithoutPermission() throws {
         let fixture = try ServerFixture([Self.characteristic([.read])])
         for handle in [fixture.handle(0), [0xFF, 0xFF]] {
@@ -72,7 +72,7 @@ struct AuthorizationTests {
         }
     }
 
-    @Test("A signed write is given out to be verified, and written when it was")
+    @Test("A signed write is given to the owner, and written once it is verified")
     func signedWrite() throws {
         let fixture = try ServerFixture([Self.characteristic([.read, .writeSigned])])
         let handle = fixture.handle(0)
@@ -100,7 +100,7 @@ struct AuthorizationTests {
     }
 
     @Test(
-        "A signature opens what is to be signed, and neither replaces encryption nor is replaced by nothing",
+        "A signature permits signed writes, and neither replaces encryption nor can be omitted",
         arguments: [
             ([.writeSigned], nil, LinkSecurity(), 0x05), ([.writeSigned], nil, LinkSecurity(hasKey: true), 0x0F),
             ([.writeSigned], .unauthenticated, LinkSecurity(), 0),

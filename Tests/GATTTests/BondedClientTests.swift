@@ -4,7 +4,7 @@ import ByteCoding
 import GATT
 import Testing
 
-/// A server with its GATT service and one characteristic of an app's, and a bonded client that comes and goes.
+/// A server with its GATT service and one characteristic of an app, and a bonded client that connects several times.
 private final class BondedFixture {
     let server = Server(cmac: Conversation.digest)
     let heart: PublishedCharacteristic
@@ -12,7 +12,7 @@ private final class BondedFixture {
     private(set) var session: ServerSession
     private var takenEvents: [ServerEvent] = []
     private var storedState: ServerSession.PersistentState?
-    /// Whether changes are kept.
+    /// Whether the client has verified its bond.
     private var isTrusted = true
 
     init(permissions: AttributePermissions = .read) throws {
@@ -33,13 +33,13 @@ private final class BondedFixture {
         session = ServerSession(server: server)
     }
 
-    /// The state that was kept last.
+    /// The last state that was stored.
     var kept: ServerSession.PersistentState? {
         takeOutputs()
         return storedState
     }
 
-    /// What the client did on this connection.
+    /// The client's events on this connection.
     var events: [ServerEvent] {
         takeOutputs()
         return takenEvents
@@ -54,7 +54,7 @@ private final class BondedFixture {
         }
     }
 
-    /// The client goes and comes again, and proves its bond.
+    /// The client reconnects, and verifies its bond.
     func reconnect(isTrusted: Bool = true) {
         takeOutputs()
         takenEvents = []
@@ -89,7 +89,7 @@ private final class BondedFixture {
         try #require(standard.characteristics.first { $0.uuid == uuid })
     }
 
-    /// Configures Service Changed and says that it caches robustly.
+    /// Configures Service Changed and enables robust caching.
     func configureCaching() throws {
         #expect(try write([2, 0], to: characteristic(.serviceChanged).clientConfigurationHandle) == [0x13])
         #expect(try write([1], to: characteristic(.clientSupportedFeatures).valueHandle) == [0x13])
@@ -109,7 +109,7 @@ private final class BondedFixture {
 
 @Suite("A bonded client of the server")
 struct BondedClientTests {
-    @Test("What a client has configured comes back with its bond's key, and not before")
+    @Test("A client's configuration is restored with its bond's key, and not before")
     func configuration() throws {
         let fixture = try BondedFixture()
         #expect(try fixture.write([1, 0], to: fixture.heart.clientConfigurationHandle) == [0x13])
@@ -120,7 +120,7 @@ struct BondedClientTests {
         #expect(fixture.events == [.configured(fixture.heart.valueHandle, from: [], to: .notification)])
     }
 
-    @Test("What a client writes before it has proven its bond is newer than what was kept")
+    @Test("A configuration written before the bond is verified replaces the stored one")
     func newerConfiguration() throws {
         let fixture = try BondedFixture()
         _ = try fixture.write([1, 0], to: fixture.heart.clientConfigurationHandle)
@@ -131,7 +131,7 @@ struct BondedClientTests {
         #expect(fixture.kept?.configurations == [])
     }
 
-    @Test("What is kept stands in the order of handles, whatever the order it was written in")
+    @Test("Stored state is in the order of handles, whatever the order of the writes")
     func order() throws {
         let fixture = try BondedFixture()
         let changed = try #require(try fixture.characteristic(.serviceChanged).clientConfigurationHandle)
@@ -150,7 +150,7 @@ struct BondedClientTests {
         )
     }
 
-    @Test("A descriptor that is gone, or can no longer be set like that, is not taken up")
+    @Test("A stored configuration is ignored if its descriptor is gone or no longer allows it")
     func strangeState() throws {
         let fixture = try BondedFixture()
         let heart = try #require(fixture.heart.clientConfigurationHandle)
@@ -172,7 +172,7 @@ struct BondedClientTests {
         )
     }
 
-    @Test("A client that was away during a change is owed Service Changed until it confirms it, over connections")
+    @Test("Service Changed is sent after reconnections until the client confirms it")
     func serviceChanged() throws {
         let fixture = try BondedFixture()
         _ = try fixture.write([2, 0], to: fixture.characteristic(.serviceChanged).clientConfigurationHandle)
@@ -196,7 +196,7 @@ struct BondedClientTests {
         [UInt8(truncatingIfNeeded: handle.rawValue), UInt8(truncatingIfNeeded: handle.rawValue >> 8)]
     }
 
-    @Test("A confirmation of an earlier Service Changed does not stand for a later one")
+    @Test("A confirmation of an earlier Service Changed does not count for a later one")
     func lateConfirmation() throws {
         let fixture = try BondedFixture()
         try fixture.configureCaching()
@@ -209,7 +209,7 @@ struct BondedClientTests {
         #expect(fixture.kept?.knownDatabaseHash == nil)
     }
 
-    @Test("Awareness outlives the connection: who has missed a change is told, and who knows is not")
+    @Test("Awareness lasts over connections: a client gets Service Changed only if it missed a change")
     func awareness() throws {
         let fixture = try BondedFixture()
         try fixture.configureCaching()
@@ -228,7 +228,7 @@ struct BondedClientTests {
         #expect(fixture.send(read) == [0x0B, 60])
     }
 
-    @Test("A change that is taken back while the client is away has not been missed")
+    @Test("A change that is undone while the client is away was not missed")
     func changeAndBack() throws {
         let fixture = try BondedFixture()
         try fixture.configureCaching()
@@ -240,7 +240,7 @@ struct BondedClientTests {
         #expect(fixture.send([0x0A] + octets(fixture.heart.valueHandle)) == [0x0B, 60])
     }
 
-    @Test("Without a hash nobody knows whether the database is the same, and the client is told")
+    @Test("Without a hash, any change may have been missed, and the client gets Service Changed")
     func withoutHash() throws {
         let server = Server()
         let standard = try server.publish([.genericAttribute])[0]
@@ -251,7 +251,7 @@ struct BondedClientTests {
     }
 
     @Test(
-        "A client that has missed a change gets the error where it names handles, and not where it discovers",
+        "A client that missed a change gets the error for handles, but not for discovery",
         arguments: [
             ([0x0A, 3, 0], true), ([0x0C, 3, 0, 0, 0], true), ([0x0E, 3, 0, 5, 0], true), ([0x20, 3, 0, 5, 0], true),
             ([0x12, 3, 0, 1], true), ([0x16, 3, 0, 0, 0, 1], true),
@@ -270,7 +270,7 @@ struct BondedClientTests {
         #expect(fixture.send([0x0A] + octets(fixture.heart.valueHandle)).last == (isRefused ? 60 : 0x12))
     }
 
-    @Test("What was prepared before a change is not written after it")
+    @Test("Writes prepared before a change are not executed after it")
     func preparedBeforeChange() throws {
         let fixture = try BondedFixture()
         try fixture.configureCaching()
@@ -293,7 +293,7 @@ struct BondedClientTests {
         #expect(fixture.kept?.knownDatabaseHash == fixture.server.databaseHash)
     }
 
-    @Test("A client that has missed a change is sent nothing but Service Changed until it knows")
+    @Test("A client that missed a change gets only Service Changed until it is aware")
     func nothingToTheUnaware() throws {
         let fixture = try BondedFixture()
         try fixture.configureCaching()
@@ -307,7 +307,7 @@ struct BondedClientTests {
     }
 
     @Test(
-        "What needs a secure link is sent on none that is not one now",
+        "A value that needs a secure link is not sent on an insecure one",
         arguments: [
             (AttributePermissions.read, LinkSecurity(), true), (.readEncrypted, LinkSecurity(), false),
             (.readEncrypted, LinkSecurity(hasKey: true), false),
@@ -332,7 +332,7 @@ struct BondedClientTests {
         #expect(fixture.session.sendable(of: fixture.heart.valueHandle) == (isSent ? .notification : []))
     }
 
-    @Test("A descriptor that asks for encryption by itself keeps notifications from a link that is not encrypted")
+    @Test("A descriptor that requires encryption stops notifications on an unencrypted link")
     func secureDescriptor() throws {
         let server = Server()
         let characteristic = try server.publish([
@@ -370,7 +370,7 @@ struct BondedClientTests {
         #expect(session.sendable(of: characteristic.valueHandle) == [])
     }
 
-    @Test("What was configured in a service that is taken away is gone with it")
+    @Test("The configuration of a removed service is removed")
     func removedService() throws {
         let fixture = try BondedFixture()
         _ = try fixture.write([1, 0], to: fixture.heart.clientConfigurationHandle)

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Outputs of a client")
 struct ClientOutputTests {
-    @Test("A database that is learnt is put out, and is put out no more when Service Changed comes")
+    @Test("A learned database is an output once, and not again after Service Changed")
     func caches() throws {
         let conversation = try Conversation([.genericAttribute])
         conversation.trust()
@@ -16,7 +16,7 @@ struct ClientOutputTests {
         #expect(conversation.client.takeCaches() == [nil], "said once, though the server says it a hundred times")
     }
 
-    /// Has a read refused for want of security, with `handle` in the Error Response.
+    /// Makes the server refuse a read because of insufficient security, with `handle` in the Error Response.
     private func makeRefused(_ client: Client) -> TypedProcedureRun<ReadValue> {
         let run = client.perform(ReadValue(handle: 3))
         var buffer = PacketBuffer()
@@ -35,7 +35,7 @@ struct ClientOutputTests {
         if case .ended(let run)? = client.takeOutput() { run } else { nil }
     }
 
-    @Test("A refusal for want of security is put out once, and the request is sent again")
+    @Test("A refusal for insufficient security is an output once, and the request is sent again")
     func elevation() {
         let client = Client()
         client.elevatesSecurity = true
@@ -56,7 +56,7 @@ struct ClientOutputTests {
         #expect(client.takeCaches().isEmpty, "the owner is asked once")
     }
 
-    @Test("A procedure whose elevation is declined ends in the server's refusal")
+    @Test("A procedure whose elevation is declined ends with the server's refusal")
     func declinedElevation() {
         let client = Client()
         client.elevatesSecurity = true
@@ -70,7 +70,7 @@ struct ClientOutputTests {
         #expect(client.elevationDeclined(mtu: 23, into: &buffer) == nil, "nothing waits any more")
     }
 
-    @Test("Procedures that are refused name their own requests, sent or not")
+    @Test("Refused procedures name their own requests, sent or not")
     func refusedProceduresNameTheirRequests() {
         let client = Client()
         client.elevatesSecurity = true
@@ -96,7 +96,7 @@ struct ClientOutputTests {
         #expect(throws: ClientError.cancelled) { try cancelled.output() }
     }
 
-    @Test("A client that is not to elevate puts nothing out and ends the procedure")
+    @Test("A client without elevation ends the procedure at once, without an output for it")
     func noElevation() {
         let client = Client()
         let run = makeRefused(client)
@@ -105,7 +105,7 @@ struct ClientOutputTests {
         #expect(run.outcome == .failure(.attribute(.insufficientEncryption, handle: 3, request: .readRequest)))
     }
 
-    @Test("The end of a procedure is put out before the next one starts")
+    @Test("The end of a procedure is an output before the next one starts")
     func endPrecedesNextRequest() throws {
         let client = Client()
         let runs = (3...4).map { client.perform(ReadValue(handle: AttributeHandle(rawValue: $0))) }
@@ -122,7 +122,7 @@ struct ClientOutputTests {
         #expect(try runs[0].output() == [7] && !runs[1].hasEnded)
     }
 
-    @Test("Procedures that end without a request are put out one after the other, in their order")
+    @Test("Procedures that end without a request are outputs one after the other, in order")
     func endsWithoutRequest() {
         let client = Client()
         let runs = (0..<3).map { _ in client.perform(ReadMultipleValues(handles: [])) }
@@ -135,7 +135,7 @@ struct ClientOutputTests {
         #expect(client.isIdle && buffer.isEmpty)
     }
 
-    @Test("A cancelled procedure is put out once; its late response is ignored")
+    @Test("A cancelled procedure is an output once; its late response is ignored")
     func cancellation() {
         let client = Client()
         let runs = (3...5).map { client.perform(ReadValue(handle: AttributeHandle(rawValue: $0))) }
@@ -155,7 +155,7 @@ struct ClientOutputTests {
         for run in runs { #expect(run.outcome == .failure(.cancelled)) }
     }
 
-    @Test("A client that is closed puts out the ends of its procedures in their order, and of later ones")
+    @Test("A closed client outputs the ends of its procedures in order, and of later ones")
     func closing() {
         let client = Client()
         let runs = (3...5).map { client.perform(ReadValue(handle: AttributeHandle(rawValue: $0))) }
@@ -169,7 +169,7 @@ struct ClientOutputTests {
         #expect(isEmpty(client))
     }
 
-    @Test("A procedure that learns the database puts out no end, and Database Out Of Sync the change before the end")
+    @Test("Learning the database outputs no end; Database Out Of Sync outputs the change first")
     func learning() throws {
         let conversation = try Conversation([.genericAttribute])
         conversation.onEnd = { _ in Issue.record("the background procedure is the client's own") }

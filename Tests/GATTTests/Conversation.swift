@@ -4,19 +4,19 @@ import ByteCoding
 import GATT
 import Testing
 
-/// A client and a server on one bearer, whose requests are written down.
+/// A client and a server on one bearer, with a record of the requests.
 final class Conversation {
     let server: Server
     private(set) var session: ServerSession
     private(set) var client = Client()
-    /// What the client has asked since the connection was made.
+    /// The client's requests since the connection was made.
     private(set) var requests: [[UInt8]] = []
-    /// What the client wanted kept of the server, in its order.
+    /// The caches that the client output, in their order.
     private(set) var caches: [DatabaseCache?] = []
-    /// What is kept of the server by the client.
+    /// The last cache that the client output.
     var cache: DatabaseCache? { caches.last ?? nil }
     var mtu = 64
-    /// Called with each request before the server has it.
+    /// Called with each request before the server receives it.
     var onRequest: (([UInt8]) -> Void)?
     /// Called with each procedure that has ended.
     var onEnd: ((ProcedureRun) -> Void)?
@@ -28,7 +28,7 @@ final class Conversation {
         begin()
     }
 
-    /// Stands for AES-CMAC: another value for another message, which is all that is asked of it here.
+    /// A replacement of AES-CMAC that gives different values for different messages. The tests need no more.
     static func digest(key: [UInt8], message: [UInt8]) -> [UInt8] {
         var state: UInt64 = 0xCBF2_9CE4_8422_2325
         var digest: [UInt8] = []
@@ -42,7 +42,7 @@ final class Conversation {
         return digest
     }
 
-    /// The client goes and comes again, and what it keeps of the server with it; the server has kept nothing.
+    /// The client reconnects and keeps its cache; the server has stored nothing.
     func reconnect() {
         client.close()
         client = Client()
@@ -55,7 +55,7 @@ final class Conversation {
         session.mtu = mtu
     }
 
-    /// Lets both talk until the client has nothing more to ask.
+    /// Exchanges PDUs until the client has no further request.
     func run() {
         var buffer = PacketBuffer()
         takeOutputs()
@@ -97,14 +97,14 @@ final class Conversation {
         return hasOutput
     }
 
-    /// Performs a procedure and everything else that the client has to do.
+    /// Performs a procedure, and everything else that the client has to do.
     func perform<P: ClientProcedure>(_ procedure: P) -> Result<P.Output, ClientError>? {
         let run = client.perform(procedure)
         self.run()
         return run.outcome
     }
 
-    /// Trusts the server with what is kept of it.
+    /// Makes the client trust the server, with its cache.
     func trust() {
         client.trust(cache)
         run()
@@ -125,7 +125,7 @@ final class Conversation {
 }
 
 extension TypedProcedureRun {
-    /// What came of it; nil while it runs.
+    /// The outcome of the procedure; nil while it runs.
     var outcome: Result<P.Output, ClientError>? {
         guard hasEnded else { return nil }
         do throws(ClientError) {

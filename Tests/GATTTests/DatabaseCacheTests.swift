@@ -4,7 +4,7 @@ import ByteCoding
 import GATT
 import Testing
 
-/// Two services with all that a service can hold, one of which includes the other.
+/// Two services with everything that a service can contain. One of them includes the other.
 private let services: [ServiceDefinition] = [
     .genericAttribute,
     ServiceDefinition(
@@ -45,7 +45,7 @@ private let hashRequest: [UInt8] = [0x08, 0x01, 0x00, 0xFF, 0xFF, 0x2A, 0x2B]
 
 @Suite("A client's cache of a server's database")
 struct DatabaseCacheTests {
-    @Test("The hash is the server's, most significant octet first")
+    @Test("The hash is the server's, with its most significant byte first")
     func hash() throws {
         let conversation = try Conversation(services)
         #expect(try conversation.perform(ReadDatabaseHash())?.get() == conversation.server.databaseHash)
@@ -55,7 +55,7 @@ struct DatabaseCacheTests {
         #expect(try without.perform(ReadDatabaseHash())?.get() == .some(nil))
     }
 
-    @Test("What a trusted server has is learnt whole, with its hash, and the client says that it caches")
+    @Test("A trusted server's database is learned completely, and the client enables robust caching")
     func learning() throws {
         let conversation = try Conversation(services)
         conversation.trust()
@@ -77,7 +77,7 @@ struct DatabaseCacheTests {
         #expect(conversation.session.configuration(of: changed) == .indication)
     }
 
-    @Test("After a reconnection the hash is the only thing that is asked, however discovery goes about it")
+    @Test("After a reconnection only the hash is read, in every kind of discovery")
     func nothingTwice() throws {
         let conversation = try Conversation(services)
         let fresh = try walk(conversation)
@@ -88,7 +88,7 @@ struct DatabaseCacheTests {
         #expect(conversation.requests == [hashRequest])
     }
 
-    /// Discovers everything in each way that there is.
+    /// Discovers everything in every way.
     private func walk(_ conversation: Conversation) throws -> [String] {
         var found: [String] = []
         let all = try #require(try conversation.perform(DiscoverAll())?.get())
@@ -113,7 +113,7 @@ struct DatabaseCacheTests {
         return found
     }
 
-    @Test("A subscription to a known characteristic writes its descriptor at once")
+    @Test("A subscription to a cached characteristic writes its descriptor at once")
     func subscription() throws {
         let conversation = try Conversation(services)
         conversation.trust()
@@ -126,7 +126,7 @@ struct DatabaseCacheTests {
         #expect(conversation.requests.dropFirst(before) == [[0x12, descriptor, 0x00, 0x01, 0x00]])
     }
 
-    @Test("What is no descriptor of one characteristic is asked for though the database is known")
+    @Test("A range beyond one characteristic's descriptors is requested even if the database is cached")
     func beyondDescriptors() throws {
         let conversation = try Conversation(services)
         conversation.trust()
@@ -141,7 +141,7 @@ struct DatabaseCacheTests {
         #expect(conversation.requests.count == before + 1)
     }
 
-    @Test("A database that has changed meanwhile is learnt anew")
+    @Test("A database that has changed since is learned again")
     func changedWhileAway() throws {
         let conversation = try Conversation(services)
         conversation.trust()
@@ -153,7 +153,7 @@ struct DatabaseCacheTests {
         #expect(conversation.cache?.hash == conversation.server.databaseHash)
     }
 
-    @Test("Without trust nothing is kept, and each discovery asks")
+    @Test("Without trust nothing is cached, and each discovery sends requests")
     func withoutTrust() throws {
         let conversation = try Conversation(services)
         _ = conversation.perform(DiscoverServices())
@@ -164,7 +164,7 @@ struct DatabaseCacheTests {
         #expect(!conversation.requests.contains(hashRequest))
     }
 
-    @Test("A server without a hash is believed until it indicates Service Changed")
+    @Test("A cache of a server without a hash is valid until Service Changed")
     func withoutHash() throws {
         var plain = ServiceDefinition.genericAttribute
         plain.characteristics.removeAll { $0.uuid == .databaseHash }
@@ -186,7 +186,7 @@ struct DatabaseCacheTests {
         #expect(conversation.cache?.services.count == 4)
     }
 
-    @Test("Service Changed drops what is known at once, also what is kept")
+    @Test("Service Changed discards the cache at once, including the stored one")
     func serviceChanged() throws {
         let conversation = try Conversation(services)
         conversation.trust()
@@ -201,7 +201,7 @@ struct DatabaseCacheTests {
         #expect(conversation.requests.count == requestCount)
     }
 
-    @Test("Another indication, or one of a server that is not trusted, changes nothing")
+    @Test("Another indication, or one of an untrusted server, changes nothing")
     func otherIndications() throws {
         let conversation = try Conversation(services)
         try conversation.indicateServiceChanged()
@@ -213,7 +213,7 @@ struct DatabaseCacheTests {
         #expect(conversation.requests.count == before && conversation.cache != nil)
     }
 
-    @Test("Database Out Of Sync ends the procedure in that error, and the database is learnt anew")
+    @Test("Database Out Of Sync ends the procedure with that error, and the database is learned again")
     func outOfSync() throws {
         let conversation = try Conversation(services)
         conversation.trust()
@@ -227,7 +227,7 @@ struct DatabaseCacheTests {
         #expect(try conversation.perform(ReadValue(handle: heart.valueHandle))?.get() == [60])
     }
 
-    @Test("A database that changes while it is learnt is discovered again, but not for ever")
+    @Test("A database that changes while it is learned is discovered again, a limited number of times")
     func restless() throws {
         let conversation = try Conversation(services)
         var changes = 0
@@ -252,7 +252,7 @@ struct DatabaseCacheTests {
         #expect(restless.requests.count > before, "the server is asked, since nothing is certain")
     }
 
-    @Test("What the app asks goes before what is still to be learnt")
+    @Test("The app's requests are sent before those that learn the database")
     func background() throws {
         let conversation = try Conversation(services)
         let heart: AttributeHandle = 0x000E
@@ -264,13 +264,13 @@ struct DatabaseCacheTests {
         conversation.onEnd = { [unowned conversation] _ in reads.append(conversation.requests.count) }
         conversation.client.trust(nil)
         conversation.run()
-        // Each read follows the request during which it was asked for.
+        // Each read follows the request during which it was submitted.
         #expect(reads == [2, 4, 6])
         #expect(conversation.requests[1] == [0x0A, 0x0E, 0x00])
         #expect(conversation.cache?.services.count == 3)
     }
 
-    @Test("Discovery that waits already when the server becomes trusted is answered by what is known")
+    @Test("Discovery that waits when the server becomes trusted is answered from the cache")
     func waitingDiscovery() throws {
         let conversation = try Conversation(services)
         conversation.trust()
@@ -282,7 +282,7 @@ struct DatabaseCacheTests {
     }
 
     @Test(
-        "A server that answers with nonsense is not learnt of, and is asked each time",
+        "A server with malformed answers is not cached, and gets a request each time",
         arguments: [
             [0x09, 0x05, 0x0D, 0x00, 1, 2, 3], [0x09], [0x01, 0x08, 0x00, 0x00, 0x12], [0x09, 0x12],
         ] as [[UInt8]]

@@ -57,7 +57,7 @@ struct DiscoveryLimitTests {
     private static let tooMany = ClientError.tooManyAttributes(limit: DiscoveryLimits.attributes)
 
     @Test(
-        "A server with 65,534 characteristics ends discovery in an error that names the limit",
+        "A server with 65,534 characteristics ends discovery with an error that names the limit",
         arguments: [(1, 23), (3, 23), (70, 517)]
     )
     func serverWithAllHandlesEndsDiscovery(perResponse: Int, mtu: Int) {
@@ -72,7 +72,7 @@ struct DiscoveryLimitTests {
         )
     }
 
-    @Test("The limit of attributes applies to each procedure that walks over handles")
+    @Test("The limit of attributes applies to each procedure that iterates over handles")
     func eachWalkIsBounded() {
         var server = EndlessServer(perResponse: 1)
         #expect(throws: Self.tooMany) {
@@ -81,7 +81,7 @@ struct DiscoveryLimitTests {
         #expect(throws: Self.tooMany) {
             try run(DiscoverDescriptors(range: .all)) { server.answer($0) }?.get()
         }
-        /// Answers with the first handle that was asked for, as an entry of this form.
+        /// Answers with the first requested handle, as an entry of this form.
         func first(_ opcode: UInt8, _ rest: [UInt8], endsGroup: Bool = false) -> ([UInt8]) -> [UInt8] {
             { request in
                 let handle = Array(request[1...2])
@@ -119,14 +119,14 @@ struct DiscoveryLimitTests {
         #expect(throws: Self.tooMany) { try result?.get() }
     }
 
-    @Test("The number of requests is bounded where each part stays below the limit of attributes")
+    @Test("The number of requests is bounded even if each part is below the limit of attributes")
     func requestsAreBounded() {
         var budget = DiscoveryBudget()
         for _ in 0..<DiscoveryLimits.requests { #expect(budget.takeRequest() == nil) }
         #expect(budget.takeRequest() == .tooManyRequests(limit: DiscoveryLimits.requests))
     }
 
-    @Test("A bonded server with too many attributes leaves nothing to keep, and its client serves on")
+    @Test("A bonded server with too many attributes is not cached, and its client continues to work")
     func learningStopsAtTheLimit() {
         let client = Client()
         client.trust(nil)

@@ -6,8 +6,8 @@ import Testing
 
 import struct VirtualController.SeededGenerator
 
-/// Runs a procedure against a server that `answer` plays; nil where it has not ended after more requests than there are
-/// handles.
+/// Runs a procedure against a server that `answer` simulates; nil if it has not ended after more requests than there
+/// are handles.
 private func run<P: ClientProcedure>(
     _ procedure: P,
     mtu: Int = 23,
@@ -21,7 +21,7 @@ private func run<P: ClientProcedure>(
     while let request = opcode, rounds < 70_000 {
         rounds += 1
         var response = answer([UInt8](copying: buffer.bytes))
-        // The bearer lets only the right response, or an Error Response, through.
+        // The bearer accepts only the matching response or an Error Response.
         if response.first != 0x01 { response = [request.rawValue + 1] + response.dropFirst() }
         buffer.reset()
         opcode = client.receive(response.rawSpan, mtu: mtu, into: &buffer)
@@ -36,7 +36,7 @@ private func error<Output>(_ result: Result<Output, ClientError>?) -> ClientErro
 @Suite("Hostile peers")
 struct HostileTests {
     @Test(
-        "Discovery of services ends in an error with handles that are not rising",
+        "Discovery of services ends with an error if handles do not increase",
         arguments: [
             [0x11, 6, 1, 0, 1, 0, 0, 0x18, 1, 0, 1, 0, 0, 0x18],  // repeated
             [0x11, 6, 5, 0, 4, 0, 0, 0x18],  // end before start
@@ -49,7 +49,7 @@ struct HostileTests {
     }
 
     @Test(
-        "Malformed answers end in an error",
+        "Malformed answers end a procedure with an error",
         arguments: [
             [0x11], [0x11, 0], [0x11, 6], [0x11, 8, 1, 0, 4, 0, 1, 2, 3, 4], [0x11, 5, 1, 0, 4, 0, 9],
             [0x11, 6, 1, 0, 4, 0, 0],
@@ -59,7 +59,7 @@ struct HostileTests {
         #expect(error(run(DiscoverServices()) { _ in response }) == .malformedResponse(.readByGroupTypeRequest))
     }
 
-    @Test("The same answer again and again is no endless discovery")
+    @Test("An answer that is repeated does not make discovery endless")
     func sameAnswer() {
         let service: [UInt8] = [0x11, 6, 1, 0, 4, 0, 0, 0x18]
         #expect(error(run(DiscoverServices()) { _ in service }) == .handlesOutOfOrder(.readByGroupTypeRequest))
@@ -89,14 +89,14 @@ struct HostileTests {
         )
     }
 
-    @Test("A value that never ends is cut at 512 octets")
+    @Test("An endless value is truncated at 512 bytes")
     func endlessValue() throws {
         let part = [UInt8](repeating: 7, count: 22)
         let result = run(ReadLongValue(handle: 3)) { [$0[0] + 1] + part }
         #expect(try result?.get().count == 512)
     }
 
-    @Test("A server that repeats another value is told to drop it")
+    @Test("Reliable writes are cancelled if the server returns another value")
     func mismatch() {
         var requests: [[UInt8]] = []
         let result = run(PreparedWrites([.init(handle: 3, value: [1, 2, 3])])) { request in
@@ -130,7 +130,7 @@ struct HostileTests {
         #expect(run(PreparedWrites([.init(handle: 1, value: Array(repeating: 1, count: 99))]), answer: answer) != nil)
     }
 
-    @Test("Random requests are each answered or ignored, and the server serves on", arguments: 0..<40)
+    @Test("Random requests are answered or ignored, and the server continues to work", arguments: 0..<40)
     func randomRequests(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         let fixture = try ServerFixture([
@@ -165,7 +165,7 @@ struct HostileTests {
         #expect(fixture.send([0x0A] + handle).response.first == 0x0B)
     }
 
-    @Test("Whatever database there is, discovery finds exactly it", arguments: 0..<30)
+    @Test("Discovery finds exactly the database, whatever it contains", arguments: 0..<30)
     func discovery(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         var definitions: [ServiceDefinition] = []

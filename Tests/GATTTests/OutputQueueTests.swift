@@ -2,9 +2,9 @@ import Testing
 
 @testable import GATT
 
-@Suite("The queue of an engine's outputs")
+@Suite("The queue of outputs")
 struct OutputQueueTests {
-    @Test("Outputs come out in their order, also those appended between two of them")
+    @Test("Outputs are in their order, including those appended between two of them")
     func order() {
         let queue = OutputQueue<Int>()
         #expect(queue.take() == nil && queue.isEmpty && queue.last == nil)

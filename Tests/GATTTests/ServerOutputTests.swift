@@ -19,7 +19,7 @@ struct ServerOutputTests {
         ])
     }
 
-    @Test("A read and a write each put out one event")
+    @Test("A read and a write each output one event")
     func accesses() throws {
         let fixture = try makeFixture()
         let value = fixture.service.characteristics[0].valueHandle
@@ -32,7 +32,7 @@ struct ServerOutputTests {
         #expect(fixture.session.takeOutput() == nil)
     }
 
-    @Test("A configuration puts out its event, then the change of what is kept")
+    @Test("A configuration outputs its event, then the change of the stored state")
     func configuration() throws {
         let fixture = try makeFixture()
         let value = fixture.service.characteristics[0].valueHandle
@@ -42,7 +42,7 @@ struct ServerOutputTests {
         #expect(fixture.outputs.count == 2, "nothing has changed")
     }
 
-    @Test("Executed writes put out their events in the order of the writes")
+    @Test("Executed writes output their events in the order of the writes")
     func executedWrites() throws {
         let fixture = try makeFixture()
         let value = fixture.service.characteristics[0].valueHandle
@@ -58,7 +58,7 @@ struct ServerOutputTests {
         )
     }
 
-    @Test("Restoring puts out the configurations and no change")
+    @Test("Restoring outputs the configurations and no change")
     func restoring() throws {
         let fixture = try makeFixture()
         let value = fixture.service.characteristics[0].valueHandle
@@ -71,7 +71,7 @@ struct ServerOutputTests {
         #expect(fixture.outputs == [.event(.configured(value, from: [], to: .notification))])
     }
 
-    @Test("A session whose owner wants no events keeps one change, however often the client writes")
+    @Test("Without events, many writes of a client output one change")
     func changesAreJoined() throws {
         let fixture = try makeFixture()
         fixture.session.reportsEvents = false

@@ -32,14 +32,14 @@ final class ServerFixture {
         outputs.compactMap { if case .event(let event) = $0 { event } else { nil } }
     }
 
-    /// The client goes and comes again.
+    /// The client reconnects.
     func reconnect() {
         _ = outputs
         session = ServerSession(server: server)
         session.reportsEvents = true
     }
 
-    /// The value handle of a characteristic, least significant octet first.
+    /// The value handle of a characteristic, least significant byte first.
     func handle(_ index: Int) -> [UInt8] {
         let handle = service.characteristics[index].valueHandle.rawValue
         return [UInt8(truncatingIfNeeded: handle), UInt8(truncatingIfNeeded: handle >> 8)]
@@ -96,7 +96,7 @@ private func handled(_ uuid: BluetoothUUID = "B002") -> CharacteristicDefinition
 @Suite("GATT server")
 struct ServerTests {
     @Test(
-        "An access is refused for what it lacks, and allowed with it",
+        "An access is refused if it lacks a requirement, and allowed with it",
         arguments: [
             (AttributePermissions([.write]), LinkSecurity(), 0x02),
             ([.readEncrypted], LinkSecurity(), 0x05),
@@ -189,7 +189,7 @@ struct ServerTests {
         #expect(fixture.server.value(of: values[0]) == [7, 8, 9])
     }
 
-    @Test("The queue of prepared writes is bounded in parts and in octets")
+    @Test("The queue of prepared writes is bounded in parts and in bytes")
     func boundedQueue() throws {
         var limits = ServerSession.Limits()
         limits.preparedWrites = 3
@@ -203,7 +203,7 @@ struct ServerTests {
         #expect(fixture.send([0x16] + handle + [0, 0] + Array(repeating: 1, count: 11)).response == full)
     }
 
-    @Test("A client configures what the characteristic has, and nothing else")
+    @Test("A client can configure what the characteristic supports, and nothing else")
     func clientConfiguration() throws {
         let fixture = try ServerFixture([stored("B001", [.read, .notify])])
         let handle = try fixture.configurationHandle(0)
@@ -225,7 +225,7 @@ struct ServerTests {
         #expect(other.configuration(of: value) == [], "each client has a configuration of its own")
     }
 
-    @Test("The app answers for what it handles; what it answers too late is ignored")
+    @Test("The app answers accesses to its values; late answers are ignored")
     func handledValues() throws {
         let fixture = try ServerFixture([handled(), handled()])
         let (first, second) = (fixture.handle(0), fixture.handle(1))
@@ -243,7 +243,7 @@ struct ServerTests {
             return
         }
         #expect(fixture.complete(write.identifier, .failure(.init(rawValue: 0x80))).1 == [0x01, 0x12] + first + [0x80])
-        // A request over several such values asks for each.
+        // A request for several such values asks the app for each.
         guard case .access(let one) = fixture.send([0x08, 1, 0, 0xFF, 0xFF, 0x02, 0xB0]).action,
             case .access(let two) = fixture.complete(one.identifier, .success([1, 1])).0
         else {
@@ -267,7 +267,7 @@ struct ServerTests {
         #expect(fixture.complete(command.identifier, .success([])).0 == .nothing)
     }
 
-    @Test("A client with robust caching that has missed a change is told once")
+    @Test("A client with robust caching that missed a change gets the error once")
     func robustCaching() throws {
         let fixture = try ServerFixture([stored()])
         let standard = try fixture.server.publish([.genericAttribute])[0]
@@ -339,7 +339,7 @@ struct DatabaseTests {
         )
     }
 
-    @Test("Handles are given in order, explicit ones kept, and what does not fit is an error")
+    @Test("Handles are assigned in order, explicit ones kept, and impossible ones are errors")
     func handles() throws {
         var database = AttributeDatabase()
         let services = try database.publish([

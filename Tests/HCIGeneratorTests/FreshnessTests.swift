@@ -5,7 +5,7 @@ import Testing
 
 @Suite("The generated files")
 struct FreshnessTests {
-    @Test("follow from the tables, and there are no others")
+    @Test("follow from the tables, and no other files exist")
     func generatedFilesFollowFromTables() throws {
         let root = URL(fileURLWithPath: #filePath)
             .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
@@ -19,7 +19,7 @@ struct FreshnessTests {
         }
     }
 
-    @Test("are written where they differ, and stray ones are removed")
+    @Test("are written if they differ, and stray ones are removed")
     func writingUpdatesAndRemoves() throws {
         let root = FileManager.default.temporaryDirectory.appendingPathComponent("hci-generator-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(at: root) }

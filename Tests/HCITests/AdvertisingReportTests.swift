@@ -59,7 +59,7 @@ struct AdvertisingReportTests {
         #expect(end)
     }
 
-    @Test("event with octets after the last report gives an error once")
+    @Test("event with bytes after the last report gives an error once")
     func trailingOctets() throws {
         let packet = bytes("3e0e02010400ef3207dc1b00007fffff")
         guard case .leAdvertisingReport(let event) = try Event(decoding: packet.span.bytes) else {
@@ -182,7 +182,7 @@ struct AdvertisingReportTests {
     }
 
     @Test(
-        "keeps every address type, and gives an address where there is one",
+        "keeps every address type, and has an address if the type has one",
         arguments: [
             (0x00, false, false), (0x01, true, false), (0x02, false, true), (0x03, true, true), (0xFE, true, false),
         ] as [(UInt8, Bool, Bool)]

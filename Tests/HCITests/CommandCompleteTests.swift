@@ -27,7 +27,7 @@ struct CommandCompleteTests {
         #expect(throws: PacketDecodingError.trailingBytes(count: 1)) { try sample.isDecoded(lengthened) }
     }
 
-    @Test("of a failed command is read whether or not more than the status is there", arguments: returnSamples)
+    @Test("of a failed command is decoded with or without parameters after the status", arguments: returnSamples)
     func failure(_ sample: ReturnParametersSample) throws {
         var packet = sample.packet
         packet[5] = ErrorCode.commandDisallowed.rawValue
@@ -69,7 +69,7 @@ struct CommandCompleteTests {
         #expect(event.status == nil)
     }
 
-    @Test("gives the supported commands by octet and bit and by command")
+    @Test("gives the supported commands by byte and bit and by command")
     func supportedCommands() throws {
         let packet = bytes(
             "0e440102100000000000008000000000000000000000000000000000000000410000000000000010"
@@ -101,7 +101,7 @@ struct CommandCompleteTests {
         #expect(rebuilt == commands)
     }
 
-    /// Octet times 8 plus bit, from the table in Vol 4, Part E, 6.27.
+    /// Byte times 8 plus bit, from the table in Vol 4, Part E, 6.27.
     static let positions: [(Opcode, Int)] = [
         (SetEventMask.opcode, 5 * 8 + 6),
         (Reset.opcode, 5 * 8 + 7),
@@ -196,7 +196,7 @@ struct CommandCompleteTests {
         (Opcode(rawValue: 0x209D), 48 * 8 + 1),  // LE Frame Space Update
     ]
 
-    @Test("has a bit for each command where the specification puts it", arguments: positions)
+    @Test("has a bit for each command at the position in the specification", arguments: positions)
     func bits(_ opcode: Opcode, _ position: Int) {
         var commands = SupportedCommands()
         commands.insert(opcode)

@@ -82,7 +82,7 @@ struct CommandTests {
         }
     }
 
-    @Test("never grows longer than its fields allow, whatever it is made of")
+    @Test("never exceeds the length that its fields allow, with any contents")
     func oversizedParts() {
         let long = [UInt8](repeating: 0xAB, count: 700)
         #expect(LegacyAdvertisingData(long).bytes.count == 31)

@@ -20,7 +20,7 @@ struct EventTests {
         "3e037f0102",
     ]
 
-    /// Those whose list is checked only when it is walked, or that are as long as their packet.
+    /// Packets whose list is checked only when it is iterated, or that have any length.
     static let packets = eventSamples.map(\.packet) + returnSamples.map(\.packet) + listSamples.map { bytes($0) }
 
     @Test("is encoded as the specification lays it out", arguments: eventSamples)
@@ -61,7 +61,7 @@ struct EventTests {
         #expect(throws: PacketDecodingError.trailingBytes(count: 1)) { try walk(packet + [0]) }
     }
 
-    @Test("packet with a flipped bit is refused or decoded, and never ends the program", arguments: packets)
+    @Test("packet with a flipped bit is refused or decoded, and never traps", arguments: packets)
     func corruption(_ packet: [UInt8]) {
         for flipped in bitFlips(of: packet) {
             guard let reencoded = try? walk(flipped) else { continue }
@@ -108,7 +108,7 @@ struct EventTests {
         #expect(throws: PacketDecodingError.truncated(needed: 1, available: 0)) { try walk(bytes("3e00")) }
     }
 
-    @Test("of completed packets tells each connection's number")
+    @Test("of completed packets gives each connection's number")
     func completedPackets() throws {
         let packet = bytes("1309024000030041000201")
         guard case .numberOfCompletedPackets(let event) = try Event(decoding: packet.span.bytes) else {
@@ -130,7 +130,7 @@ struct EventTests {
         #expect(packet.hexadecimal == "13050141000200")
     }
 
-    @Test("with a P-256 public key lends both coordinates, and pads or cuts them when written")
+    @Test("with a P-256 public key lends both coordinates, and pads or truncates them when written")
     func publicKey() throws {
         let packet = bytes("3e420800" + String(repeating: "a5", count: 32) + String(repeating: "5a", count: 32))
         let event = try Event(decoding: packet.span.bytes)

@@ -16,7 +16,7 @@ struct FramingTests {
         ("0540000140010203", 5 + 1),
     ]
 
-    @Test("of a stream tells the packet's length as soon as its header is there", arguments: streams)
+    @Test("of a stream gives the packet's length as soon as its header has arrived", arguments: streams)
     func packetLength(_ hexadecimal: String, _ length: Int) throws {
         let stream = bytes(hexadecimal)
         let type = try #require(PacketType(rawValue: stream[0]))
@@ -26,7 +26,7 @@ struct FramingTests {
         }
     }
 
-    @Test("of a stream fails at an octet that is no indicator", arguments: [0x00, 0x06, 0x10, 0xFF] as [UInt8])
+    @Test("of a stream fails at a byte that is no indicator", arguments: [0x00, 0x06, 0x10, 0xFF] as [UInt8])
     func lostFraming(_ indicator: UInt8) {
         #expect(throws: PacketDecodingError.invalidValue(UInt64(indicator), field: "HCI packet indicator")) {
             _ = try PacketType.packetLength(atStartOf: [indicator, 0, 0, 0, 0].span.bytes)
@@ -49,7 +49,7 @@ struct FramingTests {
         )
     }
 
-    @Test("of ACL data is written before what the buffer holds")
+    @Test("of ACL data is written in front of the buffer's content")
     func prependedHeader() {
         let packet = PacketBuffer.bytes {
             $0.append([1, 2, 3])
@@ -83,7 +83,7 @@ struct FramingTests {
         }
     }
 
-    @Test("of a command is written and read alike")
+    @Test("of a command is written and read in the same form")
     func commandHeader() throws {
         let header = CommandHeader(opcode: LERand.opcode, parameterTotalLength: 0)
         let packet = PacketBuffer.bytes { header.encode(into: &$0) }
@@ -109,7 +109,7 @@ struct ErrorCodeTests {
         #expect(ErrorCode(rawValue: 0xFF).description == "Error 0xFF")
     }
 
-    @Test("stands beside versions and PHYs that describe themselves")
+    @Test("has a description, as versions and PHYs do")
     func otherDescriptions() {
         #expect([CoreVersion.v40, .v42, .v50, .v54].map(\.description) == ["4.0", "4.2", "5.0", "5.4"])
         #expect([CoreVersion.v60, .v61].map(\.description) == ["6.0", "6.1"])

@@ -1,7 +1,7 @@
 import BluetoothTypes
 import HCI
 
-/// What commands return, each with the packet of its Command Complete event.
+/// Return parameters of commands, each with the packet of its Command Complete event.
 let returnSamples: [ReturnParametersSample] = [
     ReturnParametersSample(
         Reset.self,

@@ -3,13 +3,13 @@ import ByteCoding
 import HCI
 import Testing
 
-/// A command and its packet, known from elsewhere than this module.
+/// A command and its packet, from a source outside this module.
 struct CommandSample: Sendable, CustomTestStringConvertible {
     let testDescription: String
     let opcode: Opcode
     let packet: [UInt8]
     let encoded: @Sendable () -> [UInt8]
-    /// Decodes parameters and says whether they are the command's; throws as the decoder does.
+    /// Decodes parameters. Returns whether they are the command's; throws the decoder's error.
     let isDecoded: @Sendable ([UInt8]) throws(PacketDecodingError) -> Bool
     /// Decodes parameters and encodes them again.
     let reencoded: @Sendable ([UInt8]) throws(PacketDecodingError) -> [UInt8]
@@ -33,14 +33,14 @@ struct CommandSample: Sendable, CustomTestStringConvertible {
         + leConnectionCommandSamples
 }
 
-/// An event of fixed length and its packet, known from elsewhere than this module.
+/// An event of fixed length and its packet, from a source outside this module.
 struct EventSample: Sendable, CustomTestStringConvertible {
     let testDescription: String
     let packet: [UInt8]
     let encoded: @Sendable () -> [UInt8]
-    /// Decodes parameters and says whether they are the event's.
+    /// Decodes parameters. Returns whether they are the event's.
     let isDecoded: @Sendable ([UInt8]) throws(PacketDecodingError) -> Bool
-    /// How many octets precede the parameters.
+    /// The number of bytes before the parameters.
     let headerLength: Int
 
     init<E: EventParameters & Equatable & Sendable>(_ event: E, _ packet: String) {
@@ -54,12 +54,12 @@ struct EventSample: Sendable, CustomTestStringConvertible {
     }
 }
 
-/// What a command returns and its Command Complete packet, known from elsewhere than this module.
+/// A command's return parameters and its Command Complete packet, from a source outside this module.
 struct ReturnParametersSample: Sendable, CustomTestStringConvertible {
     let testDescription: String
     let packet: [UInt8]
     let encoded: @Sendable () -> [UInt8]
-    /// Decodes a packet; says whether it returns what it should, or throws as the decoder does.
+    /// Decodes a packet. Returns whether it has the expected parameters; throws the decoder's error.
     let isDecoded: @Sendable ([UInt8]) throws(PacketDecodingError) -> Bool
     /// The error that a packet returns.
     let error: @Sendable ([UInt8]) throws(PacketDecodingError) -> ErrorCode?
@@ -94,7 +94,7 @@ func commandComplete<C: Command>(
     return try complete.decode(C.self)
 }
 
-/// The octets that hexadecimal digits write, or a failed test.
+/// The bytes that hexadecimal digits represent; records a failure if they are invalid.
 func bytes(_ hexadecimal: String) -> [UInt8] {
     guard let bytes = [UInt8](hexadecimal: hexadecimal) else {
         Issue.record("not hexadecimal: \(hexadecimal)")
@@ -112,7 +112,7 @@ func bitFlips(of bytes: [UInt8]) -> [[UInt8]] {
     }
 }
 
-/// Walks everything that an event packet lends, and encodes the event again.
+/// Iterates over everything that an event packet lends, and encodes the event again.
 func walk(_ packet: [UInt8]) throws(PacketDecodingError) -> [UInt8] {
     let event = try Event(decoding: packet.span.bytes)
     switch event {

@@ -49,7 +49,7 @@ struct AdapterInventoryTests {
         #expect(AdapterInventory(fileSystem: "/nonexistent") == AdapterInventory())
     }
 
-    @Test("of a root's process has the capabilities")
+    @Test("of a root process has the capabilities")
     func capable() {
         let inventory = AdapterInventory(fileSystem: tree(["/proc/self/status": "CapEff:\t000001ffffffffff\n"]))
         #expect(inventory.canAdministerNetwork && inventory.canUseRawSockets)

@@ -4,7 +4,7 @@ import Testing
 @Suite("An adapter's notation")
 struct AdapterSpecificationTests {
     @Test(
-        "is read",
+        "is parsed",
         arguments: [
             ("hci0", AdapterSpecification.hci(index: 0, channel: .user)),
             ("hci:12", .hci(index: 12, channel: .user)),
@@ -30,7 +30,7 @@ struct AdapterSpecificationTests {
     }
 
     @Test(
-        "comes back from what was read",
+        "is the same after parsing and writing",
         arguments: [
             "hci0", "hci3?channel=raw", "unix:/run/hci", "seqpacket:/run/hci", "tcp:localhost:1",
             "tcp:[fe80::1%eth0]:9",
@@ -42,7 +42,7 @@ struct AdapterSpecificationTests {
     }
 
     @Test(
-        "that is wrong is refused with what is accepted",
+        "that is invalid is refused with the valid forms",
         arguments: [
             ("", "use hci0, unix:PATH, seqpacket:PATH, tcp:HOST:PORT, serial:PATH,BAUD or virtual"),
             ("usb:0", "use hci0"), ("Virtual", "use hci0"), ("virtual:", "virtual:lab"),
@@ -93,7 +93,7 @@ struct AdapterSpecificationTests {
         #expect(error?.description.contains("the adapter virtual") == true)
     }
 
-    @Test("that is wrong in the environment is an error, not hci0")
+    @Test("that is invalid in the environment is an error, and not replaced by hci0")
     func isWrongInEnvironment() {
         let error = #expect(throws: TransportError.self) {
             try AdapterSpecification.resolve(nil, environment: "hic0") { true }

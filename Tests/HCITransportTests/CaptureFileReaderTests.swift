@@ -20,7 +20,7 @@ struct CaptureFileReaderTests {
         return path
     }
 
-    @Test("that was recorded is read again, record by record", arguments: ["btsnoop", "pcapng"])
+    @Test("that was recorded is read back, record by record", arguments: ["btsnoop", "pcapng"])
     func reads(ending: String) throws {
         let path = "\(folder.path)/capture.\(ending)"
         let clock = Mutex<Int64>(1_700_000_000_000_000)
@@ -59,7 +59,7 @@ struct CaptureFileReaderTests {
     }
 
     @Test(
-        "that is none, or none that can be read, is named with the reason",
+        "that is no capture, or none of a supported format, is refused with the reason",
         arguments: [
             ("empty", "", "an empty file, not a capture"),
             ("text", "# swift-ble", "text, not a capture (btsnoop, pcap, pcapng or PacketLogger)"),
@@ -77,7 +77,7 @@ struct CaptureFileReaderTests {
         }
     }
 
-    @Test("that the system does not give is an error with the system's reason")
+    @Test("that the system cannot open is an error with the system's reason")
     func isNotGiven() throws {
         #expect(throws: CaptureFileError.unreadable(path: "/nonexistent", errno: ENOENT)) {
             _ = try CaptureFileReader(path: "/nonexistent")
@@ -92,11 +92,11 @@ struct CaptureFileReaderTests {
         }
     }
 
-    @Test("that is a pipe is read as it fills, and what was read is shown before more is waited for")
+    @Test("that is a pipe is read as it fills, and each record is delivered at once")
     func isPipe() throws {
         let path = "\(folder.path)/pipe"
         try #require(mkfifo(path, 0o600) == 0)
-        // Opened for both, or the opening would wait for the other end.
+        // Opened for both directions; otherwise opening would wait for the other end.
         let pipe = OwnedDescriptor(open(path, O_RDWR))
         let capture: [UInt8] = [
             0x62, 0x74, 0x73, 0x6E, 0x6F, 0x6F, 0x70, 0x00, 0x00, 0x00, 0x00, 0x01, 0x00, 0x00, 0x03, 0xEA, 0x00, 0x00,

@@ -24,7 +24,7 @@ struct H4StreamDecoderTests {
         #expect(try packets(of: &decoder) == [])
     }
 
-    @Test("finds the same packets wherever the stream is cut", arguments: 1...stream.count)
+    @Test("finds the same packets in pieces of any length", arguments: 1...stream.count)
     func dripped(pieceLength: Int) throws {
         var decoder = H4StreamDecoder(recovery: .fail)
         var found: [[UInt8]] = []
@@ -35,7 +35,7 @@ struct H4StreamDecoderTests {
         #expect(found == Sample.all)
     }
 
-    @Test("holds packets longer than its first buffer, at every place in it", arguments: [0, 1, 7, 4090])
+    @Test("holds packets longer than its first buffer, at every position", arguments: [0, 1, 7, 4090])
     func long(lead: Int) throws {
         let acl: [UInt8] = [0x02, 0x40, 0x20, 0xFF, 0xFF] + (0..<0xFFFF).map { UInt8(truncatingIfNeeded: $0) }
         var decoder = H4StreamDecoder(recovery: .fail)
@@ -46,7 +46,7 @@ struct H4StreamDecoderTests {
         #expect(found.suffix(2) == [acl, Sample.commandComplete])
     }
 
-    @Test("reads on where its buffer is full of a packet that has not ended")
+    @Test("continues when its buffer is full with an incomplete packet")
     func fills() throws {
         let acl: [UInt8] = [0x02, 0x40, 0x20, 0x00, 0x30] + [UInt8](repeating: 7, count: 0x3000)
         var decoder = H4StreamDecoder(recovery: .fail)
@@ -65,7 +65,7 @@ struct H4StreamDecoderTests {
         #expect(found == [acl, Sample.acl])
     }
 
-    @Test("stops where its caller wants no more, and goes on later")
+    @Test("stops if its caller wants no more, and continues later")
     func stops() throws {
         var decoder = H4StreamDecoder(recovery: .fail)
         decoder.append(Self.stream)
@@ -79,7 +79,7 @@ struct H4StreamDecoderTests {
     }
 
     @Test(
-        "fails on what a controller cannot send, after what came before",
+        "fails on bytes that a controller cannot send, after the packets before them",
         arguments: [0x00, 0x01, 0x06, 0xFF] as [UInt8]
     )
     func fails(octet: UInt8) {
@@ -96,7 +96,7 @@ struct H4StreamDecoderTests {
     }
 
     @Test(
-        "of what a host sends finds commands, and fails on events",
+        "finds commands in a host's stream, and fails on events",
         arguments: [Sample.reset, Sample.acl, Sample.synchronous, Sample.iso]
     )
     func fromHost(packet: [UInt8]) throws {
@@ -113,12 +113,12 @@ struct H4StreamDecoderTests {
     }
 
     @Test(
-        "finds its way back on a serial line, dripped or not",
+        "finds the framing again on a serial line, in pieces of any length",
         arguments: [
             [0x00], [0xFF, 0xFF, 0xFF], [0x01, 0x03, 0x0C, 0x00], [0x00, 0x55, 0xAA],
-            // Looks like an event of 14 octets until its end.
+            // Looks like an event of 14 bytes until its end.
             [0x04, 0x00, 0x0E],
-            // A Command Status of the wrong length, an ACL packet for a handle that cannot be.
+            // A Command Status of the wrong length, and an ACL packet for an invalid handle.
             [0x04, 0x0F, 0x07], [0x02, 0xFF, 0x2F, 0x01, 0x00, 0x00],
         ] as [[UInt8]],
         [1, 1000]
@@ -136,7 +136,7 @@ struct H4StreamDecoderTests {
         #expect(decoder.skippedOctets > 0)
     }
 
-    @Test("gives up a search that finds nothing")
+    @Test("ends a search that finds nothing")
     func givesUp() {
         var decoder = H4StreamDecoder(recovery: .search)
         decoder.append([UInt8](repeating: 0xFF, count: H4StreamDecoder.searchLimit))
@@ -146,7 +146,7 @@ struct H4StreamDecoderTests {
     }
 
     @Test(
-        "survives every flipped bit, and still passes on what it has",
+        "handles every flipped bit without a trap, and still delivers packets",
         arguments: [H4StreamDecoder.Recovery.fail, .search]
     )
     func bitFlips(recovery: H4StreamDecoder.Recovery) {

@@ -12,7 +12,7 @@ struct LoopQueueTests {
 
     private let loop = LoopQueue(DispatchQueue(label: "loop"), linger: .milliseconds(500))
 
-    /// A transport on the loop that has been started, and the other end of it.
+    /// A started transport on the loop, and its other end.
     private func connect(_ family: Family) async throws -> (Probe, Peer) {
         let listener = family.listener
         async let peer = listener.accept()
@@ -20,7 +20,7 @@ struct LoopQueueTests {
         return (Probe(transport, on: loop.queue), await peer)
     }
 
-    @Test("delivers packets while it is held as it does otherwise", arguments: Family.allCases)
+    @Test("delivers the same packets while it is held", arguments: Family.allCases)
     func delivers(family: Family) async throws {
         let (probe, peer) = try await connect(family)
         for _ in 0..<500 {
@@ -31,7 +31,7 @@ struct LoopQueueTests {
         #expect(await probe.next() == .ended(.closedByPeer))
     }
 
-    @Test("does work that is handed to it while it waits for packets")
+    @Test("runs work that is handed to it while it waits for packets")
     func works() async throws {
         let (probe, peer) = try await connect(.unix)
         for _ in 0..<500 {
@@ -49,7 +49,7 @@ struct LoopQueueTests {
         }
     }
 
-    @Test("lets what is handed to its queue directly have a turn, however busy it is")
+    @Test("runs work of its Dispatch queue as well, however busy it is")
     func shares() async throws {
         let (_, peer) = try await connect(.unix)
         let flag = Flag()
@@ -83,7 +83,7 @@ struct LoopQueueTests {
         #expect(log.entries.withLock { $0 } == [[Int]](repeating: Array(0..<1000), count: 4))
     }
 
-    @Test("has a transport write what was sent in one turn, in order, however much it is")
+    @Test("lets a transport write the packets of one turn together, in order and in any number")
     func gathers() async throws {
         let (probe, peer) = try await connect(.unix)
         let packets = (0..<400).map { [0x02, UInt8($0 & 0xFF), 0x20, 0xFB, 0] + [UInt8](repeating: 7, count: 251) }
@@ -94,7 +94,7 @@ struct LoopQueueTests {
         #expect(await peer.read(count: expected.count) == expected)
     }
 
-    @Test("has a transport write what was sent before it is closed")
+    @Test("lets a transport write its packets before it is closed")
     func flushes() async throws {
         let (probe, peer) = try await connect(.unix)
         loop.async {
@@ -109,7 +109,7 @@ private final class Flag: Sendable {
     let isUp = Atomic(false)
 }
 
-/// What each thread's work has written, in order.
+/// The work of each thread, in order.
 private final class Log: Sendable {
     let entries: Mutex<[[Int]]>
 

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("The monitor channel", .timeLimit(.minutes(10)))
 struct MonitorChannelTests {
-    /// A socket that stands where the kernel's would, and the kernel's end of it.
+    /// A socket in place of the kernel's, and the kernel's end of it.
     private static func sockets() throws -> (channel: OwnedDescriptor, kernel: OwnedDescriptor) {
         var ends: [Int32] = [-1, -1]
         let type = Int32(SOCK_SEQPACKET.rawValue | SOCK_NONBLOCK.rawValue)
@@ -20,7 +20,7 @@ struct MonitorChannelTests {
         _ = try HCITransport.send(kernel.number, message.rawSpan).get()
     }
 
-    @Test("gives each message as a record, with its adapter and the time at which it was sent")
+    @Test("delivers each message as a record, with its adapter and the time at which it was sent")
     func records() throws {
         let (socket, kernel) = try Self.sockets()
         var channel = MonitorChannel(socket, stop: ReadingStop())
@@ -53,7 +53,7 @@ struct MonitorChannelTests {
         )
     }
 
-    @Test("gives what has come before it is stopped, and says when it must wait")
+    @Test("delivers the messages before it is stopped, and reports when it must wait")
     func stops() throws {
         let (socket, kernel) = try Self.sockets()
         let stop = ReadingStop()

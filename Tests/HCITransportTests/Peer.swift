@@ -14,7 +14,7 @@ struct Peer: Sendable {
         }
     }
 
-    /// Reads `count` octets, or fewer where the stream ends before.
+    /// Reads `count` bytes, or fewer if the stream ends before.
     func read(count: Int) async -> [UInt8] {
         await offThread {
             var bytes = [UInt8](repeating: 0, count: count)
@@ -28,7 +28,7 @@ struct Peer: Sendable {
         }
     }
 
-    /// Reads what one call gives: of a socket that keeps packets apart, a packet.
+    /// Reads the result of one call; from a socket that preserves packets, this is one packet.
     func readOnce() async -> [UInt8] {
         await offThread {
             var bytes = [UInt8](repeating: 0, count: 4096)
@@ -39,13 +39,13 @@ struct Peer: Sendable {
         }
     }
 
-    /// Ends the stream as a peer does that goes away.
+    /// Ends the stream, as a disconnecting peer does.
     func hangUp() {
         _ = shutdown(descriptor.number, Int32(SHUT_RDWR))
     }
 }
 
-/// Runs what blocks outside the threads of Swift's tasks.
+/// Runs blocking code outside the threads of Swift's tasks.
 func offThread<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {
     await withCheckedContinuation { continuation in
         DispatchQueue.global().async { continuation.resume(returning: body()) }
@@ -81,7 +81,7 @@ struct Listener: Sendable {
         at(SOCK_STREAM) { .unix(path: $0) }
     }
 
-    /// Listens on a path in a new folder, for one that keeps packets apart.
+    /// Listens on a path in a new folder, on a socket that preserves packets.
     static func seqpacket() -> Listener {
         at(SOCK_SEQPACKET) { .seqpacket(path: $0) }
     }
@@ -107,7 +107,7 @@ struct Listener: Sendable {
     }
 }
 
-/// A new folder for one test's files, which goes away with its last owner.
+/// A new folder for one test's files, which is removed with its last owner.
 final class TemporaryFolder: Sendable {
     let path: String
 

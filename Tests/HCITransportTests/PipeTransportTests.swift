@@ -7,7 +7,7 @@ import Testing
 struct PipeTransportTests {
     private let queues = (DispatchQueue(label: "first"), DispatchQueue(label: "second"))
 
-    @Test("delivers in order, on the other end's queue, also what was sent before that end was started")
+    @Test("delivers in order on the other end's queue, including packets sent before that end started")
     func delivers() async {
         let ends = PipeTransport.makePair(queues.0, queues.1)
         let first = Probe(ends.0, on: queues.0)
@@ -19,7 +19,7 @@ struct PipeTransportTests {
         #expect(await first.next() == .packet(Sample.commandComplete))
     }
 
-    @Test("that one end closes ends for the other, once, after what was sent")
+    @Test("that one end closes ends once for the other, after all packets")
     func closes() async {
         let ends = PipeTransport.makePair(queues.0, queues.1)
         let (first, second) = (Probe(ends.0, on: queues.0), Probe(ends.1, on: queues.1))
@@ -34,7 +34,7 @@ struct PipeTransportTests {
         await second.perform { $0.close() }
     }
 
-    @Test("that is closed before the other end starts tells it then")
+    @Test("that is closed before the other end starts reports it at the start")
     func closesEarly() async {
         let ends = PipeTransport.makePair(queues.0, queues.1)
         let first = Probe(ends.0, on: queues.0)

@@ -3,7 +3,7 @@ import Dispatch
 
 @testable import HCITransport
 
-/// Starts a transport on a queue and hands a test what it delivers, in order.
+/// Starts a transport on a queue, and gives a test its deliveries in order.
 final class Probe: Sendable {
     enum Event: Equatable {
         case packet([UInt8])
@@ -27,7 +27,9 @@ final class Probe: Sendable {
         }
     }
 
-    /// Opens what a listener listens for, and returns the other end too.
+    /// Connects to a listener.
+    ///
+    /// - Returns: both ends.
     static func connected(
         to listener: Listener,
         options: TransportOptions = TransportOptions()
@@ -52,7 +54,7 @@ final class Probe: Sendable {
         return all
     }
 
-    /// Does something with the transport where it may be touched, and waits until it is done.
+    /// Runs `body` with the transport on its queue, and waits for the end.
     func perform(_ body: @escaping @Sendable (any Transport) -> Void) async {
         await withCheckedContinuation { continuation in
             queue.async {

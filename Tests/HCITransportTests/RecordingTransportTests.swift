@@ -18,7 +18,7 @@ struct RecordingTransportTests {
     }
 
     @Test(
-        "holds what passed at either end, both ways, in order, while the file is still open",
+        "holds the packets at either end, in both directions and in order, while the file is still open",
         arguments: [false, true]
     )
     func records(atControllersEnd: Bool) async throws {
@@ -52,7 +52,7 @@ struct RecordingTransportTests {
         #expect(file.failure == nil)
     }
 
-    @Test("is readable by its owner alone, for it holds keys")
+    @Test("can be read by its owner only, because it holds keys")
     func isPrivate() throws {
         let path = folder.path + "/capture.btsnoop"
         _ = try CaptureFile(path: path)
@@ -61,7 +61,7 @@ struct RecordingTransportTests {
         #expect(status.st_mode & 0o777 == 0o600)
     }
 
-    @Test("is written over a file with a lax mode, which is its owner's alone then")
+    @Test("over a file with a lax mode makes that file its owner's")
     func laxModeIsTightened() throws {
         let path = folder.path + "/capture.btsnoop"
         let old = OwnedDescriptor(open(path, O_WRONLY | O_CREAT, 0o666))
@@ -74,7 +74,7 @@ struct RecordingTransportTests {
         #expect(status.st_size == 16, "the header alone")
     }
 
-    @Test("follows no symbolic link, and is written over no file of another user")
+    @Test("follows no symbolic link, and replaces no file of another user")
     func linksAndForeignFilesAreRefused() throws {
         let (path, target) = (folder.path + "/link.btsnoop", folder.path + "/target")
         _ = OwnedDescriptor(open(target, O_WRONLY | O_CREAT, 0o644))
@@ -87,7 +87,7 @@ struct RecordingTransportTests {
         #expect(throws: TransportError.captureFile(target, errno: EPERM)) { try CaptureFile(path: target) }
     }
 
-    @Test("holds no keys where they are masked")
+    @Test("holds no keys if they are masked")
     func keysAreMasked() throws {
         let path = folder.path + "/capture.btsnoop"
         let key = [UInt8](repeating: 0xE7, count: 16)
@@ -104,14 +104,14 @@ struct RecordingTransportTests {
         var lengths: [Int] = []
         while !reader.isAtEnd {
             let packet = [UInt8](copying: try BTSnoopRecord(decoding: &reader).packet)
-            // The time of a record may hold any byte.
+            // The time of a record may contain any byte.
             #expect(!packet.contains(0xE7))
             lengths.append(packet.count)
         }
         #expect(lengths == [22, 26, Sample.acl.count])
     }
 
-    @Test("that cannot be made is an error, one that cannot go on is noted")
+    @Test("that cannot be created is an error; one that cannot continue is logged")
     func fails() throws {
         #expect(throws: TransportError.captureFile("/nonexistent/x", errno: ENOENT)) {
             try CaptureFile(path: "/nonexistent/x")

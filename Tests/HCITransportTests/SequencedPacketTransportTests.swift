@@ -3,9 +3,9 @@ import Testing
 
 @testable import HCITransport
 
-@Suite("A transport over a socket that keeps packets apart", .timeLimit(.minutes(10)))
+@Suite("A transport over a socket that preserves packets", .timeLimit(.minutes(10)))
 struct SequencedPacketTransportTests {
-    @Test("gives one packet for each that was written, and writes one for each that is sent")
+    @Test("delivers one packet for each written one, and writes one for each sent one")
     func carries() async throws {
         let (probe, peer) = try await Probe.connected(to: .seqpacket())
         await probe.send([Sample.reset, Sample.acl, Sample.iso])
@@ -17,7 +17,7 @@ struct SequencedPacketTransportTests {
         await probe.perform { $0.close() }
     }
 
-    @Test("leaves a packet that a stream would choke on to the host, as an HCI socket does")
+    @Test("delivers packets with invalid framing to the host, as an HCI socket does")
     func passesOn() async throws {
         let (probe, peer) = try await Probe.connected(to: .seqpacket())
         let truncated = Array(Sample.acl.dropLast())
@@ -27,7 +27,7 @@ struct SequencedPacketTransportTests {
         #expect(await probe.next(3) == [.packet(truncated), .packet([0x48]), .packet(Sample.commandComplete)])
     }
 
-    @Test("says that the controller has hung up, also where it learns of it in sending")
+    @Test("reports that the controller has hung up, even if it detects that while sending")
     func ends() async throws {
         let (probe, peer) = try await Probe.connected(to: .seqpacket())
         peer.write(Sample.acl)
@@ -42,7 +42,7 @@ struct SequencedPacketTransportTests {
         #expect(await sender.next() == .ended(.closedByPeer))
     }
 
-    @Test("holds back what is not taken, and writes it later in whole packets")
+    @Test("queues unaccepted packets, and writes them later as whole packets")
     func backlog() async throws {
         let (probe, peer) = try await Probe.connected(to: .seqpacket())
         let count = 2000
@@ -58,7 +58,7 @@ struct SequencedPacketTransportTests {
         await probe.perform { $0.close() }
     }
 
-    @Test("cannot be opened where nobody listens, or a stream does")
+    @Test("cannot be opened if nobody listens, or a stream socket listens")
     func refused() async throws {
         let folder = TemporaryFolder()
         let nowhere = AdapterSpecification.seqpacket(path: folder.path + "/nothing")

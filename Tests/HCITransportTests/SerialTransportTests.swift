@@ -17,7 +17,7 @@ struct SerialTransportTests {
         return (Peer(descriptor: OwnedDescriptor(master)), path)
     }
 
-    @Test("carries packets both ways, every octet as it is", arguments: ["", ",flow=rtscts"])
+    @Test("transfers packets in both directions, with every byte unchanged", arguments: ["", ",flow=rtscts"])
     func carries(flow: String) async throws {
         let (peer, path) = try makeTerminal()
         let queue = DispatchQueue(label: "serial")
@@ -32,7 +32,7 @@ struct SerialTransportTests {
         await probe.perform { $0.close() }
     }
 
-    @Test("finds its framing behind noise")
+    @Test("finds its framing after noise")
     func searches() async throws {
         let (peer, path) = try makeTerminal()
         let queue = DispatchQueue(label: "serial")
@@ -43,7 +43,7 @@ struct SerialTransportTests {
         #expect(await probe.next() == .packet(Sample.commandComplete))
     }
 
-    @Test("that is pulled out ends the transport")
+    @Test("that is unplugged ends the transport")
     func ends() async throws {
         var terminal: (Peer, path: String)? = try makeTerminal()
         let queue = DispatchQueue(label: "serial")
@@ -56,7 +56,7 @@ struct SerialTransportTests {
     }
 
     @Test(
-        "that is none is refused",
+        "that is no terminal is refused",
         arguments: [("/nonexistent/tty", 9600, ENOENT), ("/dev/null", 9600, ENOTTY)] as [(String, Int, Int32)]
     )
     func isRefused(path: String, rate: Int, errno: Int32) async {
@@ -66,7 +66,7 @@ struct SerialTransportTests {
         }
     }
 
-    @Test("runs at every rate of the notation and at no other")
+    @Test("supports every rate of the notation and no other")
     func rates() {
         var speed = speed_t()
         for rate in AdapterSpecification.baudRates { #expect(ble_baud_constant(UInt32(rate), &speed) == 0) }

@@ -21,7 +21,7 @@ struct StreamListenerTests {
         family == .unix ? .unix(path: path) : .tcp(host: "127.0.0.1", port: 0)
     }
 
-    /// A listener that has been started, and the transports that it makes.
+    /// A started listener, and the transports that it creates.
     private func listen(_ address: ListeningAddress) async throws -> (StreamListener, Connections) {
         let listener = try await StreamListener.open(address, on: loop)
         let (transports, continuation) = AsyncStream<any Transport>.makeStream()
@@ -43,12 +43,12 @@ struct StreamListenerTests {
     private func connect(to listener: StreamListener) async throws -> Probe {
         let hostQueue = DispatchQueue(label: "host")
         let specification = try AdapterSpecification(parsing: "\(listener.address)")
-        // However busy the machine is.
+        // Long enough for a busy machine.
         let options = TransportOptions(connectTimeout: .seconds(120))
         return Probe(try await specification.open(on: hostQueue, options: options), on: hostQueue)
     }
 
-    @Test("makes a transport of each connection, which carries packets both ways", arguments: Family.allCases)
+    @Test("creates a transport for each connection, which works in both directions", arguments: Family.allCases)
     func carries(family: Family) async throws {
         let (listener, connections) = try await listen(address(family))
         for number in 0..<3 {
@@ -69,7 +69,7 @@ struct StreamListenerTests {
     }
 
     @Test(
-        "ends the transport of a host that sends what is no packet of a host, and no other's",
+        "ends only the transport of a host that sends invalid packets",
         arguments: Family.allCases,
         [Array("GET / HTTP/1.1\r\n".utf8), Sample.commandComplete, [0x00], [0xFF, 0x03, 0x0C, 0x00]] as [[UInt8]]
     )
@@ -87,7 +87,7 @@ struct StreamListenerTests {
         queue.sync { listener.close() }
     }
 
-    @Test("lets nobody connect once it is closed, while what is connected goes on", arguments: Family.allCases)
+    @Test("accepts no connection once it is closed, while existing ones continue", arguments: Family.allCases)
     func closes(family: Family) async throws {
         let (listener, connections) = try await listen(address(family))
         let host = try await connect(to: listener)
@@ -98,7 +98,7 @@ struct StreamListenerTests {
         #expect(await controller.next() == .packet(Sample.reset))
     }
 
-    @Test("takes connections that were made before it was started", arguments: Family.allCases)
+    @Test("accepts connections that were made before it was started", arguments: Family.allCases)
     func startsLate(family: Family) async throws {
         let listener = try await StreamListener.open(address(family), on: loop)
         let host = try await connect(to: listener)
@@ -109,7 +109,7 @@ struct StreamListenerTests {
         #expect(await controller.next() == .packet(Sample.reset))
     }
 
-    @Test("tells the port that it has found")
+    @Test("reports the port that it uses")
     func port() async throws {
         let listener = try await StreamListener.open(.tcp(host: "127.0.0.1", port: 0), on: loop)
         guard case .tcp("127.0.0.1", let port) = listener.address else {
@@ -123,7 +123,7 @@ struct StreamListenerTests {
     }
 
     @Test(
-        "leaves a path to who listens there, and removes its own when it is closed or dropped",
+        "keeps a path that another listener uses, and removes its own when it is closed or released",
         arguments: [true, false]
     )
     func removes(isClosed: Bool) async throws {
@@ -137,7 +137,7 @@ struct StreamListenerTests {
         #expect(access(path, F_OK) != 0)
     }
 
-    @Test("takes the place of a socket that nobody listens on any more")
+    @Test("replaces a socket file without a listener")
     func replacesStale() async throws {
         let dead = SocketAddress(path: path)
         let descriptor = OwnedDescriptor(socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0))
@@ -149,7 +149,7 @@ struct StreamListenerTests {
         #expect(await controller.next() == .packet(Sample.reset))
     }
 
-    @Test("leaves alone what is no socket, and a socket that has taken the place of its own")
+    @Test("replaces no other file, and removes no socket that has replaced its own")
     func leavesAlone() async throws {
         let file = folder.path + "/file"
         close(creat(file, 0o600))
@@ -167,7 +167,7 @@ struct StreamListenerTests {
         #expect(access(path, F_OK) != 0)
     }
 
-    @Test("says why it cannot listen")
+    @Test("reports why it cannot listen")
     func failures() async {
         await #expect(throws: ListeningError.noFolder(path: "/nonexistent/hci")) {
             try await StreamListener.open(.unix(path: "/nonexistent/hci"), on: loop)
@@ -185,7 +185,7 @@ struct StreamListenerTests {
     }
 
     @Test(
-        "names the cause that an errno stands for, in a line that says what to do",
+        "explains the cause of an errno in a line with advice",
         arguments: [
             (.tcp(host: "::1", port: 80), EACCES, "no permission for port 80; choose one from 1024 on"),
             (
@@ -211,7 +211,7 @@ struct StreamListenerTests {
 @Suite("A listening address")
 struct ListeningAddressTests {
     @Test(
-        "is read, and written as it was read",
+        "is parsed, and written in the same form",
         arguments: [
             ("unix:/tmp/hci", .unix(path: "/tmp/hci")), ("tcp:127.0.0.1:6402", .tcp(host: "127.0.0.1", port: 6402)),
             ("tcp:localhost:0", .tcp(host: "localhost", port: 0)), ("tcp:[::1]:0", .tcp(host: "::1", port: 0)),
@@ -223,7 +223,7 @@ struct ListeningAddressTests {
     }
 
     @Test(
-        "that is none is refused with what is wrong",
+        "that is invalid is refused with the reason",
         arguments: [
             ("", "use unix:PATH or tcp:HOST:PORT"), ("hci0", "use unix:PATH or tcp:HOST:PORT"),
             ("virtual", "use unix:PATH or tcp:HOST:PORT"),

@@ -13,7 +13,7 @@ struct StreamTransportTests {
         var listener: Listener { self == .unix ? .unix() : .tcp() }
     }
 
-    @Test("carries packets both ways", arguments: Family.allCases)
+    @Test("transfers packets in both directions", arguments: Family.allCases)
     func carries(family: Family) async throws {
         let (probe, peer) = try await Probe.connected(to: family.listener)
         await probe.send([Sample.reset, Sample.acl])
@@ -30,19 +30,19 @@ struct StreamTransportTests {
         #expect(await probe.next() == .packet(Sample.advertisingReport))
     }
 
-    @Test("delivers what came before the peer hung up, then says so once", arguments: Family.allCases)
+    @Test("delivers the packets before the peer hung up, then reports it once", arguments: Family.allCases)
     func ends(family: Family) async throws {
         let (probe, peer) = try await Probe.connected(to: family.listener)
         peer.write(Sample.acl + Sample.acl.dropLast())
         peer.hangUp()
         #expect(await probe.next(2) == [.packet(Sample.acl), .ended(.closedByPeer)])
-        // Whatever happens to it now is nobody's concern any more.
+        // Further events of the transport are ignored.
         await probe.send([Sample.reset])
         await probe.perform { $0.close() }
         await probe.perform { _ in }
     }
 
-    @Test("reports a hang-up that it meets in sending", arguments: Family.allCases)
+    @Test("reports a hang-up that it detects while sending", arguments: Family.allCases)
     func endsInSending(family: Family) async throws {
         let (probe, peer) = try await Probe.connected(to: family.listener)
         peer.hangUp()
@@ -52,14 +52,14 @@ struct StreamTransportTests {
         #expect(await probe.next() == .ended(.closedByPeer))
     }
 
-    @Test("ends a stream that is no H4 stream", arguments: Family.allCases)
+    @Test("ends on a stream that is not H4", arguments: Family.allCases)
     func breaks(family: Family) async throws {
         let (probe, peer) = try await Probe.connected(to: family.listener)
         peer.write(Sample.acl + Array("HTTP/1.1 400 Bad Request".utf8))
         #expect(await probe.next(2) == [.packet(Sample.acl), .ended(.brokenStream(octet: UInt8(ascii: "H")))])
     }
 
-    @Test("is silent once it is closed, even in the middle of a batch", arguments: Family.allCases)
+    @Test("delivers nothing once it is closed, even in the middle of a batch", arguments: Family.allCases)
     func closes(family: Family) async throws {
         let listener = family.listener
         let queue = DispatchQueue(label: "closing")
@@ -77,7 +77,7 @@ struct StreamTransportTests {
             )
         }
         peer.write(Sample.all.flatMap { $0 })
-        // The stream ends for the peer when the last source has let the descriptor go.
+        // The stream ends for the peer when the last source has released the descriptor.
         #expect(await peer.read(count: 1) == [])
         queue.sync { continuation.finish() }
         var received: [[UInt8]] = []
@@ -85,7 +85,7 @@ struct StreamTransportTests {
         #expect(received == [Sample.commandComplete])
     }
 
-    @Test("lets its descriptor go when it is dropped without being closed", arguments: Family.allCases, [true, false])
+    @Test("closes its descriptor when it is released without being closed", arguments: Family.allCases, [true, false])
     func isDropped(family: Family, isStarted: Bool) async throws {
         let listener = family.listener
         let queue = DispatchQueue(label: "dropping")
@@ -96,7 +96,7 @@ struct StreamTransportTests {
         #expect(await peer.read(count: 1) == [])
     }
 
-    @Test("loses and reorders nothing for a peer that reads late", arguments: Family.allCases)
+    @Test("neither loses nor reorders packets for a peer that reads late", arguments: Family.allCases)
     func backPressure(family: Family) async throws {
         let options = TransportOptions(backlogLimit: 16 << 20)
         let (probe, peer) = try await Probe.connected(to: family.listener, options: options)
@@ -108,19 +108,19 @@ struct StreamTransportTests {
                 + [UInt8](repeating: low, count: 249)
         }
         await probe.send((0..<count).map(packet))
-        // From now on the queue is free to drain what waits; packets sent meanwhile stay behind it.
+        // From now on the queue can drain its packets; packets that are sent at this time stay behind them.
         async let more: Void = probe.send((count..<(count + 100)).map(packet))
         let received = await peer.read(count: (count + 100) * length)
         await more
         #expect(received.count == (count + 100) * length)
         let misplaced = (0..<(count + 100)).first { Array(received[($0 * length)..<(($0 + 1) * length)]) != packet($0) }
         #expect(misplaced == nil)
-        // And what comes after goes straight through again.
+        // And later packets are written directly again.
         await probe.send([Sample.reset])
         #expect(await peer.read(count: Sample.reset.count) == Sample.reset)
     }
 
-    @Test("gives up a peer that never reads")
+    @Test("ends if the peer never reads")
     func overflows() async throws {
         let (probe, peer) = try await Probe.connected(to: .unix(), options: TransportOptions(backlogLimit: 1000))
         await probe.perform { transport in
@@ -145,7 +145,7 @@ struct StreamOpeningTests {
         }
     }
 
-    @Test("where nobody listens fails with what was tried")
+    @Test("without a listener fails with the address")
     func refused() async {
         let listener = Listener.tcp()
         let name = listener.specification.description
@@ -154,7 +154,7 @@ struct StreamOpeningTests {
         #expect(await failure("unix:/nonexistent/hci") == .connectionFailed("unix:/nonexistent/hci", errno: ENOENT))
     }
 
-    @Test("with a path that no socket can have fails")
+    @Test("with a path that is too long for a socket fails")
     func tooLong() async {
         let specification = AdapterSpecification.unix(path: String(repeating: "x", count: 200))
         await #expect(throws: TransportError.connectionFailed("\(specification)", errno: ENAMETOOLONG)) {
@@ -162,12 +162,12 @@ struct StreamOpeningTests {
         }
     }
 
-    @Test("of a host without address fails")
+    @Test("of an unknown host fails")
     func unknownHost() async {
         #expect(await failure("tcp:no.such.host.invalid:1") == .unknownHost("no.such.host.invalid"))
     }
 
-    @Test("by name reaches the listener")
+    @Test("by name connects to the listener")
     func byName() async throws {
         let listener = Listener.tcp()
         guard case .tcp(_, let port) = listener.specification else { return }
@@ -177,7 +177,7 @@ struct StreamOpeningTests {
         queue.sync { transport.close() }
     }
 
-    @Test("that takes no time fails in time")
+    @Test("without an answer fails at its timeout")
     func timesOut() async {
         let options = TransportOptions(connectTimeout: .zero)
         let specification = AdapterSpecification.tcp(host: "no.such.host.invalid", port: 1)
@@ -187,7 +187,7 @@ struct StreamOpeningTests {
         #expect(error == .connectTimedOut("\(specification)") || error == .unknownHost("no.such.host.invalid"))
     }
 
-    @Test("of a virtual adapter is its maker's business")
+    @Test("of a virtual adapter needs a closure that makes it")
     func virtual() async throws {
         await #expect(throws: TransportError.unsupported("a virtual adapter")) {
             try await AdapterSpecification.virtual(name: "").open(on: queue)

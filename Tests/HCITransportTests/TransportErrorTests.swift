@@ -8,7 +8,7 @@ import Testing
 @Suite("An error of a transport")
 struct TransportErrorTests {
     @Test(
-        "of an HCI socket says what to do",
+        "of an HCI socket has advice",
         arguments: [
             (EBUSY, .adapterBusy(index: 1), "systemctl stop bluetooth"),
             (EUSERS, .adapterBusy(index: 1), "hciconfig hci1 down"),
@@ -45,7 +45,7 @@ struct TransportErrorTests {
         #expect(!error.description.contains(" --"), "\(error)")
     }
 
-    @Test("is what this kernel gives: an adapter that is not there is named, a kernel without Bluetooth as well")
+    @Test("of this kernel names the missing adapter, or the missing Bluetooth support")
     func here() async {
         let socket = OwnedDescriptor(ble_hci_socket())
         let expected: TransportError =

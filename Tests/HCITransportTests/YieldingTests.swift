@@ -6,7 +6,7 @@ import Testing
 struct YieldingTests {
     private let millisecond: UInt64 = 1_000_000
 
-    @Test("goes on as long as it takes little time")
+    @Test("continues while it takes little time")
     func quick() {
         var yielding = Yielding()
         for start in stride(from: UInt64(0), to: 100 * millisecond, by: 100_000) {
@@ -15,7 +15,7 @@ struct YieldingTests {
         }
     }
 
-    @Test("pauses after it took long, twice as long each time, for ten seconds at the most")
+    @Test("pauses after a long turn, twice as long each time, up to ten seconds")
     func slow() {
         var yielding = Yielding()
         var now: UInt64 = 0
@@ -30,7 +30,7 @@ struct YieldingTests {
         #expect(pauses == [10, 20, 40, 80, 160, 320, 640, 1280, 2560, 5120, 10_000, 10_000, 10_000])
     }
 
-    @Test("pauses less again once it takes little time, but not at once")
+    @Test("pauses less again after short turns, but not at once")
     func recovery() {
         var yielding = Yielding()
         for _ in 0..<4 { yielding.yielded(from: 0, to: millisecond) }

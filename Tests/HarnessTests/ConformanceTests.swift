@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Our host, by scripts of the specification's procedures", .serialized, .timeLimit(.minutes(10)))
 struct ConformanceTests {
-    /// What this host can do, of what scripts need.
+    /// The abilities of this host, of those that scripts may require.
     static let abilities = ["pairing", "encryption", "consent"]
 
     static let scripts: [Script] = {
@@ -15,7 +15,7 @@ struct ConformanceTests {
         }
     }()
 
-    @Test("behaves as told", arguments: scripts.filter { Set($0.needs).isSubset(of: abilities) })
+    @Test("passes", arguments: scripts.filter { Set($0.needs).isSubset(of: abilities) })
     func conforms(script: Script) async throws {
         let abilities = Self.abilities.flatMap { ["--with", $0] }
         let outcome = try await Programs.harness(["--script", script.path, "--timeout", "60"] + abilities)
@@ -23,7 +23,7 @@ struct ConformanceTests {
         #expect(outcome.output.contains("1 passed"))
     }
 
-    @Test("are at least thirty, each with a title and its place in the specification")
+    @Test("are at least thirty, each with a title and its section of the specification")
     func named() throws {
         let files = try FileManager.default.contentsOfDirectory(atPath: Programs.scripts).filter {
             $0.hasSuffix(".hci")

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("The harness", .serialized, .timeLimit(.minutes(10)))
 struct HarnessTests {
-    /// A script in a folder of its own, of a host that serves `Server.json`.
+    /// Runs a script in a separate folder, with a host that serves `Server.json`.
     private func run(_ lines: String, options: [String] = []) async throws -> Programs.Outcome {
         let folder = try TemporaryFolder()
         let path = folder.path + "/test.hci"
@@ -17,7 +17,7 @@ struct HarnessTests {
         return try await Programs.harness(["--script", path, "--timeout", "60"] + options)
     }
 
-    @Test("tells of the first difference: where, what was expected, what came, what was before")
+    @Test("reports the first difference: position, expectation, received bytes and history")
     func difference() async throws {
         let outcome = try await run(
             "att> 0A u16(0x0102)\natt< 0B \"short\"\natt> 0A u16(0x0999)\natt< 0B $x=*\natt> 0A 00 00\n"
@@ -32,7 +32,7 @@ struct HarnessTests {
         #expect(outcome.output.contains("0 passed, 1 failed, 0 skipped"))
     }
 
-    @Test("says under the octets where they differ")
+    @Test("marks the position of the difference under the bytes")
     func place() async throws {
         let outcome = try await run("att> 0A u16(0x0102)\natt< 0B \"shirt\"\n")
         let lines = outcome.output.split(separator: "\n").map { Array($0) }
@@ -41,7 +41,7 @@ struct HarnessTests {
         #expect(String(got[mark..<mark + 2]) == "6F")
     }
 
-    @Test("gives up on what does not come, and on what should not")
+    @Test("ends at a timeout if a message is missing, and at an unexpected message")
     func time() async throws {
         let missing = try await run("att< 1B * within 50ms\n")
         #expect(missing.status == 1)
@@ -53,7 +53,7 @@ struct HarnessTests {
         #expect(surplus.output.contains("something came"))
     }
 
-    @Test("takes the host at its word: output, errors, status")
+    @Test("checks the host's output, errors and exit status")
     func words() async throws {
         let wrong = try await run("input quit\nexit 3\n")
         #expect(wrong.status == 1)
@@ -65,7 +65,7 @@ struct HarnessTests {
         #expect(silent.output.contains("has not written a line with \"\"event\":\"eclipse\"\""))
     }
 
-    @Test("tells of a host that crashes, that cannot be started, or that uses no adapter")
+    @Test("reports a host that crashes, cannot be started or uses no adapter")
     func badHosts() async throws {
         let folder = try TemporaryFolder()
         let path = folder.path + "/empty.hci"
@@ -81,7 +81,7 @@ struct HarnessTests {
         #expect(missing.output.contains("cannot be started"))
     }
 
-    @Test("cannot be used wrongly without being told")
+    @Test("reports invalid usage")
     func usage() async throws {
         let folder = try TemporaryFolder()
         try write("title t\natt> 0\n", to: folder.path + "/bad.hci")
@@ -99,7 +99,7 @@ struct HarnessTests {
         #expect(capture.errors.contains("text, not a capture"))
     }
 
-    @Test("skips what a host cannot do, unless it is said that it can")
+    @Test("skips scripts that need missing abilities, unless they are declared")
     func needs() async throws {
         let skipped = try await run("needs wings\natt< 01\n")
         #expect(skipped.status == 0)
@@ -120,7 +120,7 @@ struct HarnessTests {
         #expect(outcome.status == 0, "\(outcome.output)\(outcome.errors)")
     }
 
-    @Test("plays what was recorded, and finds where a host does otherwise")
+    @Test("plays a capture, and finds the host's differences")
     func capture() async throws {
         let folder = try TemporaryFolder()
         let file = folder.path + "/read.btsnoop"
@@ -140,7 +140,7 @@ struct HarnessTests {
         #expect(other.output.contains("^^ octet 10"))
     }
 
-    @Test("lets commands be another's that may be")
+    @Test("ignores differences in commands that it is told to")
     func allowances() async throws {
         let folder = try TemporaryFolder()
         let file = folder.path + "/read.btsnoop"
@@ -153,7 +153,7 @@ struct HarnessTests {
         let strict = try await Programs.harness(["--capture", file] + read("F0:12:34:56:78:9B", []))
         #expect(strict.status == 1)
         #expect(strict.output.contains("Command LE_Create_Connection 60 00"))
-        // The link in the capture is then to another peer than the requested one, so the host gives it up.
+        // The link in the capture is then to another peer than the requested one, so the host ends it.
         let lenient = try await Programs.harness(
             ["--capture", file, "--any", "LE_Create_Connection"] + read("F0:12:34:56:78:9B", [])
         )

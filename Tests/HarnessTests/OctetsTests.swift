@@ -2,14 +2,14 @@ import Testing
 
 @testable import Harness
 
-@Suite("Octets in a script")
+@Suite("Bytes in a script")
 struct OctetsTests {
     private func octets(_ text: String, _ variables: [String: [UInt8]] = [:]) throws -> [UInt8] {
         try Octets(parsing: LineWords(text[...]).words[...]).filled(variables)
     }
 
     @Test(
-        "are read",
+        "are parsed",
         arguments: [
             ("02 17 00", [0x02, 0x17, 0x00]), ("021700", [0x02, 0x17, 0x00]), ("00*3 fF", [0, 0, 0, 0xFF]),
             ("0102*2", [1, 2, 1, 2]), ("u8(255) u16(0x0203) u24(1)", [255, 3, 2, 1, 0, 0]),
@@ -25,14 +25,14 @@ struct OctetsTests {
         #expect(try octets(text) == expected)
     }
 
-    @Test("take the values of names")
+    @Test("use the values of names")
     func names() throws {
         #expect(try octets("01 $a 02 $a", ["a": [7, 8]]) == [1, 7, 8, 2, 7, 8])
         #expect(throws: Complaint("$b has no value yet")) { try octets("$b", ["a": [1]]) }
     }
 
     @Test(
-        "that make no sense are refused",
+        "that are invalid are refused",
         arguments: [
             ("1", "pairs"), ("0g", "pairs"), ("u16(65536)", "16 bits"), ("u16()", "16 bits"), ("u12(1)", "not known"),
             ("address(F0:12)", "no address"), ("uuid(18)", "no UUID"), ("uuid(18?F)", "no UUID"),
@@ -61,7 +61,7 @@ struct OctetsTests {
         #expect(pattern.difference(to: octets) == difference)
     }
 
-    @Test("give names to what comes in their place")
+    @Test("set names to the bytes in their place")
     func captures() throws {
         let written = try Octets(parsing: ["01", "$one=??", "02", "$two=??*2", "$rest=*"])
         #expect(!written.isComplete)

@@ -3,12 +3,12 @@ import Testing
 
 @testable import Harness
 
-/// The programs that were built beside the tests.
+/// The programs that were built with the tests.
 enum Programs {
     /// The folder of the products.
     static let folder: String = {
         let path = CommandLine.path
-        // The tests' own program lies in that folder, or in a bundle there.
+        // The tests' own program is in that folder, or in a bundle there.
         let parts = path.split(separator: "/", omittingEmptySubsequences: false)
         if let bundle = parts.firstIndex(where: { $0.hasSuffix(".xctest") }) {
             return parts[..<bundle].joined(separator: "/")
@@ -22,7 +22,7 @@ enum Programs {
         return tests + "/Harness/Scripts"
     }()
 
-    /// What came of a program's run.
+    /// The result of a program's run.
     struct Outcome: Sendable {
         let status: Int32
         let output: String
@@ -40,7 +40,7 @@ enum Programs {
 
     /// Runs a program and waits for its end.
     ///
-    /// - Parameter environment: the variables to set beside those of this process.
+    /// - Parameter environment: the variables to set in addition to those of this process.
     static func run(
         _ path: String,
         _ arguments: [String],
@@ -69,7 +69,7 @@ enum Programs {
         return Outcome(status: process.terminationStatus, output: await outputText, errors: await errorText)
     }
 
-    /// Reads a pipe to its end, on a thread of its own.
+    /// Reads a pipe to its end on a separate thread.
     private static func text(of handle: FileHandle) async -> String {
         await withCheckedContinuation { continuation in
             Thread.detachNewThread {

@@ -118,7 +118,7 @@ struct ScriptTests {
         #expect(error?.message.contains(words) == true, "\(error?.message ?? "")")
     }
 
-    @Test("includes others, of its own folder, but not itself")
+    @Test("includes others from its own folder, but not itself")
     func inclusion() throws {
         let folder = try TemporaryFolder()
         try write("controller legacy\n", to: folder.path + "/begin.hci")

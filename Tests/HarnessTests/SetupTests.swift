@@ -1,12 +1,12 @@
 import Foundation
 import Testing
 
-/// `.ci/setup`, which `make demo` runs first, with a package manager that a test makes up.
+/// `.ci/setup`, which `make demo` runs first, with a simulated package manager.
 @Suite("The setup of a fresh machine")
 struct SetupTests {
-    /// Runs the setup with programs in place of the system's.
+    /// Runs the setup with replacements of the system's programs.
     ///
-    /// - Parameter apt: what `apt-get` does in its call number `$n`.
+    /// - Parameter apt: the action of `apt-get` in its call number `$n`.
     private func setup(apt: String, timeout: Int = 600) async throws -> (outcome: Programs.Outcome, calls: [String]) {
         let folder = NSTemporaryDirectory() + "setup-\(UUID().uuidString)"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
@@ -43,7 +43,7 @@ struct SetupTests {
         #expect(outcome.output.contains("another package manager is running; waiting for it"))
     }
 
-    @Test("A lock that is held for longer than the limit fails, and so does every other error at once")
+    @Test("It fails if a lock is held beyond the limit, and at once for every other error")
     func otherErrorsFail() async throws {
         let (locked, _) = try await setup(apt: held, timeout: 0)
         #expect(locked.status != 0 && locked.errors.contains("Could not get lock"))

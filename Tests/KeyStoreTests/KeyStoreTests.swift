@@ -6,7 +6,7 @@ import Testing
 
 @testable import KeyStore
 
-@Suite("What hosts keep over restarts")
+@Suite("The state that hosts keep over restarts")
 struct KeyStoreTests {
     private struct Peers: Codable, Equatable {
         var names: [String]
@@ -18,7 +18,7 @@ struct KeyStoreTests {
         await KeyStore.open(adapter: "00:11:22", in: directory, writeDelay: .seconds(3600)) { warnings.add($0) }
     }
 
-    /// What the section has for who opens the store next.
+    /// The section as the next user of the store loads it.
     private func kept(_ warnings: Warnings = Warnings()) async -> Peers? {
         let store = await open(warnings)
         let peers = store.section("peers", as: Peers.self)
@@ -29,7 +29,7 @@ struct KeyStoreTests {
     private var file: StateFile { StateFile(directory: directory, name: "00-11-22.json") }
 
     @Test(
-        "The directory is what the environment says, by the first of its variables",
+        "The directory is taken from the environment, from the first of its variables",
         arguments: [
             (["BLE_STATE_DIR": "/a", "STATE_DIRECTORY": "/b", "XDG_STATE_HOME": "/c", "HOME": "/d"], "/a"),
             (["STATE_DIRECTORY": "/b:/e", "XDG_STATE_HOME": "/c", "HOME": "/d"], "/b"),
@@ -43,7 +43,7 @@ struct KeyStoreTests {
         #expect(StateDirectory.resolve(environment: environment) == path)
     }
 
-    @Test("What was changed is there when the store is opened again, and only its owner can read it")
+    @Test("A change is loaded when the store is opened again, and only its owner can read it")
     func roundTrip() async throws {
         let store = await open()
         #expect(store.section("peers", as: Peers.self) == nil)
@@ -58,7 +58,7 @@ struct KeyStoreTests {
         #expect(names == ["00-11-22.json", "00-11-22.json.lock"])
     }
 
-    @Test("Sections that nobody changes stay as they are")
+    @Test("Sections that nobody changes are kept")
     func unknownSections() async throws {
         try file.replace(with: Data(#"{"format":1,"bonds":{"a":[1,2.5,null,true]},"peers":{"names":["old"]}}"#.utf8))
         let store = await open()
@@ -71,7 +71,7 @@ struct KeyStoreTests {
     }
 
     @Test(
-        "A damaged file is set aside with a warning, never overwritten",
+        "A damaged file is renamed with a warning, never overwritten",
         arguments: [
             "", "{", "[]", #"{"peers":{}}"#, #"{"format":"x"}"#, "\u{0}\u{0}\u{0}",
             #"{"format":1,"deep":"# + String(repeating: "[", count: 400) + String(repeating: "]", count: 400) + "}",
@@ -93,7 +93,7 @@ struct KeyStoreTests {
         }
     }
 
-    @Test("A file of a later format is left alone")
+    @Test("A file of a later format is not changed")
     func laterFormat() async throws {
         let contents = Data(#"{"format":2,"peers":7}"#.utf8)
         try file.replace(with: contents)
@@ -105,7 +105,7 @@ struct KeyStoreTests {
         #expect(try file.read()?.data == contents)
     }
 
-    @Test("A section of another form starts anew, with a warning, and the file as it was is kept")
+    @Test("A section of another form is replaced with a warning, and the old file is kept")
     func foreignSection() async throws {
         let contents = Data(#"{"format":1,"peers":7}"#.utf8)
         try file.replace(with: contents)
@@ -123,7 +123,7 @@ struct KeyStoreTests {
 
     // MARK: What must not be lost
 
-    @Test("What must not be lost is written at once, and told when it is")
+    @Test("A change that must not be lost is written at once, and its end is reported")
     func keeping() async throws {
         let store = await open()
         store.change("others") { Peers(names: ["gathered"]) }
@@ -131,21 +131,21 @@ struct KeyStoreTests {
             store.keep(["peers": { Peers(names: ["lamp"]) }]) { continuation.resume(returning: $0) }
         }
         #expect(isKept)
-        // Without waiting for anything more.
+        // Does not wait for anything else.
         let reader = try KeyStore.inspect(file) { Issue.record("\($0)") }
         #expect(reader.section("peers", as: Peers.self) == Peers(names: ["lamp"]))
         #expect(reader.section("others", as: Peers.self) == Peers(names: ["gathered"]))
         await store.close()
     }
 
-    @Test("What is kept already is told so as well")
+    @Test("Keeping an unchanged value reports success as well")
     func keepingAgain() async {
         let store = await open()
         for _ in 1...2 { #expect(await keep(["lamp"], in: store)) }
         await store.close()
     }
 
-    @Test("What cannot be kept is told: in memory, after the store was closed, where the disk refuses")
+    @Test("A failed save is reported: in memory, after closing, and on a full or failed disk")
     func notKept() async throws {
         #expect(await !keep(["a"], in: .inMemory()))
         let store = await open()
@@ -154,7 +154,7 @@ struct KeyStoreTests {
         try Data().write(to: URL(fileURLWithPath: directory))
         #expect(await !keep(["b"], in: store))
         try FileManager.default.removeItem(atPath: directory)
-        // What could not be written is written with the next change.
+        // A change that could not be written is written with the next one.
         store.keep(["others": { Peers(names: ["c"]) }])
         await store.close()
         #expect(await kept() == Peers(names: ["b"]))
@@ -162,7 +162,7 @@ struct KeyStoreTests {
         #expect(await kept() == Peers(names: ["b"]))
     }
 
-    @Test("A value that JSON cannot hold takes nothing else with it")
+    @Test("A value that JSON cannot represent does not affect the others")
     func impossibleValue() async {
         let store = await open()
         #expect(await keep(["a"], in: store))
@@ -180,7 +180,7 @@ struct KeyStoreTests {
 
     // MARK: Several hosts
 
-    @Test("A file is one host's at a time: the second is told by whom, has what is in it and keeps nothing")
+    @Test("A file belongs to one host: the second gets the owner, the content, and saves nothing")
     func twoHosts() async throws {
         let first = await open()
         #expect(await keep(["a"], in: first))
@@ -202,7 +202,7 @@ struct KeyStoreTests {
         #expect(await kept() == Peers(names: ["c"]))
     }
 
-    @Test("Who only looks needs no lock and changes nothing", arguments: ["{", #"{"format":1,"peers":7}"#])
+    @Test("Inspecting needs no lock and changes nothing", arguments: ["{", #"{"format":1,"peers":7}"#])
     func inspection(contents: String) async throws {
         let first = await open()
         #expect(await keep(["a"], in: first))
@@ -219,7 +219,7 @@ struct KeyStoreTests {
     // MARK: Files that are not as they should be
 
     @Test(
-        "A directory is made with those that it is in, and where none can be made that is said",
+        "A directory is created with its parents, and a failure is reported",
         arguments: [true, false]
     )
     func nestedDirectory(isPossible: Bool) async {
@@ -247,7 +247,7 @@ struct KeyStoreTests {
         let error = StateFileError.laxDirectory(directory, mode: mode)
         #expect(throws: error) { try KeyStore.inspect(file) { Issue.record("\($0)") } }
         #expect(throws: error) { try KeyStore.edit(file) { Issue.record("\($0)") } }
-        // Others may look, for only the owner can read the files.
+        // Others may list the directory, because only the owner can read the files.
         #expect(chmod(directory, 0o755) == 0)
         #expect(await kept(warnings) == Peers(names: ["planted"]))
         #expect(warnings.all.count == 1)
@@ -264,7 +264,7 @@ struct KeyStoreTests {
         await store.close()
     }
 
-    @Test("A file that others could read is made its owner's, with a warning that names the mode")
+    @Test("A file that others could read is restricted to its owner, with a warning about its mode")
     func laxMode() async throws {
         try file.replace(with: Data(#"{"format":1,"peers":{"names":["a"]}}"#.utf8))
         #expect(chmod(file.path, 0o644) == 0)
@@ -278,7 +278,7 @@ struct KeyStoreTests {
         #expect(warnings.all.count == 1)
     }
 
-    /// What may stand where the file should be.
+    /// Objects that may be in the place of the file.
     enum Obstacle: CaseIterable, Sendable {
         case directory
         case pipe
@@ -313,7 +313,7 @@ struct KeyStoreTests {
         }
     }
 
-    @Test("What is no file of ours is left alone, with one warning, and the host goes on", arguments: Obstacle.allCases)
+    @Test("Another kind of file is not changed, with one warning, and the host continues", arguments: Obstacle.allCases)
     func obstacle(_ obstacle: Obstacle) async throws {
         try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
         try obstacle.put(at: file.path)
@@ -332,7 +332,7 @@ struct KeyStoreTests {
         #expect(after.st_ino == before.st_ino && after.st_size == before.st_size)
     }
 
-    @Test("Another user's file is left alone", .enabled(if: geteuid() == 0, "files can be given away by root only"))
+    @Test("Another user's file is not changed", .enabled(if: geteuid() == 0, "files can be given away by root only"))
     func foreignFile() async throws {
         let contents = Data(#"{"format":1,"peers":{"names":["planted"]}}"#.utf8)
         try file.replace(with: contents)
@@ -346,7 +346,7 @@ struct KeyStoreTests {
         #expect(try Data(contentsOf: URL(fileURLWithPath: file.path)) == contents)
     }
 
-    @Test("A file that cannot be read is left alone", .enabled(if: geteuid() != 0, "root can read everything"))
+    @Test("A file that cannot be read is not changed", .enabled(if: geteuid() != 0, "root can read everything"))
     func unreadableFile() async throws {
         try file.replace(with: Data(#"{"format":1}"#.utf8))
         #expect(chmod(file.path, 0) == 0)
@@ -358,7 +358,7 @@ struct KeyStoreTests {
     }
 
     @Test(
-        "A crash at any step leaves what was there before or what was written",
+        "A crash at any step leaves either the old or the new content",
         arguments: StateFile.Step.allCases
     )
     func crash(before step: StateFile.Step) throws {
@@ -371,7 +371,7 @@ struct KeyStoreTests {
         #expect(try FileManager.default.contentsOfDirectory(atPath: directory) == [file.name])
     }
 
-    @Test("What a program that is no more had begun to write is removed, and nothing else")
+    @Test("Only unfinished files of programs that have ended are removed")
     func leftovers() throws {
         try file.replace(with: Data())
         let names = ["00-11-22.json.2147483646.new", "00-11-22.json.\(getppid()).new", "00-11-22.json.x.new"]
@@ -381,7 +381,7 @@ struct KeyStoreTests {
         #expect(left == Set(names.dropFirst() + [file.name]))
     }
 
-    @Test("Where nothing can be written, there is one warning and everything stays in memory")
+    @Test("If nothing can be written, there is one warning and everything stays in memory")
     func unwritable() async throws {
         try Data().write(to: URL(fileURLWithPath: directory))
         let warnings = Warnings()

@@ -2,13 +2,13 @@ import ByteCoding
 import L2CAP
 import Testing
 
-/// A command's bytes on the air, and what decodes its data and encodes it again.
+/// A command's bytes on the air, and the code that decodes its data and encodes it again.
 private struct Sample: CustomTestStringConvertible, Sendable {
     let testDescription: String
     let bytes: [UInt8]
     /// Decodes the data, compares it with the expectation, and encodes it with identifier 0x21.
     let recode: @Sendable (RawSpan) throws(PacketDecodingError) -> (isExpected: Bool, bytes: [UInt8])
-    /// Lengths of the data, less than its own, that are whole commands with fewer channels.
+    /// Shorter lengths of the data that are complete commands with fewer channels.
     var otherLengths: Set<Int> = []
 }
 
@@ -139,7 +139,7 @@ struct ChannelCommandTests {
         ),
     ]
 
-    @Test("Each command is read field by field and written to the same bytes", arguments: samples)
+    @Test("Each command is decoded field by field and encoded to the same bytes", arguments: samples)
     private func exactBytes(sample: Sample) throws {
         let command = try SignalingCommand(decoding: sample.bytes.rawSpan)
         #expect(command.identifier == 0x21)
@@ -148,7 +148,7 @@ struct ChannelCommandTests {
         #expect(bytes == sample.bytes)
     }
 
-    @Test("Data that is cut off or followed by more is an error", arguments: samples)
+    @Test("Data that is truncated or followed by more is an error", arguments: samples)
     private func truncations(sample: Sample) {
         let data = Array(sample.bytes.dropFirst(4))
         for length in data.indices where !sample.otherLengths.contains(length) {
@@ -159,7 +159,7 @@ struct ChannelCommandTests {
         #expect(throws: PacketDecodingError.self) { _ = try sample.recode((data + [0]).rawSpan) }
     }
 
-    @Test("A sixth channel does not fit a command")
+    @Test("A sixth channel does not fit in a command")
     func sixChannels() {
         let data: [UInt8] = [0x00, 0x02, 0x80, 0x00] + Array(repeating: 0x40, count: 12)
         #expect(throws: PacketDecodingError.invalidLength(12, field: "list of channel identifiers")) {

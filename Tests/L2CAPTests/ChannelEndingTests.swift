@@ -4,8 +4,8 @@ import Testing
 
 private let spsm = SPSM(rawValue: 0x80)
 
-/// An end with open channels of the enhanced variant, named from 0x40 here and from 0x60 at the peer, and one of the
-/// other variant behind them.
+/// An end with open channels of the enhanced variant, from 0x40 here and from 0x60 at the peer, and one of the other
+/// variant after them.
 private func openEnd(enhanced count: UInt8) throws -> ChannelEndpoint {
     var end = ChannelEndpoint()
     try end.services.register(.init(configuration: .init(mtu: 100, mps: 100)), at: spsm)
@@ -19,7 +19,7 @@ private func openEnd(enhanced count: UInt8) throws -> ChannelEndpoint {
 @Suite("Reconfiguring channels")
 struct ChannelReconfigurationTests {
     @Test(
-        "The peer's lengths grow, and a single channel's MPS may shrink; all else is refused and changes nothing",
+        "The peer's lengths grow, and a single channel's MPS may shrink; all else is refused",
         arguments: [
             ([200, 0, 200, 0, 0x60, 0, 0x61, 0], 0),
             ([100, 0, 100, 0, 0x60, 0, 0x61, 0], 0),
@@ -43,7 +43,7 @@ struct ChannelReconfigurationTests {
         #expect(end.events().count == (result == 0 ? (data.count - 4) / 2 : 0))
     }
 
-    @Test("K-frames after the peer's MPS has shrunk are no longer than it")
+    @Test("After the peer's MPS has shrunk, K-frames are no longer than it")
     func smallerFrames() throws {
         var end = try openEnd(enhanced: 1)
         try end.channels.send(Array(repeating: 1, count: 100), on: channel(0x40))
@@ -53,7 +53,7 @@ struct ChannelReconfigurationTests {
         #expect(end.frames().map(\.payload.count) == [2, 64, 38])
     }
 
-    @Test("Our lengths hold once the peer has agreed, and stay where it has not")
+    @Test("Our new lengths apply once the peer has agreed, and not if it refuses")
     func byUs() throws {
         let answers: [([UInt8], CreditBasedChannels.ReconfigurationOutcome, Int)] = [
             ([0x1A, 1, 2, 0, 0, 0], .answered(.successful), 150),
@@ -80,7 +80,7 @@ struct ChannelReconfigurationTests {
         }
     }
 
-    @Test("What the rules forbid is not asked for")
+    @Test("Forbidden changes are not requested")
     func forbidden() throws {
         let cases: [(ChannelIdentifierList, UInt16, UInt16, CreditBasedChannels.ReconfigurationError)] = [
             (list(), 200, 200, .invalidChannels),
@@ -102,7 +102,7 @@ struct ChannelReconfigurationTests {
 
 @Suite("Ending channels")
 struct ChannelEndingTests {
-    @Test("We end a channel; its name is kept until the peer has answered or its time is over")
+    @Test("We end a channel; its identifier stays in use until the peer answers or a timeout")
     func byUs() throws {
         var end = try openEnd(enhanced: 1)
         _ = end.receive([1, 0, 9], on: 0x40)
@@ -127,7 +127,7 @@ struct ChannelEndingTests {
         #expect(end.channels.count == 1 && end.channels.deadline == nil && end.events().isEmpty)
     }
 
-    @Test("A channel that finishes ends after its last K-frame, and takes no more")
+    @Test("A channel that finishes ends after its last K-frame, and accepts no more data")
     func finishing() throws {
         var end = try openEnd(enhanced: 1)
         try end.channels.send(Array(repeating: 1, count: 100), on: channel(0x40))
@@ -153,7 +153,7 @@ struct ChannelEndingTests {
         #expect(end.receive([1, 0, 9], on: 0x40) == .unknownChannel)
     }
 
-    @Test("Both end a channel at once", arguments: [true, false])
+    @Test("Both sides end a channel at the same time", arguments: [true, false])
     func bothAtOnce(isOurRequestSent: Bool) throws {
         var end = try openEnd(enhanced: 1)
         end.channels.disconnect(channel(0x40))
@@ -166,7 +166,7 @@ struct ChannelEndingTests {
         #expect(end.events().isEmpty && end.commands().isEmpty)
     }
 
-    @Test("A command for a channel that does not exist is rejected with both its ends, as we see them")
+    @Test("A command for an unknown channel is rejected with both its ends, as we see them")
     func unknownChannels() throws {
         var end = try openEnd(enhanced: 1)
         #expect(
@@ -174,7 +174,7 @@ struct ChannelEndingTests {
         )
         // Credits are an indication: they have no answer (Vol 3, Part A, 4.24).
         #expect(end.answers(to: [0x16, 8, 4, 0, 0x6F, 0, 1, 0]).isEmpty)
-        // Our end, but not the peer's: silently discarded.
+        // Our end, but not the peer's: the command is silently ignored.
         #expect(end.answers(to: [0x06, 8, 4, 0, 0x40, 0, 0x61, 0]).isEmpty)
         #expect(end.channels.count == 2)
     }
@@ -196,7 +196,7 @@ struct ChannelEndingTests {
         #expect(end.commands().isEmpty && end.channels.count == 0)
     }
 
-    @Test("What is not for channels is left to the signalling channel")
+    @Test("Other commands are left to the signaling channel")
     func others() throws {
         var end = try openEnd(enhanced: 1)
         let others: [[UInt8]] = [
@@ -209,7 +209,7 @@ struct ChannelEndingTests {
     }
 
     @Test(
-        "A request that cannot be read is counted and answered, so that the peer does not wait for its timer",
+        "A malformed request is counted and answered, so that the peer need not wait for its timer",
         arguments: [
             // Vol 3, Part A, 4.1: Command Reject, Command Not Understood.
             ([0x14, 1, 1, 0, 0], [0x01, 1, 2, 0, 0, 0]), ([0x06, 2, 3, 0, 0x40, 0, 0x60], [0x01, 2, 2, 0, 0, 0]),
@@ -230,7 +230,7 @@ struct ChannelEndingTests {
         #expect(end.commands() == (answer.isEmpty ? [] : [answer]))
     }
 
-    @Test("A flood of requests that nobody takes the answers to is let go")
+    @Test("A flood of requests is dropped while the peer takes no answers")
     func flood() throws {
         var end = try openEnd(enhanced: 1)
         var outcomes: [CreditBasedChannels.CommandOutcome] = []

@@ -2,7 +2,7 @@ import BluetoothTypes
 import ByteCoding
 import L2CAP
 
-/// One end of a link: its channels, and what a host would hold for them.
+/// One end of a link: its channels, and the state that a host has for them.
 struct ChannelEndpoint {
     /// A frame with its channel, as it goes over the link.
     struct SentFrame: Equatable {
@@ -28,7 +28,7 @@ struct ChannelEndpoint {
         channels.receive(payload.rawSpan, on: ChannelIdentifier(rawValue: channel))
     }
 
-    /// The next signalling command, if there is one.
+    /// The next signaling command; nil if there is none.
     mutating func nextCommand() -> [UInt8]? {
         var buffer = PacketBuffer()
         guard channels.nextCommand(at: now, identifiers: &identifiers, into: &buffer) else { return nil }
@@ -41,7 +41,7 @@ struct ChannelEndpoint {
         return commands
     }
 
-    /// What is sent in answer to a command.
+    /// The commands that are sent in answer to a command.
     mutating func answers(to command: [UInt8]) -> [[UInt8]] {
         _ = receive(command: command)
         return commands()
@@ -66,7 +66,7 @@ struct ChannelEndpoint {
     }
 }
 
-/// Two ends, joined by a pipe each way that loses nothing and keeps the order.
+/// Two ends, joined by a pipe in each direction that loses nothing and keeps the order.
 struct ChannelPair {
     private enum Packet {
         case command([UInt8])
@@ -80,7 +80,7 @@ struct ChannelPair {
         ends = [ChannelEndpoint(limit: limit), ChannelEndpoint(limit: limit)]
     }
 
-    /// Puts what an end has to say into its pipe: all commands, and at most so many K-frames.
+    /// Puts an end's packets into its pipe: all commands, and at most `frames` K-frames.
     mutating func send(from end: Int, frames: Int) {
         pipes[end] += ends[end].commands().map(Packet.command)
         for _ in 0..<frames {
@@ -89,7 +89,9 @@ struct ChannelPair {
         }
     }
 
-    /// Hands the oldest packet of a pipe to the other end, and tells whether there was one.
+    /// Delivers the oldest packet of a pipe to the other end.
+    ///
+    /// - Returns: whether there was one.
     @discardableResult
     mutating func deliver(from end: Int) -> Bool {
         guard !pipes[end].isEmpty else { return false }
@@ -100,7 +102,7 @@ struct ChannelPair {
         return true
     }
 
-    /// Lets both ends talk until they are silent.
+    /// Runs both ends until no packet is left.
     mutating func settle() {
         var isBusy = true
         while isBusy {

@@ -4,7 +4,7 @@ import Testing
 
 private let spsm = SPSM(rawValue: 0x80)
 
-/// An end with one open channel, 0x40 here and 0x60 at the peer, who has given `sendCredits`.
+/// An end with one open channel, 0x40 here and 0x60 at the peer, with `sendCredits` from the peer.
 private func openEnd(
     _ configuration: CreditBasedChannel.Configuration = .init(mtu: 100, mps: 23, receiveCapacity: 0),
     peerMTU: UInt8 = 100,
@@ -22,7 +22,7 @@ private let disconnection: [UInt8] = [0x06, 1, 4, 0, 0x60, 0, 0x40, 0]
 
 @Suite("SDUs and credits on a channel")
 struct ChannelFlowTests {
-    @Test("An SDU is cut into K-frames, the first with its length, as credits allow")
+    @Test("An SDU is split into K-frames, the first with its length, as credits allow")
     func segmentation() throws {
         var end = try openEnd()
         let unit = Array(UInt8(0)..<50)
@@ -40,7 +40,7 @@ struct ChannelFlowTests {
         #expect(end.channels[channel(0x40)]?.unsentCount == 0)
     }
 
-    @Test("An empty SDU is a K-frame with its length alone, and comes as one")
+    @Test("An empty SDU is a K-frame with its length only, and arrives as one")
     func empty() throws {
         var end = try openEnd()
         try end.channels.send([], on: channel(0x40))
@@ -50,7 +50,7 @@ struct ChannelFlowTests {
         #expect(end.channels.read(from: channel(0x40)) == [])
     }
 
-    @Test("An SDU longer than the peer's MTU, or for a channel that is not open, is not taken")
+    @Test("An SDU longer than the peer's MTU, or for a channel that is not open, is refused")
     func refusedUnits() throws {
         var end = try openEnd(peerMTU: 30)
         #expect(throws: CreditBasedChannel.SendError.exceedsMTU(30)) {
@@ -62,7 +62,7 @@ struct ChannelFlowTests {
         #expect(end.frames().isEmpty)
     }
 
-    @Test("One who writes more than the peer takes is told to wait, and when there is room")
+    @Test("A writer that exceeds the capacity gets an error, and an event when there is room")
     func room() throws {
         var end = try openEnd(.init(mtu: 100, mps: 23, sendCapacity: 150), sendCredits: 0)
         let unit: [UInt8] = Array(repeating: 7, count: 20)
@@ -76,7 +76,7 @@ struct ChannelFlowTests {
         #expect(end.frames().count == 1 && end.events().isEmpty)
     }
 
-    @Test("SDUs are read in order, and only a queue that was empty is told of")
+    @Test("SDUs are read in order, and only the first in an empty queue causes an event")
     func reading() throws {
         var end = try openEnd(.init(mtu: 100, mps: 23))
         #expect(end.receive([3, 0, 1, 2], on: 0x40) == .taken)
@@ -92,7 +92,7 @@ struct ChannelFlowTests {
         #expect(end.events() == [.received(channel(0x40))])
     }
 
-    @Test("A reader that does not read stops the peer within the capacity; reading gives credits again")
+    @Test("A reader that stops limits the peer to the capacity; reading returns credits")
     func backpressure() throws {
         let capacity = 2000
         var end = try openEnd(.init(mtu: 100, mps: 52, receiveCapacity: capacity))
@@ -115,7 +115,7 @@ struct ChannelFlowTests {
         #expect(end.commands().map { $0[6] } == [UInt8(capacity / (52 + 32))])
     }
 
-    @Test("Small K-frames give credits back while an SDU is incomplete, so that any segmentation comes through")
+    @Test("Small K-frames return credits during an SDU, so that any segmentation works")
     func smallSegments() throws {
         var end = try openEnd()
         var credits = try #require(end.channels[channel(0x40)]?.receiveCredits)
@@ -130,7 +130,7 @@ struct ChannelFlowTests {
     }
 
     @Test(
-        "A K-frame against the rules ends the channel",
+        "An invalid K-frame ends the channel",
         arguments: [
             ([[]], .missingSDULength),
             ([[5]], .missingSDULength),
@@ -159,7 +159,7 @@ struct ChannelFlowTests {
         #expect(end.commands().isEmpty && end.events().isEmpty && end.channels.deadline == nil)
     }
 
-    @Test("More than 65,535 credits end the channel; exactly so many do not, and none change nothing")
+    @Test("More than 65,535 credits end the channel; exactly that number does not")
     func creditOverflow() throws {
         var end = try openEnd(sendCredits: 2)
         #expect(end.answers(to: [0x16, 9, 4, 0, 0x60, 0, 0xFD, 0xFF]).isEmpty)

@@ -4,13 +4,13 @@ import Testing
 
 import struct VirtualController.SeededGenerator
 
-/// One end's lengths and capacities, and how both ends behave.
+/// The lengths and capacities of one end, and the behavior of both ends.
 private struct Scenario: CustomTestStringConvertible, Sendable {
     let testDescription: String
     var configurations: [CreditBasedChannel.Configuration]
-    /// How many channels the enhanced variant opens; nil for one of the other.
+    /// The number of channels that the enhanced variant opens; nil for the other variant.
     var enhanced: Int?
-    /// How many octets each channel carries each way, about.
+    /// The approximate number of bytes on each channel in each direction.
     var volume = 20_000
 }
 
@@ -51,15 +51,15 @@ private let scenarios = [
     ),
 ]
 
-/// Two ends of a link, whose apps write and read at random what a model remembers.
+/// Two ends of a link whose apps write and read at random, and a model of the data.
 private struct World {
     private struct Traffic {
-        /// Our name for the channel, at each end.
+        /// The identifier of the channel at each end.
         var names: [ChannelIdentifier]
-        /// What has been written at each end and not been read at the other.
+        /// The SDUs written at each end and not yet read at the other.
         var underway: [[[UInt8]]] = [[], []]
         var written = [0, 0]
-        /// What had no room at each end, and is written next.
+        /// The SDU that had no room at each end, which is written next.
         var refused: [[UInt8]?] = [nil, nil]
     }
 
@@ -159,13 +159,13 @@ private struct World {
 
 @Suite("Channels between two ends")
 struct ChannelModelTests {
-    @Test("SDUs arrive whole and in order both ways", arguments: scenarios, 1...3)
+    @Test("SDUs arrive complete and in order in both directions", arguments: scenarios, 1...3)
     fileprivate func model(scenario: Scenario, seed: UInt64) throws {
         var world = try World(scenario, seed: seed)
         try world.run()
     }
 
-    @Test("A peer that sends anything at all neither traps us nor makes us hold more than is allowed", arguments: 1...8)
+    @Test("A peer that sends random packets causes no trap and no unbounded memory", arguments: 1...8)
     func hostile(seed: UInt64) throws {
         var peer = HostilePeer(seed: seed)
         var end = ChannelEndpoint(limit: 6)
@@ -183,7 +183,7 @@ struct ChannelModelTests {
                 end.channels.advance(to: end.now)
             default: _ = end.receive(command: peer.command())
             }
-            // Identifiers from 1 again, so that the peer often hits one.
+            // Identifiers start from 1 again, so that the peer often guesses one.
             if peer.number(0...3) == 0 { end.identifiers = SignalingIdentifiers() }
             _ = end.commands()
             _ = end.frames()
@@ -207,7 +207,7 @@ struct ChannelModelTests {
     }
 }
 
-/// Makes up commands and frames that are near enough to right ones to get far.
+/// Generates commands and frames that are nearly valid, so that they are processed far.
 private struct HostilePeer {
     private var numbers: SeededGenerator
 

@@ -3,7 +3,8 @@ import L2CAP
 import Testing
 
 private let spsm = SPSM(rawValue: 0x80)
-/// Two K-frames of 23 octets besides the longest SDU: the least capacity, which is two credits when an SDU is incomplete.
+/// Two K-frames of 23 bytes in addition to the longest SDU: the minimum capacity, which is two credits during an
+/// incomplete SDU.
 private let small = CreditBasedChannel.Configuration(mtu: 23, mps: 23, receiveCapacity: 0)
 private let leRequest: [UInt8] = [0x14, 1, 10, 0, 0x80, 0, 0x40, 0, 23, 0, 23, 0, 3, 0]
 private let leResponse: [UInt8] = [0x15, 1, 10, 0, 0x40, 0, 23, 0, 23, 0, 3, 0, 0, 0]
@@ -20,7 +21,7 @@ private func server(
 
 @Suite("Opening credit-based channels")
 struct ChannelOpeningTests {
-    @Test("A channel is asked for, accepted, and open at both ends")
+    @Test("A channel is requested, accepted, and open at both ends")
     func open() throws {
         var client = ChannelEndpoint()
         var server = try server()
@@ -96,7 +97,7 @@ struct ChannelOpeningTests {
         #expect(server.events().isEmpty)
     }
 
-    @Test("A link that is not safe enough is refused before a channel is made")
+    @Test("A request on a link that is not secure enough is refused without a channel")
     func insecure() throws {
         var server = try server(security: .init(needsEncryption: true, minimumKeySize: 16))
         #expect(server.answers(to: leRequest).first?[12] == 0x05)
@@ -109,7 +110,7 @@ struct ChannelOpeningTests {
         #expect(server.answers(to: leRequest) == [leResponse])
     }
 
-    @Test("A refusal, a reject and silence end an attempt, and its name is free again")
+    @Test("A refusal, a reject and a timeout end an attempt, and free its identifier")
     func failures() throws {
         let cases: [(answer: [UInt8], failure: CreditBasedChannels.ConnectionFailure)] = [
             ([0x15, 1, 10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0], .refused(.spsmNotSupported)),
@@ -137,7 +138,7 @@ struct ChannelOpeningTests {
         #expect(client.events().isEmpty && client.channels.count == 0)
     }
 
-    @Test("A channel made with values out of range is ended", arguments: [(22, 23), (23, 22), (23, 0xFFFE)])
+    @Test("A channel with values out of range is ended", arguments: [(22, 23), (23, 22), (23, 0xFFFE)])
     func invalidValues(mtu: UInt16, mps: UInt16) throws {
         var client = ChannelEndpoint()
         _ = try client.channels.connect(to: spsm, configuration: small)
@@ -152,7 +153,7 @@ struct ChannelOpeningTests {
         #expect(client.channels.count == 0)
     }
 
-    @Test("An end that the peer gives twice ends both channels")
+    @Test("An endpoint that the peer assigns twice ends both channels")
     func destinationTwice() throws {
         var client = ChannelEndpoint()
         _ = try client.channels.connect(to: spsm, configuration: small)
@@ -169,7 +170,7 @@ struct ChannelOpeningTests {
         )
     }
 
-    @Test("A channel given up before it is open is ended once the peer has opened it")
+    @Test("A channel cancelled before it is open is ended once the peer has opened it")
     func abandoned() throws {
         var client = ChannelEndpoint()
         let identifier = try client.channels.connect(to: spsm, configuration: small)
@@ -184,7 +185,7 @@ struct ChannelOpeningTests {
         #expect(client.channels.count == 0)
     }
 
-    @Test("What cannot be asked for is not")
+    @Test("Impossible requests are refused")
     func impossibleRequests() throws {
         var client = ChannelEndpoint(limit: 4)
         #expect(throws: CreditBasedChannels.ConnectionError.invalidSPSM(SPSM(rawValue: 0x100))) {
@@ -204,7 +205,7 @@ struct ChannelOpeningTests {
         #expect(client.commands().isEmpty && client.channels.count == 0)
     }
 
-    @Test("All 64 names are used in turn, and no more channels are made than there are names")
+    @Test("All 64 identifiers are used in turn, and no more channels are opened")
     func names() throws {
         var client = ChannelEndpoint(limit: 1000)
         for value in UInt16(0x40)...0x7F {
@@ -224,7 +225,7 @@ struct EnhancedOpeningTests {
         0x17, 1, 18, 0, 0x80, 0, 64, 0, 64, 0, 3, 0, 0x40, 0, 0x41, 0, 0x42, 0, 0x43, 0, 0x44, 0,
     ]
 
-    @Test("Five channels are opened at once")
+    @Test("Five channels are opened at the same time")
     func five() throws {
         var client = ChannelEndpoint()
         var server = try server(Self.configuration)
@@ -241,7 +242,7 @@ struct EnhancedOpeningTests {
         #expect(client.channels[channel(0x44)]?.sendCredits == 3)
     }
 
-    @Test("A service with shorter lengths than the variant allows receives the least that it does")
+    @Test("A service with shorter lengths than the variant allows uses the minimum")
     func raised() throws {
         var server = try server(small)
         let answers = server.answers(to: [0x17, 1, 10, 0, 0x80, 0, 64, 0, 64, 0, 3, 0, 0x40, 0])
@@ -249,7 +250,7 @@ struct EnhancedOpeningTests {
         #expect(server.channels[channel(0x40)]?.mtu == 64)
     }
 
-    @Test("Channels that cannot be made are refused, the others are open")
+    @Test("Channels that cannot be opened are refused, and the others are open")
     func someRefused() throws {
         var server = try server(Self.configuration, limit: 3)
         var command = Self.request
@@ -277,7 +278,7 @@ struct EnhancedOpeningTests {
     }
 
     @Test(
-        "A request that is wrong as a whole makes no channel",
+        "A request that is invalid as a whole opens no channel",
         arguments: [
             ([0x17, 5, 10, 0, 0x81, 0, 64, 0, 64, 0, 3, 0, 0x40, 0], [2, 0, 0, 0]),
             ([0x17, 5, 10, 0, 0x80, 0, 63, 0, 64, 0, 3, 0, 0x40, 0], [0x0B, 0, 0, 0]),
@@ -293,7 +294,7 @@ struct EnhancedOpeningTests {
         #expect(server.channels.count == 0)
     }
 
-    @Test("A refusal of all means each, whatever channels it names; a missing one was not made")
+    @Test("A refusal of all refuses each, whatever channels it names; a missing one was not opened")
     func responses() throws {
         let cases: [(response: [UInt8], failure: CreditBasedChannels.ConnectionFailure)] = [
             ([0x18, 1, 12, 0, 64, 0, 64, 0, 3, 0, 5, 0, 0x50, 0, 0x51, 0], .refused(.insufficientAuthentication)),
@@ -310,7 +311,7 @@ struct EnhancedOpeningTests {
         }
     }
 
-    @Test("An answer that is pending gives the peer more time")
+    @Test("A pending answer gives the peer more time")
     func pending() throws {
         var client = ChannelEndpoint()
         _ = try client.channels.connect(to: spsm, count: 1, configuration: Self.configuration)

@@ -5,7 +5,7 @@ import Testing
 
 import struct VirtualController.SeededGenerator
 
-/// What a reassembler made of some fragments.
+/// The results of a reassembler for some fragments.
 private struct Transcript: Equatable {
     var frames: [[UInt8]] = []
     var channels: [UInt16] = []
@@ -32,20 +32,20 @@ private func reassemble(
 struct ReassemblerTests {
     static let frame: [UInt8] = [0x05, 0x00, 0x04, 0x00, 1, 2, 3, 4, 5]
 
-    @Test("A frame in one fragment is delivered where it lies")
+    @Test("A frame in one fragment is delivered without a copy")
     func whole() {
         let transcript = reassemble([(true, Self.frame)])
         #expect(transcript == Transcript(frames: [[1, 2, 3, 4, 5]], channels: [4], outcomes: [.delivered]))
     }
 
-    @Test("A frame split anywhere, even inside its header, is put together", arguments: 1..<9)
+    @Test("A frame split anywhere, even inside its header, is reassembled", arguments: 1..<9)
     func splitInTwo(at position: Int) {
         let transcript = reassemble([(true, Array(Self.frame[..<position])), (false, Array(Self.frame[position...]))])
         #expect(transcript.frames == [[1, 2, 3, 4, 5]])
         #expect(transcript.outcomes == [.incomplete, .delivered])
     }
 
-    @Test("A frame that comes octet by octet is put together")
+    @Test("A frame that arrives byte by byte is reassembled")
     func dripped() {
         let fragments = Self.frame.enumerated().map { (isStart: $0.offset == 0, bytes: [$0.element]) }
         let transcript = reassemble(fragments)
@@ -58,7 +58,7 @@ struct ReassemblerTests {
         #expect(reassemble([(true, [0, 0, 6, 0])]) == Transcript(frames: [[]], channels: [6], outcomes: [.delivered]))
     }
 
-    @Test("Faulty fragments are dropped and named, and the next frame is whole again")
+    @Test("Invalid fragments are dropped and reported, and the next frame is complete again")
     func faults() {
         let cases: [([(isStart: Bool, bytes: [UInt8])], [Reassembler.Outcome])] = [
             ([(false, [1, 2])], [.dropped(.unexpectedContinuation)]),
@@ -79,14 +79,14 @@ struct ReassemblerTests {
         }
     }
 
-    @Test("A start that interrupts a frame loses the older frame only")
+    @Test("A start that interrupts a frame drops only the older frame")
     func interrupted() {
         let transcript = reassemble([(true, [5, 0, 4, 0, 1]), (true, Self.frame)])
         #expect(transcript.frames == [[1, 2, 3, 4, 5]])
         #expect(transcript.outcomes == [.incomplete, .dropped(.interruptedFrame)])
     }
 
-    @Test("Random fragments never trap and never collect more than the bound", arguments: 0..<32)
+    @Test("Random fragments never trap and never exceed the bound", arguments: 0..<32)
     func random(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         func next(_ bound: Int) -> Int { Int.random(in: 0..<bound, using: &random) }

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("The registry of SPSMs")
 struct SPSMRegistryTests {
-    @Test("Dynamic SPSMs are given in turn, all 128, and one given back only after all others")
+    @Test("All 128 dynamic SPSMs are assigned in turn, and a released one comes last")
     func dynamic() throws {
         var registry = SPSMRegistry()
         var given: [UInt16] = []
@@ -22,7 +22,7 @@ struct SPSMRegistryTests {
         #expect(try registry.register(SPSMRegistry.Service()).rawValue == 0x91)
     }
 
-    @Test("A service is registered once, under a valid SPSM, with lengths that can be")
+    @Test("A service is registered once, with a valid SPSM and valid lengths")
     func register() throws {
         var registry = SPSMRegistry()
         let service = SPSMRegistry.Service(configuration: .init(mtu: 23, mps: 65533))
@@ -45,7 +45,7 @@ struct SPSMRegistryTests {
     }
 
     @Test(
-        "What a link lacks is told as the specification says",
+        "A link's missing security is reported as the specification requires",
         arguments: [
             (LinkSecurity(), .init(), nil),
             (LinkSecurity(), .init(needsEncryption: true), .insufficientAuthentication),

@@ -16,9 +16,9 @@ private let start = Instant(nanoseconds: 0)
 private let parameters = ConnectionParameterUpdateRequest(intervalMin: 24, intervalMax: 40, latency: 0, timeout: 200)
 private let request: [UInt8] = [0x12, 0x01, 0x08, 0x00, 24, 0, 40, 0, 0, 0, 200, 0]
 
-@Suite("LE signalling")
+@Suite("LE signaling")
 struct SignalingTests {
-    @Test("A peripheral's parameter update request is handed to the central, whose answer has its identifier")
+    @Test("A peripheral's parameter update request is given to the central, and answered with its identifier")
     func parameterUpdateAtCentral() {
         var channel = SignalingChannel(role: .central)
         let (action, sent) = receive(request, on: &channel)
@@ -32,7 +32,7 @@ struct SignalingTests {
     }
 
     @Test(
-        "Parameters out of range are rejected without asking",
+        "Parameters out of range are rejected without asking the host",
         arguments: [
             [0x12, 7, 8, 0, 5, 0, 40, 0, 0, 0, 200, 0],  // interval below 7.5 ms
             [0x12, 7, 8, 0, 41, 0, 40, 0, 0, 0, 200, 0],  // minimum above maximum
@@ -58,7 +58,7 @@ struct SignalingTests {
         #expect(receive([0x02, 0x04, 0x00, 0x00], on: &central).action == .send)
     }
 
-    @Test("A response to nothing is not answered")
+    @Test("A response without a request is not answered")
     func strayResponses() {
         var channel = SignalingChannel(role: .peripheral)
         for code: UInt8 in [0x01, 0x07, 0x13, 0x15, 0x18, 0x1A] {
@@ -67,7 +67,7 @@ struct SignalingTests {
         }
     }
 
-    @Test("A command longer than the signalling MTU is rejected with that MTU")
+    @Test("A command longer than the signaling MTU is rejected with that MTU")
     func oversized() {
         var channel = SignalingChannel(role: .central)
         let (action, sent) = receive([0x12, 9, 20, 0] + Array(repeating: 0, count: 20), on: &channel)
@@ -86,7 +86,7 @@ struct SignalingTests {
         #expect(sent.isEmpty)
     }
 
-    @Test("A request whose data have a wrong length is rejected, a response is not answered", arguments: [0, 7, 9])
+    @Test("A request with data of a wrong length is rejected; such a response is not answered", arguments: [0, 7, 9])
     func wrongLengthOfData(length: Int) {
         var channel = SignalingChannel(role: .central)
         let data = [UInt8](repeating: 0, count: length)
@@ -108,7 +108,7 @@ struct SignalingTests {
         )
     }
 
-    @Test("Our request is paired with its response, a second one waits for it")
+    @Test("Our request is matched with its response, and a second one waits for it")
     func ownRequest() throws {
         var channel = SignalingChannel(role: .peripheral)
         var buffer = PacketBuffer()
@@ -135,7 +135,7 @@ struct SignalingTests {
         #expect(channel.advance(to: start + .seconds(30)) == .parameterUpdateFinished(nil))
     }
 
-    @Test("A central does not ask itself, and nobody asks for the impossible")
+    @Test("A central sends no request to itself, and impossible requests are refused")
     func impossibleRequests() {
         var buffer = PacketBuffer()
         var central = SignalingChannel(role: .central)
@@ -151,7 +151,7 @@ struct SignalingTests {
         #expect(buffer.isEmpty)
     }
 
-    @Test("Identifiers run from 1 to 255 and never are zero")
+    @Test("Identifiers run from 1 to 255 and are never zero")
     func identifiers() throws {
         var channel = SignalingChannel(role: .peripheral)
         var seen: [UInt8] = []

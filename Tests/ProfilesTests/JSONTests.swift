@@ -21,7 +21,7 @@ struct JSONTests {
     }
 
     @Test(
-        "is read as it was written",
+        "is read back as it was written",
         arguments: [
             (" { \"a\" : [ 1 , -2.5e1, \"x\" ] } ", ["a": [1, .decimal(-25), "x"]]),
             (#""\u00e9\ud83c\udf21\/\b\f\n\r\t\"\\""#, "é🌡/\u{8}\u{C}\n\r\t\"\\"),
@@ -35,7 +35,7 @@ struct JSONTests {
     }
 
     @Test(
-        "that is not well formed is refused with its place",
+        "that is malformed is refused with the position",
         arguments: [
             ("", "line 1, column 1: the document ends where a value should be"),
             ("{\n  \"a\": 1,\n}", "line 3, column 1: expected a key in double quotes"),
@@ -69,7 +69,7 @@ struct JSONTests {
         #expect(error?.description == "line 1, column 3: the string is not UTF-8")
     }
 
-    @Test("of every truncation is refused")
+    @Test("is refused at every truncation")
     func truncations() throws {
         let text = Array(#"{"a":[1.5e3,"b\u0041c",{"d":null}],"e":true}"#.utf8)
         _ = try JSON(parsing: text)

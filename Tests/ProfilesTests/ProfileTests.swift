@@ -10,7 +10,7 @@ struct ProfileTests {
         try Profile(decoding: JSON(parsing: Array(text.utf8)))
     }
 
-    @Test("is read with all that it may hold")
+    @Test("is read with every possible key")
     func whole() throws {
         let profile = try profile(
             """
@@ -244,7 +244,7 @@ struct ProfileTests {
         #expect(error?.description == problem)
     }
 
-    @Test("puts flags, services, manufacturer data and name into the advertising data while they fit")
+    @Test("puts flags, services, manufacturer data and name into the advertising data if they fit")
     func payload() throws {
         let payload = try profile(
             #"{"name": "Bat", "advertise": {"services": ["180F"], "manufacturerData": {"004C": "ff"}}}"#
@@ -264,7 +264,7 @@ struct ProfileTests {
         #expect(payload.scanResponseData.bytes.hexadecimal == "1409" + Array("A name of 19 octets".utf8).hexadecimal)
     }
 
-    @Test("needs extended advertising where both are full")
+    @Test("needs extended advertising if both are full")
     func extended() throws {
         let payload = try profile(
             #"{"name": "abc", "advertise": {"manufacturerData": {"004C": "\#(String(repeating: "00", count: 40))"}}}"#

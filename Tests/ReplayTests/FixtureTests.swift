@@ -10,13 +10,13 @@ import RecordedRuns
 import SMP
 import Testing
 
-/// The captures that were recorded of this project's own runs.
+/// The recorded captures of this project's own runs.
 enum Fixtures {
     static let folder = URL(fileURLWithPath: #filePath).resolvingSymlinksInPath()
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
         .appendingPathComponent("Fixtures")
 
-    /// Without extensions.
+    /// The names without extensions.
     static let names: [String] =
         ((try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? [])
         .filter { $0.hasSuffix(".btsnoop") }.map { String($0.dropLast(".btsnoop".count)) }.sorted()
@@ -32,7 +32,7 @@ enum Fixtures {
 
 @Suite("Recorded captures")
 struct FixtureTests {
-    @Test("There are captures, each small, with its note, with what it says, and with what was done in it")
+    @Test("Each capture is small, and has its note, its description and its run")
     func complete() throws {
         #expect(Fixtures.names.count >= 25)
         for name in Fixtures.names {
@@ -47,7 +47,7 @@ struct FixtureTests {
     }
 
     @Test(
-        "Each packet is decoded, frames are put together, and PDUs are encoded to the same bytes",
+        "Each packet is decoded, frames are reassembled, and PDUs are encoded to the same bytes",
         arguments: Fixtures.names
     )
     func decoded(name: String) throws {
@@ -65,14 +65,14 @@ struct FixtureTests {
         }
         #expect([UInt8](copying: again.bytes) == bytes)
         #expect(trace.unknownCommands.isEmpty && trace.unknownEvents.isEmpty)
-        // Peers that break the rules are what these two are about.
+        // These two captures contain invalid PDUs on purpose.
         if !name.contains("malformed") {
             #expect(trace.violations == 0)
             #expect(trace.otherPDUs.isEmpty, "encoded to other bytes")
         }
     }
 
-    @Test("A host that is given the same calls sends the same bytes again", arguments: Fixtures.names)
+    @Test("A host with the same calls sends the same bytes again", arguments: Fixtures.names)
     func replayed(name: String) throws {
         let run = try #require(RecordedRun.named(name))
         let replay = Replay(try PacketRecording(Fixtures.bytes(name)), seed: run.seed)
@@ -85,7 +85,7 @@ struct FixtureTests {
     }
 }
 
-/// A run's place in a replay.
+/// The environment of a run in a replay.
 private struct ReplayStage: Stage {
     let replay: Replay
 
@@ -104,11 +104,11 @@ private struct ReplayStage: Stage {
     }
 }
 
-/// What a capture holds, layer by layer.
+/// The contents of a capture, layer by layer.
 private struct Trace {
     private(set) var unknownCommands: [HCI.Opcode] = []
     private(set) var unknownEvents: [UInt8] = []
-    /// Those that are encoded to other bytes than they came in.
+    /// The PDUs that are encoded to other bytes than they had.
     private(set) var otherPDUs: [String] = []
     private(set) var violations = 0
     private var reassemblers = [Reassembler(), Reassembler()]
@@ -143,13 +143,13 @@ private struct Trace {
     }
 }
 
-/// Decodes an SMP PDU and encodes it again; nil where it cannot be decoded.
+/// Decodes an SMP PDU and encodes it again; nil if it cannot be decoded.
 private func recodeSecurity(_ pdu: [UInt8]) -> [UInt8]? {
     guard let value = try? SecurityManagerPDU(decoding: pdu.rawSpan) else { return nil }
     return PacketBuffer.bytes { value.encode(into: &$0) }
 }
 
-/// Decodes an ATT PDU and encodes it again; nil where it cannot be decoded.
+/// Decodes an ATT PDU and encodes it again; nil if it cannot be decoded.
 private func recode(_ pdu: [UInt8]) -> [UInt8]? {
     func plain<PDU: ProtocolDataUnit>(_ type: PDU.Type) -> [UInt8]? {
         guard let value = try? PDU(decoding: pdu.rawSpan) else { return nil }

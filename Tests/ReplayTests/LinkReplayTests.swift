@@ -4,16 +4,16 @@ import Foundation
 import HCITransport
 import Testing
 
-@Suite("A host in the place of one device of a recorded link")
+@Suite("A host in place of one device of a recorded link")
 struct LinkReplayTests {
-    /// Links on which what the peer sends is against the rules, or on which an app did what a trace does not tell.
+    /// Links on which the peer breaks the protocol, or on which an app acted in a way that a trace does not show.
     private static let irregular: Set<String> = ["malformed-peripheral", "served-malformed"]
 
     static func links(_ name: String) throws -> [TracedLink] {
         TracedLink.all(in: try PacketRecording(Fixtures.bytes(name)))
     }
 
-    @Test("In its own place it sends what it had sent", arguments: Fixtures.names.filter { !irregular.contains($0) })
+    @Test("In its own place it sends the same packets", arguments: Fixtures.names.filter { !irregular.contains($0) })
     func ownPlace(name: String) throws {
         for link in try LinkReplayTests.links(name) {
             let isCentral: Bool = try #require(link.isCentral as Bool?)
@@ -25,7 +25,7 @@ struct LinkReplayTests {
         }
     }
 
-    @Test("In the place of `ble serve` it answers as that had answered, from the trace alone")
+    @Test("In the place of `ble serve` it sends the recorded answers, from the trace alone")
     func peersPlace() throws {
         let link = try #require(try LinkReplayTests.links("explore-kernel").first)
         #expect(link.isCentral == true)
@@ -35,7 +35,7 @@ struct LinkReplayTests {
         #expect(replay.comparedCount > 20)
     }
 
-    @Test("A frame that was changed is found, where the host is not told to send it", arguments: [0.0, 0.5, 1.0])
+    @Test("A changed frame is found, unless the host is told to send it", arguments: [0.0, 0.5, 1.0])
     func changed(place: Double) throws {
         var packets = try PacketRecording(Fixtures.bytes("explore-kernel")).packets
         let continuing = LinkReplayTests.continuing(packets)
@@ -58,7 +58,7 @@ struct LinkReplayTests {
         #expect(difference.sent != nil && difference.sent != difference.expected?.payload)
     }
 
-    /// Requests by which the host goes on with a discovery: as the one before, but from another handle on.
+    /// The indices of requests that continue a discovery: equal to the previous one except for the start handle.
     private static func continuing(_ packets: [PacketRecording.Packet]) -> [Int] {
         let requests = packets.indices.filter {
             packets[$0].direction == .hostToController && packets[$0].bytes[0] == 2 && packets[$0].bytes.count > 13
@@ -78,7 +78,7 @@ struct LinkReplayTests {
             for isCentral in [true, false] {
                 let replay = LinkReplay(link, isCentral: isCentral)
                 try replay.run()
-                // What differs is said with what was expected, or sent.
+                // A difference has an expected packet or a sent packet.
                 if let difference = replay.difference { #expect(difference.expected != nil || difference.sent != nil) }
             }
         }
@@ -92,7 +92,7 @@ struct LinkReplayTests {
         return (files ?? []).filter { ["btsnoop", "log"].contains($0.pathExtension) }.sorted { $0.path < $1.path }
     }()
 
-    @Test("A link that was made before the recording is one whose roles are not known")
+    @Test("A link that was made before the recording has unknown roles")
     func unknown() throws {
         let recording = try PacketRecording(Fixtures.bytes("explore-kernel"))
         let data = recording.packets.filter { $0.bytes[0] == 2 }

@@ -5,14 +5,14 @@ import Capture
 import HCITransport
 import Testing
 
-/// A run in a world, and what its central's controller and host said to each other.
+/// A run in a world, and the packets between its central's controller and host.
 private struct Recorded {
     let recording: PacketRecording
     let value: [UInt8]
 
     static let lamp = DeviceAddress(0x5357_0000_0001, isRandom: false)
 
-    /// What the app does, in the world and again in the replay.
+    /// The app's calls, in the world and again in the replay.
     static func use(_ adapter: Adapter) async throws -> [UInt8] {
         let peer = try await adapter.central.connect(to: lamp)
         let services = try await peer.discoverAll()
@@ -26,7 +26,7 @@ private struct Recorded {
         return read
     }
 
-    /// - Parameter seed: of the central's random numbers.
+    /// - Parameter seed: the seed of the central's random numbers.
     init(seed: UInt64) throws {
         let world = World(seed: 3, recordsCaptures: true)
         defer { world.close() }
@@ -76,7 +76,7 @@ private struct Recorded {
 
 @Suite("Replaying a recorded controller")
 struct ReplayTransportTests {
-    @Test("A host that is the same does the same, octet by octet, pairing included")
+    @Test("The same host sends the same packets, byte by byte, including a pairing")
     func same() throws {
         let recorded = try Recorded(seed: 42)
         #expect(recorded.value == [7, 8, 9])
@@ -84,18 +84,18 @@ struct ReplayTransportTests {
         #expect(try recorded.replay(seed: 42) == recorded.value)
     }
 
-    @Test("Other random numbers differ where the pairing draws the first")
+    @Test("Other random numbers cause a difference at the first one in the pairing")
     func otherSeed() throws {
         let recorded = try Recorded(seed: 42)
         let difference = try #require(recorded.difference(seed: 43))
         let expected = try #require(difference.expected)
-        // The public key, in the fixed channel of the Security Manager, whatever it is in fragments.
+        // The public key, in the fixed channel of the Security Manager.
         #expect(expected.bytes.first == 2)
         #expect(difference.sent != nil && difference.sent != expected.bytes)
         #expect(try #require(difference.offset) >= 9)
     }
 
-    @Test("An octet that was changed in what the host sent is found, wherever it is", arguments: [0.0, 0.2, 0.7, 1.0])
+    @Test("A changed byte in the host's packets is found at any position", arguments: [0.0, 0.2, 0.7, 1.0])
     func changed(place: Double) throws {
         let recorded = try Recorded(seed: 42)
         var packets = recorded.recording.packets
@@ -110,7 +110,7 @@ struct ReplayTransportTests {
         #expect(difference.expected?.bytes == bytes)
     }
 
-    @Test("What the host leaves out and what it adds are differences")
+    @Test("Missing and additional packets of the host are differences")
     func missingAndMore() throws {
         let recorded = try Recorded(seed: 42)
         var packets = recorded.recording.packets
@@ -126,7 +126,7 @@ struct ReplayTransportTests {
         #expect(more.expected == nil && more.sent == last.bytes && more.index == cut.count)
     }
 
-    @Test("A host that sends nothing where something is due is waited for no longer than patience lasts")
+    @Test("If the host sends nothing, the replay waits for the time limit only")
     func silence() throws {
         let recorded = try Recorded(seed: 42)
         let replay = Replay(recorded.recording, seed: 42)
@@ -141,7 +141,7 @@ struct ReplayTransportTests {
         #expect(difference.sent == nil && difference.time >= .seconds(60) && difference.time < .seconds(70))
     }
 
-    /// What comes of it when a host is to send some packets, and sends others.
+    /// The difference when a host should send some packets, and sends others.
     private static func difference(_ expected: [[UInt8]], sent: [[UInt8]]) -> ReplayDifference? {
         let timers = Timers()
         let packets = expected.enumerated().map {
@@ -162,7 +162,7 @@ struct ReplayTransportTests {
         return transport.difference
     }
 
-    @Test("What is sent before its turn has it later, for a while")
+    @Test("A packet that is sent too early is held for its turn, for a limited time")
     func beforeItsTurn() throws {
         let packets: [[UInt8]] = [[1, 3, 12, 0], [2, 1, 0, 1, 0, 7], [2, 1, 0, 1, 0, 8]]
         for order in [[0, 1, 2], [1, 0, 2], [2, 1, 0], [1, 2, 0]] {
@@ -175,7 +175,7 @@ struct ReplayTransportTests {
         let twice = [packets[1], packets[1], packets[0], packets[2]]
         let more = try #require(ReplayTransportTests.difference(packets, sent: twice))
         #expect(more.index == 3 && more.expected == nil && more.sent == packets[1])
-        // A host that repeats itself is not listened to for ever.
+        // A host that repeats itself is not held indefinitely.
         let many = Array(repeating: packets[2], count: ReplayTransport.heldLimit + 1)
         #expect(ReplayTransportTests.difference(packets, sent: many)?.time == .milliseconds(8))
     }
@@ -185,7 +185,7 @@ struct ReplayTransportTests {
         let commands: [[UInt8]] = [[1, 3, 12, 0], [1, 1, 16, 0]]
         #expect(ReplayTransportTests.difference(commands, sent: commands) == nil)
         #expect(ReplayTransportTests.difference(commands, sent: commands.reversed())?.index == 0)
-        // Two frames of two fragments each, the second one's with the flag of a continuing fragment.
+        // Two frames of two fragments each. The second fragments have the flag of a continuing fragment.
         let frames: [[UInt8]] = [
             [2, 1, 0, 1, 0, 7], [2, 1, 0x10, 1, 0, 8], [2, 1, 0, 1, 0, 9], [2, 1, 0x10, 1, 0, 10],
         ]
@@ -196,10 +196,10 @@ struct ReplayTransportTests {
         for order in [[1, 0, 2, 3], [0, 2, 1, 3], [2, 0, 1, 3], [0, 3, 1, 2]] { #expect(differs(order), "\(order)") }
     }
 
-    @Test("A controller that is lost is gone on with where it was")
+    @Test("After the controller was lost, the replay continues at the same position")
     func lost() throws {
         let recorded = try Recorded(seed: 42)
-        // Twice the same bring-up, as of a host whose controller was unplugged and put back.
+        // The same bring-up twice, as of a host whose controller was unplugged and plugged in again.
         let up = recorded.recording.bringUp.packets
         #expect(up.count > 30)
         let end = recorded.recording.packets.suffix(2)
@@ -216,7 +216,7 @@ struct ReplayTransportTests {
         #expect(replay.position >= up.count * 2 + 1)
     }
 
-    @Test("Packets of one adapter are taken from a capture, and what cannot be played ends it")
+    @Test("Packets of one adapter are read from a capture, and an unplayable packet ends it")
     func recording() throws {
         let recorded = try Recorded(seed: 42)
         var writer = CaptureWriter(.btsnoop)
@@ -240,7 +240,7 @@ struct ReplayTransportTests {
 }
 
 extension PacketRecording.Packet {
-    /// The packet with other octets.
+    /// The packet with other bytes.
     fileprivate func with(_ bytes: [UInt8]) -> PacketRecording.Packet {
         .init(number: number, time: time, direction: direction, bytes: bytes)
     }

@@ -8,7 +8,7 @@ private let secureResponse: [UInt8] = [0x02, 0x03, 0x00, 0x09, 0x10, 0x06, 0x06]
 private let legacyRequest: [UInt8] = [0x01, 0x03, 0x00, 0x01, 0x10, 0x07, 0x07]
 private let legacyResponse: [UInt8] = [0x02, 0x03, 0x00, 0x01, 0x10, 0x07, 0x07]
 
-/// The debug public key, whose private key everybody knows (Vol 3, Part H, 2.3.5.6.1).
+/// The debug public key, whose private key is public knowledge (Vol 3, Part H, 2.3.5.6.1).
 private let debugKey: (x: [UInt8], y: [UInt8]) = (
     [
         0xE6, 0x9D, 0x35, 0x0E, 0x48, 0x01, 0x03, 0xCC, 0xDB, 0xFD, 0xF4, 0xAC, 0x11, 0x91, 0xF4, 0xEF,
@@ -43,10 +43,10 @@ private func expectNothingLeft(_ device: Device) {
     #expect(steps.count == 1 && device.channel.isPairing, "a new pairing does not begin")
 }
 
-@Suite("An attack by the public key")
+@Suite("An attack with the public key")
 struct PublicKeyAttackTests {
     @Test(
-        "with no point of the curve, or the point at infinity, ends the pairing (CVE-2018-5383)",
+        "that is not on the curve, or is the point at infinity, ends the pairing (CVE-2018-5383)",
         arguments: [
             somePoint.x + zeros, zeros + zeros, zeros + somePoint.y, ones + ones, somePoint.x + somePoint.x,
             somePoint.y + somePoint.x,
@@ -59,7 +59,7 @@ struct PublicKeyAttackTests {
         expectNothingLeft(device)
     }
 
-    @Test("with a point of the curve goes on", arguments: [Channel.Role.central, .peripheral])
+    @Test("that is on the curve continues", arguments: [Channel.Role.central, .peripheral])
     func validPoint(role: Channel.Role) {
         var (device, sent) = Device.agreed(role, with: role == .central ? secureResponse : secureRequest)
         let steps = device.receive([0x0C] + somePoint.x + somePoint.y)
@@ -68,7 +68,7 @@ struct PublicKeyAttackTests {
         #expect((sent + steps.sent).map(\.first) == (role == .central ? [0x01, 0x0C] : [0x02, 0x0C, 0x03]))
     }
 
-    @Test("sent back to whom it came from ends the pairing, with either y (CVE-2020-26558)", arguments: [false, true])
+    @Test("that is reflected to its sender ends the pairing, with either y (CVE-2020-26558)", arguments: [false, true])
     func reflected(negated: Bool) throws {
         var (device, sent) = Device.agreed(.central, with: secureResponse)
         var key = try #require(sent.last)
@@ -92,7 +92,7 @@ struct PublicKeyAttackTests {
         }
     }
 
-    @Test("whose private half everybody knows ends the pairing, unless it is allowed", arguments: [false, true])
+    @Test("with a public private key ends the pairing, unless it is allowed", arguments: [false, true])
     func debug(allowed: Bool) {
         for role in [Channel.Role.central, .peripheral] {
             var (device, _) = Device.agreed(role, with: role == .central ? secureResponse : secureRequest) {
@@ -143,7 +143,7 @@ struct ReflectionAttackTests {
     }
 
     @Test(
-        "with the initiator's own nonce ends a comparison, and what compares nothing",
+        "with the initiator's own nonce ends the pairing",
         arguments: [AssociationModel.numericComparison, .justWorks, .outOfBand]
     )
     func nonce(model: AssociationModel) throws {
@@ -173,9 +173,9 @@ struct ReflectionAttackTests {
     }
 }
 
-@Suite("An attack on what was agreed")
+@Suite("An attack on the negotiated features")
 struct AgreementAttackTests {
-    @Test("by a shorter key than is accepted ends the pairing", arguments: 7...15 as ClosedRange<UInt8>)
+    @Test("with a shorter key than is accepted ends the pairing", arguments: 7...15 as ClosedRange<UInt8>)
     func keySize(size: UInt8) {
         var peripheral = Device(.peripheral)
         var request = secureRequest
@@ -191,7 +191,7 @@ struct AgreementAttackTests {
         expectNothingLeft(central)
     }
 
-    @Test("by a key length that there is not ends the pairing", arguments: [0, 6, 17, 0xFF] as [UInt8])
+    @Test("with an invalid key length ends the pairing", arguments: [0, 6, 17, 0xFF] as [UInt8])
     func noKeySize(size: UInt8) {
         var central = Device(.central)
         _ = central.start()
@@ -200,7 +200,7 @@ struct AgreementAttackTests {
         #expect(central.receive(response) == .ending(.invalidParameters))
     }
 
-    @Test("by keys that the initiator has not asked for ends the pairing")
+    @Test("with keys that the initiator did not request ends the pairing")
     func addedKeys() {
         for (octet, keys) in [(5, 0x08), (6, 0x08), (5, 0x0F)] as [(Int, UInt8)] {
             var central = Device(.central)
@@ -214,7 +214,7 @@ struct AgreementAttackTests {
         #expect(central.receive(secureResponse) == .ending(.invalidParameters))
     }
 
-    @Test("by legacy pairing, or nobody to tell who is who, ends a pairing that requires better")
+    @Test("by a downgrade to legacy pairing or Just Works ends a pairing that requires more")
     func downgrade() {
         for (pdu, role) in [(legacyRequest, Channel.Role.peripheral), (legacyResponse, .central)] {
             var device = Device(role) { $0.requiresSecureConnections = true }
@@ -231,13 +231,13 @@ struct AgreementAttackTests {
         }
     }
 
-    @Test("by out of band data that this device has not handed over ends the pairing")
+    @Test("with out of band data that this device has not handed over ends the pairing")
     func noOutOfBandData() {
         var device = Device(.peripheral)
         #expect(device.receive([0x01, 0x03, 0x01, 0x09, 0x10, 0x07, 0x07]) == .ending(.outOfBandNotAvailable))
     }
 
-    @Test("by another confirm value than was handed over ends the pairing before anything is told")
+    @Test("with a wrong confirm value in out of band data ends the pairing before anything is sent")
     func wrongOutOfBandData() {
         var (device, sent) = Device.agreed(.peripheral, with: [0x01, 0x03, 0x00, 0x09, 0x10, 0x07, 0x07]) {
             $0.peerOutOfBandData = .secureConnections(confirm: 1, random: 2)
@@ -246,7 +246,7 @@ struct AgreementAttackTests {
         #expect(device.receive([0x0C] + somePoint.x + somePoint.y) == .ending(.confirmValueFailed))
     }
 
-    @Test("by a link key for BR/EDR is neither offered nor taken")
+    @Test("with a link key for BR/EDR: it is neither offered nor accepted")
     func linkKey() {
         var (_, sent) = Device.agreed(.peripheral, with: [0x01, 0x03, 0x00, 0x09, 0x10, 0x0F, 0x0F])
         #expect(sent == [[0x02, 0x03, 0x00, 0x09, 0x10, 0x06, 0x06]])
@@ -255,12 +255,12 @@ struct AgreementAttackTests {
     }
 }
 
-@Suite("An attack out of turn")
+@Suite("An attack with PDUs out of order")
 struct OrderAttackTests {
     private let confirm: [UInt8] = [0x03] + [UInt8](repeating: 0x55, count: 16)
     private let random: [UInt8] = [0x04] + [UInt8](repeating: 0x66, count: 16)
 
-    @Test("that wants a random value before it has committed itself gets none", arguments: [false, true])
+    @Test("that requests a random value before its own confirm value gets none", arguments: [false, true])
     func earlyRandom(types: Bool) {
         let response: [UInt8] = types ? [0x02, 0x02, 0x00, 0x05, 0x10, 0x07, 0x07] : legacyResponse
         var (central, sent) = Device.agreed(.central, with: response) { if types { $0.ioCapability = .displayOnly } }
@@ -274,7 +274,7 @@ struct OrderAttackTests {
         expectNothingLeft(peripheral)
     }
 
-    @Test("that commits itself twice gets no random value")
+    @Test("with two confirm values gets no random value")
     func secondConfirm() {
         var (peripheral, _) = Device.agreed(.peripheral, with: legacyRequest)
         #expect(peripheral.receive(confirm).sent.map(\.first) == [0x03])
@@ -282,7 +282,7 @@ struct OrderAttackTests {
         expectNothingLeft(peripheral)
     }
 
-    @Test("that guesses is told nothing of the passkey")
+    @Test("that guesses learns nothing about the passkey")
     func wrongRandom() {
         var (peripheral, _) = Device.agreed(.peripheral, with: [0x01, 0x02, 0x00, 0x05, 0x10, 0x07, 0x07]) {
             $0.ioCapability = .displayOnly
@@ -292,7 +292,7 @@ struct OrderAttackTests {
         expectNothingLeft(peripheral)
     }
 
-    @Test("while a passkey is typed: the first confirm value is kept, a second or anything else ends the pairing")
+    @Test("while a passkey is typed: the first confirm value is kept, any further PDU ends the pairing")
     func whileTyping() {
         for secure in [false, true] {
             let flags: UInt8 = secure ? 0x0D : 0x05
@@ -314,7 +314,7 @@ struct OrderAttackTests {
         }
     }
 
-    @Test("by a Pairing Request, or keys, in the midst of pairing ends it")
+    @Test("with a Pairing Request or keys during a pairing ends it")
     func midst() {
         let key = [UInt8](repeating: 1, count: 16)
         let early: [[UInt8]] = [
@@ -343,7 +343,7 @@ struct OrderAttackTests {
         }
     }
 
-    @Test("while the link is being encrypted ends the pairing, whichever PDU comes", arguments: [false, true])
+    @Test("while the link is being encrypted ends the pairing, with any PDU", arguments: [false, true])
     func duringEncryption(secure: Bool) throws {
         let method = try #require(Method.all.first { $0.model == .justWorks && $0.isSecureConnections == secure })
         var meeting = method.meeting()
@@ -364,7 +364,7 @@ struct OrderAttackTests {
         }
     }
 
-    @Test("by encryption with another key than was agreed on ends the pairing")
+    @Test("with encryption by another key than the negotiated one ends the pairing")
     func otherKey() throws {
         let method = try #require(Method.all.first { $0.model == .passkeyTypedOnBoth && $0.isSecureConnections })
         for strength in [
@@ -382,7 +382,7 @@ struct OrderAttackTests {
         }
     }
 
-    @Test("by encryption before there is a key ends the pairing")
+    @Test("with encryption before there is a key ends the pairing")
     func earlyEncryption() {
         var (device, _) = Device.agreed(.peripheral, with: secureRequest)
         let strength = KeyStrength(isAuthenticated: false, isSecureConnections: true, keySize: 16)
@@ -391,7 +391,7 @@ struct OrderAttackTests {
     }
 }
 
-@Suite("An attack by the keys that are distributed")
+@Suite("An attack with the distributed keys")
 struct DistributionAttackTests {
     /// The keys that the peripheral sends in legacy pairing, in order: LTK, EDIV and Rand, IRK, address, CSRK.
     private func failure(replacing index: Int, by pdu: [UInt8]) throws -> Meeting {
@@ -403,7 +403,7 @@ struct DistributionAttackTests {
     }
 
     @Test(
-        "of zero, or of an address that is no identity, ends the pairing",
+        "with a key of zero, or an address that is no identity, ends the pairing",
         arguments: [
             (0, [0x06] + [UInt8](repeating: 0, count: 16), .keyRejected),
             (4, [0x0A] + [UInt8](repeating: 0, count: 16), .keyRejected),
@@ -421,7 +421,7 @@ struct DistributionAttackTests {
         #expect(meeting.sent.last?.pdu == [0x05, reason.rawValue])
     }
 
-    @Test("of zero for addresses is taken as none, as the specification has it (3.6.4)")
+    @Test("with a zero key for addresses is accepted as no key, as in the specification (3.6.4)")
     func zeroResolvingKey() throws {
         let meeting = try failure(replacing: 2, by: [0x08] + [UInt8](repeating: 0, count: 16))
         let outcome = try #require(meeting.central.outcome)
@@ -429,7 +429,7 @@ struct DistributionAttackTests {
         #expect(outcome.bond.identity == Meeting.peripheralIdentity.address)
     }
 
-    @Test("that were not agreed on, or come in another order, ends the pairing", arguments: 0..<5)
+    @Test("with keys that were not negotiated, or in another order, ends the pairing", arguments: 0..<5)
     func unexpected(index: Int) throws {
         let key = [UInt8](repeating: 7, count: 16)
         let all: [[UInt8]] = [

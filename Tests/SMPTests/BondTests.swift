@@ -4,7 +4,7 @@ import Testing
 
 @Suite("A bond")
 struct BondTests {
-    @Test("is worth what its key is worth, whichever side's that is")
+    @Test("has the strength of its key, on either side")
     func strength() {
         let strength = KeyStrength(isAuthenticated: true, isSecureConnections: false, keySize: 16)
         var bond = Bond(identity: DeviceAddress(0xC0_0000_0001, isRandom: true))

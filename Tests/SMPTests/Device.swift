@@ -4,7 +4,7 @@ import SMP
 
 import struct VirtualController.SeededGenerator
 
-/// One device; the test plays its peer.
+/// One device. The test simulates its peer.
 struct Device {
     var channel: Channel
     var random = SeededGenerator(seed: 4711)

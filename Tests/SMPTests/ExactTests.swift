@@ -5,8 +5,8 @@ import Testing
 
 @testable import SMP
 
-/// What the specification's sample data (Vol 3, Part H, D, and Vol 2, Part G, 7.1.2) and other implementations of the
-/// toolbox make of fixed random numbers.
+/// The results for fixed random numbers, from the specification's sample data (Vol 3, Part H, D, and Vol 2, Part G,
+/// 7.1.2) and from other implementations of the toolbox.
 private enum SampleExchange {
     static let centralAddress = DeviceAddress(0x5612_3737_BFCE, isRandom: false)
     static let peripheralAddress = DeviceAddress(0xA713_702D_CFC1, isRandom: false)
@@ -14,7 +14,7 @@ private enum SampleExchange {
     static let peripheralKey = "fdc57ff449dd4f6bfb7c9df1c29acb592ae7d4eefbfc0a909abbf6323d8b1855"
     static let centralNonce: UInt128 = 0xD5CB_8454_D177_733E_FFFF_B2EC_712B_AEAB
     static let peripheralNonce: UInt128 = 0xA6E8_E7CC_25A7_5F6E_2165_83F7_FF3D_C4CF
-    /// N1 and N2, the public keys and their DHKey give this key by f5 (D.3).
+    /// The key that f5 makes of N1 and N2, the public keys and their DHKey (D.3).
     static let longTermKey: UInt128 = 0x6986_7911_69D7_CD23_9805_22B5_9475_0A38
 
     static let publicKeys = [
@@ -79,7 +79,7 @@ private func meeting(
     return meeting
 }
 
-@Suite("A pairing, octet by octet,")
+@Suite("The exact bytes of a pairing")
 struct ExactTests {
     private let secureDraws = (
         draws(ofKey: SampleExchange.centralKey) + draws(of: SampleExchange.centralNonce),
@@ -90,7 +90,7 @@ struct ExactTests {
         #expect(meeting.sent.prefix(expected.count).map(\.pdu) == expected.map(octets))
     }
 
-    @Test("by Secure Connections and just works, to the last key")
+    @Test("with Secure Connections and Just Works, to the last key")
     func justWorks() throws {
         var secure = secureDraws
         secure.0 += [0x3132_3334_3536_3738, 0x4142_4344_4546_4748]
@@ -114,7 +114,7 @@ struct ExactTests {
         #expect(meeting.peripheral.outcome?.bond.peripheralKey?.value == SampleExchange.longTermKey)
     }
 
-    @Test("by numeric comparison")
+    @Test("with numeric comparison")
     func numericComparison() {
         var meeting = meeting(.displayYesNo, .keyboardDisplay, draws: secureDraws)
         meeting.pair()
@@ -129,7 +129,7 @@ struct ExactTests {
         #expect(meeting.encryptionKey?.value == SampleExchange.longTermKey)
     }
 
-    @Test("by a passkey that is typed on both, from its first bit to its last")
+    @Test("with a passkey that is typed on both sides, from its first bit to its last")
     func passkey() {
         func nonces(_ last: UInt128) -> [UInt64] {
             (0..<20).flatMap { draws(of: last << 120 | UInt128($0)) }
@@ -162,7 +162,7 @@ struct ExactTests {
         #expect(meeting.encryptionKey?.value == 0x13EE_1703_237C_4798_DC48_E1AF_D701_CD28)
     }
 
-    @Test("by out of band data both ways")
+    @Test("with out of band data in both directions")
     func outOfBand() throws {
         let central = try #require(UInt256Octets(leastSignificantFirst: octets(SampleExchange.centralKey)))
         let peripheral = try #require(UInt256Octets(leastSignificantFirst: octets(SampleExchange.peripheralKey)))
@@ -200,7 +200,7 @@ struct ExactTests {
         #expect(meeting.encryptionKey?.value == SampleExchange.longTermKey)
     }
 
-    @Test("by legacy pairing and a passkey that is typed on both, to the last key")
+    @Test("with legacy pairing and a passkey that is typed on both sides, to the last key")
     func legacy() {
         var meeting = meeting(
             .keyboardOnly,
@@ -238,7 +238,7 @@ struct ExactTests {
         #expect(meeting.peripheral.outcome?.bond.peripheralKey == key)
     }
 
-    @Test("confirms by legacy pairing as the specification's sample does (2.2.3)")
+    @Test("with the confirm values of the specification's sample of legacy pairing (2.2.3)")
     func legacyConfirm() throws {
         let request = try PairingRequest(decoding: octets("01010000100707").rawSpan)
         let response = try PairingResponse(decoding: octets("02030000080005").rawSpan)

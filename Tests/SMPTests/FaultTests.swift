@@ -4,9 +4,9 @@ import Testing
 
 import struct VirtualController.SeededGenerator
 
-@Suite("A pairing in which something goes wrong")
+@Suite("A pairing with a fault")
 struct FaultTests {
-    /// Checks the rules for each ended meeting, whatever happened to one PDU.
+    /// Checks the rules for each ended pairing, whatever happened to one PDU.
     private func check(_ meeting: Meeting, _ meddling: Meeting.Meddling) {
         let (central, peripheral) = (meeting.central, meeting.peripheral)
         let comment: Comment = "\(meddling): \(central.failure as Any?) \(peripheral.failure as Any?)"
@@ -22,7 +22,7 @@ struct FaultTests {
         case (nil, nil):
             break
         case (_?, nil):
-            // The initiator is done when it has sent its last key, whether or not that arrives.
+            // The initiator has finished when it has sent its last key, whether or not that arrives.
             #expect(meeting.encryptionKey != nil, comment)
         case (nil, _?):
             Issue.record(comment)
@@ -57,7 +57,7 @@ struct FaultTests {
         return meeting
     }
 
-    @Test("by a PDU that is lost ends when the time has run out", arguments: Method.all)
+    @Test("A lost PDU ends it at the timeout", arguments: Method.all)
     func lost(method: Method) {
         for number in undisturbed(method).sent.indices {
             let meeting = run(method, .lose(number))
@@ -65,7 +65,7 @@ struct FaultTests {
         }
     }
 
-    @Test("by a PDU that comes twice ends at once, unless its receiver waits for nothing more", arguments: Method.all)
+    @Test("A repeated PDU ends it at once, unless its receiver has finished", arguments: Method.all)
     func repeated(method: Method) {
         let sent = undisturbed(method).sent
         let last = [Channel.Role.central, .peripheral].map { role in sent.lastIndex { $0.to == role } }
@@ -75,7 +75,7 @@ struct FaultTests {
         }
     }
 
-    @Test("by two PDUs in the wrong order ends at once", arguments: Method.all)
+    @Test("Two swapped PDUs end it at once", arguments: Method.all)
     func swapped(method: Method) {
         let sent = undisturbed(method).sent
         var swaps = 0
@@ -87,7 +87,7 @@ struct FaultTests {
         #expect(swaps >= 4)
     }
 
-    @Test("because the link ends, ends with it", arguments: Method.all)
+    @Test("The end of the link ends it", arguments: Method.all)
     func linkEnds(method: Method) {
         for number in undisturbed(method).sent.indices {
             let meeting = run(method, .endLink(number))
@@ -96,7 +96,7 @@ struct FaultTests {
     }
 
     @Test(
-        "by any octet that was changed before encryption never ends with a key that only one side has",
+        "A changed byte before encryption never leads to a key on one side only",
         arguments: Method.all
     )
     func corrupted(method: Method) throws {
@@ -120,7 +120,7 @@ struct FaultTests {
         }
     }
 
-    @Test("by octets at random, in any number and at any time, never traps", arguments: 0..<40 as Range<UInt64>)
+    @Test("Random bytes, in any number and at any time, never trap", arguments: 0..<40 as Range<UInt64>)
     func garbage(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         for method in Method.all {

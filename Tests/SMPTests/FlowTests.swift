@@ -13,7 +13,7 @@ private func method(_ name: String) throws -> Method {
 @Suite("A Security Request")
 struct SecurityRequestTests {
     @Test(
-        "says what the peripheral wants",
+        "contains the peripheral's requirements",
         arguments: [
             (.noInputNoOutput, true, true, 0x09), (.noInputNoOutput, false, true, 0x08),
             (.displayOnly, true, true, 0x0D),
@@ -31,7 +31,7 @@ struct SecurityRequestTests {
         #expect(!device.channel.isPairing && device.start() == [])
     }
 
-    @Test("is told to the central's owner, who pairs, encrypts or refuses")
+    @Test("is reported to the central's owner, which pairs, encrypts or refuses")
     func isAsked() {
         let requirements = SecurityRequirements(bonds: true, isAuthenticated: true, isSecureConnections: true)
         var device = Device(.central)
@@ -74,7 +74,7 @@ struct SecurityRequestTests {
         #expect(steps == .ending(.unspecifiedReason))
     }
 
-    @Test("is done with when the link is encrypted by a bond, or the central refuses")
+    @Test("is answered when the link is encrypted with a bond, or the central refuses")
     func isAnswered() {
         var device = Device(.peripheral)
         _ = device.start()
@@ -91,7 +91,7 @@ struct SecurityRequestTests {
 struct TimerTests {
     private let closed: [PairingStep] = [.failed(.timedOut)]
 
-    @Test("ends what has waited for 30 s, and with it the Security Manager of the link", arguments: [0, 1, 2])
+    @Test("ends a procedure that waited for 30 s, and with it the Security Manager of the link", arguments: [0, 1, 2])
     func expires(stage: Int) {
         var device = Device(stage == 1 ? .central : .peripheral)
         switch stage {
@@ -108,7 +108,7 @@ struct TimerTests {
         #expect(device.start() == closed)
     }
 
-    @Test("begins anew with each PDU that is sent, not with those that come")
+    @Test("starts again with each sent PDU, not with received ones")
     func beginsAnew() {
         var device = Device(.central) { $0.ioCapability = .displayOnly }
         _ = device.start()
@@ -122,7 +122,7 @@ struct TimerTests {
         #expect(device.channel.deadline == device.now + .seconds(10))
     }
 
-    @Test("is seen to have run out by whatever comes next")
+    @Test("is checked at the next input")
     func overdue() {
         for step in 0..<3 {
             var device = Device(.peripheral)
@@ -139,7 +139,7 @@ struct TimerTests {
 
 @Suite("A pairing's end")
 struct EndTests {
-    @Test("by the peer is told with its reason, and never answered", arguments: [0x01, 0x08, 0x77, 0xFF] as [UInt8])
+    @Test("by the peer is reported with its reason, not answered", arguments: [0x01, 0x08, 0x77, 0xFF] as [UInt8])
     func byPeer(reason: UInt8) {
         for role in [Channel.Role.central, .peripheral] {
             var (device, _) = Device.agreed(role, with: role == .central ? response : request)
@@ -150,7 +150,7 @@ struct EndTests {
     }
 
     @Test(
-        "by a Pairing Failed that is too short or too long is one as well",
+        "by a Pairing Failed of a wrong length counts as well",
         arguments: [[0x05], [0x05, 1, 2]] as [[UInt8]]
     )
     func malformed(pdu: [UInt8]) {
@@ -160,7 +160,7 @@ struct EndTests {
     }
 
     @Test(
-        "by a PDU of a wrong length or with a wrong value is told to the peer, whether or not a pairing is going on",
+        "by a PDU with a wrong length or value is sent to the peer, during a pairing or not",
         arguments: [
             ([0x01, 0x03, 0x00, 0x09, 0x10, 0x07], .invalidParameters),
             ([0x01, 0x03, 0x00, 0x09, 0x10, 0x07, 0x07, 0x00], .invalidParameters),
@@ -179,7 +179,7 @@ struct EndTests {
     }
 
     @Test(
-        "by a command with more bytes than it has parameters is told as Invalid Parameters: its length is wrong (3.5.5)"
+        "by a command with excess bytes is sent as Invalid Parameters: its length is wrong (3.5.5)"
     )
     func overlongPairingRequest() {
         var device = Device(.peripheral)
@@ -187,7 +187,7 @@ struct EndTests {
         #expect(!device.channel.isPairing)
     }
 
-    @Test("does not come from an empty PDU, which has no code and so is no command (3.3)")
+    @Test("is not caused by an empty PDU, which has no code and so is no command (3.3)")
     func emptyPDU() {
         for role in [Channel.Role.central, .peripheral] {
             var (device, _) = Device.agreed(role, with: role == .central ? response : request)
@@ -198,7 +198,7 @@ struct EndTests {
         }
     }
 
-    @Test("does not come from a command with a code that is reserved, which is ignored", arguments: [0x00, 0x0F, 0xFF])
+    @Test("is not caused by a command with a reserved code, which is ignored", arguments: [0x00, 0x0F, 0xFF])
     func reservedCode(code: UInt8) {
         for role in [Channel.Role.central, .peripheral] {
             var (device, _) = Device.agreed(role, with: role == .central ? response : request)
@@ -209,7 +209,7 @@ struct EndTests {
         }
     }
 
-    @Test("by a command of the other role is told to the peer")
+    @Test("by a command of the other role is sent to the peer")
     func otherRole() {
         var central = Device(.central)
         #expect(central.receive(request) == [.send([0x05, 0x07])])
@@ -218,7 +218,7 @@ struct EndTests {
         #expect(!central.channel.isPairing && !peripheral.channel.isPairing)
     }
 
-    @Test("leaves what still comes of it unanswered")
+    @Test("leaves later PDUs of the pairing unanswered")
     func late() {
         for role in [Channel.Role.central, .peripheral] {
             var device = Device(role)
@@ -231,7 +231,7 @@ struct EndTests {
         }
     }
 
-    @Test("by this device's owner is told to the peer; by the link, to the owner")
+    @Test("by this device's owner is sent to the peer; by the link, reported to the owner")
     func byOwner() {
         var (device, _) = Device.agreed(.central, with: response)
         #expect(device.channel.cancel(.repeatedAttempts) == .ending(.repeatedAttempts))
@@ -242,7 +242,7 @@ struct EndTests {
         #expect(device.start() == [.failed(.linkEnded)])
     }
 
-    @Test("because a person refuses has the reason that belongs to it")
+    @Test("by a person's refusal has the matching reason")
     func refused() {
         var peripheral = Device(.peripheral)
         _ = peripheral.receive(request)
@@ -265,7 +265,7 @@ struct EndTests {
         #expect(typing.answer(.passkey(1_000_000)) == .ending(.passkeyEntryFailed))
     }
 
-    @Test("because the numbers differ, or a person says so")
+    @Test("by different numbers, or by a person's answer")
     func numbersDiffer() throws {
         var meeting = try method("Secure Connections, numeric comparison").meeting()
         meeting.verdict = .refuse
@@ -275,7 +275,7 @@ struct EndTests {
         #expect(meeting.sent.last?.pdu == [0x05, 0x0C])
     }
 
-    @Test("because of another passkey than was shown", arguments: [false, true], [0, 1, 0xF_0000] as [UInt32])
+    @Test("by another passkey than was shown", arguments: [false, true], [0, 1, 0xF_0000] as [UInt32])
     func wrongPasskey(secure: Bool, difference: UInt32) throws {
         let name = "\(secure ? "Secure Connections" : "legacy"), passkey shown by the peripheral"
         var meeting = try method(name).meeting()
@@ -294,9 +294,9 @@ struct EndTests {
     }
 }
 
-@Suite("What two devices agree on")
+@Suite("The features that two devices negotiate")
 struct AgreementTests {
-    @Test("is the shorter key length, and no key is longer", arguments: 7...16 as ClosedRange<UInt8>, [false, true])
+    @Test("include the shorter key length, which limits keys", arguments: 7...16 as ClosedRange<UInt8>, [false, true])
     func keySize(size: UInt8, secure: Bool) throws {
         var method = try method(secure ? "Secure Connections, just works" : "legacy, just works")
         method.central.minimumKeySize = 7
@@ -322,7 +322,7 @@ struct AgreementTests {
     }
 
     @Test(
-        "is no bond where one side keeps none, and then no keys",
+        "include no bond if one side makes none, and then no keys",
         arguments: [(false, true), (true, false), (false, false)]
     )
     func noBond(centralBonds: Bool, peripheralBonds: Bool) throws {
@@ -341,7 +341,7 @@ struct AgreementTests {
         }
     }
 
-    @Test("is no identity of a device that has no key for addresses")
+    @Test("include no identity of a device without a key for addresses")
     func noIdentity() throws {
         var meeting = try method("Secure Connections, just works").meeting()
         meeting.peripheral.channel.identity.resolvingKey = nil
@@ -352,7 +352,7 @@ struct AgreementTests {
         #expect(bond.peerSigningKey != nil && meeting.peripheral.outcome?.bond.identityResolvingKey != nil)
     }
 
-    @Test("is agreed on anew on a link that is encrypted already, with other keys", arguments: Method.all)
+    @Test("are negotiated again on an encrypted link, with other keys", arguments: Method.all)
     func anew(method: Method) throws {
         var meeting = method.meeting()
         meeting.pair()
@@ -364,7 +364,7 @@ struct AgreementTests {
         #expect(meeting.central.outcome != nil && meeting.peripheral.outcome != nil)
     }
 
-    @Test("keeps to the parameters with which the pairing has begun")
+    @Test("use the parameters from the start of the pairing")
     func parametersChange() {
         var device = Device(.peripheral)
         _ = device.receive(request)
@@ -372,7 +372,7 @@ struct AgreementTests {
         #expect(device.answer(.accept) == [.send([0x02, 0x03, 0x00, 0x09, 0x10, 0x06, 0x06])])
     }
 
-    @Test("stands when the central refreshes the same key while the keys are distributed, and no other")
+    @Test("stay valid when the central refreshes the same key during key distribution, and no other")
     func refresh() throws {
         for strength in [justWorks, nil] {
             var meeting = try method("Secure Connections, just works").meeting()

@@ -4,7 +4,7 @@ import Testing
 /// Keypress notifications (Vol 3, Part H, 3.5.8).
 @Suite("A pairing in which a passkey is typed")
 struct KeypressTests {
-    @Test("may have its keys pressed told, which are ignored, where the peer types")
+    @Test("may have keypress notifications, which are ignored")
     func keypress() throws {
         var (device, _) = Device.agreed(.peripheral, with: [0x01, 0x02, 0x00, 0x15, 0x10, 0x07, 0x07]) {
             $0.ioCapability = .displayOnly
@@ -13,7 +13,7 @@ struct KeypressTests {
         #expect(device.receive([0x0E, 5]) == .ending(.invalidParameters))
     }
 
-    @Test("tells of keys that are pressed where both sides want it, in either direction")
+    @Test("has keypress notifications if both sides want them, in either direction")
     func keypressNotifications() {
         let secureRequest: [UInt8] = [0x01, 0x02, 0x00, 0x1D, 0x10, 0x07, 0x07]
         var (shows, sent) = Device.agreed(.peripheral, with: secureRequest) {

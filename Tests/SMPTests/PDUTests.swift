@@ -72,7 +72,7 @@ private func error(of octets: [UInt8]) -> PacketDecodingError? {
 
 @Suite("A PDU of the Security Manager Protocol")
 struct PDUTests {
-    @Test("is read and written octet by octet", arguments: samples.indices)
+    @Test("is decoded and encoded byte by byte", arguments: samples.indices)
     func codes(index: Int) throws {
         let (octets, pdu) = samples[index]
         #expect(try decode(octets) == pdu)
@@ -84,7 +84,7 @@ struct PDUTests {
         #expect(Set(samples.compactMap { $0.octets.first }) == Set(CommandCode.allCases.map(\.rawValue)))
     }
 
-    @Test("is refused when it is cut short anywhere, or longer by an octet", arguments: samples.indices)
+    @Test("is refused if it is truncated anywhere or one byte too long", arguments: samples.indices)
     func length(index: Int) {
         let octets = samples[index].octets
         for length in octets.indices {
@@ -97,7 +97,7 @@ struct PDUTests {
     }
 
     @Test(
-        "is refused with a value that the specification does not define",
+        "is refused with an undefined value",
         arguments: [
             ([0x00], .invalidValue(0, field: "SMP code")),
             ([0x0F, 1], .invalidValue(0x0F, field: "SMP code")),
@@ -117,7 +117,7 @@ struct PDUTests {
         #expect(error(of: octets) == expected)
     }
 
-    @Test("keeps the bits that nothing is known of, which go into the confirm values")
+    @Test("keeps reserved bits, which are part of the confirm values")
     func unknownBits() throws {
         let octets: [UInt8] = [0x01, 0, 0, 0xFE, 16, 0xF0, 0xF8]
         guard case .pairingRequest(let request) = try decode(octets) else {

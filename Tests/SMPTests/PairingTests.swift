@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Two devices that pair")
 struct PairingTests {
-    @Test("come to the same keys by each association model", arguments: Method.all, [1, 2, 3] as [UInt64])
+    @Test("get the same keys with each association model", arguments: Method.all, [1, 2, 3] as [UInt64])
     func pairs(method: Method, seed: UInt64) throws {
         var meeting = method.meeting(seed: seed)
         meeting.pair()

@@ -12,7 +12,7 @@ private struct Cell: Sendable, CustomTestStringConvertible {
 }
 
 private let table: [Cell] = {
-    /// The rows of the table are the responder's, in the order in which the specification writes them.
+    /// The rows of the table are the responder's, in the order of the specification.
     let capabilities: [IOCapability] = [
         .displayOnly, .displayYesNo, .keyboardOnly, .noInputNoOutput, .keyboardDisplay,
     ]
@@ -78,7 +78,7 @@ struct SelectionTests {
         }
     }
 
-    @Test("is that of table 2.8", arguments: table)
+    @Test("is the one of table 2.8", arguments: table)
     fileprivate func selects(cell: Cell) {
         #expect(models(cell, secure: false, authenticates: true) == [cell.legacy, mirrored(cell.legacy)])
         #expect(
@@ -89,7 +89,7 @@ struct SelectionTests {
     }
 
     @Test(
-        "is out of band in legacy pairing only where both sides have the key, in Secure Connections where one has data",
+        "is out of band if both sides have the key (legacy), or one has data (Secure Connections)",
         arguments: [
             (false, 0, 0, .justWorks), (false, 1, 0, .justWorks), (false, 0, 1, .justWorks), (false, 1, 1, .outOfBand),
             (true, 0, 0, .justWorks), (true, 1, 0, .outOfBand), (true, 0, 1, .outOfBand), (true, 1, 1, .outOfBand),

@@ -14,7 +14,7 @@ struct PrivateAddressTests {
         mutating func next() -> UInt64 { value }
     }
 
-    @Test("is resolved by the key that made it and by no other")
+    @Test("is resolved by the key that generated it and by no other")
     func resolves() {
         let address = DeviceAddress(0x7081_940D_FBAA, isRandom: true)
         #expect(toolbox.resolves(address, irk: irk))
@@ -23,13 +23,13 @@ struct PrivateAddressTests {
         #expect(!toolbox.resolves(DeviceAddress(address.value, isRandom: false), irk: irk))
     }
 
-    @Test("of another kind is not resolved, though its hash be right", arguments: [0x30_8194, 0xB0_8194, 0xF0_8194])
+    @Test("of another kind is not resolved, even if its hash is right", arguments: [0x30_8194, 0xB0_8194, 0xF0_8194])
     func otherKinds(prand: UInt32) {
         let address = DeviceAddress(UInt64(prand) << 24 | UInt64(toolbox.ah(irk: irk, prand: prand)), isRandom: true)
         #expect(!toolbox.resolves(address, irk: irk))
     }
 
-    @Test("is made so that its key resolves it, and is another each time")
+    @Test("is generated so that its key resolves it, and differs each time")
     func isMade() {
         var random = SystemRandomNumberGenerator()
         var made: Set<DeviceAddress> = []
@@ -42,7 +42,7 @@ struct PrivateAddressTests {
         #expect(made.count > 60)
     }
 
-    @Test("has a random part with bits of either kind, whatever the generator gives", arguments: [0, UInt64.max])
+    @Test("has a random part with zeros and ones, whatever the generator returns", arguments: [0, UInt64.max])
     func randomPart(value: UInt64) {
         var random = Constant(value: value)
         let part = toolbox.resolvablePrivateAddress(irk: irk, random: &random).value >> 24 & 0x3F_FFFF

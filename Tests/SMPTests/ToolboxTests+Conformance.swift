@@ -4,7 +4,7 @@ import Foundation
 import SMP
 import Testing
 
-/// Samples that other stacks check their toolboxes with, if they are available.
+/// Samples with which other stacks check their toolboxes, if they are available.
 private struct Samples: Decodable {
     private enum CodingKeys: String, CodingKey {
         case ciphers = "crypto"
@@ -109,20 +109,20 @@ struct Sample: CustomTestStringConvertible {
     }
 }
 
-@Suite("The toolbox gives other stacks' samples", .enabled(if: Samples.file != nil))
+@Suite("Samples of other stacks' toolboxes", .enabled(if: Samples.file != nil))
 struct ToolboxConformanceTests {
     let functions = SwiftCryptography()
     let toolbox = Toolbox(SwiftCryptography())
 
     @Test(
-        "of each function there are some",
+        "include each function",
         arguments: ["c1", "s1", "ah", "f4", "f5", "f6", "g2", "h6", "h7", "att_sign"]
     )
     func file(function: String) {
         #expect(Samples.all.contains { $0.function == function })
     }
 
-    @Test("each sample", arguments: Samples.all)
+    @Test("are reproduced", arguments: Samples.all)
     func sample(_ sample: Sample) throws {
         switch sample.function {
         case "c1":

@@ -8,7 +8,7 @@ struct SignatureTests {
     let toolbox = Toolbox(SwiftCryptography())
     let key: UInt128 = 0x611B_64EB_FBCD_1FD3_72EC_9196_DF42_5E50
 
-    @Test("of a Signed Write Command is its counter and its code, both least significant octet first")
+    @Test("of a Signed Write Command is its counter and its code, both least significant byte first")
     func signature() {
         let signature = toolbox.signature(of: [0xD2, 0x12, 0x00, 0x13, 0x37], counter: 1, key: key)
         #expect(signature == [0x01, 0x00, 0x00, 0x00, 0xF1, 0x87, 0x1E, 0x93, 0x3C, 0x90, 0x0F, 0xF2])
@@ -30,7 +30,7 @@ struct SignatureTests {
         #expect(signature == [0xE2, 0xBE, 0xC1, 0x6B] + [0xDF, 0xA6, 0x67, 0x47, 0xDE, 0x9A, 0xE6, 0x30].reversed())
     }
 
-    @Test("is another for another counter, message or key")
+    @Test("differs for another counter, message or key")
     func differs() {
         let message: [UInt8] = [0xD2, 0x12, 0x00, 0x13, 0x37]
         let signature = toolbox.signature(of: message, counter: 1, key: key).suffix(8)

@@ -4,7 +4,7 @@ import SMP
 import Testing
 
 /// The sample data of Vol 3, Part H, Appendix D, and of 2.2.
-@Suite("The toolbox gives the specification's sample data")
+@Suite("The specification's sample data for the toolbox")
 struct ToolboxTests {
     let toolbox = Toolbox(SwiftCryptography())
 

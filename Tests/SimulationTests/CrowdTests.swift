@@ -15,7 +15,7 @@ struct CrowdTests {
         var simulated = Duration.zero
     }
 
-    /// 200 advertisers around one central that connects to 32 of them and is notified by each, twice a second.
+    /// Simulates 200 advertisers around one central, which connects to 32 of them. Each notifies it twice a second.
     private static func live(for duration: Duration) throws -> Outcome {
         try World.run(seed: 200) { world in
             var peripherals: [ScriptedPeripheral] = []
@@ -72,7 +72,7 @@ struct CrowdTests {
         }
     }
 
-    @Test("200 advertisers are found, 32 connections live at once")
+    @Test("200 advertisers are found, and 32 connections exist at the same time")
     func crowd() throws {
         let outcome = try Self.live(for: .seconds(5))
         #expect(outcome.advertisersFound == 200)
@@ -81,7 +81,7 @@ struct CrowdTests {
     }
 
     @Test(
-        "What a crowd costs",
+        "The cost of a crowd",
         .enabled(if: ProcessInfo.processInfo.environment["SIMULATION_REPORT"] != nil, "make simulate-report prints it")
     )
     func report() throws {

@@ -1,13 +1,13 @@
 import BluetoothTesting
 
-/// What goes wrong in a simulation.
+/// The faults in a simulation.
 struct Faults: Sendable {
     let world: World
     let stations: [Station]
     let dice: Dice
     let log: @Sendable (String) -> Void
 
-    /// Lets things go wrong, one after the other, until the task is cancelled.
+    /// Causes faults, one after the other, until the task is cancelled.
     func run() async {
         while !Task.isCancelled {
             try? await world.sleep(for: .milliseconds(dice.number(in: 20...1000)))
@@ -59,7 +59,7 @@ struct Faults: Sendable {
         device.faults = .none
     }
 
-    /// Ends all that is wrong.
+    /// Ends all faults.
     func heal() {
         world.conditions = .perfect
         for station in stations {

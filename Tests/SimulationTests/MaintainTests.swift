@@ -34,7 +34,7 @@ struct MaintainTests {
         }
     }
 
-    @Test("12 of 12 links are kept for three hours, over lost links, lost peripherals and failures of the controller")
+    @Test("12 of 12 links are maintained for three hours over lost links, peripherals and controllers")
     func twelveLinksAreKeptForHours() throws {
         try World.run(seed: 27, limit: .seconds(6 * 3600)) { world in
             var peripherals: [ScriptedPeripheral] = []
@@ -54,7 +54,7 @@ struct MaintainTests {
                 for (index, peripheral) in peripherals.enumerated() {
                     let handle = try #require(peripheral.valueHandle(of: "A901"))
                     group.addTask {
-                        // Events are rare, so that an hour of the world's time takes seconds.
+                        // Long connection intervals, so that simulating an hour takes seconds.
                         let parameters = ConnectionParameters(
                             interval: .seconds(2)...(.seconds(2)),
                             supervisionTimeout: .seconds(10)
@@ -73,7 +73,7 @@ struct MaintainTests {
                 let start = world.elapsed
                 while world.elapsed - start < .seconds(3 * 3600) {
                     try await Self.fail(peripherals, device, in: world, &random)
-                    // Covers the longest delay, one attempt, and packets that are lost on the air.
+                    // Longer than the maximum delay, one attempt, and packets lost on the air together.
                     try await world.sleep(for: .seconds(240))
                     #expect(connections.connected == 12, "at \(world.elapsed)")
                 }
@@ -83,7 +83,7 @@ struct MaintainTests {
         }
     }
 
-    /// Lets something fail, which is over when this returns.
+    /// Causes one fault, which has ended when this returns.
     private static func fail(
         _ peripherals: [ScriptedPeripheral],
         _ gateway: Device,

@@ -100,7 +100,7 @@ struct Party: Sendable {
     }
 }
 
-/// Collects what scans report, on the world's loop.
+/// Collects the reports of scans, on the world's loop.
 final class Sightings: @unchecked Sendable {
     private(set) var all: [Advertisement] = []
 
@@ -170,7 +170,7 @@ struct PrivacyTests {
         }
     }
 
-    @Test("Without private addresses the identity address is seen", arguments: ControllerKind.allCases)
+    @Test("Without private addresses the identity address is used", arguments: ControllerKind.allCases)
     func withoutPrivacy(kind: ControllerKind) throws {
         try World.run(seed: 1) { world in
             let advertiser = try await Party("advertiser", in: world, kind, isPrivate: false)
@@ -183,7 +183,7 @@ struct PrivacyTests {
     }
 
     @Test(
-        "Addresses and bonds change under advertising, scanning and initiating, and the controller refuses nothing",
+        "Addresses and bonds change during all activities, and the controller refuses no command",
         arguments: ControllerKind.allCases
     )
     func changesUnderWay(kind: ControllerKind) throws {
@@ -216,7 +216,7 @@ struct PrivacyTests {
     }
 
     @Test(
-        "A bonded advertiser is one device to a scan, by its identity address, whoever resolves it",
+        "A scan reports a bonded advertiser by its identity address, whoever resolves it",
         arguments: ControllerKind.allCases,
         ControllerKind.allCases
     )
@@ -258,7 +258,7 @@ struct PrivacyTests {
         }
     }
 
-    @Test("A scan that began before the bond sees the identity afterwards, and no longer once the bond is gone")
+    @Test("A scan reports the identity from the start of the bond to its end")
     func bondComesAndGoes() throws {
         try World.run(seed: 4) { world in
             let advertiser = try await Party("advertiser", in: world, timeout: .seconds(3600))
@@ -281,7 +281,7 @@ struct PrivacyTests {
     }
 
     @Test(
-        "A bonded peripheral is connected to by its identity address, and both ends know which addresses were used",
+        "A bonded peripheral is connected by its identity, and both ends know the addresses used",
         arguments: ControllerKind.allCases,
         ControllerKind.allCases
     )
@@ -307,7 +307,7 @@ struct PrivacyTests {
     }
 
     @Test(
-        "Strangers know each other by their private addresses of the moment",
+        "Strangers identify each other by their current private addresses",
         arguments: ControllerKind.allCases,
         ControllerKind.allCases
     )
@@ -331,7 +331,7 @@ struct PrivacyTests {
     }
 
     @Test(
-        "A peripheral that uses its identity address though it has a key is connected to",
+        "A peripheral that uses its identity address although it has a key is connected",
         arguments: ControllerKind.allCases
     )
     func identityAddress(centralKind: ControllerKind) throws {
@@ -347,7 +347,7 @@ struct PrivacyTests {
     }
 
     @Test(
-        "An attempt that began before the peer was there lasts over changes of its address",
+        "An attempt that began before the peer appeared continues over changes of its address",
         arguments: ControllerKind.allCases
     )
     func patience(centralKind: ControllerKind) throws {
@@ -364,7 +364,7 @@ struct PrivacyTests {
         }
     }
 
-    @Test("Central Address Resolution tells whether the controller resolves", arguments: ControllerKind.allCases)
+    @Test("Central Address Resolution shows if the controller resolves", arguments: ControllerKind.allCases)
     func centralAddressResolution(kind: ControllerKind) throws {
         try World.run(seed: 14) { world in
             let peripheral = try await Party("peripheral", in: world, kind, isPrivate: false)
@@ -378,7 +378,7 @@ struct PrivacyTests {
         }
     }
 
-    @Test("Of several bonded peers the one that is there is connected to", arguments: ControllerKind.allCases)
+    @Test("Of several bonded peers the present one is connected", arguments: ControllerKind.allCases)
     func anyOfSeveral(centralKind: ControllerKind) throws {
         try World.run(seed: 9) { world in
             let central = try await Party("central", in: world, centralKind)
@@ -396,7 +396,7 @@ struct PrivacyTests {
     }
 
     @Test(
-        "Advertising that is directed to a bonded peer reaches it, and nobody else",
+        "Directed advertising reaches the bonded peer, and no other",
         arguments: [ControllerKind.extendedWithList, .legacyWithList],
         [ControllerKind.extendedWithList, .legacyWithList]
     )
@@ -421,7 +421,7 @@ struct PrivacyTests {
     }
 
     @Test(
-        "Without resolving lists, advertising is directed to the address under which the peer was met last",
+        "Without resolving lists, advertising is directed to the peer's last address",
         arguments: [ControllerKind.extendedWithoutList, .legacyWithoutList],
         [ControllerKind.extendedWithoutList, .legacyWithoutList]
     )
@@ -444,7 +444,7 @@ struct PrivacyTests {
     }
 
     @Test(
-        "Strangers pair under private addresses and find each other by their identities when those have changed",
+        "Strangers pair under private addresses and find each other by identity after changes",
         arguments: ControllerKind.allCases,
         ControllerKind.allCases
     )
@@ -482,7 +482,7 @@ struct PrivacyTests {
     }
 
     @Test(
-        "After a reset of the controllers all is as before",
+        "After a reset of the controllers everything works as before",
         arguments: ControllerKind.allCases,
         ControllerKind.allCases
     )

@@ -1,9 +1,9 @@
 import Foundation
 import Synchronization
 
-/// Runs many seeds on threads of its own: the shared ones would be held up.
+/// Runs many seeds on separate threads, so that the shared ones are not blocked.
 enum SeedRunner {
-    /// What many runs have come to together.
+    /// The combined results of many runs.
     struct Summary: Sendable {
         var seedCount = 0
         var failures: [Simulation.Outcome] = []

@@ -3,7 +3,7 @@ import Testing
 
 @Suite("Random worlds from seeds")
 struct SimulationTests {
-    /// `SIMULATION_SEEDS` says how many seeds are run; `SIMULATION_SEED` that one is, with its captures.
+    /// `SIMULATION_SEEDS` is the number of seeds to run. `SIMULATION_SEED` selects one seed, with its captures.
     private static let environment = ProcessInfo.processInfo.environment
 
     private static var seeds: Range<UInt64> {
@@ -11,7 +11,7 @@ struct SimulationTests {
         return 0..<(environment["SIMULATION_SEEDS"].flatMap(UInt64.init) ?? 2000)
     }
 
-    @Test("Nothing is leaked, all adds up, every operation ends, every value is one that was sent")
+    @Test("No leaks, consistent state, every operation ends, and every value was sent")
     func seeds() async {
         let summary = await SeedRunner.run(seeds: Self.seeds)
         print(
@@ -45,7 +45,7 @@ struct SimulationTests {
         }
     }
 
-    @Test("The same seed gives the same captures, octet by octet", arguments: [1, 2, 3, 4, 5, 6, 7, 8] as [UInt64])
+    @Test("The same seed gives the same captures, byte by byte", arguments: [1, 2, 3, 4, 5, 6, 7, 8] as [UInt64])
     func isDeterministic(seed: UInt64) {
         let first = Simulation.run(seed: seed, recordsCaptures: true)
         let second = Simulation.run(seed: seed, recordsCaptures: true)

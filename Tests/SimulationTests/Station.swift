@@ -4,7 +4,7 @@ import BluetoothTesting
 /// A device of a simulation, which is a peripheral to some devices and a central to others.
 final class Station: @unchecked Sendable {
     static let service: BluetoothUUID = "5C3A0001-0000-4000-8000-00805F9B34FB"
-    /// Kept by the server; read and written with values of one length.
+    /// Stored by the server; read and written with values of one length.
     static let stored: BluetoothUUID = "5C3A0002-0000-4000-8000-00805F9B34FB"
     /// Answered by the app, sometimes late and sometimes with an error.
     static let handled: BluetoothUUID = "5C3A0003-0000-4000-8000-00805F9B34FB"

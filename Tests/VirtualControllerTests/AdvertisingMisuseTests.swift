@@ -4,7 +4,7 @@ import Testing
 
 @testable import VirtualController
 
-/// Commands of which all but the last succeed.
+/// A sequence of commands. All except the last one succeed.
 struct Misuse: CustomTestStringConvertible {
     let testDescription: String
     let commands: [any Command]
@@ -75,7 +75,7 @@ private func train(_ count: Int, _ operation: AdvertisingDataOperation = .comple
     )
 }
 
-@Suite("Misused advertising commands are refused as the specification says")
+@Suite("Advertising commands in invalid states are refused as specified")
 struct AdvertisingMisuseTests {
     static let legacy: [Misuse] = [
         Misuse(
@@ -396,7 +396,7 @@ struct AdvertisingMisuseTests {
     func refusesPeriodic(_ misuse: Misuse) { misuse.check(in: World(count: 1)) }
 
     @Test(
-        "A controller of Bluetooth 4.2 knows no extended advertising, and no PHY but LE 1M is taken without its feature"
+        "A Bluetooth 4.2 controller has no extended advertising, and only LE 1M without the PHY features"
     )
     func missingFeatures() {
         let old = World(count: 1) { $0.features = .bluetooth42 }

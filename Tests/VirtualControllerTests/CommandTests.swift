@@ -5,20 +5,20 @@ import Testing
 
 @testable import VirtualController
 
-@Suite("Commands of controllers in software")
+@Suite("Commands of software controllers")
 struct CommandTests {
-    @Test("It answers Reset, what it does not know with Unknown HCI Command, and what is malformed as such")
+    @Test("Reset is answered; unknown and malformed commands are refused as such")
     func answers() {
         let world = World(count: 1)
         #expect(world.send(Reset(), to: 0) == [[0x04, 0x0E, 0x04, 0x01, 0x03, 0x0C, 0x00]])
         #expect(world.send([0x01, 0x99, 0x20, 0x00], to: 0) == [[0x04, 0x0E, 0x04, 0x01, 0x99, 0x20, 0x01]])
         #expect(world.send([0x01, 0x06, 0x20, 0x01, 0x00], to: 0) == [[0x04, 0x0E, 0x04, 0x01, 0x06, 0x20, 0x12]])
-        // A command that is answered by a status is refused by one.
+        // A command that is answered by Command Status is also refused by it.
         #expect(world.send([0x01, 0x06, 0x04, 0x01, 0x40], to: 0) == [[0x04, 0x0F, 0x04, 0x12, 0x01, 0x06, 0x04]])
     }
 
     @Test(
-        "What it lists it knows, and what it does not list it does not know",
+        "Exactly the listed commands are supported",
         arguments: [LEFeatures.all, .bluetooth42]
     )
     func listedCommands(features: LEFeatures) throws {
@@ -28,7 +28,7 @@ struct CommandTests {
         let listed = try event.decode(ReadLocalSupportedCommands.self).get().supportedCommands
         #expect(listed.contains(LESetExtendedAdvertisingEnable.self) == features.contains(.extendedAdvertising))
         #expect(listed.contains(LESetPHY.self) == features.contains(.le2MPHY))
-        // The commands of the groups that the controller has commands in, each with parameters that none accepts.
+        // The commands of the controller's groups, each with parameters that none accepts.
         let opcodes = [0x0400, 0x0C00, 0x1000, 0x1400, 0x2000].flatMap { group in (1...0x7F).map { group + $0 } }
         var known = 0
         for opcode in opcodes.map({ Opcode(rawValue: UInt16($0)) }) where listed.contains(opcode) || !isBare(opcode) {
@@ -41,10 +41,10 @@ struct CommandTests {
         #expect(known > 40)
     }
 
-    /// The command that has no bit of its own.
+    /// Whether the command has no bit of its own.
     private func isBare(_ opcode: Opcode) -> Bool { opcode == ReadLocalSupportedCommands.opcode }
 
-    @Test("A controller of version 4.2 says so in its features, and has no commands of later versions")
+    @Test("A controller of version 4.2 reports it in its features, and has no later commands")
     func features() {
         let world = World(count: 1) { $0.features = .bluetooth42 }
         let octets = (0..<8).map { UInt8(truncatingIfNeeded: LEFeatures.bluetooth42.rawValue >> UInt64(8 * $0)) }
@@ -58,7 +58,7 @@ struct CommandTests {
         )
     }
 
-    @Test("Masked events are not told: no LE events after Reset")
+    @Test("Masked events are not sent: no LE events after Reset")
     func masks() {
         let world = World(count: 1)
         world.send(Reset(), to: 0)
@@ -79,7 +79,7 @@ struct CommandTests {
         #expect(statistics.commandsBeyondCredit == 1)
     }
 
-    @Test("Packets that are none are dropped and counted")
+    @Test("Invalid packets are dropped and counted")
     func malformedPackets() {
         let world = World(count: 1)
         let before = world.controllers[0].statistics.malformedPackets

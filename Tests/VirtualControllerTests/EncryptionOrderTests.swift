@@ -4,10 +4,10 @@ import Testing
 
 @testable import VirtualController
 
-/// Encryption that begins while the peripheral has a procedure of its own (Vol 6, Part B, 5.1.3).
-@Suite("Encryption of controllers in software beside other procedures")
+/// Encryption that starts while the peripheral has a procedure in progress (Vol 6, Part B, 5.1.3).
+@Suite("Encryption of software controllers during other procedures")
 struct EncryptionOrderTests {
-    /// What the peripheral's host asks for, each with a procedure of the Link Layer.
+    /// The requests of the peripheral's host, each with a procedure of the Link Layer.
     enum Request: String, CaseIterable, CustomTestStringConvertible {
         case dataLength
         case version
@@ -65,7 +65,7 @@ struct EncryptionOrderTests {
         !link.world.events(LELongTermKeyRequest.subeventCode, at: 1).isEmpty
     }
 
-    /// Answers for the key as soon as it is asked for, as a fast host does, and grants other parameters.
+    /// Answers a key request as soon as it arrives, as a fast host does, and accepts other parameters.
     private func answer(_ link: LinkWorld) {
         #expect(link.run { isAsked(link) || isAskedForParameters(link) } != nil)
         grantParameters(link)
@@ -106,7 +106,7 @@ struct EncryptionOrderTests {
         }
         link.run(.seconds(1))
         for index in 0...1 { #expect(link.received(index).last == LinkWorld.Data(7, count: 20).bytes) }
-        // Each host is told how its procedure ended, and the sides can begin further ones.
+        // Each host gets the end of its procedure, and both sides can start further ones.
         for index in 0...1 {
             #expect(link.world.controllers[index].end(LinkWorld.handle)?.procedure == nil)
             #expect(link.world.controllers[index].end(LinkWorld.handle)?.waiting.isEmpty == true)
@@ -124,7 +124,7 @@ struct EncryptionOrderTests {
     }
 
     @Test(
-        "Encryption starts or is refreshed while a procedure of the peripheral is under way",
+        "Encryption starts or is refreshed while a procedure of the peripheral is in progress",
         arguments: Request.allCases,
         [(true, false), (true, true), (false, false), (false, true)]
     )
@@ -137,7 +137,7 @@ struct EncryptionOrderTests {
     }
 
     @Test(
-        "A procedure that the peripheral's host asks for while encryption starts waits until it has started",
+        "A procedure that the peripheral's host requests while encryption starts waits for it",
         arguments: Request.allCases,
         [(true, false), (true, true), (false, false), (false, true)]
     )
@@ -150,7 +150,7 @@ struct EncryptionOrderTests {
         expectEncrypted(link, request, isRefresh: mode.isRefresh)
     }
 
-    @Test("A procedure that waited for encryption runs where the host has no key")
+    @Test("A procedure that waited for encryption runs if the host has no key")
     func procedureAfterRefusedEncryption() {
         let link = LinkWorld()
         enable(link)

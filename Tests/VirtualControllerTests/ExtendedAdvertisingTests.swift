@@ -24,7 +24,7 @@ struct ExtendedAdvertisingTests {
 
     static let enable = ExtendedEnable(enable: true, sets: [.init(advertisingHandle: 3)])
 
-    /// Data of so many octets, each its number, in as many commands as needed.
+    /// Data of `count` bytes, each its number, in as many commands as needed.
     static func data(_ count: Int) -> [LESetExtendedAdvertisingData] {
         fragments(count).map {
             LESetExtendedAdvertisingData(
@@ -70,7 +70,7 @@ struct ExtendedAdvertisingTests {
     }
 
     @Test(
-        "Data come whole at any length, in reports of at most 229 octets",
+        "Data of any length arrives complete, in reports of at most 229 bytes",
         arguments: [0, 1, 229, 230, 251, 1000, 1650]
     )
     func lengths(_ count: Int) {
@@ -88,7 +88,7 @@ struct ExtendedAdvertisingTests {
         #expect(reports.allSatisfy { $0.phys == [.le1M, .le2M] && $0.txPower == 127 && $0.rssi == -20 })
     }
 
-    @Test("A scan response of 1,650 octets comes whole, and its advertiser is told who asked")
+    @Test("A scan response of 1,650 bytes arrives complete, and its advertiser reports the scanner")
     func scanResponse() {
         let world = Self.world(active: true)
         world.succeed(Self.parameters(.scannable) { $0.scanRequestNotificationEnable = true }, at: 0)
@@ -99,12 +99,12 @@ struct ExtendedAdvertisingTests {
         #expect(reports.first?.eventType.rawValue == 0x02 && reports.first?.data == [])
         #expect(reports.dropFirst().allSatisfy { $0.eventType.isSuperset(of: [.scannable, .scanResponse]) })
         #expect(reports.flatMap(\.data) == Self.bytes(1650))
-        // Asked once: nothing more is to be reported.
+        // Requested once: there is nothing more to report.
         let requests = world.events(LEScanRequestReceived.subeventCode, at: 0)
         #expect(requests == [[0x03, 0x00, 0x01, 0x00, 0x00, 0x00, 0x00, 0x10]])
     }
 
-    @Test("A chain of which the end is lost is reported as truncated, and again until it is whole")
+    @Test("A chain without its end is reported as truncated, and again until it is complete")
     func truncated() {
         let world = Self.world(seed: 1)
         world.air.conditions = RadioConditions(loss: 0.3)
@@ -117,7 +117,7 @@ struct ExtendedAdvertisingTests {
         #expect(ends.filter { $0 == .complete }.count == 1 && ends.last == .complete)
     }
 
-    @Test("New data are reported though the advertiser was, and so are data said to be new")
+    @Test("New data of a known advertiser is reported, and so is data marked as new")
     func dataIdentifier() {
         let world = Self.world()
         world.succeed(Self.parameters(), Self.data(3)[0], Self.enable, at: 0)
@@ -131,7 +131,7 @@ struct ExtendedAdvertisingTests {
         #expect(world.extendedReports(at: 1).map(\.data) == [Self.bytes(3), Self.bytes(4), Self.bytes(4)])
     }
 
-    @Test("Extended PDUs are nothing to a legacy scanner, and those on the coded PHY nothing to one of LE 1M alone")
+    @Test("Extended PDUs are invisible to a legacy scanner, and the coded PHY to one of LE 1M")
     func visibility() {
         let world = World(count: 4)
         world.succeed(LESetScanEnable(leScanEnable: true), at: 1)
@@ -154,7 +154,7 @@ struct ExtendedAdvertisingTests {
         #expect(world.extendedReports(at: 3).map(\.phys) == [[.leCoded, .leCoded]])
     }
 
-    @Test("An anonymous advertiser has no address, and says its power where it is to")
+    @Test("An anonymous advertiser has no address, and reports its power if that is enabled")
     func anonymous() {
         let world = Self.world()
         world.succeed(
@@ -168,7 +168,7 @@ struct ExtendedAdvertisingTests {
         #expect(reports.map(\.txPower) == [-10] && reports.map(\.rssi) == [-30])
     }
 
-    @Test("The accept list may stand for all anonymous advertisers")
+    @Test("The accept list can contain all anonymous advertisers")
     func anonymousAccepted() {
         let world = World(count: 3)
         world.succeed(Self.parameters(.omitAdvertiserAddress), Self.enable, at: 0)
@@ -183,7 +183,7 @@ struct ExtendedAdvertisingTests {
         #expect(world.extendedReports(at: 1).map(\.address) == [.anonymous])
     }
 
-    @Test("Directed advertising is heard by whom it is for, with data")
+    @Test("Directed advertising is received by its target, with data")
     func directed() {
         let world = Self.world(3)
         world.succeed(LESetExtendedScanEnable(enable: true), at: 2)
@@ -199,7 +199,7 @@ struct ExtendedAdvertisingTests {
         #expect(world.packets[2].isEmpty)
     }
 
-    @Test("Sixteen sets are advertised side by side, each with its address")
+    @Test("Sixteen sets are advertised at the same time, each with its address")
     func sets() {
         let world = Self.world()
         for handle: UInt8 in 0..<16 {
@@ -262,7 +262,7 @@ struct ExtendedAdvertisingTests {
         )
     }
 
-    @Test("The controller tells how much it holds")
+    @Test("The controller reports its capacities")
     func sizes() {
         let world = World(count: 1)
         let length = world.send(LEReadMaximumAdvertisingDataLength(), to: 0)
@@ -276,7 +276,7 @@ struct ExtendedAdvertisingTests {
     }
 
     @Test(
-        "The power is what was asked for, as far as there is so much",
+        "The power is the requested one, up to the maximum",
         arguments: [
             (Int8(127), UInt8(0)), (20, 0), (0, 0), (-10, 0xF6),
         ]
@@ -287,7 +287,7 @@ struct ExtendedAdvertisingTests {
         #expect(answer == [[0x04, 0x0E, 0x05, 0x01, 0x36, 0x20, 0x00, selected]])
     }
 
-    @Test("A set that is enabled again begins its duration again")
+    @Test("A set that is enabled again starts its duration again")
     func again() {
         let world = World(count: 1)
         let enable = ExtendedEnable(enable: true, sets: [.init(advertisingHandle: 3, duration: 50)])
@@ -300,7 +300,7 @@ struct ExtendedAdvertisingTests {
         #expect(world.terminated(at: 0).map(\.status) == [.advertisingTimeout])
     }
 
-    @Test("Data too long for the controller are all forgotten")
+    @Test("Data that is too long for the controller is discarded completely")
     func forgotten() {
         let world = Self.world()
         world.succeed(Self.parameters(), at: 0)

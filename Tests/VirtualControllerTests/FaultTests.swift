@@ -5,11 +5,11 @@ import Testing
 
 @testable import VirtualController
 
-@Suite("Faults of controllers in software")
+@Suite("Faults of software controllers")
 struct FaultTests {
     private let resetComplete: [UInt8] = [0x04, 0x0E, 0x04, 0x01, 0x03, 0x0C, 0x00]
 
-    @Test("A silent controller answers nothing, and speaks again when the fault is gone")
+    @Test("A silent controller answers nothing, and answers again when the fault ends")
     func silence() {
         let world = World(count: 1)
         world.controllers[0].faults.isSilent = true
@@ -18,7 +18,7 @@ struct FaultTests {
         #expect(world.send(Reset(), to: 0) == [resetComplete])
     }
 
-    @Test("Completions are lost as often as is said")
+    @Test("Completions are lost with the configured probability")
     func lostCompletions() {
         let world = World(count: 1, seed: 5)
         world.controllers[0].faults.completionLoss = 0.5
@@ -26,7 +26,7 @@ struct FaultTests {
         #expect((150...250).contains(answered))
     }
 
-    @Test("Completions come late")
+    @Test("Completions are delayed")
     func lateCompletions() {
         let world = World(count: 1)
         world.controllers[0].faults.completionDelay = .milliseconds(70)
@@ -37,7 +37,7 @@ struct FaultTests {
         #expect(world.packets[0].count == 1)
     }
 
-    @Test("Garbage goes before events, and events are cut; every packet keeps its frame")
+    @Test("Garbage precedes events, and events are truncated; every packet keeps its framing")
     func garbage() {
         let world = World(count: 1, seed: 9)
         world.controllers[0].faults = ControllerFaults(garbage: 0.5, truncation: 0.5)
@@ -52,7 +52,7 @@ struct FaultTests {
         #expect(whole > 50 && others > 100)
     }
 
-    @Test("Buffers that are not given back run out, and are free again when their link has ended")
+    @Test("Buffers that are not returned run out, and are free again when their link has ended")
     func lostBuffers() {
         let link = LinkWorld(configure: { $0.aclPacketCount = 3 })
         link.central.faults.bufferLoss = 1
@@ -67,7 +67,7 @@ struct FaultTests {
         #expect(link.central.packetsHeld == 0)
     }
 
-    @Test("A hardware error is told, and leaves the controller as after a reset")
+    @Test("A hardware error is reported, and leaves the controller as after a reset")
     func hardwareError() {
         let link = LinkWorld()
         link.central.failWithHardwareError(code: 0x42)
@@ -78,7 +78,7 @@ struct FaultTests {
         #expect(link.told(1) == [[0x04, 0x05, 0x04, 0x00, 0x40, 0x00, 0x08]])
     }
 
-    @Test("The same seed brings the same faults")
+    @Test("The same seed causes the same faults")
     func repeatable() {
         func trace() -> [[UInt8]] {
             let world = World(count: 1, seed: 77)

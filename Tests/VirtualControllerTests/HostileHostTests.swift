@@ -5,13 +5,13 @@ import Testing
 
 @testable import VirtualController
 
-@Suite("Hosts that send anything")
+@Suite("Hosts that send random commands")
 struct HostileHostTests {
-    /// All that has to do with advertising, scanning, initiating and private addresses.
+    /// All commands for advertising, scanning, initiating and private addresses.
     static let opcodes: [UInt16] =
         Array(0x2005...0x2012) + Array(0x2027...0x202E) + Array(0x2035...0x2046) + [0x204E]
 
-    /// How long a command's parameters are, as far as they do not vary.
+    /// The lengths of commands' parameters that do not vary.
     static let lengths: [UInt16: Int] = [
         0x2005: 6, 0x2006: 15, 0x2007: 0, 0x2008: 32, 0x2009: 32, 0x200A: 1, 0x200B: 7, 0x200C: 2, 0x200D: 25,
         0x200E: 0, 0x200F: 0, 0x2010: 0, 0x2011: 7, 0x2012: 7, 0x2027: 39, 0x2028: 7, 0x2029: 0, 0x202A: 0, 0x202B: 7,
@@ -20,7 +20,7 @@ struct HostileHostTests {
         0x2046: 2, 0x204E: 8,
     ]
 
-    @Test("Every command is answered once, whatever its parameters are", arguments: 0..<8)
+    @Test("Every command is answered once, with any parameters", arguments: 0..<8)
     func randomParameters(_ seed: UInt64) {
         let world = World(count: 3, seed: seed)
         var random = SeededGenerator(seed: seed)
@@ -45,7 +45,7 @@ struct HostileHostTests {
         }
     }
 
-    @Test("Valid commands in any order leave everything answered, and after a reset nothing goes on", arguments: 0..<8)
+    @Test("Valid commands in any order are all answered, and a reset ends all activities", arguments: 0..<8)
     func randomOrder(_ seed: UInt64) {
         let extended: [any Command] = [
             ExtendedAdvertisingTests.parameters(), ExtendedAdvertisingTests.parameters(.connectable),

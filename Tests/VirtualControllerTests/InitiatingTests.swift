@@ -56,10 +56,10 @@ struct InitiatingTests {
         ),
     ]
 
-    @Test("Misused commands are refused", arguments: misuses)
+    @Test("Commands in invalid states are refused", arguments: misuses)
     func misuse(_ misuse: Misuse) { misuse.check(in: World(count: 1)) }
 
-    @Test("A cancelled connection is told as Unknown Connection Identifier, after the answer")
+    @Test("A cancelled connection is reported as Unknown Connection Identifier, after the answer")
     func cancelling() {
         let world = World(count: 1, masks: .default)
         world.succeed(LECreateConnection(peerAddress: PeerAddress(Self.peer)), at: 0)
@@ -70,7 +70,7 @@ struct InitiatingTests {
         #expect(world.status(of: LECreateConnectionCancel(), to: 0) == .commandDisallowed)
     }
 
-    @Test("A legacy connection is told to both hosts, with opposite roles and the parameters asked for")
+    @Test("A legacy connection is reported to both hosts, with opposite roles and its parameters")
     func legacy() {
         let world = World(count: 2)
         world.connect()
@@ -88,7 +88,7 @@ struct InitiatingTests {
     }
 
     @Test(
-        "An extended advertiser is connected to on its secondary PHY, and its set ends after the connection is told",
+        "A connection to an extended advertiser uses its secondary PHY, and ends the set afterwards",
         arguments: [
             PHY.le1M, .le2M, .leCoded,
         ]
@@ -127,7 +127,7 @@ struct InitiatingTests {
         #expect(order.count == 2 && order == order.sorted())
     }
 
-    @Test("Without parameters for the secondary PHY, those of the primary one hold there")
+    @Test("Without parameters for the secondary PHY, those of the primary one are used")
     func fallback() {
         let world = World(count: 2)
         world.succeed(ExtendedAdvertisingTests.parameters(.connectable), ExtendedAdvertisingTests.enable, at: 0)
@@ -148,7 +148,7 @@ struct InitiatingTests {
         #expect(world.packets[1].isEmpty)
     }
 
-    @Test("By the accept list, only a listed advertiser is connected to")
+    @Test("With the accept list, only a listed advertiser is connected")
     func acceptList() {
         let world = World(count: 3)
         for index in [0, 2] { world.succeed(LESetAdvertisingEnable(advertisingEnable: true), at: index) }
@@ -162,7 +162,7 @@ struct InitiatingTests {
         #expect(world.packets[0].isEmpty)
     }
 
-    @Test("An advertiser that goes by its accept list is connected to by listed devices only")
+    @Test("An advertiser with an accept list is connected by listed devices only")
     func advertiserFilter() {
         let world = World(count: 3)
         world.succeed(LEAddDeviceToFilterAcceptList(address: PeerAddress(World.address(2))), at: 0)
@@ -187,7 +187,7 @@ struct InitiatingTests {
         #expect(world.packets[2].isEmpty)
     }
 
-    @Test("High duty cycle directed advertising is over after 1.28 s")
+    @Test("High duty cycle directed advertising ends after 1.28 s")
     func highDutyCycle() {
         let world = World(count: 2)
         world.succeed(LESetScanEnable(leScanEnable: true), at: 1)
@@ -197,14 +197,14 @@ struct InitiatingTests {
         world.run(.milliseconds(1))
         #expect(world.connections(at: 0).map(\.status) == [.advertisingTimeout])
         #expect(world.connections(at: 0).map(\.role) == [.peripheral])
-        // No more than 3.75 ms apart.
+        // At most 3.75 ms apart.
         #expect(world.packets[1].count >= 1270 * 4 / 15)
         world.forget()
         world.run(.seconds(1))
         #expect(world.packets[1].isEmpty)
     }
 
-    @Test("Where connection requests are lost, the next advertising event brings another")
+    @Test("After a lost connection request, the next advertising event causes another")
     func losses() {
         let world = World(count: 2, seed: 3)
         world.air.conditions = RadioConditions(loss: 0.9)
@@ -217,7 +217,7 @@ struct InitiatingTests {
         #expect(world.connections(at: 1).count == 1 && world.connections(at: 0).count == 1)
     }
 
-    @Test("A controller with no place for a link takes no more, and its peer goes on")
+    @Test("A controller without room for a link makes none, and its peer continues")
     func limit() {
         let world = World(count: 4) { if $0.address == World.address(1) { $0.maximumLinks = 1 } }
         world.connect()

@@ -5,7 +5,7 @@ import Testing
 
 @testable import VirtualController
 
-@Suite("Procedures of controllers in software")
+@Suite("Procedures of software controllers")
 struct LinkProcedureTests {
     private let update = LEConnectionUpdate(
         connectionHandle: 0x0040,
@@ -18,7 +18,7 @@ struct LinkProcedureTests {
 
     // MARK: Connection parameters
 
-    @Test("The central changes the connection parameters six events later; both hosts are told")
+    @Test("The central changes the connection parameters six events later; both hosts get the event")
     func centralUpdate() {
         let link = LinkWorld()
         link.world.send(update, to: 0)
@@ -28,7 +28,7 @@ struct LinkProcedureTests {
         #expect(link.told(0).last == updated && link.told(1).last == updated)
     }
 
-    @Test("The peripheral asks, the central's host agrees, and both are told")
+    @Test("The peripheral requests, the central's host agrees, and both get the event")
     func peripheralUpdate() {
         let link = LinkWorld()
         link.world.send(update, to: 1)
@@ -48,7 +48,7 @@ struct LinkProcedureTests {
         #expect(link.world.send(reply, to: 0) == [[0x04, 0x0E, 0x04, 0x01, 0x20, 0x20, 0x0C]])
     }
 
-    @Test("The peripheral is told why its parameters are refused")
+    @Test("The peripheral gets the reason why its parameters are refused")
     func refusedUpdate() {
         let link = LinkWorld()
         link.world.send(update, to: 1)
@@ -64,7 +64,7 @@ struct LinkProcedureTests {
         #expect(link.told(1).last == [0x04, 0x3E, 0x0A, 0x03, 0x3B, 0x40, 0x00, 24, 0, 0, 0, 100, 0])
     }
 
-    @Test("A central whose host does not want to be asked refuses")
+    @Test("A central whose host masks the request refuses it")
     func unaskedHost() {
         let link = LinkWorld()
         link.world.send(LESetEventMask(leEventMask: .default), to: 0)
@@ -74,7 +74,7 @@ struct LinkProcedureTests {
     }
 
     @Test(
-        "Parameters out of their ranges are invalid, and a link that is none unknown",
+        "Parameters out of range are invalid, and a handle without link is unknown",
         arguments: [
             (5, 80, 0, 500, 0x40, 0x12), (81, 80, 0, 500, 0x40, 0x12), (40, 0x0C81, 0, 3200, 0x40, 0x12),
             (40, 80, 500, 500, 0x40, 0x12), (40, 80, 0, 9, 0x40, 0x12), (40, 80, 9, 200, 0x40, 0x12),
@@ -93,11 +93,11 @@ struct LinkProcedureTests {
         #expect(link.world.send(command, to: 0) == [[0x04, 0x0F, 0x04, status, 0x01, 0x13, 0x20]])
     }
 
-    @Test("A change whose instant is past when it arrives ends the link")
+    @Test("A change whose instant has passed when it arrives ends the link")
     func instantPassed() {
         let link = LinkWorld(interval: 11, supervisionTimeout: 1000)
         link.world.send(update, to: 0)
-        // The indication waits in the air until after its instant.
+        // The indication is delayed on the air until after its instant.
         link.air.conditions.latency = .milliseconds(200)
         link.run(.seconds(2))
         #expect(link.told(1).last == [0x04, 0x05, 0x04, 0x00, 0x40, 0x00, 0x28])
@@ -105,7 +105,7 @@ struct LinkProcedureTests {
 
     // MARK: What the sides know of each other
 
-    @Test("Features and version are exchanged once and told each time")
+    @Test("Features and version are exchanged once and reported each time")
     func features() {
         let link = LinkWorld()
         for _ in 0..<2 {
@@ -119,7 +119,7 @@ struct LinkProcedureTests {
         }
     }
 
-    @Test("The central's channel map holds on both sides a few events later")
+    @Test("The central's channel map applies on both sides a few events later")
     func channelMap() {
         let link = LinkWorld()
         link.world.send(LESetHostChannelClassification(channelMap: ChannelMap(rawValue: 0x1F00)), to: 0)
@@ -144,7 +144,7 @@ struct LinkProcedureTests {
         )
     }
 
-    @Test("Either side changes PHYs, each direction by itself; both hosts are told", arguments: 0...1)
+    @Test("Either side changes PHYs, separately in each direction; both hosts get the event", arguments: 0...1)
     func phys(index: Int) {
         let link = LinkWorld()
         link.world.send(setPHY(.le2M, .leCoded), to: index)
@@ -155,7 +155,7 @@ struct LinkProcedureTests {
         #expect(read == [[0x04, 0x0E, 0x08, 0x01, 0x30, 0x20, 0x00, 0x40, 0x00, 2, 3]])
     }
 
-    @Test("Who asks for what holds already is told so, and the peer is not")
+    @Test("A request for the current PHYs is reported to the requesting host only")
     func samePHYs() {
         let link = LinkWorld()
         link.world.send(setPHY(.le1M, .le1M), to: 1)
@@ -163,7 +163,7 @@ struct LinkProcedureTests {
         #expect(link.told(1).last == [0x04, 0x3E, 0x06, 0x0C, 0x00, 0x40, 0x00, 1, 1] && link.told(0).isEmpty)
     }
 
-    @Test("A peer's default PHYs limit what is agreed on, and PHYs that there are not are refused")
+    @Test("A peer's default PHYs limit the agreement, and invalid PHYs are refused")
     func limitedPHYs() {
         let link = LinkWorld()
         link.world.send(LESetDefaultPHY(allPHYs: [], txPHYs: .le1M, rxPHYs: .le1M), to: 1)
@@ -206,7 +206,7 @@ struct LinkProcedureTests {
         link.run(.milliseconds(400))
     }
 
-    @Test("With the same key both sides encrypt, data wait for it and then arrive")
+    @Test("With the same key both sides encrypt; data waits for it and then arrives")
     func encryption() {
         let link = LinkWorld()
         link.send(.init(1, count: 50), from: 1)
@@ -235,7 +235,7 @@ struct LinkProcedureTests {
         #expect(link.received(0).last == LinkWorld.Data(9, count: 9).bytes)
     }
 
-    @Test("A wrong key gives a MIC failure, which ends the link; the other side hears nothing more")
+    @Test("A wrong key causes a MIC failure, which ends the link; the other side receives nothing more")
     func wrongKey() {
         let link = LinkWorld()
         encrypt(link, peripheralKey: key ^ 1)
@@ -245,7 +245,7 @@ struct LinkProcedureTests {
         #expect(!link.told(0).contains(encrypted))
     }
 
-    @Test("Without a key the link stays as it was, and the central knows why")
+    @Test("Without a key the link is unchanged, and the central gets the reason")
     func noKey() {
         let link = LinkWorld()
         encrypt(link, peripheralKey: nil)
@@ -264,7 +264,7 @@ struct LinkProcedureTests {
         #expect(link.told(1).last == [0x04, 0x05, 0x04, 0x00, 0x40, 0x00, 0x16])
     }
 
-    @Test("A host that never answers for the key costs the link after 40 seconds")
+    @Test("A host that never answers the key request loses the link after 40 seconds")
     func unansweredKeyRequest() {
         let link = LinkWorld()
         link.world.send(
@@ -277,7 +277,7 @@ struct LinkProcedureTests {
         #expect(link.told(0).last == [0x04, 0x05, 0x04, 0x00, 0x40, 0x00, 0x22])
     }
 
-    @Test("Encryption is the central's to begin, once at a time, and keys are given when asked for")
+    @Test("Only the central starts encryption, once at a time, and keys are given on request only")
     func misuse() {
         let link = LinkWorld()
         let enable = LEEnableEncryption(

@@ -5,13 +5,13 @@ import Testing
 
 @testable import VirtualController
 
-@Suite("Links between controllers in software")
+@Suite("Links between software controllers")
 struct LinkTests {
     private let disconnectedByTimeout: [UInt8] = [0x04, 0x05, 0x04, 0x00, 0x40, 0x00, 0x08]
 
     // MARK: Data
 
-    @Test("Data arrive in parts of 27 octets, and the buffer is given back once they are acknowledged")
+    @Test("Data arrives in fragments of 27 bytes, and the buffer is returned once they are acknowledged")
     func fragments() {
         let link = LinkWorld()
         link.send(.init(0, count: 100), from: 0)
@@ -23,13 +23,13 @@ struct LinkTests {
         #expect(link.packets(0) == [[0x04, 0x13, 0x05, 0x01, 0x40, 0x00, 0x01, 0x00]])
     }
 
-    @Test("With a longer data length a packet of 251 octets arrives whole, and both hosts know of it")
+    @Test("With a longer data length a packet of 251 bytes arrives complete, and both hosts know the length")
     func dataLength() {
         let link = LinkWorld()
         let answer = link.world.send(LESetDataLength(connectionHandle: 0x0040, txOctets: 251, txTime: 2120), to: 0)
         #expect(answer == [[0x04, 0x0E, 0x06, 0x01, 0x22, 0x20, 0x00, 0x40, 0x00]])
         link.run(.seconds(1))
-        // The central sends 251 octets in 2120 us and still receives 27, the peripheral the other way round.
+        // The central sends 251 bytes in 2120 us and still receives 27, and the peripheral the reverse.
         #expect(link.told(0).last == [0x04, 0x3E, 0x0B, 0x07, 0x40, 0, 251, 0, 0x48, 0x08, 27, 0, 0x48, 0x01])
         #expect(link.told(1).last == [0x04, 0x3E, 0x0B, 0x07, 0x40, 0, 27, 0, 0x48, 0x01, 251, 0, 0x48, 0x08])
         link.world.forget()
@@ -38,7 +38,7 @@ struct LinkTests {
         #expect(link.told(1).count == 1 && link.received(1) == [LinkWorld.Data(7, count: 251).bytes])
     }
 
-    @Test("What the host suggests for new links is negotiated by itself")
+    @Test("The host's suggestion for new links is negotiated automatically")
     func suggestedDataLength() {
         let link = LinkWorld(
             isEstablished: false,
@@ -56,7 +56,7 @@ struct LinkTests {
         #expect(link.peripheral.end(LinkWorld.handle)?.transmitOctets == 251)
     }
 
-    @Test("Packets beyond the buffers overflow them; data for no link or of too many octets are dropped and counted")
+    @Test("Packets beyond the buffers overflow them; data without a link or too long is dropped and counted")
     func overflow() {
         let link = LinkWorld(configure: { $0.aclPacketCount = 2 })
         for first: UInt8 in 0...2 { link.send(.init(first, count: 4), from: 0) }
@@ -92,12 +92,12 @@ struct LinkTests {
             return try #require(link.run { link.received(1).count == 20 })
         }
         let (fast, normal, slow) = (try time(.le2M), try time(nil), try time(.leCoded))
-        // 20 packets of 251 octets on 1M take 2,088 us each, with the answer and two spaces 2,468.
+        // 20 packets of 251 bytes on 1M take 2,088 us each; with the answer and two spaces 2,468.
         #expect(normal > .microseconds(20 * 2088) && normal < .microseconds(20 * 2468 + 2 * 100_000))
         #expect(fast > .microseconds(20 * 1048) && fast < normal && normal < slow)
     }
 
-    @Test("Without pacing, data are forwarded at once")
+    @Test("Without pacing, data is forwarded at once")
     func unpaced() {
         let link = LinkWorld(configure: { $0.pacesPackets = false })
         let start = link.air.now
@@ -109,7 +109,7 @@ struct LinkTests {
         #expect(link.completed(0) == 8 && link.completed(1) == 1)
     }
 
-    @Test("A peripheral sleeps through the events that its latency lets it, and wakes when it has something to say")
+    @Test("A peripheral skips events as its latency allows, and wakes up when it has data")
     func latency() throws {
         let link = LinkWorld(interval: 80, latency: 9, supervisionTimeout: 600)
         var times: [Duration] = []
@@ -124,7 +124,7 @@ struct LinkTests {
         #expect(try #require(link.run { !link.received(0).isEmpty }) <= .milliseconds(110))
     }
 
-    @Test("On a bad link everything arrives all the same, in order and once", arguments: 0..<8 as Range<UInt64>)
+    @Test("On a bad link everything still arrives, in order and once", arguments: 0..<8 as Range<UInt64>)
     func losses(seed: UInt64) throws {
         let link = LinkWorld(interval: 6, supervisionTimeout: 1000, seed: seed, configure: { $0.aclPacketCount = 255 })
         link.air.conditions = RadioConditions(loss: 0.3, latency: .milliseconds(3), jitter: .milliseconds(5))
@@ -141,7 +141,7 @@ struct LinkTests {
 
     // MARK: The end
 
-    @Test("A disconnection is told to both hosts, each with its reason, and after the data before it")
+    @Test("A disconnection is reported to both hosts with its reasons, after the data before it")
     func disconnecting() {
         let link = LinkWorld()
         link.send(.init(0, count: 200), from: 0)
@@ -169,7 +169,7 @@ struct LinkTests {
         #expect(link.packets(0) == [disconnectedByTimeout] && link.packets(1) == [disconnectedByTimeout])
     }
 
-    @Test("A link that comes back in time goes on, and brings what was sent meanwhile")
+    @Test("A link that recovers in time continues, and delivers the data sent before")
     func revivedLink() {
         let link = LinkWorld(supervisionTimeout: 300)
         link.air.conditions.isDead = true
@@ -180,7 +180,7 @@ struct LinkTests {
         #expect(link.received(1) == [LinkWorld.Data(0, count: 40).bytes] && link.completed(0) == 1)
     }
 
-    @Test("A link on which nothing was ever heard failed to be established, after six intervals")
+    @Test("A link without any received packet fails to be established, after six intervals")
     func notEstablished() {
         let link = LinkWorld(isEstablished: false)
         link.air.conditions.isDead = true
@@ -189,7 +189,7 @@ struct LinkTests {
         #expect(link.told(1).last == [0x04, 0x05, 0x04, 0x00, 0x40, 0x00, 0x3E])
     }
 
-    @Test("Who walks out of range loses the link")
+    @Test("A device that moves out of range loses its link")
     func outOfRange() {
         let link = LinkWorld()
         link.peripheral.position = Position(x: 1000, y: 0)
@@ -198,7 +198,7 @@ struct LinkTests {
     }
 
     @Test(
-        "When a controller vanishes or is reset, its peer notices by the supervision timeout",
+        "When a controller vanishes or is reset, its peer detects it at the supervision timeout",
         arguments: [true, false]
     )
     func vanishing(isGone: Bool) {
@@ -211,7 +211,7 @@ struct LinkTests {
         #expect(link.packets(0) == [disconnectedByTimeout] && link.packets(1).isEmpty)
     }
 
-    @Test("A host that ends a dead link is told so by the timeout")
+    @Test("A host that ends a dead link gets the event at the timeout")
     func disconnectingDeadLink() {
         let link = LinkWorld()
         link.air.conditions.isDead = true

@@ -4,7 +4,7 @@ import HCI
 
 @testable import VirtualController
 
-/// Two controllers with a link between them, and what each has told its host: controller 0 is the central.
+/// Two controllers with a link, and the packets that each has sent to its host. Controller 0 is the central.
 final class LinkWorld {
     static let handle: ConnectionHandle = 0x0040
     let world: World
@@ -34,7 +34,7 @@ final class LinkWorld {
             phy: .le1M
         )
         if isEstablished {
-            // A packet each way, after which nothing is told but that.
+            // A packet in each direction. From now on, only completions of it are reported.
             send(Data(0x00, count: 1), from: 0)
             run(.seconds(1))
             world.forget()
@@ -46,12 +46,12 @@ final class LinkWorld {
     var peripheral: VirtualController { world.controllers[1] }
     func packets(_ index: Int) -> [[UInt8]] { world.packets[index] }
 
-    /// What the host has been told but of completed packets.
+    /// The host's packets, without events of completed packets.
     func told(_ index: Int) -> [[UInt8]] { packets(index).filter { !$0.starts(with: [0x04, 0x13]) } }
 
     func run(_ duration: Duration) { world.run(duration) }
 
-    /// An ACL packet's payload of octets that count up.
+    /// The payload of an ACL packet, with increasing bytes.
     struct Data {
         let bytes: [UInt8]
 
@@ -74,7 +74,7 @@ final class LinkWorld {
         )
     }
 
-    /// The payloads of ACL packets that the host was given, each begun by a start.
+    /// The payloads of ACL packets that the host received. Each begins with a start fragment.
     func received(_ index: Int) -> [[UInt8]] {
         var payloads: [[UInt8]] = []
         for packet in packets(index) where packet.first == PacketType.acl.rawValue {
@@ -87,12 +87,14 @@ final class LinkWorld {
         return payloads
     }
 
-    /// How many buffers the host was given back.
+    /// The number of buffers that were returned to the host.
     func completed(_ index: Int) -> Int {
         packets(index).filter { $0.starts(with: [0x04, 0x13]) }.reduce(0) { $0 + Int($1[6]) }
     }
 
-    /// Lets time pass until something holds, at most a minute; gives how long that took.
+    /// Lets time pass until a condition is true, at most a minute.
+    ///
+    /// - Returns: how long it took.
     func run(until isDone: () -> Bool) -> Duration? {
         let start = air.now
         while !isDone() {

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Periodic advertising")
 struct PeriodicAdvertisingTests {
-    /// Controller 0 has a train of 100 ms.
+    /// Controller 0 has a train with an interval of 100 ms.
     static func world(_ count: Int, isStarted: Bool = true) -> World {
         let world = World(count: 2)
         world.succeed(
@@ -46,7 +46,7 @@ struct PeriodicAdvertisingTests {
         )
     }
 
-    /// Why a train is not heard.
+    /// Reasons why a train is not received.
     enum Silence: CaseIterable {
         case stopped
         case reset
@@ -73,7 +73,7 @@ struct PeriodicAdvertisingTests {
         }
     }
 
-    @Test("A scanner finds the train and hears its data every interval, whole", arguments: [0, 3, 247, 248, 1650])
+    @Test("A scanner finds the train and receives its complete data every interval", arguments: [0, 3, 247, 248, 1650])
     func hearing(_ count: Int) {
         let world = Self.world(count)
         Self.synchronize(world)
@@ -100,7 +100,7 @@ struct PeriodicAdvertisingTests {
         #expect(reports.last?.status == .complete && reports.allSatisfy { $0.power == 0 })
     }
 
-    @Test("The train begins when its set is advertised, and goes on when that has ended")
+    @Test("The train begins when its set is advertised, and continues after the set has ended")
     func lifetime() {
         let world = Self.world(3, isStarted: false)
         Self.synchronize(world)
@@ -116,7 +116,7 @@ struct PeriodicAdvertisingTests {
         #expect((9...11).contains(Self.reports(world).count))
     }
 
-    @Test("A train that is no longer heard is lost after the timeout", arguments: Silence.allCases)
+    @Test("A train that is no longer received is lost after the timeout", arguments: Silence.allCases)
     func loss(_ silence: Silence) {
         let world = Self.world(3)
         Self.synchronize(world, timeout: 50)
@@ -135,18 +135,18 @@ struct PeriodicAdvertisingTests {
         #expect(world.events(LEPeriodicAdvertisingSyncLost.subeventCode, at: 1) == [[0x00, 0x00]])
     }
 
-    @Test("A train that is announced but not heard in six events is given up")
+    @Test("A train that is announced but not received in six events is given up")
     func notEstablished() {
         let world = Self.world(3)
         Self.synchronize(world)
-        // The announcement has been heard, and no event of the train.
+        // The announcement was received, and no event of the train.
         world.run(.milliseconds(20))
         world.air.conditions = RadioConditions(isDead: true)
         world.run(.seconds(1))
         #expect(Self.established(world).map(\.status) == [.connectionFailedToBeEstablished])
     }
 
-    @Test("Synchronizing is cancelled, after the answer; a train that is received is left")
+    @Test("Synchronizing is cancelled after the answer, and a received train can be terminated")
     func leaving() {
         let world = Self.world(3)
         world.succeed(
@@ -172,7 +172,7 @@ struct PeriodicAdvertisingTests {
         #expect(world.events(LEPeriodicAdvertisingSyncLost.subeventCode, at: 1).isEmpty)
     }
 
-    @Test("What is lost of a chain leaves the report truncated")
+    @Test("A chain with lost parts leaves the report truncated")
     func truncated() {
         let world = Self.world(1650)
         Self.synchronize(world)

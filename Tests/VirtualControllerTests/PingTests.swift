@@ -6,12 +6,12 @@ import Testing
 @testable import VirtualController
 
 /// LE Ping and the authenticated payload timeout (Vol 6, Part B, 5.1.8 and 5.4).
-@Suite("Links of controllers in software whose keys have to be proven")
+@Suite("Pings between software controllers")
 struct PingTests {
     private static let key: UInt128 = 0x4C68_3841_39F5_74D8_36BC_F34E_9DFB_01BF
     private static let expired: [UInt8] = [0x04, 0x57, 0x02, 0x40, 0x00]
 
-    /// A link that may be encrypted, with all events but those of page 2.
+    /// A link, encrypted or not, with all events enabled except those of page 2.
     private func link(
         isEncrypted: Bool = true,
         latency: UInt16 = 0,
@@ -55,7 +55,7 @@ struct PingTests {
         link.packets(index).count { $0 == Self.expired }
     }
 
-    @Test("The timeout is 30 s until the host sets another, which must let the peripheral listen once")
+    @Test("The timeout is 30 s by default, and its minimum lets the peripheral listen once")
     func timeoutIsReadAndWritten() throws {
         let link = try link(isEncrypted: false, latency: 3)
         func read() -> [UInt8]? {
@@ -71,7 +71,7 @@ struct PingTests {
         #expect(link.world.status(of: unknown, to: 0) == .unknownConnectionIdentifier)
     }
 
-    @Test("An idle link is proven by pings before the time is over", arguments: [0, 1])
+    @Test("Pings prove the key on an idle link before the timeout", arguments: [0, 1])
     func pingsProveTheKey(index: Int) throws {
         let link = try link()
         wantEvents(link, at: index)
@@ -82,7 +82,7 @@ struct PingTests {
         #expect(link.central.links[0] != nil && link.peripheral.links[0] != nil)
     }
 
-    @Test("A peer that does not answer gives an event each time that the timeout expires")
+    @Test("A peer that does not answer causes an event at each timeout")
     func silentPeerGivesEvents() throws {
         let link = try link()
         link.peripheral.faults.ignoresPings = true
@@ -92,7 +92,7 @@ struct PingTests {
         #expect(expirations(link, at: 0) == 0)
         link.run(.milliseconds(9_002))
         #expect(expirations(link, at: 0) == 10)
-        // Data of the peer prove the key as well.
+        // Data from the peer proves the key as well.
         link.send(.init(7, count: 20), from: 1)
         link.run(.milliseconds(900))
         #expect(expirations(link, at: 0) == 10)
@@ -100,7 +100,7 @@ struct PingTests {
         #expect(expirations(link, at: 0) == 11)
     }
 
-    @Test("Nothing is told where the link is not encrypted, the host does not want it, or the controller cannot")
+    @Test("No event without encryption, with a masked event, or without support")
     func nothingIsTold() throws {
         for isEncrypted in [true, false] {
             let link = try link(isEncrypted: isEncrypted)
@@ -114,7 +114,7 @@ struct PingTests {
         #expect(set(100, incapable, at: 0) == .unknownHCICommand)
     }
 
-    @Test("A host that wants the event later is told of a link that was encrypted before")
+    @Test("A host that enables the event later gets it for a link that was encrypted before")
     func laterMaskBeginsTheTimer() throws {
         let link = try link()
         link.peripheral.faults.ignoresPings = true

@@ -74,10 +74,10 @@ struct PrivacyTests {
         Misuse("adding while scanning without resolving", [LESetScanEnable(leScanEnable: true), add(1)], .success),
     ]
 
-    @Test("Misused commands are refused", arguments: misuses)
+    @Test("Commands in invalid states are refused", arguments: misuses)
     func misuse(_ misuse: Misuse) { misuse.check(in: World(count: 1)) }
 
-    /// Controller 0 advertises privately towards controller 1.
+    /// Controller 0 advertises with private addresses to controller 1.
     private static func advertise(in world: World, _ type: AdvertisingType = .connectableScannableUndirected) {
         world.succeed(
             LEAddDeviceToResolvingList(
@@ -107,7 +107,7 @@ struct PrivacyTests {
         }
     }
 
-    @Test("Who has the key is told the identity, who has not the private address, which changes with time")
+    @Test("A host with the key gets the identity, others the private address, which changes")
     func resolution() throws {
         let world = World(count: 3)
         world.succeed(
@@ -134,7 +134,7 @@ struct PrivacyTests {
         #expect(seen.last?.value == local.dropFirst(7).reversed().reduce(0) { $0 << 8 | UInt64($1) })
     }
 
-    @Test("A connection of two private devices is told by identities, and the addresses they used")
+    @Test("A connection of two private devices is reported with identities and used addresses")
     func connecting() throws {
         let world = World(count: 2)
         world.succeed(
@@ -158,7 +158,7 @@ struct PrivacyTests {
         #expect(peripheral.peerResolvablePrivateAddress == central.localResolvablePrivateAddress)
     }
 
-    @Test("By the accept list, a private device is known by its identity", arguments: [true, false])
+    @Test("The accept list contains private devices by their identities", arguments: [true, false])
     func acceptList(_ isListed: Bool) {
         let world = World(count: 2)
         world.succeed(
@@ -174,7 +174,7 @@ struct PrivacyTests {
     }
 
     @Test(
-        "Who has a key but uses its identity address is ignored in network privacy mode, and heard in device privacy mode",
+        "A device with a key that uses its identity address is ignored in network privacy mode only",
         arguments: [
             PrivacyMode.network, .device,
         ]
@@ -193,7 +193,7 @@ struct PrivacyTests {
         #expect(Self.addresses(world, at: 1) == (mode == .device ? [PeerAddress(World.address(0))] : []))
     }
 
-    @Test("Advertising directed to a private address is for who has the key; others are told where they want it so")
+    @Test("Advertising directed to a private address is received by the key's owner, or on request")
     func directed() {
         let world = World(count: 4)
         world.succeed(
@@ -222,7 +222,7 @@ struct PrivacyTests {
         #expect(target?.isMade(with: Self.scannerIRK) == true)
     }
 
-    @Test("Directed private advertising is connected to by its target, privately")
+    @Test("Directed private advertising is connected by its target, with private addresses")
     func directedConnection() {
         let world = World(count: 2)
         world.succeed(
@@ -240,7 +240,7 @@ struct PrivacyTests {
         #expect(world.connections(at: 1).map(\.peerAddress.type) == [.publicIdentity])
     }
 
-    @Test("Without address resolution nothing is resolved")
+    @Test("Without address resolution no address is resolved")
     func disabled() {
         let world = World(count: 2)
         world.succeed(Self.add(0), LESetScanEnable(leScanEnable: true, filterDuplicates: true), at: 1)

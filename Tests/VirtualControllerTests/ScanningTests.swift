@@ -77,10 +77,10 @@ struct ScanningTests {
         ),
     ]
 
-    @Test("Misused commands are refused", arguments: misuses)
+    @Test("Commands in invalid states are refused", arguments: misuses)
     func misuse(_ misuse: Misuse) { misuse.check(in: World(count: 1)) }
 
-    /// Controller 0 advertises by legacy commands every 100 ms, with a scan response.
+    /// Controller 0 advertises with legacy commands every 100 ms, with a scan response.
     static func advertise(
         in world: World,
         _ type: AdvertisingType = .connectableScannableUndirected,
@@ -108,7 +108,7 @@ struct ScanningTests {
         0x04, 0x3E, 0x0F, 0x02, 0x01, 0x04, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x10, 0x03, 0x02, 0x09, 0x41, 0xEC,
     ]
 
-    @Test("A passive scanner hears the advertisement, an active one the scan response too, each once with the filter")
+    @Test("A passive scanner gets the advertisement, an active one the scan response as well, each once")
     func passiveAndActive() {
         let world = World(count: 3)
         world.succeed(LESetScanEnable(leScanEnable: true, filterDuplicates: true), at: 1)
@@ -117,12 +117,12 @@ struct ScanningTests {
         world.run(.seconds(1))
         #expect(world.packets[1] == [Self.advertisement])
         #expect(world.packets[2].prefix(2) == [Self.advertisement, Self.scanResponse])
-        // Every 100 ms and up to 10 ms more, an advertisement and a scan response each.
+        // Every 100 to 110 ms, an advertisement and a scan response each.
         #expect((18...20).contains(world.packets[2].count))
     }
 
     @Test(
-        "What a passive scanner hears of each kind of legacy advertising",
+        "A passive scanner and each kind of legacy advertising",
         arguments: [
             (AdvertisingType.connectableScannableUndirected, UInt8(0x00), UInt16(0x13)),
             (.connectableHighDutyCycleDirected, 0x01, 0x15), (.scannableUndirected, 0x02, 0x12),
@@ -140,13 +140,13 @@ struct ScanningTests {
         Self.advertise(in: world, type)
         world.run(.seconds(1))
         #expect(world.events(LEAdvertisingReport.subeventCode, at: 1).map { $0[1] } == [legacy])
-        // What is directed to controller 1 is nothing to controller 2.
+        // Controller 2 ignores advertising directed to controller 1.
         let isDirected = extended == 0x15
         #expect(world.extendedReports(at: 2).map(\.eventType.rawValue) == (isDirected ? [] : [extended]))
         #expect(world.extendedReports(at: 2).allSatisfy { $0.phys == [.le1M, .none] && $0.sid == 0xFF })
     }
 
-    @Test("By a filtered scan, only advertisers of the accept list are heard")
+    @Test("A filtered scan receives only advertisers of the accept list")
     func filterPolicy() {
         let world = World(count: 3)
         world.succeed(LESetAdvertisingEnable(advertisingEnable: true), at: 2)
@@ -161,7 +161,7 @@ struct ScanningTests {
         #expect(world.packets[1] == [Self.advertisement])
     }
 
-    @Test("An advertiser answers scan requests of its accept list only, where it wants it so")
+    @Test("An advertiser can answer scan requests of its accept list only")
     func scanRequestFilter() {
         let world = World(count: 3)
         world.succeed(LEAddDeviceToFilterAcceptList(address: PeerAddress(World.address(1))), at: 0)
@@ -178,7 +178,7 @@ struct ScanningTests {
         #expect(world.packets[2] == [Self.advertisement])
     }
 
-    @Test("A scanner hears in its windows only")
+    @Test("A scanner receives in its windows only")
     func windows() {
         let world = World(count: 2)
         // A tenth of the time.
@@ -193,7 +193,7 @@ struct ScanningTests {
         #expect((150...250).contains(world.packets[1].count))
     }
 
-    @Test("Lost packets are not heard, and a lost scan request or response leaves the advertisement alone")
+    @Test("Lost packets are not reported, and a lost scan response does not affect the advertisement")
     func losses() {
         let world = World(count: 2, seed: 7)
         world.air.conditions = RadioConditions(loss: 0.5)
@@ -203,7 +203,7 @@ struct ScanningTests {
         let advertisements = world.packets[1].filter { $0 == Self.advertisement }.count
         let responses = world.packets[1].filter { $0 == Self.scanResponse }.count
         #expect((900...1100).contains(advertisements))
-        // The request and the response must get through too.
+        // The request and the response must be received too.
         #expect((200...300).contains(responses))
         world.air.conditions = RadioConditions(isDead: true)
         world.forget()
@@ -211,7 +211,7 @@ struct ScanningTests {
         #expect(world.packets[1].isEmpty)
     }
 
-    @Test("Signals weaken with the distance until they are not heard", arguments: [(1.0, -40), (10, -60), (1000, nil)])
+    @Test("Signals weaken with distance until they are not received", arguments: [(1.0, -40), (10, -60), (1000, nil)])
     func distance(_ metres: Double, _ rssi: Int?) {
         let world = World(count: 2)
         world.controllers[1].position = Position(x: metres, y: 0)
@@ -221,7 +221,7 @@ struct ScanningTests {
         #expect(world.packets[1].compactMap(\.last).map { Int(Int8(bitPattern: $0)) } == (rssi.map { [$0] } ?? []))
     }
 
-    @Test("Reports come as late as the air makes them, and none after scanning has ended")
+    @Test("Reports are delayed by the air's latency, and none arrives after scanning has ended")
     func latency() {
         let world = World(count: 2)
         world.air.conditions = RadioConditions(latency: .milliseconds(50))
@@ -251,7 +251,7 @@ struct ScanningTests {
     }
 
     @Test(
-        "A filter may forget in each period what it has reported",
+        "A filter can forget in each period which advertisers it has reported",
         arguments: [
             (DuplicateFilter.enabled, 1), (.resetEachPeriod, 3),
         ]
@@ -259,7 +259,7 @@ struct ScanningTests {
     func periods(_ filter: DuplicateFilter, _ reports: Int) {
         let world = World(count: 2)
         Self.advertise(in: world)
-        // In the first second of each 2.56.
+        // In the first second of each 2.56 s.
         world.succeed(
             LESetExtendedScanEnable(enable: true, filterDuplicates: filter, duration: 100, period: 2),
             at: 1
@@ -269,7 +269,7 @@ struct ScanningTests {
         #expect(world.events(LEScanTimeout.subeventCode, at: 1).isEmpty)
     }
 
-    @Test("A run from the same seed is the same, and another from another seed")
+    @Test("Runs from the same seed are the same, and differ from another seed's")
     func deterministic() {
         func trace(_ seed: UInt64) -> [[[UInt8]]] {
             let world = World(count: 3, seed: seed)

@@ -5,9 +5,9 @@ import Testing
 
 @testable import VirtualController
 
-@Suite("Keys of controllers in software")
+@Suite("Keys of software controllers")
 struct SecurityTests {
-    @Test("A session key is that of the specification's sample data")
+    @Test("A session key equals that of the specification's sample data")
     func sessionKey() {
         // Vol 6, Part C, 1.
         var encryption = Encryption()
@@ -16,7 +16,7 @@ struct SecurityTests {
         #expect(encryption.sessionKey == 0x99AD_1B52_26A3_7E3E_058E_3B8E_27C2_C666)
     }
 
-    @Test("LE Encrypt takes and gives its octets least significant first")
+    @Test("LE Encrypt uses bytes with the least significant first")
     func encrypt() {
         let world = World(count: 1)
         let answer = world.send(
@@ -32,7 +32,7 @@ struct SecurityTests {
         #expect(answer == [[0x04, 0x0E, 0x14, 0x01, 0x17, 0x20, 0x00] + octets])
     }
 
-    @Test("Two controllers agree on a Diffie-Hellman key; a point that is none of the curve is refused")
+    @Test("Two controllers agree on a Diffie-Hellman key; a point outside the curve is refused")
     func diffieHellman() throws {
         let world = World(count: 2)
         for index in 0...1 {

@@ -5,16 +5,16 @@ import Testing
 
 @testable import VirtualController
 
-/// An air with controllers, and what each has sent to its host.
+/// A virtual air with controllers, and the packets that each has sent to its host.
 final class World {
     let air: Air
     private(set) var controllers: [VirtualController] = []
     private(set) var packets: [[[UInt8]]] = []
 
     /// - Parameters:
-    ///   - seed: of the air's chance.
-    ///   - masks: the LE events that the hosts want.
-    ///   - configure: changes a controller's configuration, which it tells by its address.
+    ///   - seed: the seed of the air's random numbers.
+    ///   - masks: the LE events that the hosts enable.
+    ///   - configure: changes the configuration of a controller, which is identified by its address.
     init(
         count: Int,
         seed: UInt64 = 0,
@@ -48,7 +48,9 @@ final class World {
         air.advance(to: air.now + duration)
     }
 
-    /// Sends a command and gives what its host was sent since the last call.
+    /// Sends a command.
+    ///
+    /// - Returns: the packets that its host received since the last call.
     @discardableResult
     func send<C: Command>(_ command: C, to index: Int) -> [[UInt8]] {
         send(
@@ -68,7 +70,9 @@ final class World {
         return packets[index]
     }
 
-    /// Sends a command and gives the status in its answer; nil where there is none. Other packets are kept.
+    /// Sends a command. Other packets are kept.
+    ///
+    /// - Returns: the status in its answer; nil if there is no answer.
     func status(of command: any Command, to index: Int) -> ErrorCode? {
         let earlier = packets[index]
         let answers = send(command, to: index)
@@ -81,7 +85,7 @@ final class World {
         }
     }
 
-    /// Sends commands that succeed.
+    /// Sends commands that must succeed.
     func succeed(_ commands: any Command..., at index: Int) {
         for command in commands {
             let status = status(of: command, to: index)
@@ -93,7 +97,7 @@ final class World {
         for index in packets.indices { packets[index] = [] }
     }
 
-    /// The parameters of the LE events of a subevent code that a host was sent, after the code.
+    /// The parameters of the LE events with a subevent code that a host received, after the code.
     func events(_ subevent: UInt8, at index: Int) -> [[UInt8]] {
         packets[index].filter { $0.count > 3 && $0[0] == 0x04 && $0[1] == 0x3E && $0[3] == subevent }
             .map { Array($0.dropFirst(4)) }

@@ -1,9 +1,9 @@
 import struct VirtualController.SeededGenerator
 
-/// Changes inputs by whole packets: swaps, repeats, leaves out, cuts and delays them, and changes their fields.
+/// Changes inputs by whole packets: swaps, repeats, removes, cuts and delays packets, and changes their fields.
 package struct ScriptMutation {
     private var random: SeededGenerator
-    /// Changes the octets of one packet in some other way.
+    /// Changes the bytes of one packet in another way.
     private let changeOctets: ([UInt8]) -> [UInt8]
 
     package init(seed: UInt64, changeOctets: @escaping ([UInt8]) -> [UInt8] = { $0 }) {
@@ -11,7 +11,7 @@ package struct ScriptMutation {
         self.changeOctets = changeOctets
     }
 
-    /// Changes an input of a target; nil where that takes no packets.
+    /// Changes an input of a target; nil if the target's input has no packets.
     package mutating func mutate(_ input: [UInt8], of target: FuzzTarget) -> [UInt8]? {
         switch target.inputShape {
         case .octets: return nil
@@ -54,14 +54,14 @@ package struct ScriptMutation {
         }
     }
 
-    /// Puts the end of another packet behind the beginning of this one.
+    /// Appends the end of another packet to the beginning of this one.
     private mutating func splice(_ packets: inout [Script.Packet], _ index: Int) {
         let other = packets[number(below: packets.count)].octets
         let kept = packets[index].octets.prefix(number(below: packets[index].octets.count + 1))
         packets[index].octets = Array(kept + other.suffix(number(below: other.count + 1)))
     }
 
-    /// Any octet, but the ones at the ends of ranges more often than others.
+    /// Any byte; the bytes at the ends of ranges are more frequent.
     private mutating func interesting() -> UInt8 {
         number(below: 2) == 0 ? [0, 1, 0x7F, 0x80, 0xFE, 0xFF][number(below: 6)] : UInt8(number(below: 256))
     }
@@ -75,9 +75,9 @@ extension FuzzTarget {
     /// How a target reads its input.
     enum InputShape {
         case octets
-        /// As a ``Script``.
+        /// A ``Script``.
         case script
-        /// As a file of records.
+        /// A file of records.
         case capture
     }
 

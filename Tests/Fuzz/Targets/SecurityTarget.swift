@@ -5,8 +5,9 @@ import SMP
 
 import struct VirtualController.SeededGenerator
 
-/// Two ends of a pairing, between which the packets of a script come: an odd choice goes to the central, an even one to the
-/// peripheral; what both say to each other is delivered too, unless the choice says that it is lost.
+/// Fuzzes two ends of a pairing with the packets of a script. A packet with an odd choice goes to the central, one with
+/// an even choice to the peripheral. The packets between both ends are delivered as well, unless the choice says that
+/// they are lost.
 func fuzzSecurity(_ input: [UInt8]) {
     let one = DeviceAddress(0xC0_0000_0000_01, isRandom: true)
     let other = DeviceAddress(0xC0_0000_0000_02, isRandom: true)
@@ -34,9 +35,9 @@ private struct FuzzedMeeting {
     var peripheral: SecurityChannel<SwiftCryptography>
     var random = SeededGenerator(seed: 1)
     var now = Instant(nanoseconds: 0)
-    /// What is on its way: to the central or not, and the octets.
+    /// The packets on their way: whether to the central, and the bytes.
     var underWay: [(toCentral: Bool, octets: [UInt8])] = []
-    /// The passkey that one of them has shown last.
+    /// The last passkey that one of the two ends has shown.
     var passkey: UInt32 = 0
 
     mutating func run(_ packets: [Script.Packet]) {

@@ -23,12 +23,12 @@ private enum Found {
 
 @Suite("Fuzzing")
 struct FuzzTests {
-    @Test("What was found once does no harm any more", arguments: FuzzTarget.allCases)
+    @Test("Inputs that once revealed a fault are processed", arguments: FuzzTarget.allCases)
     func found(target: FuzzTarget) throws {
         for input in try Found.inputs(of: target) { target.run(input) }
     }
 
-    @Test("Random octets do no harm", arguments: FuzzTarget.allCases)
+    @Test("Random bytes are processed", arguments: FuzzTarget.allCases)
     func random(target: FuzzTarget) {
         var numbers = SeededGenerator(seed: 1)
         for _ in 0..<(target == .host ? 2 : 200) {
@@ -37,7 +37,7 @@ struct FuzzTests {
         }
     }
 
-    @Test("Changed packets do no harm", arguments: FuzzTarget.allCases)
+    @Test("Changed packets are processed", arguments: FuzzTarget.allCases)
     func changed(target: FuzzTarget) {
         let seeds = target.madeSeeds
         for number in 0..<(seeds.isEmpty ? 0 : target == .host ? 4 : 200) {
@@ -47,14 +47,14 @@ struct FuzzTests {
         }
     }
 
-    @Test("The names of protocols stand for their targets")
+    @Test("The names of protocols select their targets")
     func names() {
         #expect(FuzzTarget.named("att") == [.server, .client])
         #expect(FuzzTarget.named("host") == [.host])
         #expect(FuzzTarget.named("none").isEmpty)
     }
 
-    @Test("A capture is cut into its records, which say how long they are", arguments: FuzzTarget.capture.madeSeeds)
+    @Test("A capture is split into its records, with correct lengths", arguments: FuzzTarget.capture.madeSeeds)
     func records(capture: [UInt8]) throws {
         var records = CaptureRecords(capture)
         #expect(records.records.count == 1)

@@ -4,7 +4,7 @@ import ByteCoding
 import GATT
 import Testing
 
-/// What a client's operation came to, as the file describes it.
+/// The outcome of a client's operation, as the file describes it.
 private enum Outcome: Equatable {
     case value([UInt8])
     case error(UInt8)
@@ -24,7 +24,7 @@ private final class RawClient {
         client.elevatesSecurity = elevatesSecurity
     }
 
-    /// The next request of the client's own; empty where there is none.
+    /// The client's next request; empty if there is none.
     func next() throws -> [UInt8] {
         var buffer = PacketBuffer()
         guard bearer.awaitedRequest == nil, let opcode = client.nextRequest(mtu: bearer.mtu, into: &buffer) else {
@@ -34,7 +34,9 @@ private final class RawClient {
         return [UInt8](copying: buffer.bytes)
     }
 
-    /// Takes a PDU of the tester; what the client sends on it.
+    /// Handles a PDU of the tester.
+    ///
+    /// - Returns: the client's next request.
     func receive(_ pdu: [UInt8]) throws -> [UInt8] {
         guard case .response = bearer.receive(pdu.rawSpan) else {
             Issue.record("\(pdu.hexadecimal) is not the response that the client waits for")
@@ -81,7 +83,7 @@ private final class RawClient {
 
     /// Starts the operation of a case.
     ///
-    /// - Parameter width: how wide the file's UUID is on the air.
+    /// - Parameter width: the width of the file's UUID on the air.
     func start(_ operation: ConformanceFile.Operation, width: BluetoothUUID.Width) {
         let handle = AttributeHandle(conformance: operation.handle ?? "")
         let range = HandleRange(
@@ -122,7 +124,7 @@ struct ClientConformanceTests {
         var pdus = testCase.pdus[...]
         client.exchangeMTU()
         if let count = testCase.initPduCount {
-            // The MTU exchange is the first of what is replayed before the operation; the rest is another client's own.
+            // The MTU exchange is the first PDU before the operation; the others belong to another client.
             #expect(try client.next() == pdus.first?.bytes)
             #expect(try client.receive(pdus.dropFirst().first?.bytes ?? []).isEmpty)
             pdus = pdus.dropFirst(count)
@@ -142,7 +144,7 @@ struct ClientConformanceTests {
         #expect(client.outcome == expectedOutcome(of: operation))
     }
 
-    /// How wide the operation's UUID is in the exchange.
+    /// The width of the operation's UUID in the exchange.
     private func width(in testCase: ConformanceFile.Case) -> BluetoothUUID.Width {
         let lengths = testCase.pdus.filter { $0.isToTester && [0x06, 0x08].contains($0.bytes.first) }.map(\.bytes.count)
         return lengths.contains { $0 == 9 || $0 == 7 } ? .bits16 : .bits128
@@ -154,8 +156,8 @@ struct ClientConformanceTests {
         return error == 0 ? .value([]) : .error(error)
     }
 
-    /// A case that is nothing but discovery: our own order of requests is answered from the database that it is about, and
-    /// must find each attribute.
+    /// Runs a case of pure discovery: this client's own requests are answered from the case's database, and must find
+    /// each attribute.
     private func discovery(of testCase: ConformanceFile.Case) throws {
         let file = try #require(ConformanceFile.shared)
         let database = try #require(testCase.database.flatMap { file.databases[$0] })

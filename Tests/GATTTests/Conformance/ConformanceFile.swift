@@ -76,7 +76,7 @@ struct ConformanceFile: Decodable {
         var isToTester: Bool { direction == "from_iut" }
     }
 
-    /// Where `SWIFT_BLE_CONFORMANCE` says, else beside the package; nil where it is not there.
+    /// The file that `SWIFT_BLE_CONFORMANCE` names, otherwise the one beside the package; nil if it does not exist.
     static let shared: ConformanceFile? = {
         let folder =
             ProcessInfo.processInfo.environment["SWIFT_BLE_CONFORMANCE"].map { URL(fileURLWithPath: $0) }
@@ -131,7 +131,7 @@ extension ConformanceFile.Database {
         }
     }
 
-    /// The file writes all UUIDs in 128 bits; a server has those over the base in 16.
+    /// The file writes all UUIDs with 128 bits; a server has those over the base UUID with 16.
     private func uuid(_ text: String) -> BluetoothUUID {
         BluetoothUUID(text)?.attributeForm ?? BluetoothUUID(0 as UInt16)
     }

@@ -16,7 +16,7 @@ private struct RawServer {
         _ = try server.publish(definitions)
     }
 
-    /// What the server answers to a PDU; empty where nothing.
+    /// The server's answer to a PDU; empty if there is none.
     mutating func answer(_ pdu: [UInt8]) -> [UInt8] {
         var buffer = PacketBuffer()
         switch bearer.receive(pdu.rawSpan) {
@@ -73,7 +73,7 @@ struct ServerConformanceTests {
         #expect(answer.isEmpty, "an answer after the end of the exchange")
     }
 
-    @Test("A database up to the last handle has a hash input that ends with it")
+    @Test("The hash input of a database up to the last handle contains that handle")
     func hashOfTail() throws {
         let file = try #require(ConformanceFile.shared)
         var database = AttributeDatabase()

@@ -57,9 +57,9 @@ enum Served {
 }
 
 extension Adapter {
-    /// Serves and advertises until `connections` clients have come and gone.
+    /// Serves and advertises until `connections` clients have connected and disconnected.
     ///
-    /// - Parameter react: is called with the clients' events.
+    /// - Parameter react: called with the clients' events.
     func serve(
         _ stage: any Stage,
         connections: Int = 1,
@@ -86,7 +86,7 @@ extension Adapter {
             gone += 1
             if gone == connections { break }
         }
-        // The host has completed its own work after a link's end by then.
+        // By then the host has completed its own work after a link's end.
         try await stage.sleep(for: .milliseconds(300))
         await advertising.stop()
     }
@@ -96,7 +96,7 @@ extension RecordedRun {
     private static func serving(_ name: String, connections: Int = 1) -> RecordedRun {
         RecordedRun(name) { adapter, stage in
             try await adapter.serve(stage, connections: connections) { peripheral, event in
-                // Clients also subscribe to Service Changed, which has values of its own.
+                // Clients also subscribe to Service Changed, which has its own values.
                 guard case .subscribed(_, let handle, let kind) = event, handle >= Served.service.handle ?? 0 else {
                     return
                 }
