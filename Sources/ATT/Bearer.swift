@@ -1,86 +1,87 @@
 import BluetoothTypes
 import ByteCoding
 
-/// A PDU cannot be sent on a bearer now.
+/// The reason why a PDU cannot be sent on a bearer now.
 public enum BearerError: Error, Hashable, Sendable {
     /// A request is in flight; the next waits for its response.
     case requestInFlight
     /// An indication is in flight; the next waits for its confirmation.
     case indicationInFlight
-    /// MTUs have been exchanged; a client does so once (Vol 3, Part F, 3.4.2.1).
+    /// MTUs were exchanged already; a client exchanges them once (Vol 3, Part F, 3.4.2.1).
     case mtuExchanged
-    /// The opcode is no request's, so that no response would ever come.
+    /// The opcode is not that of a request, so no response would arrive.
     case notARequest(Opcode)
-    /// The transaction timer has run out: nothing more is sent on this bearer.
+    /// A transaction has timed out: no further PDU is sent on this bearer.
     case dead
 }
 
-/// How a peer can break the rules of a bearer.
+/// A violation of a bearer's rules by the peer.
 public enum BearerViolation: Error, Hashable, Sendable {
     /// A PDU without an opcode.
     case emptyPDU
-    /// Longer than ATT_MTU, in octets.
+    /// A PDU longer than ATT_MTU; its length is in bytes.
     case oversizedPDU(length: Int)
-    /// A response to a request that was not made, or another than the one that was.
+    /// A response without a request, or to another request than the one in flight.
     case unexpectedResponse(opcode: UInt8)
-    /// A confirmation without an indication of ours.
+    /// A confirmation although no indication of this device is in flight.
     case unexpectedConfirmation
     /// A request while another is being served.
     case requestWhileBusy(opcode: UInt8)
-    /// An indication before the last was confirmed.
+    /// An indication although the last one is not confirmed.
     case indicationWhileBusy
-    /// An Error Response that could not be read.
+    /// An Error Response that could not be decoded.
     case malformedErrorResponse
 }
 
-/// The order of PDUs on one ATT bearer (Vol 3, Part F, 3.3): one request in flight each way, one indication each way,
-/// the transaction timer, ATT_MTU.
+/// The order of PDUs on one ATT bearer (Vol 3, Part F, 3.3): one request and one indication in flight in each
+/// direction, the transaction timer, and ATT_MTU.
 ///
-/// The bearer decodes nothing but the opcode. Its owner asks before it sends and gives it each PDU that comes; what the
-/// answer says is then done by the client or the server.
+/// The bearer decodes only the opcode. Its owner asks the bearer before it sends a PDU, and passes it each received
+/// PDU. The client or the server then handles the contents.
 public struct Bearer: Sendable {
-    /// ATT_MTU before it is exchanged, and the least it may be (Vol 3, Part G, 5.2.1).
+    /// ATT_MTU before an exchange, and its minimum (Vol 3, Part G, 5.2.1).
     public static let defaultMTU = 23
-    /// How long a transaction may take (Vol 3, Part F, 3.3.3).
+    /// Maximum duration of a transaction (Vol 3, Part F, 3.3.3).
     public static var transactionTimeout: Duration { .nanoseconds(Int64(transactionNanoseconds)) }
 
     private static var transactionNanoseconds: UInt64 { 30_000_000_000 }
 
-    /// What a received PDU is, and so who is to have it.
+    /// The meaning of a received PDU, which decides the part that handles it.
     public enum Inbound: Hashable, Sendable {
-        /// For the server, which will call ``Bearer/responseWillBeSent()``.
+        /// A request for the server, which calls ``Bearer/responseWillBeSent()`` with its response.
         case request(Opcode)
-        /// No request that we know: to be answered with Request Not Supported.
+        /// An unknown request. The owner answers Request Not Supported.
         case unsupportedRequest(opcode: UInt8)
-        /// A request longer than ATT_MTU: to be answered with Invalid PDU, with the handle 0x0000 (Vol 3, Part F, 3.4.1.1).
+        /// A request longer than ATT_MTU. The owner answers Invalid PDU, with the handle 0x0000 (Vol 3, Part F,
+        /// 3.4.1.1).
         ///
-        /// Without an answer the client would wait for its transaction timer and then give up the bearer.
+        /// Without an answer the client would wait until its transaction times out, and then end the bearer.
         case oversizedRequest(opcode: UInt8, length: Int)
-        /// For the server, which does not answer it.
+        /// A command for the server, which does not answer it.
         case command(Opcode)
-        /// A command that we do not know, to be ignored (Vol 3, Part F, 3.3).
+        /// An unknown command, which is ignored (Vol 3, Part F, 3.3).
         case ignoredCommand(opcode: UInt8)
-        /// The answer to the request in flight, or an Error Response to it.
+        /// The response to the request in flight, or an Error Response to it.
         case response(Opcode)
-        /// For the client, which does not answer it.
+        /// A notification for the client, which does not answer it.
         case notification(Opcode)
-        /// To be confirmed; the owner calls ``Bearer/confirmationWillBeSent()``.
+        /// An indication. The owner calls ``Bearer/confirmationWillBeSent()`` and confirms it.
         case indication
-        /// The client has our indication; the next may be sent.
+        /// The confirmation of the indication in flight. The next one may be sent.
         case confirmation
-        /// Against the rules: dropped and counted.
+        /// A violation of the rules. The PDU is dropped and counted.
         case violation(BearerViolation)
-        /// The bearer is dead; whatever comes is dropped.
+        /// The bearer is dead, so the PDU is dropped.
         case dead
     }
 
-    /// What we offer as our receive MTU.
+    /// The receive MTU that this device offers.
     public let offeredMTU: Int
-    /// ATT_MTU as it is now.
+    /// The current ATT_MTU.
     public private(set) var mtu = Bearer.defaultMTU
-    /// Whether the transaction timer has run out.
+    /// Whether a transaction has timed out.
     public private(set) var isDead = false
-    /// Whether we have made an MTU exchange as the client; only one is allowed (Vol 3, Part F, 3.4.2.1).
+    /// Whether this device, as the client, has exchanged MTUs; that is allowed once (Vol 3, Part F, 3.4.2.1).
     public private(set) var hasExchangedMTU = false
 
     private var requestInFlight: Opcode?
@@ -90,24 +91,24 @@ public struct Bearer: Sendable {
     private var isServing = false
     private var isConfirming = false
 
-    /// - Parameter offeredMTU: in octets; taken as 23 where it is less.
+    /// - Parameter offeredMTU: in bytes; values below 23 count as 23.
     public init(offeredMTU: Int = 517) {
         self.offeredMTU = max(offeredMTU, Bearer.defaultMTU)
     }
 
-    /// When ``advance(to:)`` wants to be called, if at all.
+    /// The time at which to call ``advance(to:)``; nil if no transaction is in flight.
     public var deadline: Instant? {
         guard let requestDeadline else { return indicationDeadline }
         guard let indicationDeadline else { return requestDeadline }
         return min(requestDeadline, indicationDeadline)
     }
 
-    /// The request whose response is awaited.
+    /// The request in flight, whose response is awaited.
     public var awaitedRequest: Opcode? { requestInFlight }
 
     // MARK: Sending
 
-    /// To be called before a request is sent; where it throws, nothing has changed and the request is not to be sent.
+    /// Must be called before a request is sent. If it throws, nothing has changed and the request must not be sent.
     ///
     /// Starts the transaction timer.
     public mutating func requestWillBeSent(_ opcode: Opcode, at now: Instant) throws(BearerError) {
@@ -120,7 +121,8 @@ public struct Bearer: Sendable {
         if opcode == .exchangeMTURequest { hasExchangedMTU = true }
     }
 
-    /// To be called before an indication is sent; where it throws, nothing has changed and it is not to be sent.
+    /// Must be called before an indication is sent. If it throws, nothing has changed and the indication must not be
+    /// sent.
     ///
     /// Starts the transaction timer.
     public mutating func indicationWillBeSent(at now: Instant) throws(BearerError) {
@@ -130,23 +132,23 @@ public struct Bearer: Sendable {
         indicationDeadline = now.advanced(byNanoseconds: Bearer.transactionNanoseconds)
     }
 
-    /// To be called when the response to the peer's request is sent.
+    /// Must be called when the response to the peer's request is sent.
     public mutating func responseWillBeSent() {
         isServing = false
     }
 
-    /// To be called when the peer's indication is confirmed.
+    /// Must be called when the peer's indication is confirmed.
     public mutating func confirmationWillBeSent() {
         isConfirming = false
     }
 
     // MARK: Receiving
 
-    /// Tells what a PDU that has come is and takes note of it.
+    /// Classifies and records a received PDU.
     ///
-    /// A response or a confirmation stops its transaction timer. After a request or an indication, no other is taken
-    /// until the owner has answered it and the answer has left the host: a peer that does not take its answers cannot make
-    /// the owner queue more of them (Vol 3, Part F, 3.3.2).
+    /// A response or a confirmation stops its transaction timer. After a request or an indication, the next one is
+    /// accepted only when the owner has answered it and the answer has left the host. So a peer that does not take its
+    /// answers cannot make the owner queue more of them (Vol 3, Part F, 3.3.2).
     ///
     /// - Parameters:
     ///   - isReplyUnsent: whether a response to the peer is still queued in the host.
@@ -159,7 +161,7 @@ public struct Bearer: Sendable {
         if isDead { return .dead }
         guard let value = pdu[checked: 0] else { return .violation(.emptyPDU) }
         guard let opcode = Opcode(rawValue: value) else { return receiveUnknown(value, isReplyUnsent: isReplyUnsent) }
-        // A response that is too long has lost nothing: who waits for it takes what ATT_MTU allows.
+        // A response that is too long is accepted: the client uses the part that ATT_MTU allows.
         if pdu.byteCount > mtu, opcode.kind != .response {
             return receiveOversized(opcode, length: pdu.byteCount, isReplyUnsent: isReplyUnsent)
         }
@@ -190,7 +192,7 @@ public struct Bearer: Sendable {
         return .oversizedRequest(opcode: opcode.rawValue, length: length)
     }
 
-    /// An unknown opcode is a command where its bit 6 says so, otherwise a request (Vol 3, Part F, 3.3).
+    /// An unknown opcode with bit 6 set is a command, otherwise a request (Vol 3, Part F, 3.3).
     private mutating func receiveUnknown(_ opcode: UInt8, isReplyUnsent: Bool) -> Inbound {
         if opcode & 0x40 != 0 { return .ignoredCommand(opcode: opcode) }
         if isServing || isReplyUnsent { return .violation(.requestWhileBusy(opcode: opcode)) }
@@ -214,9 +216,9 @@ public struct Bearer: Sendable {
 
     // MARK: MTU
 
-    /// Sets ATT_MTU after an exchange: the lesser of both, and never below 23 (Vol 3, Part F, 3.4.2.2).
+    /// Sets ATT_MTU after an exchange: the smaller value of both sides, and at least 23 (Vol 3, Part F, 3.4.2.2).
     ///
-    /// As the client, on the response; as the server, once the response is sent.
+    /// The client calls this when it receives the response; the server, when it has sent the response.
     ///
     /// - Returns: the new ATT_MTU.
     @discardableResult
@@ -227,7 +229,9 @@ public struct Bearer: Sendable {
 
     // MARK: Time
 
-    /// Ends the bearer when a transaction has taken too long; tells whether it has just died.
+    /// Ends the bearer if a transaction has timed out.
+    ///
+    /// - Returns: whether this call ended the bearer.
     public mutating func advance(to now: Instant) -> Bool {
         guard !isDead, let deadline, deadline <= now else { return false }
         isDead = true

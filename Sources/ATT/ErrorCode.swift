@@ -1,7 +1,7 @@
-/// Why a request was not carried out (Vol 3, Part F, 3.4.1.1; common profile errors: Core Specification Supplement,
-/// Part B).
+/// The reason why a server refuses a request (Vol 3, Part F, 3.4.1.1; common profile errors: Core Specification
+/// Supplement, Part B).
 public struct ErrorCode: RawRepresentable, Hashable, Sendable, Error {
-    /// The code as it is sent, which may be one that the specification reserves.
+    /// The code on the air, which may be reserved by the specification.
     public let rawValue: UInt8
 
     /// The error with a code, reserved or not.
@@ -32,30 +32,30 @@ public struct ErrorCode: RawRepresentable, Hashable, Sendable, Error {
     public static let attributeNotLong = ErrorCode(rawValue: 0x0B)
     /// The key that encrypts the link is too short.
     public static let encryptionKeySizeTooShort = ErrorCode(rawValue: 0x0C)
-    /// The value's length is not one that the attribute may have.
+    /// The attribute does not allow a value of this length.
     public static let invalidAttributeValueLength = ErrorCode(rawValue: 0x0D)
-    /// Something went wrong that no other code describes.
+    /// The server failed in a way that no other code describes.
     public static let unlikelyError = ErrorCode(rawValue: 0x0E)
     /// The link must be encrypted first.
     public static let insufficientEncryption = ErrorCode(rawValue: 0x0F)
     /// The type is not one of a group that the server supports.
     public static let unsupportedGroupType = ErrorCode(rawValue: 0x10)
-    /// The server lacks the resources to carry the request out.
+    /// The server lacks the resources for the request.
     public static let insufficientResources = ErrorCode(rawValue: 0x11)
     /// The client must discover the server's database again.
     public static let databaseOutOfSync = ErrorCode(rawValue: 0x12)
-    /// The value is not one that the attribute may have.
+    /// The attribute does not allow this value.
     public static let valueNotAllowed = ErrorCode(rawValue: 0x13)
-    /// The write is refused for a reason that the protocol does not know.
+    /// The write is refused for a reason outside the protocol.
     public static let writeRequestRejected = ErrorCode(rawValue: 0xFC)
-    /// The Client Characteristic Configuration Descriptor is not set as the profile demands.
+    /// The Client Characteristic Configuration Descriptor is not set as the profile requires.
     public static let cccdImproperlyConfigured = ErrorCode(rawValue: 0xFD)
     /// An earlier procedure has not ended yet.
     public static let procedureAlreadyInProgress = ErrorCode(rawValue: 0xFE)
-    /// The value is outside what the profile allows.
+    /// The value is outside the range that the profile allows.
     public static let outOfRange = ErrorCode(rawValue: 0xFF)
 
-    /// Whether the code is one that the application above defines: 0x80 to 0x9F.
+    /// Whether the code is defined by the application: 0x80 to 0x9F.
     @inlinable
     public var isApplicationError: Bool { (0x80...0x9F).contains(rawValue) }
 }

@@ -1,11 +1,11 @@
 import BluetoothTypes
 import ByteCoding
 
-/// Writes the entries of a list response straight into the packet, as long as they fit and their values have the length
+/// Writes the entries of a list response directly into the packet, as long as they fit and their values have the length
 /// of the first.
 ///
-/// For Read By Type and Read By Group Type responses, whose entries have a handle or two and a value
-/// (Vol 3, Part F, 3.4.4.2 and 3.4.4.10).
+/// Used for Read By Type and Read By Group Type responses. Their entries have one or two handles and a value (Vol 3,
+/// Part F, 3.4.4.2 and 3.4.4.10).
 public struct ListResponseWriter: Sendable {
     private let mtu: Int
     private let start: Int
@@ -25,12 +25,14 @@ public struct ListResponseWriter: Sendable {
     /// Whether no entry has been written.
     public var isEmpty: Bool { entryLength == 0 }
 
-    /// Appends an entry; false where it does not fit or its value has another length than the first.
+    /// Appends an entry.
     ///
-    /// Values are cut to what fits the PDU and the entry's length field. It is the lengths before the cut that must be
-    /// equal: two long values of different length are not listed together, though cut alike.
+    /// - Returns: false if the entry does not fit, or its value has another length than the first.
     ///
-    /// - Parameter end: the group's last handle, in a Read By Group Type Response.
+    /// Values are truncated to the PDU and to the entry's length field. The lengths before truncation must be equal. So
+    /// two long values of different lengths are not listed together, even if they have the same truncated length.
+    ///
+    /// - Parameter end: the group's last handle, for a Read By Group Type Response.
     public mutating func append(
         handle: AttributeHandle,
         end: AttributeHandle? = nil,
@@ -52,7 +54,7 @@ public struct ListResponseWriter: Sendable {
         return true
     }
 
-    /// Takes back what was written, so that an error can be answered instead.
+    /// Removes the response from the buffer, so that an error can be sent instead.
     public func discard(from buffer: inout PacketBuffer) {
         buffer.truncate(to: start)
     }

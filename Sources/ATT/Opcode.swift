@@ -1,4 +1,4 @@
-/// What an ATT PDU is (Vol 3, Part F, 3.4.8). Bit 6 marks commands, bit 7 signed ones.
+/// The opcode of an ATT PDU (Vol 3, Part F, 3.4.8). Bit 6 marks commands, bit 7 signed ones.
 public enum Opcode: UInt8, Sendable, CaseIterable {
     /// ``ErrorResponse`` (3.4.1.1).
     case errorResponse = 0x01
@@ -63,23 +63,23 @@ public enum Opcode: UInt8, Sendable, CaseIterable {
     /// ``SignedWriteCommand`` (3.4.5.4).
     case signedWriteCommand = 0xD2
 
-    /// What kind of PDU it is (Vol 3, Part F, 3.3).
+    /// The kind of a PDU (Vol 3, Part F, 3.3).
     public enum Kind: Sendable {
-        /// Asks the server; a response ends it.
+        /// From client to server; a response follows.
         case request
-        /// The server's answer to a request.
+        /// From server to client, in answer to a request.
         case response
-        /// Asks the server without an answer.
+        /// From client to server, without a response.
         case command
-        /// Tells the client without an answer.
+        /// From server to client, without a confirmation.
         case notification
-        /// Tells the client; a confirmation ends it.
+        /// From server to client; a confirmation follows.
         case indication
-        /// The client's answer to an indication.
+        /// From client to server, in answer to an indication.
         case confirmation
     }
 
-    /// Which kind of PDU has this opcode.
+    /// The kind of PDUs with this opcode.
     @inlinable
     public var kind: Kind {
         switch self {
@@ -98,7 +98,7 @@ public enum Opcode: UInt8, Sendable, CaseIterable {
         }
     }
 
-    /// The response to a request; nil for a PDU that is no request.
+    /// The response to a request; nil if the PDU is not a request.
     ///
     /// Each request's response has the opcode after it (Vol 3, Part F, 3.4.8).
     @inlinable

@@ -1,9 +1,9 @@
 import BluetoothTypes
 import ByteCoding
 
-/// A PDU of the Attribute Protocol (Vol 3, Part F, 3.4). What is variable in it is borrowed.
+/// A PDU of the Attribute Protocol (Vol 3, Part F, 3.4). Its parts of variable length are borrowed.
 public protocol ProtocolDataUnit: ~Escapable {
-    /// The first octet of every PDU of this type.
+    /// The first byte of every PDU of this type.
     static var opcode: Opcode { get }
 
     /// Decodes a whole PDU with its opcode.
@@ -14,30 +14,31 @@ public protocol ProtocolDataUnit: ~Escapable {
     func encode(into buffer: inout PacketBuffer)
 }
 
-/// A range of attribute handles as a request carries it.
+/// The range of attribute handles in a request.
 public struct HandleRange: Hashable, Sendable {
     /// The first handle.
     public var start: AttributeHandle
     /// The last handle.
     public var end: AttributeHandle
 
-    /// Makes a range, which need not be a valid one.
+    /// Creates a range, which may be invalid.
     @inlinable
     public init(start: AttributeHandle, end: AttributeHandle) {
         self.start = start
         self.end = end
     }
 
-    /// Every handle that an attribute may have.
+    /// The range of all valid attribute handles.
     public static let all = HandleRange(start: .first, end: .last)
 
-    /// Whether a server can search it; otherwise it answers Invalid Handle with the start (Vol 3, Part F, 3.4.3.1).
+    /// Whether a server can search the range. Otherwise it answers Invalid Handle with the start (Vol 3, Part F,
+    /// 3.4.3.1).
     @inlinable
     public var isValid: Bool { start != .invalid && start <= end }
 }
 
 extension ByteReader {
-    /// Reads the opcode of the PDU that is decoded.
+    /// Reads the opcode of the PDU.
     @inlinable
     mutating func readOpcode(_ opcode: Opcode) throws(PacketDecodingError) {
         let value = try readUInt8()
@@ -54,7 +55,8 @@ extension ByteReader {
         HandleRange(start: try readHandle(), end: try readHandle())
     }
 
-    /// Reads the entries of one length that fill the rest, at least one of at least `minimum` octets.
+    /// Reads the remaining bytes as entries of one length. There must be at least one entry, of at least `minimum`
+    /// bytes.
     @inlinable
     @_lifetime(copy self)
     mutating func readList(entryLength: Int, minimum: Int) throws(PacketDecodingError) -> RawSpan {
@@ -64,7 +66,7 @@ extension ByteReader {
         return try readBytes(count: count)
     }
 
-    /// Reads the UUID that fills the rest: 2 or 16 octets (Vol 3, Part F, 3.2.1).
+    /// Reads the remaining bytes as a UUID of 2 or 16 bytes (Vol 3, Part F, 3.2.1).
     @inlinable
     mutating func readAttributeType() throws(PacketDecodingError) -> BluetoothUUID {
         if remaining == 4 { throw .invalidLength(4, field: "attribute type") }
@@ -84,7 +86,8 @@ extension PacketBuffer {
         append(range.end)
     }
 
-    /// Appends a request that looks for a type in a range; with one check of the room where the UUID has 16 bits.
+    /// Appends a request that searches for a type in a range. For a UUID of 16 bits, one check of the capacity
+    /// suffices.
     @inlinable
     @inline(__always)
     mutating func append(_ opcode: Opcode, _ range: HandleRange, _ type: BluetoothUUID) {

@@ -2,19 +2,19 @@ import Crypto
 import CryptoExtras
 import SMP
 
-/// The Security Manager's ciphers by swift-crypto.
+/// The Security Manager's cryptographic functions, implemented with swift-crypto.
 public struct SwiftCryptography: SecurityFunctions {
     public init() {}
 
     public func encrypt(_ plaintext: UInt128, key: UInt128) -> UInt128 {
         var block = octets(plaintext)
-        // A key and a block of 16 octets are what it takes, so that nothing is thrown.
+        // The key and the block have 16 bytes, so this does not throw.
         try? AES.permute(&block, key: SymmetricKey(data: octets(key)))
         return UInt128(mostSignificantFirst: block)
     }
 
     public func authenticationCode(of message: [UInt8], key: UInt128) -> UInt128 {
-        // A key of 16 octets is what it takes, so that nothing is thrown.
+        // The key has 16 bytes, so this does not throw.
         guard var code = try? AES.CMAC(key: SymmetricKey(data: octets(key))) else { return 0 }
         code.update(data: message)
         return UInt128(mostSignificantFirst: code.finalize())

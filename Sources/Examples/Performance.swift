@@ -1,22 +1,22 @@
 import Foundation
 import Synchronization
 
-/// One end of an example that runs: with a terminal, and a user who reads it and acts.
+/// One end of an example that is running: its app, a terminal, and a simulated user that reads the terminal and acts.
 ///
-/// The apps use the main queue, as on a phone: the process must run it.
+/// The apps use the main queue, as on a phone. The process must run it.
 public final class Performance: Terminal, @unchecked Sendable {
-    // @unchecked: the constant `options` are of any type; `screen` is used on the main queue only.
+    // @unchecked: the constant `options` can be of any type; `screen` is used on the main queue only.
 
-    /// What is shown; ends with the last line that was expected.
+    /// The lines that are shown. The stream ends with the last expected line.
     public let lines: AsyncStream<String>
     private let continuation: AsyncStream<String>.Continuation
     private let part: Part
     private let options: [String: Any]
     private let unseen: Mutex<[String]>
-    /// Of the main queue.
+    /// Used on the main queue only.
     private(set) var screen: (any Screen)?
 
-    /// - Parameter options: for the manager of this end, beside those that the app itself gives it.
+    /// - Parameter options: options for the manager of this end, in addition to those of the app itself.
     public convenience init(_ example: Example, _ role: Example.Role, options: [String: Any] = [:]) {
         self.init(example.part(role), options: options)
     }
@@ -28,7 +28,7 @@ public final class Performance: Terminal, @unchecked Sendable {
         (lines, continuation) = AsyncStream.makeStream()
     }
 
-    /// What was expected and has not been shown yet: the beginnings of lines.
+    /// The expected lines that were not shown yet, each given by its beginning.
     public var missing: [String] {
         unseen.withLock { $0 }
     }
@@ -43,7 +43,7 @@ public final class Performance: Terminal, @unchecked Sendable {
         }
     }
 
-    /// Leaves the screen and lets the app go.
+    /// Leaves the screen and releases the app.
     public func end() async {
         await withCheckedContinuation { ended in
             DispatchQueue.main.async { [self] in

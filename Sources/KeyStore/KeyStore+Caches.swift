@@ -2,8 +2,8 @@ import Dispatch
 import FoundationEssentials
 import Glibc
 
-// Values that can be learnt again, in a directory beside the state file, a file each. Each file is bounded; a damaged or too
-// large one is dropped alone.
+// Caches of values that can be obtained again, in a directory beside the state file, each in its own file. File sizes
+// are bounded; a damaged or too large file is dropped without affecting the others.
 extension KeyStore {
     /// The largest cache that is read or written, in bytes.
     package static let cacheSizeLimit = 1 << 20

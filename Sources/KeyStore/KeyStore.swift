@@ -199,7 +199,7 @@ package final class KeyStore: Sendable {
     /// With a problem, identity and bonds may be missing although the host had some before.
     package var problem: String? { state.withLock { $0.problem } }
 
-    /// Number of times that the file was replaced since the store was opened.
+    /// The number of times that the file was replaced since the store was opened.
     package var writeCount: Int { state.withLock { $0.writeCount } }
 
     /// The path of the file; nil for a store in memory.
@@ -249,8 +249,8 @@ package final class KeyStore: Sendable {
     ///
     /// - Parameters:
     ///   - caches: caches to replace, or to remove if the source is nil.
-    ///   - whenKept: is called on the store's queue, with true once the sections will survive the end of the process
-    ///     and a loss of power, or with false if they cannot be saved.
+    ///   - whenKept: called on the store's queue: with true once the sections will survive the end of the process and a
+    ///     loss of power, or with false if they cannot be saved.
     package func keep(
         _ sections: [String: Source],
         caches: [String: Source?] = [:],

@@ -9,9 +9,9 @@ package enum StateDirectory {
         environment: [String: String] = ProcessInfo.processInfo.environment
     ) -> String? {
         if let path = environment["BLE_STATE_DIR"], !path.isEmpty { return path }
-        // A unit with several state directories names them all, with colons between.
+        // A unit with several state directories lists them all, separated by colons.
         if let path = environment["STATE_DIRECTORY"]?.split(separator: ":").first { return String(path) }
-        // A relative path is to be ignored (XDG Base Directory Specification).
+        // A relative path must be ignored (XDG Base Directory Specification).
         if let path = environment["XDG_STATE_HOME"], path.hasPrefix("/") { return path + "/swift-ble" }
         if let home = environment["HOME"], home.hasPrefix("/") { return home + "/.local/state/swift-ble" }
         return nil

@@ -1,7 +1,7 @@
 import Glibc
 
-/// A lock that gives one user at a time a file of the state directory. Without it, each of several users would undo the
-/// changes of the others.
+/// A lock that gives one user at a time exclusive use of a file in the state directory. Without it, each of several
+/// users would undo the changes of the others.
 ///
 /// The lock is on a second file beside it, because the file itself is replaced by each change. The lock ends with its
 /// owner, even after a crash; the second file stays.

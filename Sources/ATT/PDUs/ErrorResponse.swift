@@ -1,15 +1,15 @@
 import BluetoothTypes
 import ByteCoding
 
-/// A request was not carried out (Vol 3, Part F, 3.4.1.1).
+/// The response to a request that the server refuses (Vol 3, Part F, 3.4.1.1).
 public struct ErrorResponse: ProtocolDataUnit, Hashable, Sendable {
     public static let opcode = Opcode.errorResponse
 
-    /// The opcode of the request, which need not be one that we know.
+    /// The opcode of the request, which may be unknown.
     public var requestOpcode: UInt8
-    /// The attribute that was in the way; zero where the request has none.
+    /// The attribute that caused the error; zero if the request has none.
     public var handle: AttributeHandle
-    /// Why the request was not carried out.
+    /// The reason for the refusal.
     public var error: ErrorCode
 
     /// An Error Response with its parameters.

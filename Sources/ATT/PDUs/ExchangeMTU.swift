@@ -1,11 +1,11 @@
 import BluetoothTypes
 import ByteCoding
 
-/// Tells the server the client's receive MTU (Vol 3, Part F, 3.4.2.1).
+/// Reports the client's receive MTU to the server (Vol 3, Part F, 3.4.2.1).
 public struct ExchangeMTURequest: ProtocolDataUnit, Hashable, Sendable {
     public static let opcode = Opcode.exchangeMTURequest
 
-    /// In octets; at least 23.
+    /// In bytes; at least 23.
     public var clientReceiveMTU: UInt16
 
     /// An Exchange MTU Request with its parameters.
@@ -29,11 +29,11 @@ public struct ExchangeMTURequest: ProtocolDataUnit, Hashable, Sendable {
     }
 }
 
-/// Tells the client the server's receive MTU (Vol 3, Part F, 3.4.2.2).
+/// Reports the server's receive MTU to the client (Vol 3, Part F, 3.4.2.2).
 public struct ExchangeMTUResponse: ProtocolDataUnit, Hashable, Sendable {
     public static let opcode = Opcode.exchangeMTUResponse
 
-    /// In octets; at least 23.
+    /// In bytes; at least 23.
     public var serverReceiveMTU: UInt16
 
     /// An Exchange MTU Response with its parameters.

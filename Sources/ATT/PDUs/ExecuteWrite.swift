@@ -1,18 +1,18 @@
 import ByteCoding
 
-/// Ends a queue of prepared writes (Vol 3, Part F, 3.4.6.3).
+/// Executes or cancels the prepared writes (Vol 3, Part F, 3.4.6.3).
 public struct ExecuteWriteRequest: ProtocolDataUnit, Hashable, Sendable {
     public static let opcode = Opcode.executeWriteRequest
 
-    /// What becomes of the queue.
+    /// The action on the queue of prepared writes.
     public enum Flags: UInt8, Sendable {
-        /// The queued parts are dropped.
+        /// Drops the prepared parts.
         case cancelAll = 0x00
-        /// The queued parts are written, in the order in which they came.
+        /// Writes the prepared parts, in the order of their arrival.
         case writeAll = 0x01
     }
 
-    /// What becomes of the queue.
+    /// The action on the queue.
     public var flags: Flags
 
     /// An Execute Write Request with its parameters.
@@ -38,7 +38,7 @@ public struct ExecuteWriteRequest: ProtocolDataUnit, Hashable, Sendable {
     }
 }
 
-/// The queue of prepared writes has been written or dropped (Vol 3, Part F, 3.4.6.4).
+/// Confirms that the prepared writes were written or dropped (Vol 3, Part F, 3.4.6.4).
 public typealias ExecuteWriteResponse = PDUWithoutParameters<ExecuteWriteResponseKind>
 
 /// The kind of a ``ExecuteWriteResponse``.

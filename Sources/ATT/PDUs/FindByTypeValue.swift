@@ -1,7 +1,7 @@
 import BluetoothTypes
 import ByteCoding
 
-/// Asks for the attributes of a type that have a value (Vol 3, Part F, 3.4.3.3).
+/// Requests the attributes of a type that have a given value (Vol 3, Part F, 3.4.3.3).
 public struct FindByTypeValueRequest: ProtocolDataUnit, ~Escapable {
     public static let opcode = Opcode.findByTypeValueRequest
 
@@ -9,7 +9,7 @@ public struct FindByTypeValueRequest: ProtocolDataUnit, ~Escapable {
     public var range: HandleRange
     /// A 16-bit UUID.
     public var type: UInt16
-    /// The whole value that an attribute must have.
+    /// The complete value to compare with.
     public var value: RawSpan
 
     /// A Find By Type Value Request with its parameters.
@@ -39,13 +39,13 @@ public struct FindByTypeValueRequest: ProtocolDataUnit, ~Escapable {
     }
 }
 
-/// The attributes that were found and the ends of their groups (Vol 3, Part F, 3.4.3.4).
+/// The found attributes and the ends of their groups (Vol 3, Part F, 3.4.3.4).
 public struct FindByTypeValueResponse: ProtocolDataUnit, ~Escapable {
     public static let opcode = Opcode.findByTypeValueResponse
 
-    /// One attribute; its own handle where it heads no group.
+    /// One attribute and the end of its group, which is its own handle if it heads no group.
     public struct Entry: Hashable, Sendable {
-        /// The attribute that was found.
+        /// The handle of the attribute.
         public let handle: AttributeHandle
         /// The last handle of the group.
         public let endGroupHandle: AttributeHandle
@@ -74,14 +74,14 @@ public struct FindByTypeValueResponse: ProtocolDataUnit, ~Escapable {
         buffer.append(list)
     }
 
-    /// A walk through ``list``.
+    /// An iterator over ``list``.
     @inlinable
     public var entries: Entries {
         @_lifetime(copy self)
         get { Entries(ByteReader(list)) }
     }
 
-    /// Walks the entries.
+    /// An iterator over the entries.
     public struct Entries: ~Escapable {
         @usableFromInline var reader: ByteReader
 

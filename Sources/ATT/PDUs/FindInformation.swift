@@ -1,7 +1,7 @@
 import BluetoothTypes
 import ByteCoding
 
-/// Asks for the types of the attributes in a range (Vol 3, Part F, 3.4.3.1).
+/// Requests the types of the attributes in a range (Vol 3, Part F, 3.4.3.1).
 public struct FindInformationRequest: ProtocolDataUnit, Hashable, Sendable {
     public static let opcode = Opcode.findInformationRequest
 
@@ -28,7 +28,7 @@ public struct FindInformationRequest: ProtocolDataUnit, Hashable, Sendable {
     }
 }
 
-/// Handles with the types of their attributes, all of one width (Vol 3, Part F, 3.4.3.2).
+/// Handles and types of attributes, all of the same width (Vol 3, Part F, 3.4.3.2).
 public struct FindInformationResponse: ProtocolDataUnit, ~Escapable {
     public static let opcode = Opcode.findInformationResponse
 
@@ -80,14 +80,14 @@ public struct FindInformationResponse: ProtocolDataUnit, ~Escapable {
         buffer.append(list)
     }
 
-    /// A walk through ``list``.
+    /// An iterator over ``list``.
     @inlinable
     public var entries: Entries {
         @_lifetime(copy self)
         get { Entries(ByteReader(list), uuidLength: format.uuidLength) }
     }
 
-    /// Walks the entries.
+    /// An iterator over the entries.
     public struct Entries: ~Escapable {
         @usableFromInline var reader: ByteReader
         @usableFromInline let uuidLength: Int

@@ -1,4 +1,4 @@
-/// Tells a value, or its first ATT_MTU - 3 bytes, without asking for a confirmation (Vol 3, Part F, 3.4.7.1).
+/// Sends a value, or its first ATT_MTU - 3 bytes, without a confirmation (Vol 3, Part F, 3.4.7.1).
 public typealias HandleValueNotification = HandleValuePDU<HandleValueNotificationKind>
 
 /// The kind of a ``HandleValueNotification``.
@@ -7,7 +7,7 @@ public enum HandleValueNotificationKind: PDUKind {
     public static var opcode: Opcode { .handleValueNotification }
 }
 
-/// Tells a value, or its first ATT_MTU - 3 bytes, and asks for a confirmation (Vol 3, Part F, 3.4.7.2).
+/// Sends a value, or its first ATT_MTU - 3 bytes, and requests a confirmation (Vol 3, Part F, 3.4.7.2).
 public typealias HandleValueIndication = HandleValuePDU<HandleValueIndicationKind>
 
 /// The kind of a ``HandleValueIndication``.
@@ -16,7 +16,7 @@ public enum HandleValueIndicationKind: PDUKind {
     public static var opcode: Opcode { .handleValueIndication }
 }
 
-/// An indication has been received (Vol 3, Part F, 3.4.7.3).
+/// Confirms an indication (Vol 3, Part F, 3.4.7.3).
 public typealias HandleValueConfirmation = PDUWithoutParameters<HandleValueConfirmationKind>
 
 /// The kind of a ``HandleValueConfirmation``.

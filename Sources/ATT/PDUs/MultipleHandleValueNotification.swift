@@ -1,7 +1,7 @@
 import BluetoothTypes
 import ByteCoding
 
-/// Tells several values at once (Vol 3, Part F, 3.4.7.4).
+/// Sends several values at once (Vol 3, Part F, 3.4.7.4).
 public struct MultipleHandleValueNotification: ProtocolDataUnit, ~Escapable {
     public static let opcode = Opcode.multipleHandleValueNotification
 
@@ -45,14 +45,14 @@ public struct MultipleHandleValueNotification: ProtocolDataUnit, ~Escapable {
         buffer.append(list)
     }
 
-    /// A walk through ``list``.
+    /// An iterator over ``list``.
     @inlinable
     public var entries: Entries {
         @_lifetime(copy self)
         get { Entries(ByteReader(list)) }
     }
 
-    /// Walks the entries.
+    /// An iterator over the entries.
     public struct Entries: ~Escapable {
         @usableFromInline var reader: ByteReader
 

@@ -1,4 +1,4 @@
-/// Asks the server to queue a part of a value (Vol 3, Part F, 3.4.6.1).
+/// Requests that the server queue a part of a value (Vol 3, Part F, 3.4.6.1).
 public typealias PrepareWriteRequest = PartValuePDU<PrepareWriteRequestKind>
 
 /// The kind of a ``PrepareWriteRequest``.
@@ -7,7 +7,7 @@ public enum PrepareWriteRequestKind: PDUKind {
     public static var opcode: Opcode { .prepareWriteRequest }
 }
 
-/// A part of a value is in the queue, as the server understood it (Vol 3, Part F, 3.4.6.2).
+/// Echoes the queued part as the server received it (Vol 3, Part F, 3.4.6.2).
 public typealias PrepareWriteResponse = PartValuePDU<PrepareWriteResponseKind>
 
 /// The kind of a ``PrepareWriteResponse``.

@@ -1,7 +1,7 @@
 import BluetoothTypes
 import ByteCoding
 
-/// Asks for a value (Vol 3, Part F, 3.4.4.3).
+/// Requests a value (Vol 3, Part F, 3.4.4.3).
 public struct ReadRequest: ProtocolDataUnit, Hashable, Sendable {
     public static let opcode = Opcode.readRequest
 

@@ -1,13 +1,13 @@
 import BluetoothTypes
 import ByteCoding
 
-/// Asks for a value from an offset on (Vol 3, Part F, 3.4.4.5).
+/// Requests a value from an offset on (Vol 3, Part F, 3.4.4.5).
 public struct ReadBlobRequest: ProtocolDataUnit, Hashable, Sendable {
     public static let opcode = Opcode.readBlobRequest
 
     /// The attribute.
     public var handle: AttributeHandle
-    /// From the start of the value, in octets.
+    /// The offset from the start of the value, in bytes.
     public var offset: UInt16
 
     /// A Read Blob Request with its parameters.
@@ -34,7 +34,7 @@ public struct ReadBlobRequest: ProtocolDataUnit, Hashable, Sendable {
 
 /// At most ATT_MTU - 1 bytes of a value from the offset on (Vol 3, Part F, 3.4.4.6).
 ///
-/// The part is empty where the offset is the length of the value.
+/// The part is empty if the offset is the length of the value.
 public typealias ReadBlobResponse = ValuePDU<ReadBlobResponseKind>
 
 /// The kind of a ``ReadBlobResponse``.

@@ -1,13 +1,13 @@
 import BluetoothTypes
 import ByteCoding
 
-/// Asks for the groups of a type in a range (Vol 3, Part F, 3.4.4.9).
+/// Requests the groups of a type in a range (Vol 3, Part F, 3.4.4.9).
 public struct ReadByGroupTypeRequest: ProtocolDataUnit, Hashable, Sendable {
     public static let opcode = Opcode.readByGroupTypeRequest
 
     /// The handles to search.
     public var range: HandleRange
-    /// Of 16 or 128 bits.
+    /// A UUID of 16 or 128 bits.
     public var groupType: BluetoothUUID
 
     /// A Read By Group Type Request with its parameters.
@@ -33,17 +33,17 @@ public struct ReadByGroupTypeRequest: ProtocolDataUnit, Hashable, Sendable {
     }
 }
 
-/// Groups with values of one length (Vol 3, Part F, 3.4.4.10).
+/// Groups whose values have the same length (Vol 3, Part F, 3.4.4.10).
 public struct ReadByGroupTypeResponse: ProtocolDataUnit, ~Escapable {
     public static let opcode = Opcode.readByGroupTypeResponse
 
-    /// One group: its first and last handle and its value, which may be cut to what fits.
+    /// One group: its first and last handle and its value, which may be truncated.
     public struct Entry: ~Escapable {
         /// The group's first handle.
         public let handle: AttributeHandle
         /// The last handle of the group.
         public let endGroupHandle: AttributeHandle
-        /// The value, at most 251 octets of it.
+        /// The value, at most its first 251 bytes.
         public let value: RawSpan
 
         @inlinable
@@ -55,7 +55,7 @@ public struct ReadByGroupTypeResponse: ProtocolDataUnit, ~Escapable {
         }
     }
 
-    /// The octets of each entry: 4 for the handles and those of the value.
+    /// The length of each entry in bytes: 4 for the handles, and that of the value.
     public let length: UInt8
     /// The entries, one after the other; at least one.
     public let list: RawSpan
@@ -76,14 +76,14 @@ public struct ReadByGroupTypeResponse: ProtocolDataUnit, ~Escapable {
         buffer.append(list)
     }
 
-    /// A walk through ``list``.
+    /// An iterator over ``list``.
     @inlinable
     public var entries: Entries {
         @_lifetime(copy self)
         get { Entries(ByteReader(list), length: Int(length)) }
     }
 
-    /// Walks the entries.
+    /// An iterator over the entries.
     public struct Entries: ~Escapable {
         @usableFromInline var reader: ByteReader
         @usableFromInline let length: Int

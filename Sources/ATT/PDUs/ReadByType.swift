@@ -1,13 +1,13 @@
 import BluetoothTypes
 import ByteCoding
 
-/// Asks for the values of a type in a range (Vol 3, Part F, 3.4.4.1).
+/// Requests the values of a type in a range (Vol 3, Part F, 3.4.4.1).
 public struct ReadByTypeRequest: ProtocolDataUnit, Hashable, Sendable {
     public static let opcode = Opcode.readByTypeRequest
 
     /// The handles to search.
     public var range: HandleRange
-    /// Of 16 or 128 bits.
+    /// A UUID of 16 or 128 bits.
     public var type: BluetoothUUID
 
     /// A Read By Type Request with its parameters.
@@ -33,15 +33,15 @@ public struct ReadByTypeRequest: ProtocolDataUnit, Hashable, Sendable {
     }
 }
 
-/// Values of one length with their handles (Vol 3, Part F, 3.4.4.2).
+/// Values of the same length with their handles (Vol 3, Part F, 3.4.4.2).
 public struct ReadByTypeResponse: ProtocolDataUnit, ~Escapable {
     public static let opcode = Opcode.readByTypeResponse
 
-    /// One value; it may be cut to what fits.
+    /// One value, which may be truncated.
     public struct Entry: ~Escapable {
         /// The attribute.
         public let handle: AttributeHandle
-        /// The value, at most 253 octets of it.
+        /// The value, at most its first 253 bytes.
         public let value: RawSpan
 
         @inlinable
@@ -52,7 +52,7 @@ public struct ReadByTypeResponse: ProtocolDataUnit, ~Escapable {
         }
     }
 
-    /// The octets of each entry: 2 for the handle and those of the value.
+    /// The length of each entry in bytes: 2 for the handle, and that of the value.
     public let length: UInt8
     /// The entries, one after the other; at least one.
     public let list: RawSpan
@@ -73,14 +73,14 @@ public struct ReadByTypeResponse: ProtocolDataUnit, ~Escapable {
         buffer.append(list)
     }
 
-    /// A walk through ``list``.
+    /// An iterator over ``list``.
     @inlinable
     public var entries: Entries {
         @_lifetime(copy self)
         get { Entries(ByteReader(list), length: Int(length)) }
     }
 
-    /// Walks the entries.
+    /// An iterator over the entries.
     public struct Entries: ~Escapable {
         @usableFromInline var reader: ByteReader
         @usableFromInline let length: Int

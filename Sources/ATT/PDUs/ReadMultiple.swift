@@ -1,7 +1,7 @@
 import BluetoothTypes
 import ByteCoding
 
-/// Asks for several values of known length (Vol 3, Part F, 3.4.4.7).
+/// Requests several values of known length (Vol 3, Part F, 3.4.4.7).
 public typealias ReadMultipleRequest = HandleSetPDU<ReadMultipleRequestKind>
 
 /// The kind of a ``ReadMultipleRequest``.
@@ -10,11 +10,11 @@ public enum ReadMultipleRequestKind: PDUKind {
     public static var opcode: Opcode { .readMultipleRequest }
 }
 
-/// The values one after the other; the last may be cut (Vol 3, Part F, 3.4.4.8).
+/// The values one after the other; the last may be truncated (Vol 3, Part F, 3.4.4.8).
 public struct ReadMultipleResponse: ProtocolDataUnit, ~Escapable {
     public static let opcode = Opcode.readMultipleResponse
 
-    /// The values without their lengths, at most ATT_MTU - 1 octets.
+    /// The values without their lengths, at most ATT_MTU - 1 bytes.
     public var values: RawSpan
 
     /// A Read Multiple Response with its parameters.

@@ -1,7 +1,7 @@
 import BluetoothTypes
 import ByteCoding
 
-/// Asks for several values of unknown length (Vol 3, Part F, 3.4.4.11).
+/// Requests several values of unknown length (Vol 3, Part F, 3.4.4.11).
 public typealias ReadMultipleVariableRequest = HandleSetPDU<ReadMultipleVariableRequestKind>
 
 /// The kind of a ``ReadMultipleVariableRequest``.
@@ -10,15 +10,16 @@ public enum ReadMultipleVariableRequestKind: PDUKind {
     public static var opcode: Opcode { .readMultipleVariableRequest }
 }
 
-/// The values with their lengths; the last may be cut to what fits, its length is not (Vol 3, Part F, 3.4.4.12).
+/// The values with their lengths. The last value may be truncated, but its length is that of the whole value (Vol 3,
+/// Part F, 3.4.4.12).
 public struct ReadMultipleVariableResponse: ProtocolDataUnit, ~Escapable {
     public static let opcode = Opcode.readMultipleVariableResponse
 
-    /// One value and the length that it has on the server.
+    /// One value and its length on the server.
     public struct Entry: ~Escapable {
-        /// The whole value's length on the server, in octets.
+        /// The length of the whole value on the server, in bytes.
         public let length: UInt16
-        /// What of the value is in the PDU.
+        /// The part of the value that the PDU contains.
         public let value: RawSpan
 
         @inlinable
@@ -54,14 +55,14 @@ public struct ReadMultipleVariableResponse: ProtocolDataUnit, ~Escapable {
         buffer.append(list)
     }
 
-    /// A walk through ``list``.
+    /// An iterator over ``list``.
     @inlinable
     public var entries: Entries {
         @_lifetime(copy self)
         get { Entries(ByteReader(list)) }
     }
 
-    /// Walks the entries.
+    /// An iterator over the entries.
     public struct Entries: ~Escapable {
         @usableFromInline var reader: ByteReader
 

@@ -1,9 +1,9 @@
 import BluetoothTypes
 import ByteCoding
 
-// The formats that several PDUs have. A PDU of one is the format with a kind, which is its opcode.
+// The formats that several PDUs share. Such a PDU is a format with a kind, which gives the opcode.
 
-/// What tells PDUs of one format apart.
+/// Distinguishes the PDUs of one format.
 public protocol PDUKind {
     /// The first byte of the PDU.
     static var opcode: Opcode { get }
@@ -100,7 +100,7 @@ public struct PartValuePDU<Kind: PDUKind>: ProtocolDataUnit, ~Escapable {
 
     /// The attribute.
     public var handle: AttributeHandle
-    /// From the start of the value, in bytes.
+    /// The offset from the start of the value, in bytes.
     public var offset: UInt16
     /// The part, at most ATT_MTU - 5 bytes.
     public var partValue: RawSpan
@@ -137,7 +137,7 @@ public struct HandleSetPDU<Kind: PDUKind>: ProtocolDataUnit, ~Escapable {
     @inlinable
     public static var opcode: Opcode { Kind.opcode }
 
-    /// Two handles or more, of 2 bytes each.
+    /// At least two handles, of 2 bytes each.
     public let list: RawSpan
 
     @inlinable
@@ -155,14 +155,14 @@ public struct HandleSetPDU<Kind: PDUKind>: ProtocolDataUnit, ~Escapable {
         buffer.append(list)
     }
 
-    /// Appends a request for `handles`, of which there must be two or more.
+    /// Appends a request for `handles`; there must be at least two.
     @inlinable
     public static func encode(_ handles: [AttributeHandle], into buffer: inout PacketBuffer) {
         buffer.append(Kind.opcode.rawValue)
         for handle in handles { buffer.append(handle) }
     }
 
-    /// A walk through ``list``.
+    /// An iterator over ``list``.
     @inlinable
     public var handles: HandleIterator {
         @_lifetime(copy self)
@@ -170,7 +170,7 @@ public struct HandleSetPDU<Kind: PDUKind>: ProtocolDataUnit, ~Escapable {
     }
 }
 
-/// Walks a list of handles.
+/// An iterator over a list of handles.
 public struct HandleIterator: ~Escapable {
     @usableFromInline var reader: ByteReader
 

@@ -1,17 +1,17 @@
 import BluetoothTypes
 import ByteCoding
 
-/// Writes a value, signed by the client's CSRK, without a response (Vol 3, Part F, 3.4.5.4).
+/// Writes a value, signed with the client's CSRK, without a response (Vol 3, Part F, 3.4.5.4).
 public struct SignedWriteCommand: ProtocolDataUnit, ~Escapable {
     public static let opcode = Opcode.signedWriteCommand
-    /// The octets of a signature: 4 of the sign counter, 8 of the MAC (Vol 3, Part C, 10.4.1).
+    /// The length of a signature in bytes: 4 for the sign counter, 8 for the MAC (Vol 3, Part C, 10.4.1).
     public static let signatureLength = 12
 
     /// The attribute.
     public var handle: AttributeHandle
-    /// What to write, at most ATT_MTU - 15 octets.
+    /// The value to write, at most ATT_MTU - 15 bytes.
     public var value: RawSpan
-    /// 12 octets.
+    /// The signature of 12 bytes.
     public var signature: RawSpan
 
     /// A Signed Write Command with its parameters.

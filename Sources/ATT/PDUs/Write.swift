@@ -1,4 +1,4 @@
-/// Writes a value of at most ATT_MTU - 3 bytes and asks for a response (Vol 3, Part F, 3.4.5.1).
+/// Writes a value of at most ATT_MTU - 3 bytes; a response follows (Vol 3, Part F, 3.4.5.1).
 public typealias WriteRequest = HandleValuePDU<WriteRequestKind>
 
 /// The kind of a ``WriteRequest``.
@@ -7,7 +7,7 @@ public enum WriteRequestKind: PDUKind {
     public static var opcode: Opcode { .writeRequest }
 }
 
-/// A value has been written (Vol 3, Part F, 3.4.5.2).
+/// Confirms a write (Vol 3, Part F, 3.4.5.2).
 public typealias WriteResponse = PDUWithoutParameters<WriteResponseKind>
 
 /// The kind of a ``WriteResponse``.

@@ -53,7 +53,7 @@ class DeviceController: NSObject {
         proximity.add(rssi: rssi, at: date)
     }
 
-    /// Requests the strength of the signal. While the device is connected, it is not reported otherwise.
+    /// Requests the signal strength. While the device is connected, it is not reported otherwise.
     func measureProximity() {
         peripheral.readRSSI()
     }

@@ -1,7 +1,7 @@
 import CoreBluetooth
 import Foundation
 
-/// The sensor that the controller is for. It serves one central, and stops advertising from then on.
+/// The sensor for the controller. It serves one central, and stops advertising when that connects.
 class HeartRateSensor: NSObject, CBPeripheralManagerDelegate, TerminalApp {
     private var manager: CBPeripheralManager!
     private let measurement = CBMutableCharacteristic(

@@ -1,8 +1,8 @@
 import Foundation
 
-/// How near a device is, from the strength of its signals: the stronger, the nearer.
+/// The proximity of a device, estimated from the strength of its signals.
 ///
-/// Each signal is kept with its date; in the mean, the weight of a signal halves with each half-life since then.
+/// Each signal is stored with its date. In the mean, its weight halves with each half-life.
 struct Proximity {
     struct Reading {
         let date: Date
@@ -12,16 +12,16 @@ struct Proximity {
 
     private(set) var readings: [Reading] = []
 
-    /// After how many seconds a signal counts half.
+    /// The time in seconds after which a signal counts half.
     static let halfLife: TimeInterval = 2
-    /// After how many seconds without a signal a device is out of range.
+    /// The time in seconds without a signal after which a device is out of range.
     static let patience: TimeInterval = 10
-    /// The weakest mean, in dBm, with which a connection is worth trying.
+    /// The weakest mean, in dBm, with which the app tries to connect.
     static let faintest = -90.0
-    /// How many readings are kept.
+    /// Maximum number of stored readings.
     static let capacity = 64
 
-    /// Takes a signal; 127 says that its strength is not known.
+    /// Adds a signal; the value 127 means that its strength is not known.
     mutating func add(rssi: Int, at date: Date) {
         guard rssi != 127 else { return }
         readings.append(Reading(date: date, rssi: Double(rssi)))

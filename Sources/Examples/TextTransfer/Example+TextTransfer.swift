@@ -1,7 +1,7 @@
 import Foundation
 
 extension Example {
-    /// A phone sends the text that it shows, in pieces, to each phone that subscribes to it.
+    /// A phone sends the text on its screen, in pieces, to each phone that subscribes to it.
     static let textTransfer = textTransfer(sending: demonstrationText)
 
     /// A phone sends a text.
@@ -24,7 +24,7 @@ extension Example {
         )
     }
 
-    /// More than one piece, one of which ends within a character.
+    /// A text of several pieces, one of which ends within a character.
     static let demonstrationText =
         "Oh! l'été, la mer était déjà là; à Noël, où la forêt fût-elle? Nulle part: çà et là."
 }

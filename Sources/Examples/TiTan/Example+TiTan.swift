@@ -1,7 +1,7 @@
 import Foundation
 
 extension Example {
-    /// A tablet and a phone that read, write and notify, also what only trusted devices may have.
+    /// A tablet and a phone that read, write and notify, including values for trusted devices only.
     static let tiTan = Example(
         name: "titan",
         summary: "a tablet's value is read, written and followed; another one asks for encryption",

@@ -51,7 +51,7 @@ class TiTanCentralViewController: NSObject, CBCentralManagerDelegate, CBPeripher
         return scannedDevices.contains { $0.device.name == name }
     }
 
-    /// Shows the table's newest row.
+    /// Shows the newest row of the table.
     private func reloadData() {
         guard let row = scannedDevices.last else { return }
         print("Device \(row.device.name ?? ""), RSSI \(row.rssi)")

@@ -6,7 +6,7 @@ class WalkthroughPeripheral: NSObject, CBPeripheralManagerDelegate, TerminalApp 
     var peripheralManager: CBPeripheralManager!
     let terminal: any Terminal
 
-    /// Read and written. The app keeps the value itself, because it changes.
+    /// Read and written. The app stores the value itself, because it changes.
     let character1 = CBMutableCharacteristic(
         type: CBUUID(string: "C22D1ECA-0F78-463B-8C21-688A517D7D2B"),
         properties: [.read, .write],
@@ -107,7 +107,7 @@ class WalkthroughPeripheral: NSObject, CBPeripheralManagerDelegate, TerminalApp 
     }
 
     func peripheralManager(_ peripheral: CBPeripheralManager, didReceiveWrite requests: [CBATTRequest]) {
-        // Either all of the requests are carried out, or none.
+        // Either all of the requests are performed, or none.
         var written = character1.value ?? Data()
         for request in requests {
             guard request.offset <= written.count else {

@@ -64,7 +64,7 @@ extension Client {
         performInBackground(LearnDatabase(known: cache))
     }
 
-    /// Takes the result of the background procedure.
+    /// Handles the result of the background procedure.
     func databaseLearnt(_ run: TypedProcedureRun<LearnDatabase>) {
         guard case .learning(let isOutdated, let serviceChanged) = knowledge else { return }
         do throws(ClientError) {

@@ -24,7 +24,7 @@ import ByteCoding
 /// Once the server is a bonded device and encryption has verified its identity (``trust(_:)``), the client learns the
 /// whole database. It does so when it has nothing else to do, and then answers discovery from its cache.
 public final class Client {
-    /// The procedure that starts next. Mostly it is the only one that waits, and costs no change of an array.
+    /// The procedure that starts next. Usually it is the only one that waits; then no array is changed.
     private var next: ProcedureRun?
     /// The procedures that start after ``next``; empty if there is none.
     private var later: [ProcedureRun] = []
@@ -50,8 +50,8 @@ public final class Client {
 
     public init() {}
 
-    /// Whether the client puts out ``ClientOutput/securityRequired(_:)`` when a request fails for want of security.
-    /// Otherwise the procedure ends in the error.
+    /// Whether the client puts out ``ClientOutput/securityRequired(_:)`` when a request fails because of insufficient
+    /// security. Otherwise the procedure ends in the error.
     public var elevatesSecurity: Bool {
         get { mayElevateSecurity }
         set { mayElevateSecurity = newValue }

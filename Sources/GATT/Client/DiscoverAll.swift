@@ -2,7 +2,7 @@ import ATT
 import BluetoothTypes
 import ByteCoding
 
-/// Discovers all that a server has: primary and secondary services, what they include, characteristics and descriptors.
+/// Discovers the whole database: primary and secondary services, included services, characteristics and descriptors.
 ///
 /// ``DiscoveryLimits`` bounds the attributes and the requests of the whole procedure.
 public struct DiscoverAll: ClientProcedure {

@@ -7,7 +7,7 @@ public class ProcedureRun {
     /// Whether it yields to waiting procedures after each response.
     let isBackground: Bool
     private final var isOver = false
-    /// The request that was written last.
+    /// The opcode of the last request.
     private final var lastRequest: Opcode?
 
     @usableFromInline
