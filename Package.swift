@@ -2,11 +2,12 @@
 import Foundation
 import PackageDescription
 
-/// Warnings are errors where the environment says so, as CI does; a newer compiler's new warnings stop nobody else.
+/// Warnings are errors if the environment requires it, as in CI. Otherwise, new warnings of a newer compiler break no
+/// build.
 let strict: [SwiftSetting] =
     ProcessInfo.processInfo.environment["SWIFT_BLE_STRICT"] == nil ? [] : [.treatAllWarnings(as: .error)]
 
-/// Codec rooms: borrowed bytes, every unsafe step marked.
+/// Settings of codec modules: borrowed bytes, and every unsafe step is marked.
 let codec: [SwiftSetting] = strict + [.enableExperimentalFeature("Lifetimes"), .strictMemorySafety()]
 let engine: [SwiftSetting] =
     strict + [.enableExperimentalFeature("Lifetimes"), .enableUpcomingFeature("ImmutableWeakCaptures")]
@@ -38,7 +39,7 @@ let package = Package(
     ],
     dependencies: [collections, crypto, log, metrics, argumentParser],
     targets: [
-        // The codec rooms: no Foundation, no Dispatch, no I/O.
+        // Codec modules: no Foundation, no Dispatch, no I/O.
         .target(name: "ByteCoding", swiftSettings: codec),
         .target(name: "BluetoothTypes", dependencies: ["ByteCoding"], swiftSettings: codec),
         .target(
@@ -56,17 +57,17 @@ let package = Package(
         // Writes the generated files of HCI, Dissection and HCITests from the tables: `make generate`. No target needs it.
         .executableTarget(name: "hci-generator", path: "Sources/HCIGenerator", swiftSettings: strict),
 
-        // Values of JSON.
+        // JSON values.
         .target(name: "JSONText", swiftSettings: codec),
 
-        // What captured packets say.
+        // Descriptions of captured packets.
         .target(
             name: "Dissection",
             dependencies: ["ByteCoding", "BluetoothTypes", "HCI", "L2CAP", "ATT", "Capture", "JSONText"],
             swiftSettings: codec
         ),
 
-        // The Security Manager's ciphers.
+        // The Security Manager's cryptographic functions.
         .target(
             name: "Cryptography",
             dependencies: [
@@ -77,7 +78,7 @@ let package = Package(
             swiftSettings: engine
         ),
 
-        // The ways to a controller.
+        // Connections to controllers.
         .systemLibrary(name: "CBluetooth", providers: [.apt(["libbluetooth-dev"])]),
         .target(
             name: "HCITransport",
@@ -97,10 +98,10 @@ let package = Package(
             swiftSettings: engine
         ),
 
-        // What outlives a process.
+        // State that outlives a process.
         .target(name: "KeyStore", dependencies: ["JSONText"], swiftSettings: engine),
 
-        // The engine.
+        // The host.
         .target(
             name: "BluetoothHost",
             dependencies: [
@@ -115,10 +116,10 @@ let package = Package(
             swiftSettings: engine
         ),
 
-        // Files that say what a device advertises and serves.
+        // Files that define what a device advertises and serves.
         .target(name: "Profiles", dependencies: ["BluetoothTypes", "GATT", "JSONText"], swiftSettings: engine),
 
-        // The faces and the tool.
+        // The APIs and the tool.
         .target(
             name: "BLE",
             dependencies: [
@@ -157,7 +158,7 @@ let package = Package(
             swiftSettings: strict
         ),
 
-        // Stands in a controller's place; knows nothing of the host.
+        // Replaces a controller in tests of hosts; independent of the host.
         .executableTarget(
             name: "Harness",
             dependencies: [
@@ -169,7 +170,7 @@ let package = Package(
             swiftSettings: strict
         ),
 
-        // Tests: each layer by itself, then the whole.
+        // Tests: each layer separately, then the whole.
         .testTarget(name: "ByteCodingTests", dependencies: ["ByteCoding"], swiftSettings: engine),
         .testTarget(
             name: "BluetoothTypesTests",
@@ -268,13 +269,13 @@ let package = Package(
             ],
             swiftSettings: engine
         ),
-        // The same apps' source again, as Swift 5 compiles it.
+        // The same source of apps, compiled as Swift 5.
         .testTarget(
             name: "CoreBluetoothSwift5Tests",
             dependencies: ["CoreBluetooth"],
             swiftSettings: strict + [.swiftLanguageMode(.v5)]
         ),
-        // What fuzzing runs, and what it has found once, run again; `make fuzz` builds the rest.
+        // The fuzzing targets, and a test that runs inputs that once revealed a fault. `make fuzz` builds the rest.
         .target(
             name: "FuzzTargets",
             dependencies: [
@@ -290,7 +291,8 @@ let package = Package(
             path: "Tests/Fuzz/Tests",
             swiftSettings: engine
         ),
-        // What fixtures are captures of, done again in their replays; and a program that does it before a controller.
+        // The runs that fixtures are captures of, for their replays, and a program that performs a run with a
+        // controller.
         .target(
             name: "RecordedRuns",
             dependencies: ["ATT", "BLE"],
@@ -331,7 +333,7 @@ let package = Package(
     ]
 )
 
-// libFuzzer comes with the sanitizer only: `make fuzz` sets both.
+// libFuzzer is available only with its sanitizer: `make fuzz` sets both.
 if ProcessInfo.processInfo.environment["SWIFT_BLE_FUZZ"] != nil {
     package.targets += [
         .target(name: "CFuzzer", path: "Tests/Fuzz/CFuzzer"),

@@ -7,9 +7,9 @@ let package = Package(
     products: [.executable(name: "bench-cases", targets: ["bench-cases"])],
     dependencies: [.package(name: "swift-ble", path: "..")],
     targets: [
-        // The same minimal work on the same bytes, as one would write it in C.
+        // The same minimal work on the same bytes, as it is typically written in C.
         .target(name: "CBaseline"),
-        // Allocations of this process, and callgrind's switch.
+        // Counts allocations of this process, and controls callgrind.
         .target(name: "CCounters"),
         .target(
             name: "Cases",
@@ -25,7 +25,8 @@ let package = Package(
     ]
 )
 
-// The public library times; instructions and allocations are counted without it, and its plugin takes a minute to build.
+// Only timing uses the public library; instructions and allocations are counted without it. Its plugin takes a minute
+// to build.
 if ProcessInfo.processInfo.environment["BENCHMARKS_WITH_LIBRARY"] != nil {
     package.dependencies.append(
         .package(url: "https://github.com/ordo-one/benchmark", .upToNextMinor(from: "1.38.1"), traits: [])

@@ -1,8 +1,8 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-/// What `measure` runs: a host as a server or as a client, the least that a gateway is, a controller without a
-/// radio, and what the machine itself allows.
+/// The programs that `measure` runs: a host as a server or as a client, a minimal gateway, a controller without a
+/// radio, and baselines of the machine.
 let package = Package(
     name: "descriptor-benchmarks",
     dependencies: [.package(name: "swift-ble", path: "../..")],

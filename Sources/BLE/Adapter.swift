@@ -53,7 +53,7 @@ public final class Adapter: Sendable {
         public var appearance = Appearance.unknown
         /// The security that peers must provide, and the operations that they are allowed.
         public var security = SecurityPolicy()
-        /// Answers questions about pairings; nil if there is nobody to ask.
+        /// Answers questions about pairings; nil if nobody can be asked.
         public var pairingDelegate: (any PairingDelegate)?
         /// Maximum number of bonds. A new bond beyond it replaces the least recently used one that is neither
         /// privileged (``BondInformation/isPrivileged``) nor connected. If there is none, the pairing is refused.

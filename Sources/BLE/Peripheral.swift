@@ -2,7 +2,7 @@ import ATT
 import BluetoothHost
 import Synchronization
 
-/// Names a client of our server for as long as it is connected.
+/// The identifier of a client of this server, valid while the client is connected.
 public typealias ClientID = LinkIdentifier
 
 /// An event of the adapter's server.
@@ -47,15 +47,15 @@ public struct Peripheral: Sendable {
 
     // MARK: The server
 
-    /// Adds services to the server, beside GAP and GATT.
+    /// Adds services to the server, in addition to GAP and GATT.
     ///
     /// The accesses of one client are handled strictly in the order in which the client made them, one at a time, also over
     /// several calls of this method. Clients do not wait for each other. While a handler runs, at most one request and 64
     /// commands of its client wait. Further commands are dropped, which the specification allows (Vol 3, Part F, 3.3.2), and
     /// counted in ``ConnectedClient/droppedCommandCount``.
     ///
-    /// What a client has written is handled even after it has disconnected. At most 1,024 accesses of all clients wait or are
-    /// handled at one time; a request beyond that is answered with an error (Insufficient Resources).
+    /// A client's writes are handled even after the client has disconnected. At most 1,024 accesses of all clients wait
+    /// or are handled at one time; a request beyond that is answered with an error (Insufficient Resources).
     ///
     /// - Parameter handler: answers accesses to values that are declared as handled. A request is answered with an error
     ///   (Unlikely Error) if there is none.

@@ -243,7 +243,7 @@ public final class RemotePeripheral: Sendable {
         }
     }
 
-    /// Writes several values, all or none of them.
+    /// Writes several values: either all of them, or none.
     public func writeReliably(_ writes: [PreparedWrites.Write]) async throws(BLEError) {
         try await perform(PreparedWrites(writes))
     }

@@ -102,7 +102,8 @@ package final class StreamListener: @unchecked Sendable {
         return DescriptorTransport(connection, kind: kind, from: .host, loop: loop, options: options)
     }
 
-    /// Pauses the source. It would otherwise fire continuously while there is no descriptor for a waiting connection.
+    /// Pauses the source. Otherwise it would fire continuously while no descriptor is available for a waiting
+    /// connection.
     private func takeBreath() {
         isPaused = true
         source?.suspend()

@@ -1,7 +1,7 @@
 import Benchmark
 import Cases
 
-/// The cases again, timed by the public benchmark library: `swift package benchmark` prints its percentiles.
+/// The benchmark cases, timed by the public benchmark library. `swift package benchmark` prints percentiles.
 let benchmarks: @Sendable () -> Void = {
     Benchmark.defaultConfiguration = .init(
         metrics: [.wallClock, .throughput],

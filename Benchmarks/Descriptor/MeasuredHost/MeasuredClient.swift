@@ -1,6 +1,6 @@
 import BLE
 
-/// A client of a ``MeasuredServer`` or its like.
+/// A client of a ``MeasuredServer`` or a compatible server.
 struct MeasuredClient {
     private let adapter: Adapter
 
@@ -49,7 +49,7 @@ struct MeasuredClient {
         }
     }
 
-    /// Of the null controller's hosts and of the software controllers' hosts.
+    /// The addresses of the hosts on null controllers and on software controllers.
     private static var addresses: [DeviceAddress] {
         [0x4E55_4C00_0001, 0x4E55_4C00_0002, 0x5642_4C45_0001, 0x5642_4C45_0002].map {
             DeviceAddress($0, isRandom: false)

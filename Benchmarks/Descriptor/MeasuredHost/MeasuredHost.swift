@@ -2,18 +2,17 @@ import BLE
 import Dispatch
 import Glibc
 
-/// A server or a client that does what it is told on standard input, a command in each line, and answers with a line of
-/// JSON:
+/// A server or a client that performs the commands on standard input, one per line. It answers each with a line of JSON:
 ///
-///     reads S | writes S | commands S     a client's requests, or writes without response of 244 octets, for S seconds
-///     subscribe                           has a client receive notifications
-///     notifications S                     as many of 244 octets as the link takes, for S seconds
-///     count                               how many values came unasked since the last `count`
+///     reads S | writes S | commands S     sends requests, or writes without response of 244 bytes, for S seconds
+///     subscribe                           makes the client receive notifications
+///     notifications S                     sends notifications of 244 bytes at full rate for S seconds
+///     count                               prints the number of values received since the last `count`
 ///
-/// `pair` is both in one process, each on a loop of its own; a command begins with `server` or `client` then.
+/// `pair` runs both in one process, each on its own loop. A command then begins with `server` or `client`.
 ///
-/// The app, which asks the host for all this, runs on the adapter's loop where `$MEASURED_APP` is `loop`, and else on the
-/// threads that all tasks share.
+/// The app, which makes these calls, runs on the adapter's loop if `$MEASURED_APP` is `loop`, otherwise on the shared
+/// thread pool.
 @main
 struct MeasuredHost {
     static func main() async throws {
@@ -99,7 +98,7 @@ struct Command: Sendable {
     }
 }
 
-/// Writes a line at once, whatever standard output is.
+/// Writes a line immediately, without buffering.
 func tell(_ line: String) {
     let bytes = Array((line + "\n").utf8)
     _ = unsafe Glibc.write(1, bytes, bytes.count)

@@ -1,6 +1,6 @@
 import BLE
 
-/// A server with a value to read, one to write and one to notify.
+/// A server with one value to read, one to write and one to notify.
 struct MeasuredServer {
     private let adapter: Adapter
 
@@ -15,7 +15,7 @@ struct MeasuredServer {
             advertisingData: AdvertisingData([.flags([.generalDiscoverable, .brEdrNotSupported])])
         )
         let events = await adapter.peripheral.events()
-        // Ends with this function.
+        // This task ends with the function.
         async let _: Void = {
             for await event in events {
                 if case .written = event { received.increment() }
@@ -40,7 +40,9 @@ struct MeasuredServer {
         await advertising.stop()
     }
 
-    /// The handle of the value to notify.
+    /// Publishes the service.
+    ///
+    /// - Returns: the handle of the value to notify.
     private func publish() async throws -> AttributeHandle {
         let value = CharacteristicDefinition.Value.stored([UInt8](repeating: 0x55, count: 20))
         let services = try await adapter.peripheral.publish([

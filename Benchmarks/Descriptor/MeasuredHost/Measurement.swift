@@ -1,16 +1,16 @@
 import Synchronization
 
-/// Counts what comes unasked.
+/// Counts received values and writes.
 final class Counter: Sendable {
     private let value = Atomic(0)
 
     func increment() { value.add(1, ordering: .relaxed) }
 
-    /// How much has come since the last time.
+    /// Returns the count since the last call.
     func take() -> Int { value.exchange(0, ordering: .relaxed) }
 }
 
-/// How often something was done in a time, and how long each took.
+/// The number of operations in a given time, and the duration of each.
 struct Measurement {
     private var counts = [Int](repeating: 0, count: 1 << 16)
     private var operations = 0
@@ -23,7 +23,7 @@ struct Measurement {
         last = start
     }
 
-    /// Does something again and again until the time is over.
+    /// Repeats an operation until the time is over.
     static func of(
         _ duration: Duration,
         _ operation: () async throws -> Void
@@ -33,7 +33,9 @@ struct Measurement {
         return measurement
     }
 
-    /// Counts an operation that ends now; false where the time is over.
+    /// Counts an operation that has just ended.
+    ///
+    /// - Returns: false if the time is over.
     private mutating func note() -> Bool {
         let now = ContinuousClock.now
         let tenths = (now - last).components.attoseconds / 100_000_000_000
@@ -43,7 +45,7 @@ struct Measurement {
         return now < end
     }
 
-    /// In microseconds.
+    /// A quantile of the durations, in microseconds.
     private func quantile(_ part: Double) -> Double {
         let wanted = Int(Double(operations) * part)
         var sum = 0

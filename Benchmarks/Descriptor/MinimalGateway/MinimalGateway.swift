@@ -1,6 +1,6 @@
 import BLE
 
-/// The least that a gateway is: it advertises, and prints each device that it hears once.
+/// A minimal gateway: it advertises, and prints each device once when it is first received.
 ///
 ///     minimal-gateway ADAPTER [--scan] [--advertise] [--connect]
 @main

@@ -1,10 +1,11 @@
 import Cases
 import Foundation
 
-/// `bench-cases [list | measure | count] [--rounds N] [PART ...]`: those cases whose names begin with one of PART, or all.
+/// `bench-cases [list | measure | count] [--rounds N] [PART ...]`: the cases whose names begin with one of PART, or
+/// all.
 ///
 /// `measure` prints a line of JSON for each case: the best and the median time of several rounds, and allocations.
-/// `count` runs each case once, for callgrind, which writes a file for each.
+/// `count` runs each case once for callgrind, which writes a file for each.
 @main
 struct BenchCases {
     private var rounds = 5
@@ -59,7 +60,8 @@ struct BenchCases {
         let operations = benchmark.operations
         let readings = try (0..<rounds).map { _ in try run(body, benchmark.name, operations) }
         let times = readings.map { Double($0.nanoseconds) / Double(operations) }.sorted()
-        // Growing tables and lazily made globals make the first round more expensive; only recurring costs count.
+        // Growing tables and lazily initialized globals make the first round more expensive; only recurring costs
+        // count.
         let allocations = readings.map { Double($0.allocations) / Double(operations) }.min() ?? 0
         let bytes = readings.map { Double($0.bytes) / Double(operations) }.min() ?? 0
         var result: [String: Any] = [

@@ -83,7 +83,7 @@ public final class Meter: @unchecked Sendable {
         reading.bytes = counts.bytes
     }
 
-    /// Adds a figure of the case itself.
+    /// Adds a value that the case itself has measured.
     public func tell(_ name: String, _ value: Double) {
         reading.figures.append((name, value))
     }

@@ -163,7 +163,7 @@ extension BenchmarkCase {
             operations: 20_000,
             services: services(attributes)
         ) { pair, operations, meter in
-            // One procedure reads at most 2,000 attributes, so each service is discovered by procedures of its own.
+            // One procedure reads at most 2,000 attributes, so each service is discovered by separate procedures.
             var handles: [AttributeHandle] = []
             for service in try await pair.peer.discoverServices() {
                 let characteristics = try await pair.peer.discoverCharacteristics(of: service)

@@ -181,7 +181,7 @@ private struct Packets: Sendable {
 
     /// Delivers the given number of reports to the host, in batches. The app runs after each batch.
     ///
-    /// - Parameter pause: called after every eighth batch. An app on a queue of its own can use it to catch up.
+    /// - Parameter pause: called after every eighth batch. An app with its own queue can use it to catch up.
     func inject(
         _ count: Int,
         from first: Int = 0,

@@ -2,7 +2,7 @@ import BluetoothHost
 import Logging
 
 extension Central {
-    /// Keeps a peripheral connected, and reports what happens to the connection.
+    /// Keeps a peripheral connected, and reports changes of the connection.
     ///
     /// ```swift
     /// for try await state in adapter.central.maintain("F0:12:34:56:78:9A") {

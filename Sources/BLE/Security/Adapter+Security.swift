@@ -16,7 +16,7 @@ extension Adapter {
     /// peer's own arrive as ``SecurityEvent/keyPressed(_:peer:_:)``.
     ///
     /// - Parameters:
-    ///   - kind: what was done to the passkey; never which digit.
+    ///   - kind: the change of the passkey; the digit itself is never sent.
     ///   - inquiry: the inquiry that asks for the passkey.
     /// - Returns: false if nothing was sent: no passkey is asked for on the inquiry's link, or
     ///   ``SecurityPolicy/usesKeypressNotifications`` is not set on both sides.
@@ -71,7 +71,7 @@ extension Adapter {
 
     /// Makes data for the peer to receive by another way than the link, and the secret that belongs to the data.
     ///
-    /// The secret goes into ``SecurityPolicy/ownOutOfBandData`` and is good for one pairing.
+    /// The secret goes into ``SecurityPolicy/ownOutOfBandData`` and is valid for one pairing.
     ///
     /// - Parameter isSecureConnections: whether for LE Secure Connections, or a temporary key for LE legacy pairing.
     public func makeOutOfBandData(
@@ -82,7 +82,7 @@ extension Adapter {
 
     // MARK: Events
 
-    /// Returns what happens to links' security and to bonds from now on. Each call returns a sequence of its own, which
+    /// Returns the events of links' security and of bonds from now on. Each call returns a separate sequence, which
     /// ends when the adapter is closed.
     public func securityEvents() async -> Events<SecurityEvent> {
         let buffer = AsyncEventBuffer<SecurityEvent, Never>(limit: 4096, report: .element { .eventsDropped($0) })

@@ -23,9 +23,9 @@ package final class AsyncEventBuffer<Element: Sendable, Failure: Error>: Sendabl
 
     /// How a reader learns that elements were dropped.
     package enum OverflowReport: Sendable {
-        /// Only by ``AsyncEventBuffer/droppedCount``.
+        /// Only ``AsyncEventBuffer/droppedCount`` reports them.
         case none
-        /// By an element of its own in their place.
+        /// A separate element takes their place.
         case element(@Sendable (_ droppedCount: Int) -> Element)
         /// By the first element after them.
         case mark(@Sendable (inout Element, _ droppedCount: Int) -> Void)

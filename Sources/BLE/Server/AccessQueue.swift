@@ -96,7 +96,7 @@ final class AccessQueue: Sendable {
         }
     }
 
-    /// Takes note that the access which ``next()`` returned last has been handled.
+    /// Records that the access which ``next()`` returned last was handled.
     func handled() {
         budget.giveBack()
     }

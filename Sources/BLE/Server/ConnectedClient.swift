@@ -2,7 +2,7 @@ import BluetoothHost
 
 /// A client that is connected to the server, as it was when ``Peripheral/clients`` was read.
 public struct ConnectedClient: Hashable, Sendable, Identifiable {
-    /// Names the client for as long as it is connected.
+    /// The identifier of the client while it is connected.
     public let id: ClientID
     /// The client's identity address if it is bonded, otherwise the address with which it connected.
     public let address: DeviceAddress

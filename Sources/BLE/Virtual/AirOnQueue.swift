@@ -3,17 +3,18 @@ import Dispatch
 import HCITransport
 import VirtualController
 
-/// An air on a queue of its own, in real time, and the controllers on it, each with its end of a transport to a host.
+/// A virtual air with its own queue, in real time, and its controllers, each with one end of a transport to a host.
 ///
 /// A controller has the address that was chosen for it, or else the lowest of this project's own that no other controller on
 /// the air has.
 package final class AirOnQueue: @unchecked Sendable {
     // @unchecked: its variables are used on its queue only.
 
-    /// What controllers that this project makes up have before their number: locally administered (Vol 6, Part B, 1.3.1).
+    /// The common part of the addresses of virtual controllers, before their number: locally administered (Vol 6, Part
+    /// B, 1.3.1).
     private static let addressBase: UInt64 = 0x5642_4C45_0000
 
-    /// Where everything on the air happens; transports that are attached belong here.
+    /// The queue on which everything in the air runs. Attached transports must use it.
     package var queue: DispatchQueue { loop.queue }
     package let loop: LoopQueue
 

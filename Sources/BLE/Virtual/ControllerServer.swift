@@ -51,7 +51,7 @@ package final class ControllerServer: @unchecked Sendable {
 
     /// A fault of a controller.
     package enum Mishap: String, CaseIterable, Sendable {
-        /// It accepts its host's packets and sends nothing any more.
+        /// It accepts its host's packets and no longer sends any.
         case silent
         /// It reports a hardware error to its host, and has lost all its state.
         case hardwareError

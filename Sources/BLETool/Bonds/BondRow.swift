@@ -28,7 +28,7 @@ struct BondRow: Hashable, Sendable {
         return words.joined(separator: ", ")
     }
 
-    /// What the keys are for.
+    /// The purposes of the keys.
     private var keys: [String] {
         var keys: [String] = []
         if bond.centralKey != nil { keys.append("central") }

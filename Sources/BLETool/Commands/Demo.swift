@@ -95,7 +95,7 @@ struct Demo: AsyncParsableCommand {
         try conversation.footer(capturePath: path)
     }
 
-    /// Time limit for both ends together: many times what they need.
+    /// Time limit for both ends together, much longer than they need.
     private static let patience = Duration.seconds(15)
 
     private func printList() throws {
@@ -208,7 +208,7 @@ private struct Conversation: Sendable {
         try Output.standard.line("\nThe \(hasColumns ? "central's " : "")HCI traffic is in \(capturePath)")
     }
 
-    /// Half of the terminal's width beside the time.
+    /// Half of the terminal's width, without the column of the time.
     private var columnWidth: Int {
         min(Self.greatestColumnWidth, width.map { max(20, ($0 - Self.stampWidth) / 2) } ?? .max)
     }

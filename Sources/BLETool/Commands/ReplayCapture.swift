@@ -4,7 +4,7 @@ import BluetoothTesting
 import HCITransport
 
 struct ReplayCapture: AsyncParsableCommand {
-    /// In whose place the host is put.
+    /// The side of the link whose place the host takes.
     enum Role: String, ExpressibleByArgument, CaseIterable {
         case central
         case peripheral

@@ -30,7 +30,7 @@ struct Exploration: Hashable, Sendable {
         var value: Reading?
     }
 
-    /// What came of reading an attribute.
+    /// The result of reading an attribute.
     enum Reading: Hashable, Sendable {
         case value([UInt8])
         case failed(ATT.ErrorCode)
@@ -50,7 +50,7 @@ extension Exploration {
         ]
     }
 
-    /// A tree, a line for each attribute that has a meaning of its own.
+    /// A tree with a line for each attribute that has a meaning of its own.
     var tree: [String] {
         let nodes = services.map { service in
             Node(text: service.title, children: service.nodes)

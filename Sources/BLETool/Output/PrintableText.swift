@@ -14,7 +14,7 @@ func readable(_ value: [UInt8], greatestCount: Int = .max) -> String {
 }
 
 extension Character {
-    /// How many columns of a terminal the character takes.
+    /// The number of terminal columns that the character occupies.
     var columns: Int {
         guard let scalar = unicodeScalars.first else { return 0 }
         if scalar.properties.isEmojiPresentation { return 2 }
@@ -28,7 +28,7 @@ extension Character {
 }
 
 extension String {
-    /// How many columns of a terminal the text takes.
+    /// The number of terminal columns that the text occupies.
     var columns: Int { reduce(0) { $0 + $1.columns } }
 
     /// Returns the text, cut to a number of columns, with an ellipsis if text is missing.

@@ -51,7 +51,7 @@ struct Sighting: Hashable, Sendable {
         ]
     }
 
-    /// One line that says all.
+    /// One line with all data.
     var line: String {
         let cells = cells
         var line = "\(cells[0])  \(cells[1].padded(to: 6))  \(cells[2].padded(to: 4)) dBm  \(cells[3])"

@@ -5,7 +5,8 @@ import Profiles
 import SMP
 import Synchronization
 
-/// Asks the person at the terminal, or the program that reads the lines of JSON, the questions that come up when devices pair.
+/// Asks the questions of pairings. They go to the person at the terminal, or to the program that reads the lines of
+/// JSON.
 ///
 /// # Questions
 /// Each question has a number and names its peer. One question is asked at a time; those of further pairings wait until it is
@@ -37,7 +38,7 @@ final class PairingConsole: PairingDelegate {
         /// Sends a keypress notification; nil if none are sent.
         var reportsKey: (@Sendable (KeypressNotification.Kind, PairingInquiry) async -> Void)?
         var isReading = false
-        /// The input has ended: no further answer comes.
+        /// The input has ended, so no further answer arrives.
         var isOver = false
 
         mutating func nextNumber() -> Int {
@@ -231,12 +232,12 @@ final class PairingConsole: PairingDelegate {
         finish(number, reply.answer)
     }
 
-    /// Whether no question is asked, and there has been one.
+    /// Whether no question is being asked at the moment, but one was asked before.
     private var isBetweenQuestions: Bool {
         state.withLock { $0.questions.isEmpty && $0.lastNumber > 0 }
     }
 
-    /// Refuses the open questions, and those that come: no further answer does.
+    /// Refuses open and later questions, because no further answer arrives.
     func end() {
         let questions = state.withLock { state in
             state.isOver = true

@@ -81,7 +81,7 @@ struct PairingOptions: ParsableArguments {
         if let oob { _ = try OutOfBandFile(contentsOf: oob) }
     }
 
-    /// Whether anything is said of pairing.
+    /// Whether any option about pairing is given.
     var isGiven: Bool {
         io != nil || oob != nil || oobOut != nil || scOnly || authenticated || noBond || replaceBond
             || keypress
@@ -105,7 +105,7 @@ struct PairingOptions: ParsableArguments {
         return policy
     }
 
-    /// Makes out of band data for the peer, if they are asked for, before anybody can pair. Lets the console send and show
+    /// Creates out of band data for the peer, if requested, before any device can pair. Lets the console send and show
     /// keypress notifications.
     func prepare(_ adapter: Adapter, _ policy: SecurityPolicy, _ console: PairingConsole) async throws {
         if keypress { await console.followKeys(of: adapter) }

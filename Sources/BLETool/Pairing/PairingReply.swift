@@ -41,7 +41,7 @@ struct PairingReply: Hashable, Sendable {
 }
 
 extension PairingQuestion {
-    /// Whether an answer is of the kind that the question wants. Each question may be refused.
+    /// Whether an answer is of the kind that the question requires. Each question may be refused.
     func takes(_ answer: PairingAnswer) -> Bool {
         switch (self, answer) {
         case (_, .refuse), (.enterPasskey, .passkey): true
@@ -50,7 +50,7 @@ extension PairingQuestion {
         }
     }
 
-    /// What an answer to the question looks like.
+    /// The form of a valid answer to the question.
     func wantedReply(_ number: Int) -> String {
         switch self {
         case .enterPasskey: "passkey \(number) and six digits, or no \(number)"

@@ -75,7 +75,7 @@ actor ProfileServer {
                     for await line in commands where try await !self.obey(line) { return }
                 }
                 self.console.end()
-                // No more commands come; the server continues to serve clients.
+                // The input has ended; the server continues to serve clients.
                 try await Task.sleep(for: .seconds(86_400 * 365 * 100))
             }
             defer { group.cancelAll() }

@@ -4,7 +4,7 @@ import HCITransport
 import Logging
 import Profiles
 
-/// What every command that uses a controller takes.
+/// The options of every command that uses a controller.
 struct GlobalOptions: ParsableArguments {
     @OptionGroup var controller: AdapterOptions
 

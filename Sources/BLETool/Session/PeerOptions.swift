@@ -3,7 +3,7 @@ import BLE
 import BluetoothTypes
 import Profiles
 
-/// What every command that connects to a peer takes.
+/// The options of every command that connects to a peer.
 struct PeerOptions: ParsableArguments {
     /// Whether an address is public or random.
     enum AddressType: String, ExpressibleByArgument, CaseIterable {
@@ -39,7 +39,7 @@ struct PeerOptions: ParsableArguments {
         try await withPeer(.none, encryptsBondedLinks: encryptsBondedLinks) { try await body($1) }
     }
 
-    /// The same, without pairing for what the peer protects, unless an option says how to pair.
+    /// The same, but values that need security cause no pairing unless an option selects how to pair.
     func withPeerAsItIs<Value: Sendable>(
         _ body: @escaping @Sendable (RemotePeripheral) async throws -> Value
     ) async throws -> Value {
@@ -81,7 +81,7 @@ struct PeerOptions: ParsableArguments {
         }
     }
 
-    /// What the command asks of the peer's security.
+    /// The security that the command requires of the peer.
     ///
     /// A command that pairs when the peer demands it also follows the peer's Security Request. A command that pairs for
     /// nothing refuses the request with Pairing Not Supported (0x05), and begins no pairing that its consent would refuse.
@@ -97,7 +97,7 @@ struct PeerOptions: ParsableArguments {
         return policy
     }
 
-    /// The policy says which pairings begin; that a bond is replaced must have been asked for.
+    /// The policy decides which pairings begin. A bond is replaced only if an option requests it.
     var consent: PairingConsole.Consent {
         { [replaces = pairing.replaceBond, mayPair = !pairing.noPair] in
             mayPair && ($0.replaces == nil || $0.isProven || replaces)
@@ -126,7 +126,7 @@ struct PeerOptions: ParsableArguments {
 }
 
 extension Target {
-    /// What makes a scan report the target and as little else as possible.
+    /// Options with which a scan reports the target and few other devices.
     fileprivate var scanOptions: ScanOptions {
         switch self {
         case .address: ScanOptions()

@@ -5,7 +5,7 @@ import Glibc
 enum StandardInput {
     static var isTerminal: Bool { isatty(STDIN_FILENO) == 1 }
 
-    /// Reads on a thread of its own, which may block; the stream ends with the input.
+    /// Reads on a separate thread, which may block. The stream ends with the input.
     static func lines() -> AsyncStream<String> {
         AsyncStream { continuation in
             DispatchQueue(label: "ble.standard-input").async {

@@ -13,7 +13,7 @@ enum Terminal {
         return (Int(size.ws_col), Int(size.ws_row))
     }
 
-    /// What replaces `count` lines that were written last with `lines`.
+    /// The output that replaces the last `count` lines with `lines`.
     static func replacement(of count: Int, with lines: [String]) -> String {
         (count > 0 ? "\u{1B}[\(count)A\u{1B}[J" : "") + lines.map { $0 + "\n" }.joined()
     }

@@ -7,13 +7,13 @@ import Profiles
 enum ToolError: Error, Equatable, CustomStringConvertible {
     case notUp(String, Seconds)
     case notSeen(Target, Seconds)
-    /// Fewer notifications came than were asked for.
+    /// Fewer notifications arrived than requested.
     case tooFew(Int, of: Int, Seconds)
     case scanEnded
     case deliveriesEnded
     /// Something that must be repaired was found.
     case findings(Int)
-    /// Nothing says where bonds are kept.
+    /// No state directory is defined.
     case noStateDirectory
     case noBond(String, String)
     case noBonds(String)
@@ -59,7 +59,7 @@ extension ToolError {
 }
 
 extension TransportError {
-    /// The tool's options that help, to follow the error's description; empty if there are none.
+    /// Options of the tool that help, as text after the error's description; empty if there are none.
     var advice: String {
         switch self {
         case .noAdapter: "; --adapter does the same for one command"

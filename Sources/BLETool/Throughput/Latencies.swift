@@ -19,7 +19,7 @@ struct Latencies: Sendable {
         count += 1
     }
 
-    /// The duration that a part of the operations did not exceed, in microseconds; nil if there were none.
+    /// The duration that the given fraction of the operations did not exceed, in microseconds; nil if there were none.
     ///
     /// - Parameter part: 0 to 1.
     func quantile(_ part: Double) -> Double? {

@@ -1,10 +1,10 @@
 import Glibc
 
-/// What a process has used since it began, all its threads together.
+/// The resources that a process has used since its start, with all its threads.
 struct ProcessUsage: Equatable, Sendable {
     var processorMicroseconds: UInt64
     var contextSwitches: UInt64
-    /// What of it is in memory now.
+    /// The memory of the process that is resident now.
     var residentKibibytes: UInt64
 }
 

@@ -8,8 +8,8 @@ import VirtualController
 /// Controllers that only forward packets, in one thread: a packet that a host sends on a link arrives at the other end
 /// at once.
 ///
-/// There is no air, no passing of time and no loss, and no memory is allocated for a packet. So a measurement measures
-/// hosts and not a radio. To test how a host behaves, use a ``World``.
+/// The radio has no air, no delays and no loss, and allocates no memory for a packet. So a measurement measures hosts
+/// and not a radio. To test how a host behaves, use a ``World``.
 ///
 /// ```swift
 /// let radio = NullRadio()

@@ -42,7 +42,8 @@ struct LinkPlan {
         /// The stream whose order the frame keeps.
         var stream: Stream { Stream(channel, payload) }
 
-        /// For the attribute channel: whether a client sends it, so that it goes to the other device's server.
+        /// For the attribute channel: whether the sender is the client, so that the frame goes to the other device's
+        /// server.
         var isFromServersClient: Bool {
             switch payload.first.flatMap(Opcode.init(rawValue:))?.kind {
             case .request, .command, .confirmation: true

@@ -22,7 +22,7 @@ public struct CaptureSummary: Sendable {
         public var strongest: Int8?
     }
 
-    /// A link, from its connection to its disconnection, as far as it was captured.
+    /// The captured part of a link, from its connection to its disconnection.
     public struct Link: Sendable {
         /// The identity of the link.
         public let reference: LinkReference

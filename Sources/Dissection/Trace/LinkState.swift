@@ -8,7 +8,7 @@ final class LinkState {
     let handle: UInt16
     let peer: PeerReference?
     let isCentral: Bool?
-    /// The peer's attributes, as far as the capture shows them.
+    /// The peer's attributes that the capture shows.
     let peerDatabase: ObservedDatabase
     /// The adapter's own attributes.
     let localDatabase: ObservedDatabase

@@ -2,7 +2,7 @@ import ATT
 import BluetoothTypes
 import ByteCoding
 
-/// A server's attributes as far as a capture shows them: the types that clients have discovered.
+/// A server's attributes that a capture shows: the types that clients have discovered.
 final class ObservedDatabase {
     /// The known information about one attribute.
     struct Attribute {

@@ -45,7 +45,7 @@ enum PacketLayouts {
         }
     }
 
-    /// Writes a line of a string literal, continued by a backslash where it is too long.
+    /// Writes a line of a string literal, continued with a backslash if it is too long.
     private static func writeWrapped(_ words: [String], to text: inout SwiftText) {
         let indentation = 8
         var current = ""

@@ -1,6 +1,6 @@
 /// Writes the Swift types of one table.
 enum PacketTypes {
-    /// The file with the types; nil where no entry has one.
+    /// The file with the types; nil if no entry has one.
     static func file(_ table: Tables.Table) -> String? {
         let entries = table.entries.filter(\.isGenerated)
         guard !entries.isEmpty else { return nil }

@@ -43,7 +43,7 @@ struct SwiftText {
         line(current)
     }
 
-    /// Appends a list between `opening` and `closing`: in one line, or an element in each where that is too long.
+    /// Appends a list between `opening` and `closing`: in one line, or with one element per line if it is too long.
     mutating func list(_ opening: String, _ elements: [String], _ closing: String) {
         let whole = opening + elements.joined(separator: ", ") + closing
         guard indentation.count + whole.count > Self.columns else { return line(whole) }

@@ -9,7 +9,7 @@ struct Entry: Sendable {
         static func < (left: Kind, right: Kind) -> Bool { left.rawValue < right.rawValue }
     }
 
-    /// Parameters, or what a command returns after the status.
+    /// Parameters, or return parameters after the status.
     enum Parameters: Sendable {
         /// The table does not describe them.
         case unknown
@@ -65,7 +65,7 @@ struct Field: Sendable {
     /// The name of the property.
     let swiftName: String
     let type: FieldType
-    /// The type in the layout, where it differs from the layout of `type`.
+    /// The type in the layout, if it differs from the layout of `type`.
     let layout: String?
     /// Whether dissection shows the field in the line about a packet.
     let isInLine: Bool

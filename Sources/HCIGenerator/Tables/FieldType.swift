@@ -31,7 +31,7 @@ enum FieldType: Equatable, Sendable {
             }
         }
 
-        /// The name of the wire type in `ByteReader.read…` and, where it has no Swift type, `PacketBuffer.append…`.
+        /// The name of the wire type in `ByteReader.read…` and, if it has no Swift type, in `PacketBuffer.append…`.
         var wireName: String { self == .u24 ? "UInt24" : swiftName }
     }
 

@@ -9,9 +9,9 @@
 /// The code is hexadecimal. All in the parentheses is optional; so are they. The section is one of Vol 4, Part E of
 /// Core 6.0; entries that it no longer has, have no section and no bit. The lines of the entry follow, indented:
 /// - `/// Sentence.` documents the Swift type. Such an entry needs a section, and gets a type.
-/// - `Name(swiftName):type/layout! = default /// documentation` is a field of the type. `(swiftName)` is needed only
-///   where ``SwiftName/property(_:)`` gives another name, `/layout` where dissection shows another type. `!` puts the
-///   field into the line about the packet. The default is a Swift expression. The documentation follows the unit of the
+/// - `Name(swiftName):type/layout! = default /// documentation` is a field of the type. `(swiftName)` is needed only if
+///   ``SwiftName/property(_:)`` gives another name, `/layout` only if dissection shows another type. `!` includes the
+///   field in the line about the packet. The default is a Swift expression. The documentation follows the unit of the
 ///   type, after a comma unless it begins with `;` or `:`.
 /// - `returns`: the fields after it follow the status in Command Complete.
 /// - `none`: the packet of an entry without a generated type has no parameters.
@@ -134,7 +134,7 @@ struct TableReader {
         }
     }
 
-    /// Checks what can be checked only when all lines of an entry are read.
+    /// Checks conditions that need all lines of an entry.
     private mutating func endEntry() {
         guard !isSkipping, let entry = entries.last else { return }
         for parameters in [entry.parameters, entry.returns] {

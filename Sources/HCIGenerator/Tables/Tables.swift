@@ -1,6 +1,6 @@
 /// All tables: the value types and the entries, checked together.
 struct Tables: Sendable {
-    /// Where the tables are, from the root of the package.
+    /// The folder of the tables, relative to the root of the package.
     static let directory = "Sources/HCI/Tables"
     /// The table that declares the value types.
     static let typesFile = "Types.hci"

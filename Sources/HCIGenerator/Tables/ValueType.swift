@@ -14,7 +14,7 @@ struct ValueType: Equatable, Sendable {
     /// The type in layouts.
     let layout: String
 
-    /// Reads a line of `Types.hci`; nil where it is not one.
+    /// Parses a line of `Types.hci`; nil if it is not a definition.
     init?(parsing line: String) {
         let words = line.split(separator: " ").map { String($0) }
         guard words.first == "type", words.count >= 4, words[1].first?.isUppercase == true else { return nil }
