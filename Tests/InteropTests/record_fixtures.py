@@ -136,14 +136,14 @@ met(
     "explore-extended",
     "DEFAULT",
     "all attributes of a Bumble peripheral, with primary, secondary and included services, values of many lengths and "
-    "values that it refuses: extended scanning and initiating, ACL packets of 27 octets",
+    "values that it refuses: extended scanning and initiating, ACL packets of 27 bytes",
 )
-met("explore-legacy", "LEGACY", "the same with a controller that has no extended advertising: the legacy commands")
-met("long-values", "LAIRD_BL654", "values of up to 512 octets, read with Read Blob and written with Prepare Write")
+met("explore-legacy", "LEGACY", "the attributes of explore-extended without extended advertising: the legacy commands")
+met("long-values", "LAIRD_BL654", "values of up to 512 bytes, read with Read Blob and written with Prepare Write")
 met("small-mtu", "DEFAULT", "an ATT_MTU of 23: a long value in many parts, a Write Command")
 met("reliable-write", "LAIRD_BL654", "reliable writes: each part is echoed before all are executed; two values at once")
-met("attribute-errors", "DEFAULT", "Error Responses: security that is not there, an application's errors, no such handle")
-met("channel-refused", "DEFAULT", "an L2CAP channel to an SPSM that nobody serves")
+met("attribute-errors", "DEFAULT", "Error Responses: insufficient security, application errors, an unknown handle")
+met("channel-refused", "DEFAULT", "an L2CAP channel to an SPSM without a service")
 
 
 def sent(name: str, uuid: str, indicate: bool, title: str):
@@ -154,11 +154,11 @@ def sent(name: str, uuid: str, indicate: bool, title: str):
             await peripheral.notify_all(uuid, [bytes([count]) * (count * 20 + 1) for count in range(12)], indicate)
 
 
-sent("notifications", bumble.NOTIFY, False, "a subscription, twelve notifications of up to 221 octets, and its end")
+sent("notifications", bumble.NOTIFY, False, "a subscription, twelve notifications of up to 221 bytes, and its end")
 sent("indications", bumble.INDICATE, True, "a subscription, twelve indications, each confirmed, and its end")
 
 
-@recipe("lost-link", "DEFAULT", "the peer's controller goes away in the middle of writes: the link is lost")
+@recipe("lost-link", "DEFAULT", "the peer's controller vanishes during writes: the link is lost")
 async def lost_link(recording: Recording):
     async with contextlib.AsyncExitStack() as stack:
         await stack.enter_async_context(recording.peripheral())
@@ -183,7 +183,7 @@ async def parameter_updates(recording: Recording):
         await connection.update_parameters(40, 60, 4, 5000)
 
 
-@recipe("extended-scan", "DEFAULT", "extended advertising of 480 octets, in fragments and in several reports")
+@recipe("extended-scan", "DEFAULT", "extended advertising of 480 bytes, in fragments and in several reports")
 async def extended_scan(recording: Recording):
     async with bumble.Peripheral(recording.adapter) as peripheral:
         await peripheral.advertise_extended(long_advertising_data())
@@ -199,7 +199,7 @@ def long_advertising_data() -> bytes:
     return data
 
 
-@recipe("extended-advertising", "DEFAULT", "two advertising sets, one with 460 octets in fragments; Bumble scans")
+@recipe("extended-advertising", "DEFAULT", "two advertising sets, one with 460 bytes in fragments; Bumble scans")
 async def extended_advertising(recording: Recording):
     async with Central(recording.adapter) as central, recording.running():
         await recording.cue("advertising")
@@ -207,7 +207,7 @@ async def extended_advertising(recording: Recording):
             await central.find(SERVED, deadline=3)
 
 
-@recipe("controller-lost", "DEFAULT", "the controller is killed and brought back between two connections: two bring-ups")
+@recipe("controller-lost", "DEFAULT", "the controller is killed and restarted between two connections: two bring-ups")
 async def controller_lost(recording: Recording):
     async with contextlib.AsyncExitStack() as stack:
         await stack.enter_async_context(recording.peripheral())
@@ -229,7 +229,7 @@ MALFORMED = {
 }
 
 
-@recipe("malformed-peripheral", "DEFAULT", "a peer that answers the discovery of services with what is no answer")
+@recipe("malformed-peripheral", "DEFAULT", "a peer that answers the discovery of services with invalid responses")
 async def malformed_peripheral(recording: Recording):
     async with recording.peripheral() as peripheral, recording.running():
         server = peripheral.device.gatt_server
@@ -248,7 +248,7 @@ async def malformed_peripheral(recording: Recording):
             await peripheral.disconnections.get()
 
 
-@recipe("malformed-advertiser", "DEFAULT", "advertising data whose structures run over their end")
+@recipe("malformed-advertiser", "DEFAULT", "advertising data with structures that exceed its end")
 async def malformed_advertiser(recording: Recording):
     async with bumble.Peripheral(recording.adapter) as peripheral:
         await peripheral.device.start_advertising(
@@ -262,7 +262,7 @@ async def malformed_advertiser(recording: Recording):
             pass
 
 
-@recipe("channel-opened", "LAIRD_BL654", "an L2CAP credit-based channel that our host opens: 2000 octets each way")
+@recipe("channel-opened", "LAIRD_BL654", "an L2CAP credit-based channel that our host opens: 2000 bytes each way")
 async def channel_opened(recording: Recording):
     async with recording.peripheral() as peripheral, recording.running():
         peripheral.device.create_l2cap_server(LeCreditBasedChannelSpec(psm=0x0080, mtu=500, mps=100), echo)
@@ -275,7 +275,7 @@ def echo(channel):
 # Our peripheral
 
 
-@recipe("channel-accepted", "DEFAULT", "an L2CAP credit-based channel that Bumble opens: 1500 octets each way")
+@recipe("channel-accepted", "DEFAULT", "an L2CAP credit-based channel that Bumble opens: 1500 bytes each way")
 async def channel_accepted(recording: Recording):
     async with recording.running(), recording.link() as link:
         channel = await link.connection.create_l2cap_channel(LeCreditBasedChannelSpec(psm=0x0080, mtu=300, mps=80))
@@ -326,7 +326,7 @@ async def served_prepared(recording: Recording):
         await link.read(VALUE)
 
 
-@recipe("served-malformed", "DEFAULT", "a central that sends PDUs that are malformed, unknown or out of place")
+@recipe("served-malformed", "DEFAULT", "a central that sends malformed, unknown and unexpected PDUs")
 async def served_malformed(recording: Recording):
     async with recording.running(), Central(recording.adapter) as central:
         await recording.cue("ready")
@@ -353,7 +353,7 @@ async def served_malformed(recording: Recording):
             await link.disconnect()
 
 
-@recipe("served-lost-link", "LEGACY", "a central that goes away without a word, while it is being notified")
+@recipe("served-lost-link", "LEGACY", "a central that vanishes without a disconnection, while it is being notified")
 async def served_lost(recording: Recording):
     async with recording.running(), Central(recording.adapter) as central:
         await recording.cue("ready")
@@ -396,7 +396,7 @@ MODELS = [
     Model("secure-passkey-shown", "LE Secure Connections, a passkey that our host shows", Capability.KEYBOARD_INPUT_ONLY),
     Model("secure-passkey-typed", "LE Secure Connections, a passkey that Bumble shows", Capability.DISPLAY_OUTPUT_ONLY),
     Model("secure-comparison", "LE Secure Connections, numeric comparison", Capability.DISPLAY_OUTPUT_AND_YES_NO_INPUT),
-    Model("secure-out-of-band", "LE Secure Connections, what our host commits to given out of band"),
+    Model("secure-out-of-band", "LE Secure Connections, our host's confirm value given out of band"),
 ]
 
 
@@ -462,7 +462,7 @@ def pairs(model: Model):
     @recipe(
         f"served-pair-{model.name}",
         "DEFAULT",
-        f"Bumble pairs with our peripheral, and comes again by the bond: {model.title}",
+        f"Bumble pairs with our peripheral, and reconnects with the bond: {model.title}",
     )
     async def peripheral(recording: Recording):
         async with recording.running(), Central(recording.adapter) as peer:
