@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""A Bumble central: scans, connects, discovers, reads, writes, subscribes.
+"""A Bumble central: scans, connects, discovers, reads, writes and subscribes.
 
-By itself: `bumble_central.py tcp:127.0.0.1:PORT ADDRESS` prints the attribute table that it finds as JSON.
+As a program: `bumble_central.py tcp:127.0.0.1:PORT ADDRESS` prints the discovered attribute table as JSON.
 """
 
 import asyncio
@@ -51,7 +51,7 @@ class Link:
             self.disconnected.set_result(reason)
 
     async def request(self, request) -> att.ATT_PDU:
-        """Sends a request and returns the response; an Error Response is thrown."""
+        """Sends a request and returns the response; raises an Error Response."""
         response = await self.client.send_request(request)
         if response.op_code == att.Opcode.ATT_ERROR_RESPONSE:
             raise ATTError(response)
@@ -64,13 +64,13 @@ class Link:
         await self.connection.disconnect()
 
     def send_pdu(self, pdu: bytes, channel: int = att.ATT_CID):
-        """Sends any octets on a fixed channel."""
+        """Sends any bytes on a fixed channel."""
         self.connection.send_l2cap_pdu(channel, pdu)
 
     # Discovery
 
     async def groups(self, kind: UUID) -> list[tuple[int, int, bytes]]:
-        """All that Read By Group Type gives."""
+        """Returns all results of Read By Group Type."""
         found, start = [], 1
         while start <= 0xFFFF:
             try:
@@ -89,7 +89,7 @@ class Link:
         return found
 
     async def by_type(self, kind: UUID, start: int = 1, end: int = 0xFFFF) -> list[tuple[int, bytes]]:
-        """All that Read By Type gives."""
+        """Returns all results of Read By Type."""
         found = []
         while start <= end:
             try:
@@ -106,7 +106,7 @@ class Link:
         return found
 
     async def table(self) -> list[dict]:
-        """The attribute table as it is discovered: Bumble's own procedures where it has them."""
+        """The discovered attribute table. Uses Bumble's own procedures if it has them."""
         services = []
         primary = [
             (each.handle, each.end_group_handle, each.uuid, True) for each in await self.client.discover_services()
@@ -155,7 +155,7 @@ class Link:
         return tables.normalized(services)
 
     async def attributes(self) -> list[tuple[int, UUID]]:
-        """Every attribute's handle and type, by Find Information."""
+        """The handle and type of every attribute, by Find Information."""
         return [(each.handle, each.type) for each in await self.client.discover_attributes()]
 
     # Values
@@ -176,7 +176,7 @@ class Link:
                     await self.request(att.ATT_Read_Blob_Request(attribute_handle=handle, value_offset=len(value)))
                 ).part_attribute_value
             except ATTError as error:
-                # Two answers are allowed to who asks beyond the end of a value that fits exactly.
+                # Two answers are allowed to a read beyond the end of a value that fits exactly.
                 if error.code in (att.ATT_ATTRIBUTE_NOT_LONG_ERROR, att.ATT_INVALID_OFFSET_ERROR):
                     break
                 raise
@@ -212,14 +212,14 @@ class Link:
         await self.client.send_command(att.ATT_Write_Command(attribute_handle=handle, attribute_value=value))
 
     async def drained(self):
-        """Returns when the controller has taken all that was sent."""
+        """Returns when the controller has accepted all packets."""
         await self.connection.drain()
 
     # Notifications and indications
 
     @contextlib.asynccontextmanager
     async def subscription(self, value_handle: int, configuration_handle: int, bits: int = 1):
-        """A queue of what comes while it is entered."""
+        """A queue of the received values while the context is entered."""
         queue: asyncio.Queue = asyncio.Queue()
         subscribers = self.client.notification_subscribers if bits == 1 else self.client.indication_subscribers
         subscribers.setdefault(value_handle, set()).add(queue.put_nowait)
@@ -233,7 +233,7 @@ class Link:
 
 
 class _Range:
-    """As much of a service as Bumble needs to discover what is in it."""
+    """The part of a service that Bumble needs in order to discover its contents."""
 
     def __init__(self, handle: int, end: int):
         self.handle, self.end_group_handle = handle, end
@@ -253,7 +253,7 @@ class Central(hosts.BumbleHost):
 
     @contextlib.asynccontextmanager
     async def scan(self, active: bool = True):
-        """A queue of advertisements while it is entered."""
+        """A queue of advertisements while the context is entered."""
         queue: asyncio.Queue = asyncio.Queue()
         self.device.on("advertisement", queue.put_nowait)
         await self.device.start_scanning(active=active, scan_interval=20, scan_window=20, scanning_phys=hosts.PHYS)
@@ -265,7 +265,7 @@ class Central(hosts.BumbleHost):
                 await self.device.stop_scanning()
 
     async def find(self, address: str, deadline: float = 10, accept=lambda advertisement: True):
-        """The first advertisement of the address that is accepted."""
+        """Returns the first advertisement of the address that is accepted."""
         async with asyncio.timeout(deadline), self.scan() as queue:
             while True:
                 advertisement = await queue.get()

@@ -1,4 +1,4 @@
-"""Pairing of Bumble with Bumble: who has which keyboard and display, and what comes of it."""
+"""Pairing of Bumble with Bumble: keyboards, displays and results."""
 
 import asyncio
 import dataclasses
@@ -16,7 +16,7 @@ YES_NO = PairingDelegate.DISPLAY_OUTPUT_AND_YES_NO_INPUT
 
 @dataclasses.dataclass(frozen=True)
 class Method:
-    """How two devices pair: what each can show and take, and whether by Secure Connections or as before 4.2."""
+    """A way in which two devices pair: their IO capabilities, and Secure Connections or legacy pairing."""
 
     name: str
     secure_connections: bool
@@ -38,7 +38,7 @@ METHODS = (
 
 
 class Person:
-    """Who looks at one device and types into the other."""
+    """A simulated user who reads the display of one device and types into the other."""
 
     def __init__(self):
         self.shown: asyncio.Queue[int] = asyncio.Queue()
@@ -46,7 +46,7 @@ class Person:
 
 
 class Delegate(PairingDelegate):
-    """A device in the hands of a person."""
+    """A device that the user operates."""
 
     def __init__(self, capability: PairingDelegate.IoCapability, person: Person):
         super().__init__(io_capability=capability)
@@ -64,7 +64,7 @@ class Delegate(PairingDelegate):
 
 
 def make_ready(method: Method, central: BumbleHost, peripheral: BumbleHost) -> Person:
-    """Has both devices pair by the method, and use their random static addresses as identities."""
+    """Makes both devices pair by the method, with their random static addresses as identities."""
     person = Person()
     for host, capability in ((central, method.central), (peripheral, method.peripheral)):
         host.device.pairing_config_factory = lambda _, capability=capability: PairingConfig(
@@ -86,14 +86,14 @@ async def pair(central_end, peripheral_end):
 
 
 async def keys(host: BumbleHost, peer: BumbleHost) -> PairingKeys:
-    """What a device has stored of its peer."""
+    """The stored keys of a device for its peer."""
     found = await host.device.keystore.get(str(peer.device.static_address))
     assert found is not None, f"{host.name} has no keys of {peer.name}"
     return found
 
 
 def encryption_of(connection) -> asyncio.Future:
-    """Done when the encryption of a connection changes."""
+    """A future that ends when the encryption of a connection changes."""
     future = asyncio.get_running_loop().create_future()
     connection.once(connection.EVENT_CONNECTION_ENCRYPTION_CHANGE, lambda: future.set_result(connection.encryption))
     return future

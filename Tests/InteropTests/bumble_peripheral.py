@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""A Bumble peripheral with a rich GATT database.
+"""A Bumble peripheral with a large GATT database.
 
-By itself: `bumble_peripheral.py tcp:127.0.0.1:PORT` advertises, prints its attribute table as JSON, and what happens.
+As a program: `bumble_peripheral.py tcp:127.0.0.1:PORT` advertises, and prints its attribute table and its events as
+JSON.
 """
 
 import asyncio
@@ -42,7 +43,7 @@ def vendor(number: int) -> str:
     return f"B1E0{number:04X}-5EED-4000-8000-C0FFEE000000"
 
 
-# What tests name.
+# The UUIDs that tests name.
 BATTERY_LEVEL = "2A19"
 VALUES, LONG, EMPTY, SHORT, ODD, STORE, RELIABLE, SINK = (vendor(n) for n in range(0x10, 0x18))
 GUARDED, ENCRYPTED, AUTHENTICATED, AUTHORIZED, FAILING = (vendor(n) for n in range(0x20, 0x25))
@@ -55,7 +56,7 @@ MANUFACTURER_DATA = bytes.fromhex("0102a5")
 
 
 class Failing(att.AttributeValue):
-    """A value whose reading and writing are refused with errors of the application's own."""
+    """A value whose reads and writes are refused with application errors."""
 
     def __init__(self):
         super().__init__(self.refuse_read, self.refuse_write)
@@ -68,7 +69,7 @@ class Failing(att.AttributeValue):
 
 
 class Sink(att.AttributeValue):
-    """Keeps all that is written."""
+    """Collects all written values."""
 
     def __init__(self):
         super().__init__(lambda _: b"", self.take)
@@ -83,13 +84,13 @@ class Sink(att.AttributeValue):
             self.arrived.notify_all()
 
     async def wait_for(self, count: int):
-        """Returns when so many octets have come."""
+        """Returns when this number of bytes has arrived."""
         async with self.arrived:
             await self.arrived.wait_for(lambda: self.count >= count)
 
 
 class Peripheral(hosts.BumbleHost):
-    """Advertises, serves the database, and tells what happens."""
+    """Advertises, serves the database, and reports events."""
 
     def __init__(
         self,
@@ -204,7 +205,7 @@ class Peripheral(hosts.BumbleHost):
         self.connections.put_nowait(connection)
 
     def value(self, uuid: str) -> bytes:
-        """The value that the characteristic has now."""
+        """The current value of the characteristic."""
         return bytes(self.characteristics[uuid].value)
 
     async def table(self) -> list[dict]:
@@ -245,7 +246,7 @@ class Peripheral(hosts.BumbleHost):
         return tables.normalized(services)
 
     async def reading(self, attribute) -> dict:
-        """What comes of reading the attribute over a link without encryption."""
+        """The result of reading the attribute over a link without encryption."""
         for flag, code in (
             (att.Attribute.READ_REQUIRES_ENCRYPTION, 0x0F),
             (att.Attribute.READ_REQUIRES_AUTHENTICATION, 0x05),
@@ -256,7 +257,7 @@ class Peripheral(hosts.BumbleHost):
         if isinstance(attribute.value, Failing):
             return {"error": tables.error_name(0x80)}
         if isinstance(attribute.value, att.AttributeValueV2):
-            return {"value": "0000"}  # a Client Characteristic Configuration that nobody has written
+            return {"value": "0000"}  # a Client Characteristic Configuration that was never written
         if isinstance(attribute.value, att.AttributeValue):
             return {"value": attribute.value.read(_ConnectionOf(self.device)).hex()}
         return {"value": bytes(attribute.value).hex()}
@@ -287,7 +288,7 @@ class Peripheral(hosts.BumbleHost):
         return bytes(AdvertisingData([(AdvertisingData.COMPLETE_LOCAL_NAME, self.name.encode())]))
 
     async def advertise(self, connectable: bool = True, interval: float = 20):
-        """Advertises with legacy PDUs, and does so again after each connection."""
+        """Advertises with legacy PDUs, and again after each connection."""
         kind = AdvertisingType.UNDIRECTED_CONNECTABLE_SCANNABLE if connectable else AdvertisingType.UNDIRECTED_SCANNABLE
         await self.device.start_advertising(
             advertising_type=kind,
@@ -304,7 +305,7 @@ class Peripheral(hosts.BumbleHost):
         return response.max_advertising_data_length
 
     async def advertise_extended(self, data: bytes, interval: float = 20):
-        """Advertises with extended PDUs that nobody can connect to; Bumble by itself sends no data in fragments."""
+        """Advertises with non-connectable extended PDUs. Bumble itself does not send data in fragments."""
         advertising = await self.device.create_advertising_set(
             advertising_parameters=AdvertisingParameters(
                 advertising_event_properties=AdvertisingEventProperties(is_connectable=False, is_scannable=False),
@@ -326,7 +327,7 @@ class Peripheral(hosts.BumbleHost):
         await advertising.start()
 
     async def advertise_periodically(self, data: bytes, sid: int = 5, interval: float = 20):
-        """Sends a periodic train, and advertises it."""
+        """Sends a periodic train, and announces it."""
         advertising = await self.device.create_advertising_set(
             advertising_parameters=AdvertisingParameters(
                 advertising_event_properties=AdvertisingEventProperties(is_connectable=False, is_scannable=False),
@@ -349,7 +350,7 @@ class Peripheral(hosts.BumbleHost):
         return advertising
 
     async def notify_all(self, uuid: str, values, indicate: bool = False):
-        """Sends the values one after the other to who has subscribed."""
+        """Sends the values one after the other to the subscribers."""
         server = self.device.gatt_server
         send = server.indicate_subscribers if indicate else server.notify_subscribers
         for value in values:
@@ -357,8 +358,8 @@ class Peripheral(hosts.BumbleHost):
 
 
 def fragments(data: bytes, length: int) -> list[tuple[int, bytes]]:
-    """The parts in which long data are set, each with its operation: 0x01 is the first, 0x00 one in the middle, 0x02
-    the last, 0x03 all (Vol 4, Part E, 7.8.54)."""
+    """The fragments of long data, each with its operation: 0x01 for the first, 0x00 for a middle one, 0x02 for the
+    last, 0x03 for complete data (Vol 4, Part E, 7.8.54)."""
     parts = [data[start : start + length] for start in range(0, len(data), length)]
     if len(parts) == 1:
         return [(3, data)]
@@ -366,7 +367,7 @@ def fragments(data: bytes, length: int) -> list[tuple[int, bytes]]:
 
 
 class _ConnectionOf:
-    """As much of a connection as Bumble's database hash asks for."""
+    """The part of a connection that Bumble's database hash needs."""
 
     def __init__(self, device):
         self.device = device

@@ -1,4 +1,4 @@
-"""Bumble meets Bumble on our controllers: what goes wrong here is the controllers' doing."""
+"""Bumble with Bumble on our controllers: a failure here is caused by the controllers."""
 
 import asyncio
 import contextlib
@@ -30,7 +30,7 @@ OURS = ("OURS",)
 PIN_OR_KEY_MISSING, CONNECTION_TIMEOUT, MIC_FAILURE = 0x06, 0x08, 0x3D
 
 
-@test("Bumble discovers all that Bumble serves, and exchanges values of every length", presets=OURS)
+@test("Bumble discovers all attributes of Bumble, and exchanges values of every length", presets=OURS)
 async def conversation(world: World):
     async with two_hosts(world.adapter) as (central, peripheral):
         for mtu in (None, 517):
@@ -84,7 +84,7 @@ async def refuses(link: Link, handle: int):
 
 
 async def use_encrypted(link: Link, connection, peripheral: bumble.Peripheral):
-    """Both ends say that the link is encrypted, and data flow both ways over it."""
+    """Checks that both ends report encryption, and that data flows in both directions."""
     async with asyncio.timeout(5):
         while not connection.is_encrypted:
             await pairing.encryption_of(connection)
@@ -97,7 +97,7 @@ async def use_encrypted(link: Link, connection, peripheral: bumble.Peripheral):
 
 @contextlib.asynccontextmanager
 async def bonded_hosts(world: World):
-    """Two hosts that have paired and are connected anew: central, peripheral, and each one's end of the link."""
+    """Two hosts that have paired and are connected again: central, peripheral, and the link at each end."""
     async with two_hosts(world.adapter) as (central, peripheral):
         pairing.make_ready(pairing.METHODS[0], central, peripheral)
         link = await central.connect(PERIPHERAL)
@@ -113,7 +113,7 @@ async def wrong_key(world: World):
     async with bonded_hosts(world) as (central, peripheral, link, _):
         (await pairing.keys(central, peripheral)).ltk = PairingKeys.Key(bytes(16))
         attempt = asyncio.ensure_future(link.connection.encrypt())
-        # Who receives what it cannot authenticate ends the link at once and says nothing; its peer waits in vain
+        # A receiver that cannot authenticate a packet ends the link at once without a message; its peer waits in vain
         # (Vol 6, Part B, 5.1.3.1).
         expect(await peripheral.disconnections.get(), MIC_FAILURE, "the peripheral's reason")
         assert await link.disconnected in (MIC_FAILURE, CONNECTION_TIMEOUT), "the central's reason"
@@ -124,7 +124,7 @@ async def wrong_key(world: World):
         expect(await link.read(peripheral.characteristics[bumble.LONG].handle), bumble.LONG_VALUE, "a value")
 
 
-@test("a link is not encrypted where the peripheral has no key, and goes on", presets=OURS)
+@test("a link is not encrypted if the peripheral has no key, and continues", presets=OURS)
 async def no_key(world: World):
     async with bonded_hosts(world) as (central, peripheral, link, connection):
         await peripheral.device.keystore.delete(str(central.device.static_address))
@@ -138,7 +138,7 @@ async def no_key(world: World):
         await converse(link, peripheral)
 
 
-@test("the peer of a host that vanishes learns it when the supervision timeout runs out", presets=OURS)
+@test("the peer of a host that vanishes detects it at the supervision timeout", presets=OURS)
 async def vanishing(world: World):
     async with two_hosts(world.adapter) as (central, peripheral), Central(world.adapter) as bystander:
         await central.connect(PERIPHERAL)
@@ -154,7 +154,7 @@ async def vanishing(world: World):
         await converse(other, peripheral)
 
 
-@test("Bumble and ble scan get extended advertising data of 1,650 octets whole", presets=OURS)
+@test("Bumble and ble scan get extended advertising data of 1,650 bytes completely", presets=OURS)
 async def extended_data(world: World):
     async with bumble.Peripheral(world.adapter) as peripheral, Central(world.adapter) as central:
         expect(await peripheral.maximum_advertising_data_length(), 1650, "the maximum")
@@ -178,7 +178,8 @@ async def extended_data(world: World):
 
 @contextlib.asynccontextmanager
 async def joined_reports(central: Central, peripheral: bumble.Peripheral):
-    """The data of each extended advertisement of a peripheral, joined from its reports; Bumble by itself does not."""
+    """The data of each extended advertisement of a peripheral, joined from its reports. Bumble itself does not join
+    them."""
     queue: asyncio.Queue = asyncio.Queue()
     parts: list[bytes] = []
 
@@ -186,7 +187,7 @@ async def joined_reports(central: Central, peripheral: bumble.Peripheral):
         if report.address != peripheral.device.static_address:
             return
         parts.append(report.data)
-        # Bits 5 and 6: 0 is complete, 1 is to be continued, 2 is cut off (Vol 4, Part E, 7.7.65.13).
+        # Bits 5 and 6: 0 is complete, 1 is to be continued, 2 is truncated (Vol 4, Part E, 7.7.65.13).
         status = report.event_type >> 5 & 3
         if status != 1:
             queue.put_nowait(b"".join(parts) if status == 0 else None)
@@ -226,7 +227,7 @@ async def extended_connection(world: World):
             await peripheral.disconnections.get()
 
 
-@test("Bumble synchronizes with a periodic train, gets its data whole, and learns of its end", presets=OURS)
+@test("Bumble synchronizes with a periodic train, gets its complete data, and detects its end", presets=OURS)
 async def periodic(world: World):
     async with bumble.Peripheral(world.adapter) as peripheral, Central(world.adapter) as central:
         for length in (20, 1650):
@@ -250,7 +251,7 @@ async def periodic(world: World):
             expect(sync.periodic_advertising_interval, 20, "the interval")
             await advertising.stop_periodic()
             await lost.wait()
-            # Bumble keeps what it has lost, and takes the next with the same handle for it.
+            # Bumble keeps a lost train, and confuses it with the next one of the same handle.
             central.device.periodic_advertising_syncs.remove(sync)
             await advertising.stop()
             await advertising.remove()
@@ -264,7 +265,7 @@ async def private_addresses(world: World):
         link = await central.connect(PERIPHERAL)
         await pairing.pair(link.connection, await peripheral.connections.get())
         await link.disconnect()
-        # Bumble starts its advertising again by a task; what is stopped before that starts all the same.
+        # Bumble restarts advertising in a task. If it is stopped before that, it starts nevertheless.
         await peripheral.disconnections.get()
         async with asyncio.timeout(10):
             while not peripheral.device.legacy_advertising_set.enabled:

@@ -1,36 +1,37 @@
-"""Every capture that `--capture` has recorded is read by tshark: nothing may be malformed."""
+"""Reads every capture of `--capture` with tshark: no packet may be malformed."""
 
 import asyncio
 import os
 import shutil
 from pathlib import Path
 
-# What tshark 4.0 itself gets wrong: a display filter, and why.
+# Errors of tshark 4.0 itself: a display filter, and the cause.
 LIMITS = {
     # An included service with a 128-bit UUID is declared without it (Vol 3, Part G, 3.2); tshark looks for one.
     "btatt.opcode == 0x09 && btatt.length == 6 && btatt.uuid16 == 0x2802": "include without a UUID",
     "btatt.opcode == 0x0b && btl2cap.length == 5 && btatt.uuid16 == 0x2802": "include without a UUID",
-    # The part of a value after its last octet is empty, and may be asked for (Vol 3, Part F, 3.4.4.5).
+    # The part of a value after its last byte is empty, and may be requested (Vol 3, Part F, 3.4.4.5).
     "btatt.opcode == 0x0d && btl2cap.length == 1": "empty part of a value",
-    # A controller that refuses a command may return the status alone (Vol 4, Part E, 4.5); tshark looks for the handle.
+    # A controller that refuses a command may return the status alone (Vol 4, Part E, 4.5); tshark expects the handle.
     "bthci_evt.code == 0x0e && bthci_evt.status != 0x00": "return parameters of a refused command",
-    # Long advertising data come in several reports, which may cut an AD structure; tshark reads each by itself.
+    # Long advertising data arrives in several reports, which may split an AD structure; tshark reads each separately.
     "bthci_evt.le_meta_subevent == 0x0d && bthci_evt.le_ext_advts_event_type.legacy == 0": "parts of long data",
-    # What programs log begins with a priority and the length of the program's name; tshark takes that for a number's.
+    # A log message of a program begins with a priority and the length of the program's name; tshark reads it as a
+    # number.
     "hci_mon.opcode == 13": "the name of a program that logs",
 }
 
-# In captures of tests that send malformed packets on purpose only what our side has sent is looked at.
+# In captures of tests that send malformed packets on purpose, only the packets of our side are checked.
 ON_PURPOSE = "malformed"
 
-# Where both sides of a link ask, tshark takes the one's responses for answers to the other's requests, and the one's
-# handles for the other's. In these captures what it makes of values is not looked at: responses, notifications, writes.
+# If both sides of a link send requests, tshark assigns responses and handles to the wrong side. In these captures its
+# interpretation of values is not checked: responses, notifications, writes.
 BOTH_ASK = "bluez"
 VALUES = "btatt.opcode in {0x05, 0x07, 0x09, 0x0b, 0x0d, 0x0f, 0x11, 0x12, 0x16, 0x17, 0x1b, 0x1d, 0x21, 0x23, 0x52}"
 
 
 class Checker:
-    """Reads captures while the tests go on, and what is left of them at the end."""
+    """Reads captures during the tests, and the remaining ones at the end."""
 
     def __init__(self):
         self.available = shutil.which("tshark") is not None
@@ -67,7 +68,7 @@ class Checker:
             self.problems.append(f"{capture.name}: packet {' '.join(line.split(chr(9)))}")
 
     async def finish(self) -> tuple[str, list[str]]:
-        """`passed`, `failed` or `skipped`, and lines that say why."""
+        """Returns `passed`, `failed` or `skipped`, and lines with the reasons."""
         self.workers += [asyncio.ensure_future(self.work()) for _ in range((os.cpu_count() or 1) - 1)]
         for _ in self.workers:
             self.queue.put_nowait(None)

@@ -1,4 +1,4 @@
-"""`ble` as a central: against Bumble's peripheral and against `ble serve`."""
+"""`ble` as a central, against Bumble's peripheral and against `ble serve`."""
 
 import asyncio
 import struct
@@ -213,7 +213,7 @@ async def public_address(world: World):
         expect(found["value"], bytes(range(22)).hex(), "value")
 
 
-@test("scan reports by service, by name, passively, with duplicates, each as asked")
+@test("scan reports by service, by name, passively and with duplicates, as requested")
 async def scan_options(world: World):
     async with (
         world.peripheral(name="Alpha One", address="F0:00:00:00:00:01") as first,
@@ -245,7 +245,7 @@ async def scan_options(world: World):
 
 
 @test(
-    "scan joins extended advertising data, as much as there can be",
+    "scan joins extended advertising data up to the maximum length",
     presets=("DEFAULT", "LAIRD_BL654", "INTEL_BE200", "OURS"),
 )
 async def scan_extended(world: World):
@@ -264,7 +264,7 @@ async def scan_extended(world: World):
     expect(event["connectable"], False, "connectable")
 
 
-@test("a peer that is not there is told so in time, and nothing is left of the attempt")
+@test("an absent peer is reported in time, and nothing is left of the attempt")
 async def absent_peer(world: World):
     for target in ("F0:DE:AD:00:00:01", "Nobody", "service:180D"):
         (await world.ble("explore", target, timeout=0.5, deadline=10)).failed()
@@ -274,7 +274,7 @@ async def absent_peer(world: World):
         (await world.ble("read", peer.address, bumble.SHORT)).succeeded()
 
 
-@test("a peer that goes in the middle ends the call with an error")
+@test("a peer that disconnects in the middle ends the call with an error")
 async def peer_vanishes(world: World):
     async with BumblePeer(world) as peer:
         async with world.start("subscribe", peer.address, bumble.NOTIFY) as process:

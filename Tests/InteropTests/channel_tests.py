@@ -1,4 +1,4 @@
-"""L2CAP credit-based channels: `ble channel` against Bumble, which opens them and takes them, a megabyte each way."""
+"""L2CAP credit-based channels: `ble channel` against Bumble, which opens and accepts them, with a megabyte each way."""
 
 import asyncio
 import dataclasses
@@ -17,7 +17,7 @@ DEADLINE = 150
 
 @dataclasses.dataclass(frozen=True)
 class Shape:
-    """With which lengths octets go: ours, in the arguments of `ble channel`, and Bumble's."""
+    """The lengths of a channel: those of `ble channel`, as arguments, and those of Bumble."""
 
     name: str
     ours: tuple[str, ...] = ()
@@ -29,7 +29,7 @@ class Shape:
         return LeCreditBasedChannelSpec(psm=PSM, **self.theirs)
 
 
-# A virtual air of our own takes as long as a real one: it carries a megabyte in half a minute.
+# Our own virtual air is as slow as a real one: it transfers a megabyte in half a minute.
 ONE = ("LAIRD_BL654",)
 FEW = ("LAIRD_BL654", "OURS")
 SHAPES = (
@@ -46,12 +46,12 @@ SHAPES = (
 
 
 def octets(count: int, salt: int) -> bytes:
-    """Octets that tell their place."""
+    """Bytes that depend on their position."""
     return b"".join((index ^ salt << 24).to_bytes(4, "little") for index in range(count // 4))
 
 
 class End:
-    """Bumble's end of a channel: keeps what comes."""
+    """Bumble's end of a channel, which stores the received bytes."""
 
     def __init__(self, channel):
         self.channel = channel
@@ -79,7 +79,7 @@ class End:
 
 
 async def exchange(process, end: End, written: Path, ours: bytes, theirs: bytes):
-    """Sees a megabyte arrive on both sides, after which Bumble closes the channel."""
+    """Checks that a megabyte arrives on both sides. Then Bumble closes the channel."""
     await asyncio.gather(end.send(theirs), end.wait_for(len(ours)))
     assert bytes(end.received) == ours, "what Bumble received is not what ble was given"
     await end.channel.disconnect()
@@ -116,7 +116,7 @@ def register(shape: Shape):
             link = await connect(central, ready["address"])
             end = End(await link.connection.create_l2cap_channel(shape.specification))
             await process.event("opened", deadline=20)
-            # Only now, since Bumble drops what comes before it has a place for it.
+            # Not earlier, because Bumble drops data that arrives before the channel has a receiver.
             process.process.stdin.write(ours)
             await process.close_input()
             await exchange(process, end, target, ours, theirs)
@@ -127,19 +127,19 @@ for each in SHAPES:
 
 
 async def connect(central: Central, address: str):
-    """Connects to `ble`, whose address is public where its controller has one."""
+    """Connects to `ble`, whose address is public if its controller has a public address."""
     advertisement = await central.find(address)
     return await central.connect(address + ("/P" if advertisement.address.is_public else ""))
 
 
-@test("ble channel open says why Bumble refuses", presets=FEW)
+@test("ble channel open reports why Bumble refuses", presets=FEW)
 async def refused(world: World):
     async with BumblePeer(world) as peer:
         arguments = ("--output", str(world.directory / "target"))
         (await world.ble("channel", "open", peer.address, "0x81", *arguments)).failed("SPSM not supported")
 
 
-@test("ble channel listen refuses Bumble channels to another PSM, and lengths that are none", presets=FEW)
+@test("ble channel listen refuses Bumble channels to another PSM or with invalid lengths", presets=FEW)
 async def refuses(world: World):
     target = world.directory / "target"
     async with world.start("channel", "listen", "--output", str(target)) as process, world.central() as central:
@@ -161,7 +161,7 @@ async def refuses(world: World):
         expect(target.read_bytes(), b"over", "what came before the link was lost")
 
 
-@test("ble channel with itself: what goes in comes out, and the end of the input ends both", presets=FEW)
+@test("ble channel with itself: the input is the output, and the end of the input ends both", presets=FEW)
 async def both(world: World):
     content = octets(100_000, 5)
     source, target = world.directory / "source", world.directory / "target"
@@ -175,7 +175,7 @@ async def both(world: World):
         assert target.read_bytes() == content, "what came out is not what went in"
 
 
-@test("ble channel tells what is wrong with its arguments", presets=())
+@test("ble channel reports invalid arguments", presets=())
 async def wrong(world: World):
     for arguments, words in (
         (("open", profiles.ADDRESS, "256", "--output", "x"), "PSM"),

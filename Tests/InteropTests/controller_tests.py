@@ -1,4 +1,4 @@
-"""`ble controller`: where it listens, what it is asked to be, and clients that are no hosts."""
+"""`ble controller`: its sockets, its options, and clients that are not hosts."""
 
 import asyncio
 import contextlib
@@ -41,7 +41,7 @@ GARBAGE = {
 
 @contextlib.asynccontextmanager
 async def served(world: World, *arguments: str):
-    """A `ble controller` of the test's own, on a free port: its adapter for hosts, and the process."""
+    """A separate `ble controller` for the test, on a free port. Returns its adapter for hosts, and the process."""
     listening = ("--listen", "tcp:127.0.0.1:0")
     async with world.tool.start("controller", *listening, *arguments, capture=False, stdin=False) as process:
         event = await process.event("listening")
@@ -57,7 +57,7 @@ def at(world: World, adapter: str) -> World:
     return dataclasses.replace(world, controllers=SimpleNamespace(hci_port=port, preset=PRESETS["OURS"]))
 
 
-@test("clients of ble controller that send garbage, or vanish in the middle, harm nobody else", presets=("OURS",))
+@test("clients of ble controller that send garbage, or vanish in the middle, affect no other client", presets=("OURS",))
 async def garbage(world: World):
     async with two_hosts(world.adapter) as (central, peripheral):
         link = await central.connect(PERIPHERAL)
@@ -69,7 +69,7 @@ async def garbage(world: World):
             with contextlib.suppress(ConnectionError):
                 await writer.drain()
                 writer.write_eof()
-                # What comes back until the other end has closed is of no interest.
+                # The bytes that arrive until the other end has closed do not matter.
                 async with asyncio.timeout(10):
                     while await reader.read(65536):
                         pass
@@ -83,7 +83,7 @@ async def garbage(world: World):
     (await world.ble("info")).succeeded()
 
 
-@test("ble controller tells where it listens and who comes and goes, and leaves no socket behind", presets=())
+@test("ble controller reports where it listens and who connects, and leaves no socket behind", presets=())
 async def lines(world: World):
     path = str(world.directory / "hci")
     captures = world.directory / "captures"
@@ -116,7 +116,7 @@ async def lines(world: World):
         world.tool.recorded(kept)
 
 
-@test("ble controller takes the place of a socket whose owner was killed", presets=())
+@test("ble controller replaces a socket whose owner was killed", presets=())
 async def stale(world: World):
     path = str(world.directory / "hci")
     for _ in range(2):
@@ -129,7 +129,7 @@ async def stale(world: World):
         assert Path(path).exists(), "nothing was left, and so nothing is tested"
 
 
-@test("wrong arguments of ble controller are told in a line", presets=())
+@test("ble controller reports wrong arguments in one line", presets=())
 async def wrong_arguments(world: World):
     for arguments, *mentioned in (
         (("--listen", "nowhere"), "unix:PATH", "tcp:HOST:PORT"),
@@ -156,7 +156,7 @@ async def wrong_arguments(world: World):
         outcome.failed(*mentioned)
 
 
-@test("values arrive whole and in order over an air that loses, delays and spreads packets", presets=())
+@test("values arrive complete and in order over an air that loses, delays and spreads packets", presets=())
 async def lossy_air(world: World):
     async with served(world, "--loss", "0.2", "--latency", "2ms", "--jitter", "3ms", "--seed", "1") as (adapter, _):
         async with two_hosts(adapter) as (central, peripheral):
@@ -174,7 +174,7 @@ async def lossy_air(world: World):
             expect([bytes.fromhex(event["value"]) for event in outcome.events], values, "notifications")
 
 
-@test("the smallest buffers that controllers may have carry all", presets=())
+@test("the smallest buffers that a controller may have are sufficient", presets=())
 async def small_buffers(world: World):
     async with (
         served(world, "--acl-length", "27", "--acl-packets", "1", "--no-pacing") as (adapter, _),
@@ -184,7 +184,7 @@ async def small_buffers(world: World):
         await converse(link, peripheral, 1000)
 
 
-@test("links over an air that dies end when their supervision timeouts run out", presets=())
+@test("links over an air that dies end at their supervision timeouts", presets=())
 async def dead_air(world: World):
     async with (
         served(world, "--dead-after", "10s") as (adapter, process),
@@ -197,7 +197,7 @@ async def dead_air(world: World):
         expect(await peripheral.disconnections.get(), 0x08, "the peripheral's reason")
 
 
-@test("controllers that are far from each other do not hear each other", presets=())
+@test("controllers that are far apart do not receive each other", presets=())
 async def distance(world: World):
     signals = []
     for metres, audible in (("1", True), ("30", True), ("100000", False)):
@@ -213,7 +213,7 @@ async def distance(world: World):
     assert signals[0] > signals[1], f"signals of {signals[0]} dBm at 1 m and {signals[1]} dBm at 30 m"
 
 
-@test("ble scan and ble serve go on after hardware errors of their controllers", presets=())
+@test("ble scan and ble serve continue after hardware errors of their controllers", presets=())
 async def hardware_errors(world: World):
     async with (
         served(world, "--hardware-error-after", "3s") as (adapter, process),
@@ -231,7 +231,7 @@ async def hardware_errors(world: World):
         await scan.interrupt()
 
 
-@test("ble ends, and does not crash, whatever its controller does", presets=(), deadline=120)
+@test("ble ends without a crash, whatever its controller does", presets=(), deadline=120)
 async def faulty_controllers(world: World):
     for arguments in (
         ("--garbage", "0.3"), ("--truncation", "0.1"), ("--completion-loss", "0.1"), ("--completion-delay", "20ms"),
@@ -250,7 +250,7 @@ async def faulty_controllers(world: World):
                 assert "crashed" not in outcome.errors, outcome.errors[:200]
 
 
-@test("ble controller vanishes when it is asked to", presets=())
+@test("ble controller vanishes on request", presets=())
 async def vanishing(world: World):
     async with served(world, "--vanish-after", "300ms") as (adapter, process):
         reader, writer = await connect_when_listening(int(adapter.rsplit(":", 1)[1]))

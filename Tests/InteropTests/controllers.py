@@ -1,5 +1,5 @@
-"""Controllers of several kinds on one air, in a process of its own that can be killed and brought back: rootcanal,
-Android's virtual controller, or `ble controller`, our own."""
+"""Controllers of several kinds in one virtual air, in a separate process that can be killed and restarted: rootcanal,
+Android's virtual controller, or our own `ble controller`."""
 
 import asyncio
 import contextlib
@@ -19,7 +19,7 @@ DEADLINE = 10.0
 
 @dataclasses.dataclass(frozen=True)
 class BufferShape:
-    """How many ACL packets of which length a controller is made to say that it takes."""
+    """The number and the length of the ACL packets that a controller is made to report."""
 
     length: int
     count: int
@@ -36,8 +36,8 @@ class Preset:
     shape: BufferShape | None = None
 
 
-# rootcanal 1.10.0 knows no preset for Intel's BE200, later ones do: its buffers (251 octets, 3 of them) are put before
-# the LAIRD controller by `Gateway`, which also sees to it that the host keeps to them.
+# rootcanal 1.10.0 has no preset for Intel's BE200, later versions do. `Gateway` reports its buffers (3 of 251 bytes) in
+# front of the LAIRD controller, and checks that the host respects them.
 PRESETS = {
     preset.name: preset
     for preset in (
@@ -55,7 +55,7 @@ PRESETS = {
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on, below those that the kernel gives to outgoing connections."""
+    """Ports without a listener, below those that the kernel assigns to outgoing connections."""
     ports: list[int] = []
     while len(ports) < count:
         port = random.randrange(16_000, 32_000)
@@ -67,7 +67,7 @@ def free_ports(count: int) -> list[int]:
 
 
 async def connect_when_listening(port: int, deadline: float = DEADLINE):
-    """Connects as soon as somebody listens."""
+    """Connects as soon as there is a listener."""
     end = asyncio.get_running_loop().time() + deadline
     while True:
         try:
@@ -79,7 +79,8 @@ async def connect_when_listening(port: int, deadline: float = DEADLINE):
 
 
 class Controllers:
-    """A process that serves controllers. Each connection to `hci_port` is a new controller; all are on one air."""
+    """A process that serves controllers. Each connection to `hci_port` is a new controller; all are in one virtual air.
+    """
 
     def __init__(self, preset: Preset, log: Path):
         self.preset = preset
@@ -106,15 +107,15 @@ class Controllers:
 
     @property
     def hci_port(self) -> int:
-        """Where a controller of the preset is to be had."""
+        """The port for controllers of the preset."""
         return self.gateway.port if self.gateway is not None else self.controller_port
 
     async def start(self):
-        """Starts the process on the ports it had before, and waits until it answers."""
+        """Starts the process on the same ports as before, and waits until it answers."""
         raise NotImplementedError
 
     async def kill(self):
-        """Ends the process at once, as a controller that is pulled out."""
+        """Ends the process at once, like a controller that is unplugged."""
         if self.process is not None and self.process.returncode is None:
             self.process.kill()
             await self.process.wait()
@@ -126,7 +127,7 @@ class Controllers:
 
 
 class OurControllers(Controllers):
-    """`ble controller`. Unlike a peer, it may not crash, and it ends cleanly when it is told to."""
+    """`ble controller`. Unlike the peers, it may not crash, and it ends cleanly on request."""
 
     def __init__(self, preset: Preset, log: Path, binary: Path):
         super().__init__(preset, log)
@@ -171,7 +172,7 @@ class Rootcanal(Controllers):
         self.test_port, *self.other_ports, self.controller_port = free_ports(5)
 
     async def start(self):
-        """Starts the process. Rootcanal now and then ends while it starts; it is started again then."""
+        """Starts the process. Rootcanal sometimes ends while it starts; then it is started again."""
         for remaining in (2, 1, 0):
             try:
                 return await self.launch()
@@ -209,9 +210,10 @@ class Rootcanal(Controllers):
                 raise RuntimeError(f"rootcanal does not listen; see {self.log}") from error
 
     async def until_ready(self, told: int):
-        """Returns when the process says, in its log from a place on, that it has set itself up.
+        """Returns when the process reports in its log, from a position on, that it is ready.
 
-        To connect before is too early: it has commands of its own to carry out, and sends their answers to who is there.
+        A connection before that is too early: the process has commands of its own to perform, and sends their answers
+        to the connected client.
         """
         end = asyncio.get_running_loop().time() + DEADLINE
         while b"SetUp() successful" not in self.log.read_bytes()[told:]:
@@ -225,13 +227,13 @@ class Rootcanal(Controllers):
             self.channels.pop().close()
 
     async def set_timer_period(self, milliseconds: int):
-        """Says over the test channel how often rootcanal looks for work.
+        """Sets over the test channel how often rootcanal looks for work.
 
-        A command is its name and a count of arguments, each text after its length in one octet; an answer comes after
-        its length in four. The channel stays open: rootcanal ends when it cannot send an answer.
+        A command is its name and a count of arguments, each text after its length in one byte. The answer follows its
+        length in four bytes. The channel stays open, because rootcanal ends if it cannot send an answer.
         """
         answer = f"set timer period to {milliseconds}"
-        for patience in (1, 2, DEADLINE):  # now and then a command is not answered; it does no harm to give it again
+        for patience in (1, 2, DEADLINE):  # sometimes a command is not answered; it can be repeated
             reader, writer = await connect_when_listening(self.test_port)
             self.channels.append(writer)
             texts = [b"set_timer_period", str(milliseconds).encode()]
@@ -249,7 +251,7 @@ class Rootcanal(Controllers):
 
 
 class Gateway:
-    """Stands between hosts and their controllers, gives these other ACL buffers, and checks that they suffice."""
+    """Stands between hosts and their controllers, reports other ACL buffers, and checks that they suffice."""
 
     def __init__(self, controller_port: int, shape: BufferShape):
         self.controller_port = controller_port
@@ -269,9 +271,9 @@ class Gateway:
 
 
 class GatewayEnd(asyncio.Protocol):
-    """One side of the gateway: takes the stream apart into H4 packets and passes them to the other side."""
+    """One side of the gateway: splits the stream into H4 packets and passes them to the other side."""
 
-    # By packet type: octets of the header, and where in it the length is.
+    # By packet type: the length of the header, and the position of the length in it.
     HEADERS = {1: (3, 2, "B"), 2: (4, 2, "<H"), 3: (3, 2, "B"), 4: (2, 1, "B"), 5: (4, 2, "<H")}
 
     def __init__(self, gateway: Gateway):
@@ -311,7 +313,7 @@ class GatewayEnd(asyncio.Protocol):
             self.other.transport.write(passed)
 
     def note(self, packet: bytearray):
-        """Sees a packet before it goes on, and may change it."""
+        """Receives a packet before it is passed on, and may change it."""
 
 
 class HostEnd(GatewayEnd):
@@ -348,7 +350,7 @@ class HostEnd(GatewayEnd):
 
 
 class ControllerEnd(GatewayEnd):
-    """The side of the controller, whose buffers it makes look otherwise."""
+    """The side of the controller, whose reported buffers it replaces."""
 
     LE_READ_BUFFER_SIZE = (0x2002, 0x2060)
 
@@ -368,6 +370,7 @@ class ControllerEnd(GatewayEnd):
 
 
 def quick_acknowledgement(connection):
-    """rootcanal sends an event in two parts under Nagle's algorithm: the second waits until the first is acknowledged."""
+    """rootcanal sends an event in two parts under Nagle's algorithm: the second waits until the first is acknowledged.
+    """
     if sys.platform == "linux":
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)

@@ -1,4 +1,4 @@
-"""`ble decode --json` and tshark read the same captures: what both say of a packet must be the same."""
+"""`ble decode --json` and tshark read the same captures: the fields of each packet that both report must be equal."""
 
 import asyncio
 import gzip
@@ -13,7 +13,7 @@ from harness import World, test
 from tshark_comparison import Comparison, tshark
 
 ROOT = Path(__file__).resolve().parents[2]
-# Captures that others have recorded, where they are beside the clone.
+# Captures of other projects, if they are beside the clone.
 PUBLIC = Path(os.environ.get("BLE_CAPTURES", ROOT.parent / "shared" / "captures"))
 
 
@@ -28,7 +28,7 @@ def all_captures() -> list[Path]:
     return public + sorted((ROOT / "Fixtures").glob("*.btsnoop"))
 
 
-@test("decode says of every capture what tshark says", presets=(), deadline=300)
+@test("decode reports of every capture what tshark reports", presets=(), deadline=300)
 async def agreement(world: World):
     if shutil.which("tshark") is None:
         assert not os.environ.get("CI"), "tshark is not installed"
@@ -69,7 +69,7 @@ async def vendor_types(world: World):
     assert comparison.compared and not comparison.problems, "\n".join(comparison.problems)
 
 
-@test("decode says what a file is not", presets=())
+@test("decode reports what kind of file a file is", presets=())
 async def no_captures(world: World):
     good = (ROOT / "Fixtures" / "explore-legacy.btsnoop").read_bytes()
     for content, *mentioned in (
@@ -93,7 +93,7 @@ async def no_captures(world: World):
         outcome.failed(arguments[1])
 
 
-@test("decode reads what is before the damage, and standard input", presets=())
+@test("decode reads the packets before damage, and standard input", presets=())
 async def damage(world: World):
     good = (ROOT / "Fixtures" / "explore-legacy.btsnoop").read_bytes()
     path = world.directory / "cut"

@@ -1,4 +1,4 @@
-"""`ble demo`: each end of each example meets Bumble, which is the phone at the other end."""
+"""`ble demo`: each end of each example with Bumble as the phone at the other end."""
 
 import asyncio
 import contextlib
@@ -48,7 +48,7 @@ HEART_RATE, MEASUREMENT, LOCATION, CONTROL = "180D", "2A37", "2A38", "2A39"
 
 
 class Peer:
-    """The peripheral of an example, as Bumble finds it."""
+    """The peripheral of an example, as Bumble discovers it."""
 
     def __init__(self, link, services, handles):
         self.link, self.services, self.handles = link, services, handles
@@ -68,8 +68,8 @@ class Peer:
 
     @contextlib.asynccontextmanager
     async def subscription(self, uuid: str):
-        """A queue of notifications. It ends with the link: the examples end when nobody is subscribed any more, and a
-        request for that might find no answer."""
+        """A queue of notifications. It ends with the link: the examples end when there is no subscriber, so a request
+        to unsubscribe might get no answer."""
         async with self.link.subscription(self.value(uuid), self.configuration(uuid)) as queue:
             yield queue
             await self.link.disconnect()
@@ -77,7 +77,8 @@ class Peer:
 
 @contextlib.asynccontextmanager
 async def meeting(world: World, example: str, service: str, *options: str, mtu: int | None = 517):
-    """`ble demo` as the peripheral of an example, found by its advertised service and explored; it ends well."""
+    """`ble demo` as the peripheral of an example, found by its advertised service and explored. Checks that it ends
+    with success."""
     async with world.start("demo", example, "--role", "peripheral", *options) as process, world.central() as central:
         wanted = UUID(service).to_bytes()
         async with asyncio.timeout(15), central.scan() as queue:
@@ -100,7 +101,7 @@ async def meeting(world: World, example: str, service: str, *options: str, mtu: 
 
 
 async def refusal(awaitable) -> str | None:
-    """The error that a request is answered with."""
+    """The error in the answer to a request."""
     try:
         await awaitable
     except ATTError as error:
@@ -120,7 +121,7 @@ async def brightness_peripheral(world: World):
         await process.event("shown", text=f"Message: {GREETING}")
 
 
-@test("demo texttransfer: a text of 100,000 characters reaches Bumble whole", presets=PRESETS, deadline=120)
+@test("demo texttransfer: a text of 100,000 characters reaches Bumble completely", presets=PRESETS, deadline=120)
 async def text_peripheral(world: World):
     path = world.file("text.txt", TEXT)
     async with meeting(world, "texttransfer", TRANSFER, "--text", path) as (peer, _):
@@ -132,7 +133,7 @@ async def text_peripheral(world: World):
         assert b"".join(chunks) == TEXT.encode(), "another text"
 
 
-@test("demo walkthrough: Bumble takes each step, also those that fail", presets=PRESETS)
+@test("demo walkthrough: Bumble performs each step, including those that must fail", presets=PRESETS)
 async def walkthrough_peripheral(world: World):
     async with meeting(world, "walkthrough", WALKTHROUGH, mtu=None) as (peer, _):
         link, first, second = peer.link, peer.value(CHARACTER_1), peer.value(CHARACTER_2)
@@ -168,7 +169,7 @@ async def walkthrough_peripheral(world: World):
             expect(await link.read(second), LONG, "the whole value")
 
 
-@test("demo titan: Bumble reads, writes, is told, and pairs for what is encrypted", presets=PRESETS)
+@test("demo titan: Bumble reads, writes, is notified, and pairs for encrypted values", presets=PRESETS)
 async def titan_peripheral(world: World):
     async with meeting(world, "titan", TITAN) as (peer, _):
         expect(await peer.read(TITAN_VALUE), b"TiTan dice hola", "the value")
@@ -182,7 +183,7 @@ async def titan_peripheral(world: World):
             expect(await peer.read(TITAN_VALUE), b"Hola, TiTan", "what was written")
 
 
-@test("demo practical: Bumble follows the sensor, which nobody else sees meanwhile", presets=PRESETS)
+@test("demo practical: Bumble follows the sensor, which is then invisible to others", presets=PRESETS)
 async def practical_peripheral(world: World):
     async with meeting(world, "practical", HEART_RATE) as (peer, process):
         expect(await peer.read(LOCATION), b"\2", "the location")
@@ -211,7 +212,7 @@ class Phone(hosts.BumbleHost):
         )
 
     def when_subscribed(self, characteristic: Characteristic, body):
-        """Runs `body` whenever the central asks for notifications."""
+        """Runs `body` whenever the central subscribes to notifications."""
 
         def changed(_, notify, __):
             if notify:
@@ -241,7 +242,7 @@ class Phone(hosts.BumbleHost):
         )
 
     async def meet(self, world: World, example: str, deadline: float = 20) -> list[str]:
-        """`ble demo` as the central of the example, which ends well; what it has shown."""
+        """Runs `ble demo` as the central of the example, checks that it ends with success, and returns its output."""
         async with self:
             await self.advertise()
             outcome = (await world.ble("demo", example, "--role", "central", deadline=deadline)).succeeded()
@@ -280,7 +281,7 @@ async def brightness_central(world: World):
     expect(messages, ["", GREETING], "the messages")
 
 
-@test("demo texttransfer: a text of 100,000 characters of Bumble's arrives whole", presets=PRESETS, deadline=120)
+@test("demo texttransfer: a text of 100,000 characters from Bumble arrives completely", presets=PRESETS, deadline=120)
 async def text_central(world: World):
     text = Characteristic(TRANSFERRED, P.NOTIFY, READ, b"")
     phone = Phone(world, "Bumble", TRANSFER, [Service(TRANSFER, [text])])
@@ -296,7 +297,7 @@ async def text_central(world: World):
     assert f"Texte: {TEXT}" in lines, "another text"
 
 
-@test("demo walkthrough: each step has its outcome with a Bumble peripheral", presets=PRESETS)
+@test("demo walkthrough: each step has its expected outcome with a Bumble peripheral", presets=PRESETS)
 async def walkthrough_central(world: World):
     values = {CHARACTER_1: b"character 1"}
 
@@ -321,7 +322,7 @@ async def walkthrough_central(world: World):
     expect(values[CHARACTER_1], bytes(index % 256 for index in range(300)), "what was written last")
 
 
-@test("demo titan: a Bumble tablet is listed, chosen, read, written to and followed", presets=PRESETS)
+@test("demo titan: a Bumble tablet is listed, selected, read, written to and followed", presets=PRESETS)
 async def titan_central(world: World):
     values = [b"TiTan dice hola"]
     value = Characteristic(
@@ -343,7 +344,7 @@ async def titan_central(world: World):
     expect(values, [b"TiTan dice hola", b"Hola, TiTan"], "the values")
 
 
-@test("demo practical: a Bumble sensor is followed, left, and given up when it is gone", presets=PRESETS)
+@test("demo practical: a Bumble sensor is followed, disconnected, and given up when it is gone", presets=PRESETS)
 async def practical_central(world: World):
     resets = []
     measurement = Characteristic(MEASUREMENT, P.NOTIFY, READ, b"")

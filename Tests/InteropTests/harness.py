@@ -1,4 +1,4 @@
-"""What all tests share: the register of tests, the world in which one runs, and the peripherals that it meets."""
+"""The functions that all tests share: the registry of tests, the world of a test, and its peripherals."""
 
 import asyncio
 import contextlib
@@ -26,7 +26,7 @@ class Test:
 
 
 def test(name: str, presets=tuple(PRESETS), deadline: float = 60):
-    """Registers a test for some presets; with none it runs once, without a controller."""
+    """Registers a test for some presets. Without presets it runs once, without a controller."""
 
     def register(body):
         TESTS.append(Test(name, tuple(presets), body, deadline))
@@ -36,7 +36,7 @@ def test(name: str, presets=tuple(PRESETS), deadline: float = 60):
 
 
 def test_with_peripherals(name: str, presets=tuple(PRESETS), deadline: float = 60):
-    """Registers a test for some presets twice: for Bumble's peripheral, and for our own."""
+    """Registers a test for some presets twice: for Bumble's peripheral, and for ours."""
 
     def register(body):
         for kind in (BumblePeer, ServedPeer):
@@ -53,7 +53,7 @@ def test_with_peripherals(name: str, presets=tuple(PRESETS), deadline: float = 6
 
 @dataclasses.dataclass
 class World:
-    """One air with controllers of one preset."""
+    """One virtual air with controllers of one preset."""
 
     tool: Tool
     directory: Path
@@ -82,21 +82,21 @@ class World:
         return bumble.Peripheral(self.adapter, **options)
 
     def file(self, name: str, content) -> str:
-        """Writes a file, JSON unless it is text already, and returns its path."""
+        """Writes a file, as JSON unless it is text, and returns its path."""
         path = self.directory / name
         path.write_text(content if isinstance(content, str) else json.dumps(content))
         return str(path)
 
 
 def expect(found, expected, what: str):
-    """Fails where what was found is not what was expected."""
+    """Fails if the found value differs from the expected one."""
     lines = tables.differences(found, expected, what)
     if lines:
         raise AssertionError("; ".join(lines[:6]) + (f"; and {len(lines) - 6} more" if len(lines) > 6 else ""))
 
 
 def brief(value: bytes | None) -> str:
-    """A value in few words."""
+    """A value as short text."""
     return (
         "nothing"
         if value is None
@@ -105,7 +105,7 @@ def brief(value: bytes | None) -> str:
 
 
 def stream_values(count: int, length: int = 20) -> list[bytes]:
-    """Values that tell their place in a row."""
+    """Values that contain their position in the sequence."""
     return [
         index.to_bytes(4, "little") + bytes((index + place) % 256 for place in range(length - 4))
         for index in range(count)
@@ -113,7 +113,7 @@ def stream_values(count: int, length: int = 20) -> list[bytes]:
 
 
 def bulk(total: int = 100_000) -> list[bytes]:
-    """At least so many octets in values of many lengths, each of which begins with its number."""
+    """At least this number of bytes, in values of many lengths, each of which begins with its number."""
     values, size = [], 0
     for index, length in enumerate(itertools.cycle((20, 244, 512, 27, 251, 509, 4, 182))):
         values.append(index.to_bytes(4, "little") + bytes((index * 31 + place) % 256 for place in range(length - 4)))
@@ -123,12 +123,12 @@ def bulk(total: int = 100_000) -> list[bytes]:
 
 
 class BumblePeer:
-    """Bumble as the peripheral that `ble` meets as a central."""
+    """Bumble as the peripheral that `ble` connects to."""
 
     title = "a Bumble peripheral"
     name = "Bumble"
     address = "F0:01:02:03:04:05"
-    # Bumble answers as if it had a key; see `tables.reading` for the specification's way.
+    # Bumble answers as if it had a key; see `tables.reading` for the answer of the specification.
     encryption_error = "insufficientEncryption"
     advertised = {
         "serviceData": {"180F": "64"},
@@ -153,7 +153,7 @@ class BumblePeer:
         return await self.peripheral.table()
 
     async def has(self, uuid: str, value: bytes):
-        """Sees that the characteristic has the value."""
+        """Checks that the characteristic has the value."""
         expect(self.peripheral.value(uuid), value, f"the value of {len(value)} octets")
 
     async def bulk(self, total: int) -> list[bytes]:
@@ -161,7 +161,7 @@ class BumblePeer:
         return self.peripheral.sink.writes
 
     async def subscribed(self) -> str:
-        """Waits for a subscription and tells to what."""
+        """Waits for a subscription and returns its kind."""
         while True:
             uuid, notify, indicate = await self.peripheral.subscriptions.get()
             if notify or indicate:
@@ -181,7 +181,7 @@ class BumblePeer:
 
 
 class ServedPeer:
-    """`ble serve` as the peripheral that a central meets."""
+    """`ble serve` as the peripheral that a central connects to."""
 
     title = "ble serve"
     name = profiles.NAME
@@ -220,7 +220,7 @@ class ServedPeer:
         return profiles.value_handle(uuid)
 
     async def has(self, uuid: str, value: bytes):
-        """Sees that the events of writing tell of the value, whole or in parts."""
+        """Checks that the events of writes contain the value, completely or in parts."""
         found = None
         while found != value:
             try:
@@ -253,7 +253,7 @@ class ServedPeer:
             self.process.send(f"{verb} {uuid} {value.hex()}")
 
     async def settled(self):
-        """Returns when all commands that were sent have been carried out: what is none is answered with an event."""
+        """Returns when all earlier commands were performed: an invalid command is answered with an event."""
         self.process.send("settled?")
         await self.process.event("error", deadline=20)
 

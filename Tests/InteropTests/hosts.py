@@ -1,4 +1,4 @@
-"""Bumble's host, made ready for tests: over TCP without the delays of acknowledgements, and with its faults mended."""
+"""Bumble's host, prepared for tests: over TCP without the delays of acknowledgements, and with its faults corrected."""
 
 import asyncio
 import logging
@@ -14,7 +14,7 @@ PHYS = (HCI_LE_1M_PHY,)
 
 
 class IncludedServiceDeclaration(gatt.IncludedServiceDeclaration):
-    """Bumble declares an included service with a 128-bit UUID by a UUID of two octets; the specification leaves it out
+    """Bumble declares an included service with a 128-bit UUID by a UUID of two bytes. The specification omits the UUID
     (Vol 3, Part G, 3.2)."""
 
     def __init__(self, service):
@@ -27,8 +27,8 @@ gatt_server.IncludedServiceDeclaration = IncludedServiceDeclaration
 
 
 class Device(Device):
-    """Bumble's peripheral answers for a bond of legacy pairing with the key that its central gave it; it is to be the
-    key that it gave its central (Vol 3, Part H, 2.4.4.2)."""
+    """As a peripheral with a bond of legacy pairing, Bumble answers with the key that its central gave it. The right
+    key is the one that it gave its central (Vol 3, Part H, 2.4.4.2)."""
 
     async def get_long_term_key(self, connection_handle: int, rand: bytes, ediv: int) -> bytes | None:
         connection = self.lookup_connection(connection_handle)
@@ -40,8 +40,8 @@ class Device(Device):
 
 
 class Session(smp.Session):
-    """Bumble forgets a pairing of which all is said when its peer disconnects at once: the task that keeps the keys is
-    cancelled with the link. Here it is not."""
+    """Bumble loses a completed pairing if its peer disconnects at once: the task that stores the keys is cancelled with
+    the link. Here it is not."""
 
     def on_peer_key_distribution_complete(self) -> None:
         if self.is_initiator:
@@ -63,7 +63,7 @@ class Source(StreamPacketSource):
 
 
 async def open_transport(specification: str) -> Transport:
-    """`tcp:HOST:PORT`, or anything that Bumble knows by itself."""
+    """Opens `tcp:HOST:PORT`, or any transport that Bumble supports."""
     if not specification.startswith("tcp:"):
         from bumble.transport import open_transport as open_any
 
@@ -74,10 +74,10 @@ async def open_transport(specification: str) -> Transport:
 
 
 class BumbleHost:
-    """A Bumble device on a controller of its own, from `async with` on."""
+    """A Bumble device on a separate controller, while the context is entered."""
 
     def __init__(self, adapter: str, name: str, address: str = "F0:01:02:03:04:05", settings: dict | None = None):
-        """The settings are of Bumble's device configuration."""
+        """The settings are those of Bumble's device configuration."""
         self.adapter = adapter
         self.settings = settings or {}
         self.name = name
@@ -87,7 +87,7 @@ class BumbleHost:
         self.transport: Transport | None = None
 
     def prepare(self):
-        """Adds what must be there before the controller is brought up."""
+        """Adds everything that must exist before the controller is initialized."""
 
     async def __aenter__(self):
         self.transport = await open_transport(self.adapter)
@@ -113,7 +113,7 @@ class BumbleHost:
 
 
 def quiet_logging(level=logging.ERROR):
-    """Bumble warns of much that the tests do on purpose."""
+    """Silences warnings of Bumble about actions that the tests perform on purpose."""
     logging.basicConfig(level=level)
     logging.getLogger("bumble").setLevel(logging.CRITICAL if level >= logging.ERROR else level)
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)

@@ -1,4 +1,4 @@
-"""What users get wrong: one line that says what, a status that is not 0, and nothing left running."""
+"""Mistakes of users: one line that describes the mistake, a status that is not 0, and no process left running."""
 
 import asyncio
 import contextlib
@@ -10,7 +10,7 @@ from harness import World, test
 SOME = "F0:01:02:03:04:05"
 
 
-@test("wrong arguments are told in a line", presets=())
+@test("wrong arguments are reported in one line", presets=())
 async def arguments(world: World):
     adapter = "tcp:127.0.0.1:9"
     for arguments, mentioned in (
@@ -44,7 +44,7 @@ async def arguments(world: World):
         (await world.tool.run(*arguments, machine_readable=False, deadline=10)).failed("frobnicate")
 
 
-@test("wrong adapters are told in a line", presets=())
+@test("wrong adapters are reported in one line", presets=())
 async def adapters(world: World):
     for adapter in (
         "nonsense", "hci", "hciX", "hci0?channel=pink", "tcp:127.0.0.1", "tcp:127.0.0.1:0", "tcp:127.0.0.1:70000",
@@ -55,7 +55,7 @@ async def adapters(world: World):
         (await world.tool.run("info", adapter=adapter, capture=False, deadline=20)).failed()
 
 
-@test("a controller that says nothing, or nonsense, is told in a line", presets=())
+@test("a controller that sends nothing, or nonsense, is reported in one line", presets=())
 async def strange_controllers(world: World):
     async def silent(reader, writer):
         await reader.read()
@@ -77,7 +77,7 @@ async def strange_controllers(world: World):
         server.close()
 
 
-@test("a wrong profile is told in a line that names the place", presets=())
+@test("a wrong profile is reported in one line that names the place", presets=())
 async def wrong_profiles(world: World):
     def changed(place: list, value):
         profile = profiles.profile()
@@ -115,7 +115,7 @@ async def wrong_profiles(world: World):
     )
 
 
-@test("a profile whose handles collide is told in a line", presets=("DEFAULT",))
+@test("a profile whose handles collide is reported in one line", presets=("DEFAULT",))
 async def colliding_profile(world: World):
     profile = profiles.profile()
     profile["services"][1]["handle"] = profile["services"][0]["handle"]
@@ -123,7 +123,7 @@ async def colliding_profile(world: World):
     (await world.ble("serve", world.file("wrong.json", profile))).failed()
 
 
-@test("a capture that cannot be written is told in a line", presets=("DEFAULT",))
+@test("a capture that cannot be written is reported in one line", presets=("DEFAULT",))
 async def capture(world: World):
     outcome = await world.tool.run(
         "info", "--capture", "/nonexistent/capture", adapter=world.adapter, capture=False, deadline=10
@@ -131,15 +131,15 @@ async def capture(world: World):
     outcome.failed("/nonexistent/capture")
 
 
-@test("an adapter that another program has is no adapter for us", presets=())
+@test("an adapter that another program uses is refused", presets=())
 async def port_without_answer(world: World):
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
-        port = listener.getsockname()[1]  # bound, but nobody listens
+        port = listener.getsockname()[1]  # bound, but without a listener
         (await world.tool.run("scan", adapter=f"tcp:127.0.0.1:{port}", capture=False, deadline=15)).failed()
 
 
-@test("adapters and doctor answer, whatever there is", presets=())
+@test("adapters and doctor answer with any adapters, or none", presets=())
 async def doctor(world: World):
     outcome = await world.tool.run("adapters", capture=False, deadline=10)
     assert outcome.status == 0, outcome.errors

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the interoperability tests: `ble` and Bumble over rootcanal and over `ble controller`, in every pairing."""
+"""Runs the interoperability tests: `ble` and Bumble over rootcanal and over `ble controller`, in every combination."""
 
 import argparse
 import asyncio
@@ -44,7 +44,7 @@ def arguments():
 
 
 def binary() -> Path:
-    """The `ble` that BLE names, or that was built."""
+    """The `ble` that BLE names, or the last build."""
     candidates = (
         [os.environ["BLE"]] if os.environ.get("BLE") else [ROOT / f".build/{kind}/ble" for kind in ("release", "debug")]
     )
@@ -75,7 +75,7 @@ class Runner:
             print(f"                  {line}", flush=True)
 
     async def run(self, number: int, test, preset: str | None):
-        """Runs a test; once more where rootcanal itself has crashed under it, which is said."""
+        """Runs a test. If rootcanal itself has crashed during it, runs it once more and reports that."""
         name = f"{preset}: {test.name}" if preset else test.name
         label = f"{number:03}-{preset or 'none'}"
         started = time.monotonic()
@@ -86,7 +86,7 @@ class Runner:
         self.report(name, started, error)
 
     async def attempt(self, label: str, test, preset: str | None) -> tuple[Exception | None, bool]:
-        """What went wrong, and whether that is because rootcanal had ended by itself."""
+        """Returns the error, and whether rootcanal's own end caused it."""
         error, world = None, None
         limit = asyncio.timeout(test.deadline)
         try:
@@ -146,12 +146,12 @@ def describe(error: BaseException, verbose: bool) -> list[str]:
 
 
 def frames(error: BaseException | None) -> list[traceback.FrameSummary]:
-    """Where an error came from, and the errors that it was caused by."""
+    """The places of an error, and of the errors that caused it."""
     return [] if error is None else [*traceback.extract_tb(error.__traceback__), *frames(error.__cause__)]
 
 
 def chosen_tests(options) -> list:
-    """Tests with the presets that they run with; None where they need no controller."""
+    """The tests, each with its presets; None if it needs no controller."""
     return [
         (test, preset)
         for preset in [None, *(options.preset or PRESETS)]

@@ -1,4 +1,4 @@
-"""A Bumble central and a Bumble peripheral that meet, and what they have to say to each other."""
+"""A Bumble central and a Bumble peripheral, and their exchanges."""
 
 import contextlib
 
@@ -11,7 +11,7 @@ PERIPHERAL, CENTRAL = "F0:00:00:00:00:01", "F0:00:00:00:00:02"
 
 @contextlib.asynccontextmanager
 async def two_hosts(adapter: str, **settings):
-    """A central and a peripheral that advertises, each with settings of Bumble's device configuration."""
+    """A central and an advertising peripheral, each with settings of Bumble's device configuration."""
     async with (
         bumble.Peripheral(adapter, address=PERIPHERAL, settings={"irk": bytes(range(16)), **settings}) as peripheral,
         Central(adapter, address=CENTRAL, settings={"irk": bytes(range(16, 32)), **settings}) as central,
@@ -21,7 +21,7 @@ async def two_hosts(adapter: str, **settings):
 
 
 async def converse(link: Link, peripheral: bumble.Peripheral, count: int = 200):
-    """Values of every length, both ways, in order."""
+    """Exchanges values of every length, in both directions, in order."""
     handles = {uuid: each.handle for uuid, each in peripheral.characteristics.items()}
     expect(await link.read(handles[bumble.LONG]), bumble.LONG_VALUE, "512 octets read")
     for value in (b"", b"\x00", bytes(range(256)) * 2):

@@ -1,7 +1,7 @@
-"""`ble` pairs with Bumble: in both roles, by every association model, with a bond and without, and meets it again.
+"""`ble` pairs with Bumble in both roles, by every association model, with and without a bond, and reconnects.
 
-What the devices are to each other is seen by what can be read: a characteristic that needs encryption, one that needs an
-authenticated key.
+The security between the devices is checked by reading values: a characteristic that needs encryption, and one that
+needs an authenticated key.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ RESULTS: dict[tuple[str, str], str] = {}
 
 @dataclasses.dataclass(frozen=True)
 class Model:
-    """An association model: by which kind of pairing, and what `ble` can show and take in, and Bumble."""
+    """An association model: the kind of pairing, and the IO capabilities of `ble` and of Bumble."""
 
     name: str
     secure_connections: bool
@@ -60,10 +60,10 @@ MODELS = [
 
 
 class Person(PairingDelegate):
-    """Who looks at Bumble's display and types into it."""
+    """A simulated user who reads Bumble's display and types into it."""
 
     def __init__(self, capability, accepts: bool = True, disagrees_after: asyncio.Event | None = None):
-        """A person who agrees to every number, unless it is to disagree once `disagrees_after` is set."""
+        """A user who accepts every number, except once after `disagrees_after` is set."""
         super().__init__(io_capability=capability)
         self.accepts, self.disagrees_after = accepts, disagrees_after
         self.shown: asyncio.Queue[int] = asyncio.Queue()
@@ -88,7 +88,7 @@ class Person(PairingDelegate):
 
 
 class Pairing:
-    """A `ble` and a Bumble that are made ready to pair by a model, and who sits between them."""
+    """A `ble` and a Bumble that are prepared to pair by a model, and their user."""
 
     def __init__(self, world: World, model: Model, bonds: bool, **person):
         self.world, self.model, self.bonds = world, model, bonds
@@ -99,7 +99,7 @@ class Pairing:
 
     @property
     def options(self) -> tuple[str, ...]:
-        """What `ble` is told."""
+        """The options of `ble`."""
         options = ("--state-dir", self.state, "--io", NAMES[self.model.ours])
         if not self.bonds:
             options += ("--no-bond",)
@@ -115,7 +115,7 @@ class Pairing:
         return (*options, "--oob", str(self.theirs))
 
     def configure(self, device):
-        """Has Bumble pair by the model, under its random static address."""
+        """Makes Bumble pair by the model, with its random static address."""
 
         def configuration(_):
             return PairingConfig(
@@ -132,15 +132,15 @@ class Pairing:
     def out_of_band(self):
         if not self.model.secure_connections:
             return PairingConfig.OobConfig(our_context=None, peer_data=None, legacy_context=self.legacy)
-        # By the time that the devices pair, `ble` has written what it has for Bumble.
+        # When the devices pair, `ble` has already written its out-of-band data for Bumble.
         ours = json.loads(self.ours.read_text())
         peer = OobSharedData(c=bytes.fromhex(ours["confirm"])[::-1], r=bytes.fromhex(ours["random"])[::-1])
         return PairingConfig.OobConfig(our_context=self.context, peer_data=peer, legacy_context=None)
 
     async def carry(self, process, names_question: bool = False):
-        """Carries numbers between Bumble and a running `ble`, as who sits at both would.
+        """Carries numbers between Bumble and a running `ble`, as the user of both.
 
-        With `names_question`, answers name their question, as `ble serve` wants it.
+        With `names_question`, answers name their question, as `ble serve` requires.
         """
         if self.model.identifier == "passkeyShownHere":
             self.person.typed.put_nowait(int((await process.event("passkey", deadline=20))["passkey"]))
@@ -154,7 +154,7 @@ class Pairing:
             process.send(f"yes {asked['question']}" if names_question else "yes")
 
     def check(self, event: dict):
-        """Sees that the devices have paired by the model, and as it is worth."""
+        """Checks that the devices have paired by the model, with the expected strength."""
         found = {key: event[key] for key in ("model", "authenticated", "secureConnections", "keySize", "bonded")}
         wanted = {
             "model": self.model.identifier,
@@ -166,7 +166,7 @@ class Pairing:
         expect(found, wanted, "the pairing")
 
     async def expect_bonds(self, count: int):
-        """Sees how many bonds are kept; one that was just made may be on its way to the file."""
+        """Checks the number of stored bonds; the last one may still be on its way to the file."""
         async with asyncio.timeout(10):
             while True:
                 outcome = await self.world.tool.run("bonds", "list", "--state-dir", self.state, capture=False)
@@ -176,7 +176,7 @@ class Pairing:
 
     @contextlib.contextmanager
     def noted(self, role: str):
-        """Notes for the table what has become of it."""
+        """Records the result for the table."""
         place = (self.model.title, f"{role}, {'bond' if self.bonds else 'no bond'}")
         RESULTS[place] = "FAILED"
         yield
@@ -184,7 +184,7 @@ class Pairing:
 
 
 def table() -> list[str]:
-    """What has become of all that was paired, a line for each model."""
+    """The results of all pairings, one line for each model."""
     columns = [f"ble as {role}, {bond}" for role in ("central", "peripheral") for bond in ("bond", "no bond")]
     rows = [model.title for model in MODELS if any(title == model.title for title, _ in RESULTS)]
     if not rows:
@@ -214,7 +214,7 @@ def start(pairing: Pairing, verb: str, *arguments: str, **options):
 
 
 async def read(pairing: Pairing, uuid: str) -> bytes:
-    """Reads with nobody at the terminal: what the bond is good for."""
+    """Reads without a user at the terminal, to check the strength of the bond."""
     arguments = ("read", PERIPHERAL, uuid, "--address-type", "random", "--state-dir", pairing.state)
     return bytes.fromhex((await pairing.world.ble(*arguments)).succeeded().object["value"])
 
@@ -237,12 +237,12 @@ def as_central(model: Model, bonds: bool):
                         pairing.check(await process.event("paired", deadline=20))
                         (await process.ended(20)).succeeded()
                 else:
-                    # The keys are gone with the link: what they are for is read over it.
+                    # The keys end with the link, so their strength is checked over this link.
                     async with start(pairing, "read", readable(model)[-1], *pairing.options) as process:
                         await pairing.carry(process)
                         outcome = (await process.ended(20)).succeeded()
                         expect(bytes.fromhex(outcome.events[-1]["value"]), SECRET, "the value")
-                # Bumble may still be reading what was sent last.
+                # Bumble may still be processing the last packets.
                 async with asyncio.timeout(10):
                     while not pairings:
                         await asyncio.sleep(0.01)
@@ -263,7 +263,7 @@ for each in MODELS:
 
 @contextlib.asynccontextmanager
 async def our_lock(pairing: Pairing, *more: str):
-    """A running `ble serve` with values that need security, which is ready."""
+    """A running `ble serve` with values that need security, once it is ready."""
     path = pairing.world.file("lock.json", profiles.profile())
     async with pairing.world.start("serve", path, *pairing.options, *more) as process:
         await process.event("ready")
@@ -310,7 +310,7 @@ def as_peripheral(model: Model, bonds: bool):
 
 
 async def refused(link):
-    """What needs encryption is not to be had without."""
+    """Checks that values that need encryption are refused without it."""
     try:
         await link.read(profiles.value_handle(bumble.ENCRYPTED))
     except ATTError as error:
@@ -320,7 +320,7 @@ async def refused(link):
 
 
 async def expect_no_key(link):
-    """The peer has no key any more: encryption fails, and the link may end with it."""
+    """Checks that encryption fails because the peer has no key; the link may end as well."""
     with contextlib.suppress(HCI_Error, asyncio.CancelledError, ConnectionError, ProtocolError):
         async with asyncio.timeout(10):
             await link.connection.encrypt()
@@ -335,12 +335,12 @@ for each in MODELS:
         as_peripheral(each, kept)
 
 
-# What goes wrong
+# Failures
 
 ONE = ("DEFAULT", "OURS")
 
 
-@test("a wrong passkey ends the pairing, told in a line, and nothing is kept", presets=ONE)
+@test("a wrong passkey ends the pairing, is reported in one line, and stores nothing", presets=ONE)
 async def wrong_passkey(world: World):
     for secure in (False, True):
         pairing = Pairing(world, TYPED[secure], True)
@@ -359,7 +359,8 @@ async def wrong_passkey(world: World):
             pairing.person.typed.put_nowait((shown + 1) % 1_000_000)
             await process.event("pairingFailed", deadline=20)
             await fails(attempt)
-            # A device that has failed must wait for a second before it pairs again. If that time is over, it fails again.
+            # A device that has failed must wait for a second before it pairs again. If that time is over, it fails
+            # again.
             pairing.person.typed.put_nowait((shown + 1) % 1_000_000)
             await fails(asyncio.ensure_future(link.connection.pair()))
             await refused(link)
@@ -375,10 +376,10 @@ async def fails(attempt: asyncio.Future):
     raise AssertionError("a pairing was to fail")
 
 
-@test("a refusal of either side ends the pairing, told in a line, and nothing is kept", presets=ONE)
+@test("a refusal of either side ends the pairing, is reported in one line, and stores nothing", presets=ONE)
 async def refusals(world: World):
-    # Bumble's person sees another number, or does not want to pair at all. A number that Bumble refuses before `ble` has
-    # shown it is never shown.
+    # Bumble's user sees another number, or refuses to pair. A number that Bumble refuses before `ble` has shown it is
+    # never shown.
     shown = asyncio.Event()
     for model, person, words in (
         (COMPARISON, {"disagrees_after": shown}, "as the peer said"),
@@ -393,7 +394,7 @@ async def refusals(world: World):
                     shown.set()
                 (await process.ended(20)).failed(words)
             await pairing.expect_bonds(0)
-    # Ours does.
+    # Now the user of `ble` refuses.
     pairing = Pairing(world, COMPARISON, True)
     async with bumble_lock(pairing):
         async with start(pairing, "pair", *pairing.options) as process:
@@ -403,7 +404,7 @@ async def refusals(world: World):
         await pairing.expect_bonds(0)
 
 
-@test("legacy pairing, just works and a peer without a keyboard are refused where the options say so", presets=ONE)
+@test("legacy pairing, just works and a peer without a keyboard are refused if the options require it", presets=ONE)
 async def policies(world: World):
     for model, option in ((JUST_WORKS[False], "--sc-only"), (JUST_WORKS[True], "--authenticated")):
         pairing = Pairing(world, model, True)
@@ -427,7 +428,7 @@ async def silence(world: World):
         await pairing.expect_bonds(0)
 
 
-@test("a peripheral that has lost the bond is not paired anew unasked", presets=ONE)
+@test("a peripheral that has lost the bond is not paired again without consent", presets=ONE)
 async def lost_by_peripheral(world: World):
     pairing = Pairing(world, JUST_WORKS[True], True)
     async with bumble_lock(pairing) as lock:
@@ -435,7 +436,7 @@ async def lost_by_peripheral(world: World):
         lock.device.on("connection", lambda each: each.on(each.EVENT_PAIRING, pairings.append))
         async with start(pairing, "pair", *pairing.options) as process:
             (await process.ended(20)).succeeded()
-        # Bumble stores its keys just before it tells of the pairing.
+        # Bumble stores its keys just before it reports the pairing.
         async with asyncio.timeout(10):
             while not pairings:
                 await asyncio.sleep(0.01)
@@ -450,7 +451,7 @@ async def lost_by_peripheral(world: World):
         expect(await read(pairing, bumble.ENCRYPTED), SECRET, "the value by the new bond")
 
 
-@test("a central that has lost the bond may not replace it unasked, and reads nothing", presets=ONE)
+@test("a central that has lost the bond cannot replace it without consent, and reads nothing", presets=ONE)
 async def lost_by_central(world: World):
     pairing = Pairing(world, JUST_WORKS[True], True)
     async with our_lock(pairing) as process, world.central(address=CENTRAL) as central:
@@ -474,7 +475,7 @@ async def lost_by_central(world: World):
         await read_secrets(link, pairing.model)
 
 
-@test("ble that has lost the bond is not encrypted for, and pairs anew", presets=ONE)
+@test("ble that has lost the bond gets no encryption, and pairs again", presets=ONE)
 async def lost_by_us(world: World):
     pairing = Pairing(world, JUST_WORKS[True], True)
     async with our_lock(pairing) as process, world.central(address=CENTRAL) as central:
@@ -494,7 +495,7 @@ async def lost_by_us(world: World):
 # Private addresses
 
 
-@test("a bonded Bumble peripheral is known by its private addresses, and read", presets=("DEFAULT", "LEGACY", "OURS"))
+@test("a bonded Bumble peripheral is recognized by private addresses, and read", presets=("DEFAULT", "LEGACY", "OURS"))
 async def private_peripheral(world: World):
     settings = {"irk": bytes(range(16)), "le_privacy_enabled": True}
     pairing = Pairing(world, JUST_WORKS[True], True)
@@ -521,7 +522,7 @@ async def private_peripheral(world: World):
 
 @contextlib.asynccontextmanager
 async def private_advertising(lock):
-    """Has Bumble advertise under a resolvable private address of its own making."""
+    """Makes Bumble advertise under a resolvable private address that it generates."""
     await lock.device.start_advertising(
         own_address_type=OwnAddressType.RANDOM,
         auto_restart=False,

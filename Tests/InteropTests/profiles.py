@@ -1,4 +1,5 @@
-"""The profile that `ble serve` serves in the tests: the like of the Bumble peripheral's, with every handle given."""
+"""The profile that `ble serve` serves in the tests. It is similar to the Bumble peripheral's, with every handle given.
+"""
 
 import bumble_peripheral as bumble
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Records the captures in Fixtures again: runs of our host, with peers that are not ours, over rootcanal.
+"""Records the captures in Fixtures again: runs of our host with other peers over rootcanal.
 
-Each is what `Tests/Support/RecordedRuns` does under its name, for which `fixture-recorder` does it before a controller;
-here is what the peer does meanwhile. Captures of the kernel's controllers and of BlueZ are recorded by
-`Tests/KernelTests/record`.
+`Tests/Support/RecordedRuns` has the calls of the host under the fixture's name, and `fixture-recorder` performs them
+with a controller. This file has the actions of the peers. Captures of the kernel's controllers and of BlueZ are
+recorded by `Tests/KernelTests/record`.
 """
 
 import argparse
@@ -35,7 +35,7 @@ TEMPORARY_KEY = bytes(range(1, 17))
 
 @dataclasses.dataclass(frozen=True)
 class Recipe:
-    """How a fixture is recorded."""
+    """The way in which a fixture is recorded."""
 
     name: str
     preset: str
@@ -47,7 +47,7 @@ RECIPES: list[Recipe] = []
 
 
 def recipe(name: str, preset: str, title: str):
-    """Registers what a peer does for a fixture, and the fixture's note."""
+    """Registers the peer's actions for a fixture, and the fixture's note."""
 
     def register(peer):
         RECIPES.append(Recipe(name, preset, title, peer))
@@ -72,7 +72,7 @@ class Recording:
 
     @contextlib.asynccontextmanager
     async def running(self):
-        """Our host, on a controller of its own, from before its first packet to after its last."""
+        """Our host, on a separate controller, from before its first packet to after its last."""
         self.process = await asyncio.create_subprocess_exec(
             self.recorder,
             self.recipe.name,
@@ -96,7 +96,7 @@ class Recording:
             self.cues.put_nowait(line.decode().strip())
 
     async def cue(self, name: str) -> list[str]:
-        """Waits for our host to say something, and returns the words after the name."""
+        """Waits for a cue of our host, and returns the words after its name."""
         while True:
             words = (await self.cues.get()).split()
             if words[:1] == [name]:
@@ -124,7 +124,7 @@ class Recording:
 
 
 def met(name: str, preset: str, title: str):
-    """A fixture in which Bumble's peripheral has nothing to do but to be there."""
+    """A fixture in which Bumble's peripheral does nothing by itself."""
 
     @recipe(name, preset, title)
     async def peer(recording: Recording):
@@ -192,7 +192,8 @@ async def extended_scan(recording: Recording):
 
 
 def long_advertising_data() -> bytes:
-    """480 octets of manufacturer data. Reports hold 229 of them; structures end there, so that each can be read alone."""
+    """480 bytes of manufacturer data. Reports hold 229 of them; structures end there, so that each can be read alone.
+    """
     lengths = (115, 114, 115, 114, 22)
     data = b"".join(bytes([n - 1, 0xFF, 0xFF, 0xFF]) + bytes([count] * (n - 4)) for count, n in enumerate(lengths))
     assert len(data) == 480
@@ -221,7 +222,7 @@ async def controller_lost(recording: Recording):
 
 
 MALFORMED = {
-    # What is answered instead of a Read By Group Type Response.
+    # The answers instead of a Read By Group Type Response.
     "short": lambda request: b"\x11",
     "unsolicited": lambda request: b"\x0b\x01\x02\x03",
     "otherHandles": lambda request: bytes.fromhex("1106") + bytes.fromhex("000000000018") * 3,
@@ -401,7 +402,7 @@ MODELS = [
 
 
 class Person(PairingDelegate):
-    """Who sits at Bumble and sees what our host says."""
+    """A simulated user at Bumble, who sees the cues of our host."""
 
     def __init__(self, recording: Recording, capability):
         super().__init__(io_capability=capability)
@@ -421,7 +422,7 @@ class Person(PairingDelegate):
 
 
 def prepare(recording: Recording, device, secure: bool, mitm: bool = False, person=None, out_of_band=None):
-    """Has Bumble pair."""
+    """Makes Bumble pair."""
 
     def configuration(_):
         return PairingConfig(
@@ -444,7 +445,7 @@ async def prepare_model(recording: Recording, model: Model, device):
             our_context=OobContext(), peer_data=OobSharedData(c=confirm, r=value), legacy_context=None
         )
     elif model.is_out_of_band:
-        # Our host writes the key as a number, Bumble its octets from the last on.
+        # Our host writes the key as a number, Bumble writes its bytes from the last one on.
         data = PairingConfig.OobConfig(
             our_context=None, peer_data=None, legacy_context=OobLegacyContext(tk=TEMPORARY_KEY[::-1])
         )
@@ -516,7 +517,7 @@ def note(recipe: Recipe) -> str:
 
 
 def store(name: str, capture: Path, note: str, ble: Path):
-    """Puts a capture with its note, and what it says, among the fixtures."""
+    """Stores a capture with its note and its description among the fixtures."""
     size = capture.stat().st_size
     assert size < 100_000, f"{name} has {size} octets"
     (FIXTURES / f"{name}.btsnoop").write_bytes(capture.read_bytes())

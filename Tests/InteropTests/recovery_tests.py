@@ -1,4 +1,4 @@
-"""The controller is killed under what runs, and brought back."""
+"""The controller is killed during operations, and restarted."""
 
 import bumble_peripheral as bumble
 from harness import ServedPeer, World, expect, test
@@ -6,7 +6,7 @@ from harness import ServedPeer, World, expect, test
 PRESETS = ("DEFAULT", "LEGACY", "OURS")
 
 
-@test("a scan goes on when its controller has been killed and brought back", presets=PRESETS)
+@test("a scan continues when its controller was killed and restarted", presets=PRESETS)
 async def scan(world: World):
     async with world.start("scan", "--duplicates", "--duration", "120") as process:
         for number in range(2):
@@ -37,7 +37,7 @@ async def connection(world: World):
     await world.controllers.start()
 
 
-@test("ble serve is back on the air and serves when its controller has been killed and brought back", presets=PRESETS)
+@test("ble serve advertises and serves again when its controller was killed and restarted", presets=PRESETS)
 async def server(world: World):
     async with ServedPeer(world) as peer:
         for _ in range(3):
@@ -50,7 +50,7 @@ async def server(world: World):
             await world.controllers.start()
 
 
-@test("a controller that is not there at first is an error at once", presets=PRESETS)
+@test("a controller that is missing at the start is an error at once", presets=PRESETS)
 async def absent(world: World):
     await world.controllers.kill()
     (await world.ble("scan", "--duration", "1", deadline=15)).failed()

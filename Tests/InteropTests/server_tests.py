@@ -1,4 +1,4 @@
-"""`ble serve` as it looks to Bumble's central."""
+"""`ble serve` with Bumble's central."""
 
 import asyncio
 import contextlib
@@ -26,7 +26,7 @@ async def linked(world: World, mtu: int | None = 517):
 
 
 async def refused(awaitable, *names: str):
-    """Sees a request refused with one of the errors."""
+    """Checks that a request is refused with one of the errors."""
     try:
         result = await awaitable
     except ATTError as error:
@@ -35,7 +35,7 @@ async def refused(awaitable, *names: str):
         raise AssertionError(f"{result!r} instead of {' or '.join(names)}")
 
 
-@test("ble serve advertises what its profile says")
+@test("ble serve advertises the data of its profile")
 async def advertisement(world: World):
     async with ServedPeer(world) as peer, world.central() as central:
         expect(peer.ready["address"], peer.address, "ready.address")
@@ -55,7 +55,7 @@ async def advertisement(world: World):
         expect(services, struct.pack("<HH", 0x180F, 0xFFF1), "services")
 
 
-@test("ble serve that is not connectable takes no connections")
+@test("ble serve that is not connectable accepts no connections")
 async def not_connectable(world: World):
     profile = profiles.profile()
     profile["advertise"]["connectable"] = False
@@ -64,7 +64,7 @@ async def not_connectable(world: World):
         assert not seen.is_connectable, "connectable"
 
 
-@test("Bumble discovers every attribute of the profile as it is, with MTU 23, 64 and 517")
+@test("Bumble discovers every attribute of the profile unchanged, with MTU 23, 64 and 517")
 async def discovery(world: World):
     for mtu in (None, 64, 517):
         async with linked(world, mtu) as (peer, _, link):
@@ -80,7 +80,7 @@ async def discovery(world: World):
             assert named <= set(flat), f"not found by Find Information: {named - set(flat)}"
 
 
-@test("ble serve has the GAP and GATT services, and a Database Hash that is right")
+@test("ble serve has the GAP and GATT services, and a correct Database Hash")
 async def standard_services(world: World):
     async with linked(world) as (peer, _, link):
         table = {service["uuid"]: service for service in await link.table()}
@@ -106,7 +106,7 @@ async def standard_services(world: World):
 
 
 async def database_hash(link: Link) -> bytes:
-    """The Database Hash of what is found over the air (Vol 3, Part G, 7.3.1)."""
+    """The Database Hash of the attributes that are found over the air (Vol 3, Part G, 7.3.1)."""
     with_value = {UUID.from_16_bits(kind) for kind in (0x2800, 0x2801, 0x2802, 0x2803, 0x2900)}
     without = {UUID.from_16_bits(kind) for kind in (0x2901, 0x2902, 0x2903, 0x2904, 0x2905)}
     message = b""
@@ -150,7 +150,7 @@ async def reading(world: World):
             expect([handle for handle, _ in response.handles_information], [0x0500, 0x0510], "Find By Type Value")
 
 
-@test("Bumble writes to ble serve: short, long, by set of the owner")
+@test("Bumble writes to ble serve: short and long values, and values that the command set changes")
 async def writing(world: World):
     async with linked(world) as (peer, _, link):
         store = peer.value_handle(bumble.STORE)
@@ -159,7 +159,7 @@ async def writing(world: World):
             expect(await link.read(store), value, f"{len(value)} octets")
             await peer.has(bumble.STORE, value)
         peer.process.send(f"set {bumble.STORE} 0badcafe")
-        peer.process.send(f"set {bumble.TWIN} 00")  # ambiguous, an event says so
+        peer.process.send(f"set {bumble.TWIN} 00")  # ambiguous, which an event reports
         await peer.process.event("error")
         expect(await link.read(store), bytes.fromhex("0badcafe"), "set by the owner")
         descriptor = 0x0206
@@ -207,7 +207,7 @@ async def queue_bound(world: World):
         expect(await link.read(store), b"stored", "value")
 
 
-@test("100 kB of writes without response from Bumble all reach ble serve in order")
+@test("100 kB of writes without response from Bumble reach ble serve completely and in order")
 async def write_bulk(world: World):
     async with linked(world) as (peer, _, link):
         values = bulk()
@@ -283,7 +283,7 @@ async def permissions(world: World):
         expect(await link.read(at(profiles.READ_ONLY)), b"look, do not touch", "after a command that is not permitted")
 
 
-@test("ble serve answers malformed and unknown PDUs as the specification says, and lives on")
+@test("ble serve answers malformed and unknown PDUs as the specification requires, and continues")
 async def hostile(world: World):
     world.tool.label += "-malformed"  # see captures.py
     async with linked(world) as (peer, _, link):
@@ -298,7 +298,7 @@ async def hostile(world: World):
                 answer = await answers.get()
             assert answer[0] == 0x01 and answer[1] == pdu[0] and answer[4] in codes, f"{answer.hex()} to {pdu.hex()}"
 
-        for length in range(1, 7):  # Read By Type Request has 7 octets or 21
+        for length in range(1, 7):  # Read By Type Request has 7 bytes or 21
             await error(bytes.fromhex("080100ffff0328")[:length], 0x04)
         for pdu in ("0a", "0a03", "0c0102", "0401", "06", "1201", "1601", "18", "0e01", "2001"):
             await error(bytes.fromhex(pdu), 0x04)
@@ -311,12 +311,12 @@ async def hostile(world: World):
         link.send_pdu(b"\x01\x02\x03", channel=0x003F)
         link.send_pdu(b"\xff" * 300, channel=0x1234)
         link.send_pdu(b"\x01\x07\x00", channel=0x0006)
-        link.send_pdu(b"\xee\x01\x00\x00", channel=0x0005)  # an unknown signalling command
+        link.send_pdu(b"\xee\x01\x00\x00", channel=0x0005)  # an unknown signaling command
         expect(await link.read(peer.value_handle(bumble.SHORT)), bytes(range(22)), "a value afterwards")
         assert answers.empty(), f"answered: {answers.get_nowait().hex()}"
 
 
-@test("ble serve and Bumble part and meet again, whoever disconnects, 20 times")
+@test("ble serve and Bumble disconnect and reconnect 20 times, whoever disconnects")
 async def reconnections(world: World):
     async with ServedPeer(world) as peer, world.central() as central:
         for number in range(20):
@@ -339,7 +339,7 @@ async def reconnections(world: World):
         await link.disconnect()
 
 
-@test("ble serve that is stopped lets its client go and is off the air")
+@test("ble serve that is stopped disconnects its client and stops advertising")
 async def stopping(world: World):
     for way in ("quit", "signal"):
         async with linked(world) as (peer, central, link):
@@ -358,7 +358,7 @@ async def stopping(world: World):
                         raise AssertionError(f"still on the air: {seen.address}")
 
 
-@test("ble serve keeps to a link whose parameters Bumble changes")
+@test("ble serve keeps a link whose parameters Bumble changes")
 async def parameters(world: World):
     async with linked(world) as (peer, _, link):
         await link.connection.update_parameters(30, 50, 0, 2000)

@@ -1,4 +1,4 @@
-"""A GATT database as `ble explore --json` prints it, from several sources, and the comparison of two of them."""
+"""A GATT database in the form of `ble explore --json`, from several sources, and the comparison of two of them."""
 
 BASE = "-0000-1000-8000-00805F9B34FB"
 
@@ -95,7 +95,7 @@ def normalized(services: list[dict]) -> list[dict]:
 
 
 def differences(found, expected, place: str = "services") -> list[str]:
-    """Where what was found is not what was expected."""
+    """The differences between the found and the expected value."""
     if isinstance(expected, dict) and isinstance(found, dict):
         lines = [f"{place}.{key}: missing, expected {expected[key]!r}" for key in expected if key not in found]
         lines += [f"{place}.{key}: {found[key]!r} was not expected" for key in found if key not in expected]
@@ -120,9 +120,9 @@ def brief(entries: list) -> list:
 
 
 def expected_of_profile(profile: dict) -> list[dict]:
-    """What a client must find of the services of a profile for `ble serve`, in which every handle is given.
+    """The services that a client must find for a profile of `ble serve` in which every handle is given.
 
-    The Client Characteristic Configuration, which the server adds by itself, comes next after the value.
+    The Client Characteristic Configuration, which the server adds, comes directly after the value.
     """
     services = []
     handles = [service["handle"] for service in profile["services"]]
@@ -164,7 +164,7 @@ def expected_of_profile(profile: dict) -> list[dict]:
 
 
 def reading(value, permissions: list[str]) -> dict:
-    """What a client without encryption gets that reads a value."""
+    """The result for a client without encryption that reads a value."""
     # Without a key for the peer, a link that is not encrypted lacks authentication (Vol 3, Part C, 10.3.1.1).
     for permission, error in (
         ("readAuthorized", "insufficientAuthorization"),

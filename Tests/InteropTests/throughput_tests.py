@@ -1,4 +1,4 @@
-"""`ble throughput`: its service as it looks to Bumble, and both ends of it."""
+"""`ble throughput`: its service with Bumble, and both ends of it."""
 
 import asyncio
 import struct
@@ -13,7 +13,7 @@ CHARACTERISTIC = "7E1F8EA{}-2C3A-4217-819D-FEE8E5F84A3B"
 SOURCE, SINK, STREAM, REPORT = (CHARACTERISTIC.format(digit) for digit in "9ABC")
 
 
-@test("ble throughput serve: Bumble reads, writes and is counted, and is notified until it wants no more", presets=FEW)
+@test("ble throughput serve: Bumble reads, writes, is counted, and is notified until it unsubscribes", presets=FEW)
 async def served(world: World):
     arguments = ("serve", "--json", "--read-length", "7", "--notify-length", "11")
     async with world.start("throughput", *arguments) as process, world.central() as central:
@@ -46,7 +46,7 @@ async def served(world: World):
             expect(await values.get(), bytes(range(11)), "what is notified")
         await link.client.unsubscribe(stream, values.put_nowait)
         await writes()
-        # What was on its way when it was unsubscribed has come before the answer to a later request.
+        # Notifications that were on their way have arrived before the answer to a later request.
         await writes()
         while not values.empty():
             values.get_nowait()
@@ -69,7 +69,7 @@ async def measured(world: World):
                 expect(row["p50"] is None, row["operation"] not in ("read", "write"), "quantiles")
 
 
-@test("ble throughput says that a peer offers nothing to measure", presets=FEW)
+@test("ble throughput reports that a peer has nothing to measure", presets=FEW)
 async def nothing(world: World):
     async with world.central(), world.start("channel", "listen", "--output", "/dev/null") as process:
         ready = await process.event("ready")

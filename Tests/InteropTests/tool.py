@@ -1,4 +1,4 @@
-"""The command line tool `ble` as tests run it: with a capture of every call, a deadline for every wait."""
+"""The command line tool `ble` in tests: with a capture of every call, and a deadline for every wait."""
 
 import asyncio
 import contextlib
@@ -13,7 +13,7 @@ GRACE = 10.0
 
 
 class Unexpected(AssertionError):
-    """What was waited for did not come."""
+    """The awaited event did not occur."""
 
 
 @dataclasses.dataclass
@@ -66,7 +66,7 @@ class Tool:
     """Runs `ble`."""
 
     def __init__(self, binary: Path, directory: Path, label: str, recorded=lambda capture: None):
-        """Captures go to the directory, named after the label, and are told of when they are complete."""
+        """Captures are written to the directory, named after the label, and reported when they are complete."""
         self.binary = binary
         self.recorded = recorded
         self.captures = directory / "captures"
@@ -83,7 +83,7 @@ class Tool:
             command += ["--adapter", adapter]
             if capture:
                 number = next(self.numbers)
-                # Some in the other format, so that tshark reads both.
+                # Some captures use the other format, so that tshark reads both.
                 format = "pcapng" if number % 4 == 0 else "btsnoop"
                 name = f"{self.label}-{number:02}-{arguments[0]}.{format}"
                 command += ["--capture", str(self.captures / name)]
@@ -123,7 +123,7 @@ class Tool:
                 raise AssertionError(f"{running.command} left processes behind: {left}")
 
     async def run(self, *arguments: str, input: str | None = None, deadline: float = 30, **options) -> Outcome:
-        """A call from its beginning to its end."""
+        """Runs a call to its end."""
         async with self.start(*arguments, stdin=input is not None, **options) as running:
             if input is not None:
                 running.process.stdin.write(input.encode())
@@ -175,7 +175,7 @@ class Running:
             self.process.stdin.close()
 
     async def event(self, name: str | None = None, /, *, deadline: float = GRACE, **fields) -> dict:
-        """The next event of the name whose fields are as given, and none twice; those before it are passed over."""
+        """The next event with this name and these fields. Each event is returned once; earlier ones are skipped."""
 
         def find():
             while self.consumed < len(self.events):
@@ -203,7 +203,7 @@ class Running:
             ) from None
 
     async def ended(self, deadline: float = GRACE) -> Outcome:
-        """What has come of the call, when it ends."""
+        """The outcome of the call, once it has ended."""
         try:
             async with asyncio.timeout(deadline):
                 status = await self.process.wait()
@@ -221,7 +221,7 @@ class Running:
         return await self.ended(deadline)
 
     async def stop(self):
-        """Sees to it that nothing is left, whatever happened."""
+        """Ends everything that is left of the call, in any case."""
         if self.process.returncode is None:
             self.process.terminate()
             try:
@@ -236,7 +236,7 @@ class Running:
         self.process._transport.close()
 
     def left_behind(self) -> list[str]:
-        """Processes of the call's own session that are still there."""
+        """The processes of the call's session that still exist."""
         left = []
         for entry in Path("/proc").iterdir():
             if entry.name.isdigit():

@@ -1,8 +1,10 @@
-"""What tshark says of a capture beside what `ble decode --json` says: every field that both give must be the same.
+"""Compares the output of tshark for a capture with that of `ble decode --json`: every field that both have must be
+equal.
 
-    tshark_comparison.py CAPTURE ...   # prints what is different and why; BLE names the ble that is asked
+    tshark_comparison.py CAPTURE ...   # prints the differences and their reasons; BLE names the ble to use
 
-`tshark_fields.py` has what is compared with what. Where tshark 4.0 is not to be followed, LIMITS says when and why.
+`tshark_fields.py` assigns the fields. LIMITS lists the cases in which the output of tshark 4.0 is not followed, with
+the reasons.
 """
 
 import asyncio
@@ -23,7 +25,7 @@ QUALCOMM_LOG = 0x0EDC
 
 
 class Case:
-    """A field of which both do not say the same."""
+    """A field that differs."""
 
     def __init__(self, name: str, packet: dict, theirs: list, ours: list, packets: list[dict], isMixed: bool):
         self.name, self.packet, self.theirs, self.ours = name, packet, theirs, ours
@@ -43,7 +45,7 @@ class Case:
 
     @property
     def namesRequestElsewhere(self) -> bool:
-        """tshark takes for the request a packet of another link, or one that goes the same way, or has none to take."""
+        """Whether tshark assumes a packet of another link or direction as the request, or has none."""
         if self.name != "btatt.request_in_frame_inferred":
             return False
         request = self.packets[self.theirs[0] - 1]
@@ -54,7 +56,7 @@ class Case:
         )
 
 
-# When tshark 4.0 is not to be followed, and why.
+# The cases in which the output of tshark 4.0 is not followed, and the reasons.
 LIMITS = (
     (
         lambda case: case.namesRequestElsewhere,
@@ -120,7 +122,7 @@ LIMITS = (
 
 
 async def tshark(capture: Path) -> list[tuple[int, dict[str, list[Shown]]]]:
-    """For each packet the time in microseconds and the fields that tshark has, in its order."""
+    """For each packet the time in microseconds and tshark's fields, in tshark's order."""
     process = await asyncio.create_subprocess_exec(
         "tshark", "-n", "-r", str(capture), "-T", "pdml", stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
     )  # fmt: skip
@@ -142,7 +144,7 @@ async def tshark(capture: Path) -> list[tuple[int, dict[str, list[Shown]]]]:
 
 
 def add(element: ElementTree.Element, fields: dict[str, list[Shown]]):
-    """A field of tshark's and those in it."""
+    """Adds a field of tshark and the fields in it."""
     if name := element.get("name"):
         octets = element.get("unmaskedvalue") or element.get("value") or joined(element)
         if name.startswith("btatt.") and element.get("size") == "0":
@@ -153,14 +155,14 @@ def add(element: ElementTree.Element, fields: dict[str, list[Shown]]):
 
 
 def joined(element: ElementTree.Element) -> str:
-    """The octets of the bits that a field only heads."""
+    """The bytes of the bits that a field only groups."""
     bits = [each for each in element.iter("field") if each.get("unmaskedvalue")]
     octets = {int(each.get("pos")): each.get("unmaskedvalue") for each in bits}
     return "".join(octets[position] for position in sorted(octets))
 
 
 class Comparison:
-    """What both say of the packets of a capture."""
+    """The fields of both programs for the packets of a capture."""
 
     def __init__(self, packets: list[dict], theirs: list[tuple[int, dict[str, list[Shown]]]]):
         self.compared = 0
@@ -169,7 +171,7 @@ class Comparison:
         if len(packets) != len(theirs):
             self.problems.append(f"{len(packets)} packets instead of {len(theirs)}")
         self.packets = packets
-        # Whether attributes of a second link have come, or a response that tshark took for another request's.
+        # Whether attributes of a second link have occurred, or a response that tshark assigned to another request.
         self.isMixed = False
         links = set()
         for packet, (time, fields) in zip(packets, theirs):

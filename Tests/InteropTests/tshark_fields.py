@@ -1,4 +1,4 @@
-"""What tshark calls the fields of HCI traffic, and where `ble decode --json` has the same."""
+"""The fields of HCI traffic in tshark, and the same fields in `ble decode --json`."""
 
 import re
 from collections.abc import Callable
@@ -309,7 +309,7 @@ NOT_COMPARED = tuple((re.compile(pattern), reason) for pattern, reason in NOT_CO
 
 
 def every(value, names: set[str]) -> list:
-    """All that stands under one of the names, however deep, in the order of the packet."""
+    """All values of the given names at any depth, in the order of the packet."""
     if isinstance(value, dict):
         return [
             each
@@ -320,7 +320,7 @@ def every(value, names: set[str]) -> list:
 
 
 def plain(value, names: set[str]) -> list:
-    """The numbers and texts under the names, and those of a list that is there."""
+    """The numbers and texts under the names, and those of a list."""
     found = []
     for each in every(value, names):
         if isinstance(each, list):
@@ -339,7 +339,8 @@ def addresses(value) -> list[str]:
 
 
 def layer(packet: dict, name: str):
-    """A layer of ours; `ad`: the AD structures of a command or event; `asking`: an ATT PDU and what it answers."""
+    """One of our layers. `ad`: the AD structures of a command or event; `asking`: an ATT PDU and the request that it
+    answers."""
     match name:
         case "ad":
             lists = {"data", "advertisingData", "scanResponseData", "extendedInquiryResponse"}
@@ -355,18 +356,18 @@ def number(text) -> int:
 
 
 def uuid(text: str) -> str:
-    """The digits of a UUID: of 16 and 32 bits tshark has the number, of 128 the octets."""
+    """The digits of a UUID: tshark has the number for 16 and 32 bits, the bytes for 128."""
     return re.sub(r"[^0-9a-f]", "", text.lower().removeprefix("0x"))
 
 
 def turned(value: int | str) -> str:
-    """The digits of a number with the least significant octet first, as it is sent."""
+    """The digits of a number with the least significant byte first, as it is sent."""
     digits = value.removeprefix("0x") if isinstance(value, str) else f"{value:016x}"
     return bytes.fromhex(digits)[::-1].hex()
 
 
 class Shown:
-    """A field as tshark has it: what it shows, and the octets of which it was made."""
+    """A field in tshark: its text, and the bytes from which it was made."""
 
     def __init__(self, text: str, octets: str):
         self.text, self.octets = text, octets
@@ -381,12 +382,12 @@ class Shown:
 
     @property
     def uuids(self) -> tuple[str, str]:
-        """Of 128 bits in either order: tshark has it as it is sent, unless the UUID is one of its own list."""
+        """UUIDs of 128 bits in either order: tshark shows them as they are sent, unless they are in its own list."""
         return uuid(self.text), turned(uuid(self.text))
 
 
 class Field:
-    """How one field of tshark's is compared."""
+    """The way in which one field of tshark is compared."""
 
     def __init__(self, name: str, find: Callable[[dict], list], form: str):
         self.find = find
@@ -396,7 +397,7 @@ class Field:
         self.width = int(argument) if self.form == "uuid" and argument else 0
 
     def ours(self, packet: dict) -> list:
-        """What a line of `ble decode --json` has for the field."""
+        """The value in a line of `ble decode --json` for the field."""
         found = self.find(packet)
         match self.form:
             case "octets" | "address":
@@ -427,7 +428,7 @@ class Field:
     def agrees(self, ours: list, theirs: list) -> bool:
         if self.isPartial:
             return set(theirs) <= set(ours)
-        if self.form == "turned":  # tshark does not have the last octets of features that it does not know
+        if self.form == "turned":  # tshark omits the last bytes of features that it does not know
             return [one[: len(other)] for one, other in zip(ours, theirs)] == theirs and len(ours) == len(theirs)
         return ours == theirs
 
@@ -456,7 +457,7 @@ def table() -> dict[str, Field]:
 
 
 def packet_type(packet: dict, types: tuple[str, ...]) -> int:
-    """The H4 packet type. A vendor's type, which is no packet of the specification's, is the first byte of a note."""
+    """The H4 packet type. A vendor's type, which the specification does not define, is the first byte of a note."""
     if packet["type"] in types:
         return types.index(packet["type"])
     return int(packet["note"]["data"][:2], 16)

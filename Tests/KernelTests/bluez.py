@@ -1,4 +1,4 @@
-"""BlueZ in the machine: its daemon, and its own program to command it with."""
+"""BlueZ in the machine: its daemon, and bluetoothctl to control it."""
 
 import contextlib
 import re
@@ -9,7 +9,7 @@ HCI0, HCI1 = "00:AA:01:00:00:00", "00:AA:01:01:00:01"
 
 
 class BlueZ:
-    """bluetoothd and a bluetoothctl that commands hci1, while the context is entered."""
+    """bluetoothd, and a bluetoothctl that controls hci1, while the context is entered."""
 
     def __init__(self, machine):
         self.machine = machine
@@ -37,8 +37,8 @@ class BlueZ:
         self.stack.close()
 
     def start_control(self):
-        """bluetoothctl, as soon as it has stayed alive: now and then it crashes while it looks for the daemon."""
-        # Into anything but a terminal the program writes only when its buffer is full, unless it is told otherwise.
+        """Starts bluetoothctl until it stays alive: sometimes it crashes while it looks for the daemon."""
+        # If its output is not a terminal, the program writes only when its buffer is full, unless this is changed.
         script = "env LD_PRELOAD=/usr/libexec/coreutils/libstdbuf.so _STDBUF_O=L bluetoothctl 2>&1"
         for remaining in range(9, -1, -1):
             with contextlib.ExitStack() as stack:
@@ -68,8 +68,8 @@ class BlueZ:
             left.remove(next(pattern for pattern in left if re.search(pattern, line)))
 
     def find(self, device: str, attempts: int = 10):
-        """Scans until a device is found. btvirt reports it once for each scan that begins, at a moment at which BlueZ may not
-        listen yet, and BlueZ tells of it before or after it says that it scans."""
+        """Scans until a device is found. btvirt reports it once for each scan that begins, at a moment at which BlueZ
+        may not listen yet. BlueZ reports it before or after it reports the start of the scan."""
         for remaining in range(attempts - 1, -1, -1):
             self.control.send("scan on")
             try:
@@ -83,12 +83,12 @@ class BlueZ:
                 self.tell("scan off", "Discovery stopped")
 
     def take_up_agent(self, capability: str):
-        """Has bluetoothctl answer for a person with such a keyboard or display when devices pair."""
+        """Makes bluetoothctl answer for a user with these IO capabilities when devices pair."""
         self.tell("agent off", "Agent unregistered")
         self.tell(f"agent {capability}", "Agent registered")
         self.tell("default-agent", "Default agent request successful")
         self.tell("pairable on", "Changing pairable on succeeded")
 
     def forget(self, address: str):
-        """Removes what BlueZ knows of a device, its bond too."""
+        """Removes BlueZ's record of a device, including its bond."""
         self.tell(f"remove {address}", "Device has been removed|not available")

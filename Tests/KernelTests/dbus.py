@@ -1,4 +1,4 @@
-"""As much of D-Bus as a GATT application of BlueZ needs: its types on the wire, calls, answers, signals."""
+"""The part of D-Bus that a GATT application of BlueZ needs: types on the wire, calls, answers, signals."""
 
 import itertools
 import socket
@@ -22,7 +22,7 @@ FIELD_TYPES = {"path": "o", "reply_to": "u", "signature": "g"}
 
 
 def types(signature: str) -> list[str]:
-    """The complete types of which a signature is made."""
+    """The complete types in a signature."""
     found, start = [], 0
     while start < len(signature):
         end = start
@@ -65,7 +65,7 @@ def encode(buffer: bytearray, kind: str, value):
 
 
 def decode(data: bytes, place: int, kind: str):
-    """The value of a type at a place, and the place after it."""
+    """The value of a type at a position, and the position after it."""
     place += -place % ALIGNMENT[kind[0]]
     if kind in FORMATS:
         size = struct.calcsize(FORMATS[kind])
@@ -136,7 +136,7 @@ class Bus:
     def call(
         self, destination: str, path: str, interface: str, member: str, signature: str = "", arguments=(), on_call=None
     ):
-        """Calls a method and returns what it returns; `on_call` gets the calls that come in the meantime."""
+        """Calls a method and returns its results; `on_call` gets the calls that arrive in the meantime."""
         fields = {"path": path, "interface": interface, "member": member, "destination": destination}
         serial = self.send(CALL, fields, signature, arguments)
         while True:
@@ -155,7 +155,7 @@ class Bus:
         self.send(ERROR, {"reply_to": call.serial, "destination": call.fields["sender"], "error": error})
 
     def receive(self):
-        """The messages that have come; waits where there is none."""
+        """The messages that have arrived; waits if there are none."""
         messages = list(self.complete())
         while not messages:
             data = self.socket.recv(65536)

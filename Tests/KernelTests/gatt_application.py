@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A GATT application for BlueZ, registered and advertised on an adapter: gatt_application.py hci1
 
-Tells what happens in lines of JSON. Takes lines on standard input: `notify UUID HEX`, `quit`.
+Prints events as lines of JSON. Reads lines on standard input: `notify UUID HEX`, `quit`.
 """
 
 import json
@@ -106,7 +106,7 @@ class Application:
             self.bus.refuse(call, "org.freedesktop.DBus.Error.UnknownMethod")
 
     def notify(self, uuid: str, value: bytes):
-        """BlueZ sends a value that has changed to who has subscribed."""
+        """Makes BlueZ send a changed value to the subscribers."""
         self.bus.send(
             4,
             {"path": self.paths[uuid], "interface": "org.freedesktop.DBus.Properties", "member": "PropertiesChanged"},

@@ -44,7 +44,7 @@ def test(name: str):
 
 
 def expect(found, expected, what: str):
-    """Fails where what was found is not what was expected."""
+    """Fails if the found value differs from the expected one."""
     if lines := tables.differences(found, expected, what):
         raise AssertionError("; ".join(lines[:6]))
 
@@ -59,7 +59,7 @@ class World:
         self.peer = ""
 
     def script(self, *arguments: str, adapter: str | None = None, under: str = "", machine_readable=True, timeout=None):
-        """A shell's script that runs `ble` with the host's files and libraries."""
+        """A shell script that runs `ble` with the host's files and libraries."""
         self.calls += 1
         words = [*arguments]
         if machine_readable:
@@ -113,7 +113,7 @@ def harness(world: World):
     harness = world.binary.parent / "hci-harness"
     assert harness.exists(), f"no {harness}: swift build --product hci-harness"
     scripts = ROOT / "Tests" / "Harness" / "Scripts"
-    # What needs a host's socket to be closed is not for a controller that stays.
+    # Scripts that need the host's socket to be closed do not apply to a controller that stays.
     chosen = ["gatt-server-read", "gatt-server-indication", "gatt-client-explore", "l2cap-fragments", "hci-flow-control"]
     paths = shlex.join(str(scripts / f"{each}.hci") for each in chosen)
     command = f"chroot /host /usr/bin/env TMPDIR=/run/tmp {shlex.quote(str(harness))} --listen vhci --timeout 60 --script {paths}"
@@ -133,7 +133,7 @@ def adapter_up(world: World):
     world.ble("info", adapter="hci0").succeeded()
 
 
-@test("an adapter that another program has is busy, and the error says so")
+@test("an adapter that another program uses is busy, and the error says so")
 def adapter_taken(world: World):
     with world.serve("hci0") as server:
         server.event("ready", deadline=40)
@@ -144,7 +144,7 @@ def adapter_taken(world: World):
     world.ble("info", adapter="hci0").succeeded()
 
 
-@test("an adapter that is not there is told so")
+@test("a missing adapter is reported")
 def adapter_absent(world: World):
     world.ble("info", adapter="hci7").failed("hci7")
     world.ble("scan", "--duration", "1", adapter="hci7?channel=raw").failed("hci7")
@@ -170,7 +170,7 @@ def adapters(world: World):
     assert all(f"hci{index}" in output for index in range(3)), output
 
 
-@test("explore on hci0 finds what serve has on hci1, attribute by attribute")
+@test("explore on hci0 finds the attributes of serve on hci1, one by one")
 def ours_with_ours(world: World):
     expected = tables.expected_of_profile(PROFILE)
     with world.serve("hci1") as server:
@@ -187,7 +187,7 @@ def ours_with_ours(world: World):
         server.ended().succeeded()
 
 
-@test("scan on hci0 sees serve on hci1")
+@test("scan on hci0 finds serve on hci1")
 def ours_scanned(world: World):
     with world.start("scan", "--duration", "30", adapter="hci0") as scan, world.serve("hci1") as server:
         server.event("ready", deadline=40)
@@ -196,7 +196,7 @@ def ours_scanned(world: World):
         expect([tables.long_uuid(uuid) for uuid in seen["serviceUUIDs"]], [tables.long_uuid("180F")], "serviceUUIDs")
 
 
-@test("values, long ones too, go from hci0 to hci1 and back")
+@test("values, including long ones, are transferred from hci0 to hci1 and back")
 def ours_values(world: World):
     peer = (ADDRESS, "--address-type", "random")
     with world.serve("hci1") as server:
@@ -205,7 +205,7 @@ def ours_values(world: World):
         world.ble("write", *peer, OURS_VALUE, value.hex(), adapter="hci0").succeeded()
         found = world.ble("read", *peer, OURS_VALUE, adapter="hci0").succeeded().object
         expect(found["value"], value.hex(), "value")
-        # Without a bond: the next processes have no key, and a bonded address without one is refused.
+        # Without a bond: the next processes have no key, and a bonded address without a key is refused.
         found = world.ble("read", *peer, OURS_SECRET, "--no-bond", adapter="hci0").succeeded().object
         expect(bytes.fromhex(found["value"]), b"secret", "a value for which they pair")
         for characteristic, verb, kind in (
@@ -268,12 +268,12 @@ def bluez_peripheral(world: World):
         )
 
         expect(value_of(peer.LONG), (bytes(range(256)) * 2).hex(), "a value of 512 octets")
-        # BlueZ 5.66 takes 510 octets in a Write Request: it counts the handle's two among the value's 512.
+        # BlueZ 5.66 accepts 510 bytes in a Write Request: it counts the handle's two bytes among the value's 512.
         for value in (b"short", bytes(range(255)) * 2):
             world.ble("write", *target, peer.VALUE, value.hex(), adapter="hci0").succeeded()
             bluez.event("write", uuid=peer.VALUE)
             expect(value_of(peer.VALUE), value.hex(), f"{len(value)} octets")
-        # What comes just before a disconnection, bluetoothd may not read any more: the link stays until it has.
+        # bluetoothd may not read data that arrives just before a disconnection: the link stays until it has.
         script = world.script("write", *target, peer.COMMAND, "-", "--without-response", adapter="hci0")
         with world.machine.start(f"( echo c0ffee; head -n 1 >/dev/null ) | {script}") as writer:
             expect(bluez.event("write", uuid=peer.COMMAND, deadline=40)["value"], "c0ffee", "written without response")
@@ -344,7 +344,7 @@ def bluez_pairs_just_works(world: World):
         refused = world.ble("read", *target, peer.GUARDED, "--authenticated", adapter="hci0")
         refused.failed("authentication")
         with world.start("pair", *target, adapter="hci0") as pairing:
-            # Nobody compares anything, but whether this device may pair at all, BlueZ asks.
+            # There is nothing to compare, but BlueZ asks whether this device may pair at all.
             bluez.answer("Request authorization", 40)
             bluez.tell("yes")
             paired = pairing.ended(40).succeeded().object
@@ -358,7 +358,7 @@ def bluez_pairs_just_works(world: World):
         bluez.forget(HCI0)
 
 
-@test("BlueZ as the peripheral pairs with ble: passkey typed at ble, and what needs authentication is read")
+@test("BlueZ as the peripheral pairs with ble: passkey typed at ble, and authenticated values are read")
 def bluez_pairs_by_passkey(world: World):
     world.peer = "bluez-"
     with BlueZ(world.machine) as bluez, world.machine.start(application()) as served:
@@ -391,7 +391,7 @@ def reads_secret(bluez: BlueZ):
 
 
 def bluez_central_pairs(world: World, agent: str, options: tuple[str, ...], carry, model: str):
-    """BlueZ as the central pairs with our server, reads what needs it, and meets it again encrypted."""
+    """BlueZ as the central pairs with our server, reads protected values, and reconnects with encryption."""
     world.peer = "bluez-"
     shutil.copy(HERE / "profile.json", world.machine.out / "profile.json")
     with BlueZ(world.machine) as bluez:
@@ -418,18 +418,18 @@ def bluez_central_pairs(world: World, agent: str, options: tuple[str, ...], carr
 
 
 def later(server, name: str) -> list[dict]:
-    """The events that have come after the first of a name."""
+    """The events that arrived after the first one of a name."""
     events = [json.loads(line) for line in server.output if line.startswith("{")]
     return events[[event["event"] for event in events].index(name) :]
 
 
-@test("BlueZ as the central pairs with ble serve: just works, and meets it again encrypted")
+@test("BlueZ as the central pairs with ble serve: just works, and reconnects with encryption")
 def bluez_central_just_works(world: World):
     options = ("--state-dir", f"{BONDS}3")
     bluez_central_pairs(world, "NoInputNoOutput", options, lambda *_: None, "justWorks")
 
 
-@test("BlueZ as the central pairs with ble serve: passkey shown by ble, and meets it again encrypted")
+@test("BlueZ as the central pairs with ble serve: passkey shown by ble, and reconnects with encryption")
 def bluez_central_passkey(world: World):
     def carry(bluez: BlueZ, server):
         passkey = server.event("passkey", deadline=40)["passkey"]
@@ -440,7 +440,7 @@ def bluez_central_passkey(world: World):
     bluez_central_pairs(world, "KeyboardOnly", options, carry, "passkeyShownHere")
 
 
-@test("bluetoothd that has an adapter up is named as who holds it")
+@test("bluetoothd is named as the program that uses an adapter")
 def bluez_holds(world: World):
     with BlueZ(world.machine):
         world.ble("info", adapter="hci1").failed("hci1", "busy|in use|another|bluetoothd|up")
@@ -448,13 +448,13 @@ def bluez_holds(world: World):
 
 
 def decoded(world: World, capture: Path) -> list[dict]:
-    """What `ble decode` says of a capture, out here."""
+    """The output of `ble decode` for a capture, outside the machine."""
     outcome = subprocess.run([world.binary, "decode", capture, "--json"], capture_output=True, check=True, timeout=60)
     return [json.loads(line) for line in outcome.stdout.splitlines()]
 
 
 def without_data(capture: bytes) -> bytes:
-    """A monitor's btsnoop file without ACL data: btmon 5.66 crashes where it reads a Read By Type Request."""
+    """A btsnoop file of a monitor without ACL data: btmon 5.66 crashes when it reads a Read By Type Request."""
     kept, offset = [capture[:16]], 16
     while offset < len(capture):
         _, length, flags = struct.unpack_from(">III", capture, offset)
@@ -466,7 +466,8 @@ def without_data(capture: bytes) -> bytes:
 
 
 def check_monitor_capture(world: World, capture: Path, shown: list[dict]):
-    """What was captured is what was shown, packet for packet, and others read as many, of the same adapters."""
+    """Checks that the captured packets are the shown ones, and that other programs read the same number, with the same
+    adapters."""
     expect(decoded(world, capture), shown, capture.name)
     numbers = [each.get("adapter", 0xFFFF) for each in shown]
     if shutil.which("tshark"):
@@ -483,7 +484,7 @@ def check_monitor_capture(world: World, capture: Path, shown: list[dict]):
         expect(sorted(found), sorted(set(numbers) - {0xFFFF}), f"adapters in btmon of {capture.name}")
 
 
-@test("monitor shows what ble does on hci0 and hci2 and BlueZ on hci1, and its captures are read by others")
+@test("monitor shows ble on hci0 and hci2 and BlueZ on hci1, and others read its captures")
 def monitored(world: World):
     target = (HCI1, "--address-type", "public")
     names = ["monitor-bluez.btsnoop", "monitor-bluez.pcapng"]
@@ -529,14 +530,14 @@ def monitored(world: World):
     assert {0, 1, 2} <= {each.get("adapter") for each in captured}, "the filter was for the capture too"
 
 
-@test("monitor without CAP_NET_RAW says what is missing")
+@test("monitor without CAP_NET_RAW reports the missing capability")
 def monitor_permission(world: World):
     without = "/usr/bin/setpriv --bounding-set=-net_admin,-net_raw --inh-caps=-all"
     world.ble("monitor", under=without).failed("permission", "CAP_NET_RAW|root|setcap")
 
 
 def binary() -> Path:
-    """The `ble` that BLE names, or that was built."""
+    """The `ble` that BLE names, or the last build."""
     candidates = (
         [os.environ["BLE"]] if os.environ.get("BLE") else [ROOT / f".build/{kind}/ble" for kind in ("release", "debug")]
     )
@@ -598,7 +599,7 @@ def main() -> int:
             with Machine(options.image, options.keep) as machine:
                 print(f"       {round((time.monotonic() - since) * 1000):6} ms  the machine has started", flush=True)
                 world = World(machine, tool)
-                while left and len(machine.free) >= 4:  # a shell that no longer answers is lost; a new machine has all
+                while left and len(machine.free) >= 4:  # a silent shell is lost; a new machine has all shells
                     name, body = left.pop(0)
                     since, error = time.monotonic(), None
                     world.peer = ""

@@ -1,4 +1,4 @@
-"""A virtual machine with a Linux kernel of its own and virtual controllers, and programs run in it from here."""
+"""A virtual machine with its own Linux kernel and virtual controllers. Programs are run in it from outside."""
 
 import contextlib
 import json
@@ -16,16 +16,16 @@ from pathlib import Path
 SHELLS = 6
 TERMINAL = re.compile(
     r"^.*\r|\x1b\[[0-9;?]*[A-Za-z]|[\x01\x02]"
-)  # what only moves a terminal's cursor, or what it hides
+)  # sequences that only move a terminal's cursor, or text that they hide
 OUT = "/run/out"  # in the machine: the folder that it shares with the host
 
 
 class Unexpected(AssertionError):
-    """What was waited for did not come."""
+    """The awaited event did not occur."""
 
 
 class Machine:
-    """Boots, and runs programs each in a shell of its own, until the context is left."""
+    """Boots, and runs programs in separate shells, until the context is left."""
 
     def __init__(self, image: Path, out: Path, limit: float = 1800):
         self.image = image
@@ -47,7 +47,7 @@ class Machine:
         for tag, path, options in (("out", self.out, ""), ("host", "/", ",readonly=on,multidevs=remap")):
             devices += ["-fsdev", f"local,id={tag},path={path},security_model=none{options}"]
             devices += ["-device", f"virtio-9p-pci,fsdev={tag},mount_tag={tag}"]
-        # /dev/kvm alone proves nothing: where the processor has no virtualization of its own, a kernel hangs under it.
+        # /dev/kvm alone proves nothing: on a processor without virtualization, a kernel hangs with it.
         flags = re.search(r"^flags\s*:.*\b(vmx|svm)\b", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
         accelerated = flags and os.access("/dev/kvm", os.W_OK)
         self.process = subprocess.Popen(
@@ -90,7 +90,7 @@ class Machine:
         shutil.rmtree(self.sockets, ignore_errors=True)
 
     def wait_for_controllers(self):
-        """Returns when the kernel has set up all controllers; until then they are nobody's."""
+        """Returns when the kernel has set up all controllers; until then no program can use them."""
         script = (
             "n=0; until [ $n = 200 ]; do flags=$(hciconfig); "
             '[ $(echo "$flags" | grep -c Address) = 3 ] && ! echo "$flags" | grep -q INIT && exit 0; '
@@ -102,7 +102,7 @@ class Machine:
 
     @contextlib.contextmanager
     def start(self, script: str):
-        """A shell's script that runs while the context is entered."""
+        """A shell script that runs while the context is entered."""
         shell = self.free.pop()
         running = Running(self, shell, script)
         try:
@@ -113,13 +113,13 @@ class Machine:
                 self.free.append(shell)
 
     def run(self, script: str, deadline: float = 60):
-        """A shell's script, from its beginning to its end."""
+        """Runs a shell script to its end."""
         with self.start(f"( {script} ) </dev/null") as running:
             return running.ended(deadline)
 
 
 class Shell:
-    """One shell of the machine: lines go in, lines come out."""
+    """One shell of the machine, with lines as input and output."""
 
     def __init__(self, connection: socket.socket):
         self.connection = connection
@@ -148,7 +148,7 @@ class Shell:
         self.connection.sendall(line.encode() + b"\n")
 
     def await_line(self, accept, deadline: float, what: str, start: int = 0, ask: str | None = None) -> int:
-        """The place of the first line from `start` on that is accepted; `ask` is said again and again until then."""
+        """The position of the first accepted line from `start` on; `ask` is sent repeatedly until then."""
         end = time.monotonic() + deadline
         place = start
         with self.changed:
@@ -223,7 +223,7 @@ class Running:
         self.shell.send(line)
 
     def line(self, pattern: str, deadline: float = 20) -> re.Match:
-        """The next line of output in which the pattern is found; those before it are passed over."""
+        """The next line of output that contains the pattern; earlier lines are skipped."""
         found = []
 
         def accept(line):
@@ -238,7 +238,7 @@ class Running:
         return found[0]
 
     def event(self, name: str, deadline: float = 20, **fields) -> dict:
-        """The next line of JSON with that event and those fields."""
+        """The next line of JSON with this event and these fields."""
         end = time.monotonic() + deadline
         while True:
             event = json.loads(self.line(r"^\{.*\}$", max(0.1, end - time.monotonic())).group())
@@ -249,7 +249,7 @@ class Running:
         return any(line == "@end" for line in self.output)
 
     def ended(self, deadline: float = 20) -> Outcome:
-        """What has come of the script, when it ends."""
+        """The outcome of the script, once it has ended."""
         end = self.shell.await_line(lambda line: line == "@end", deadline, f"end of {self.script}", self.first)
         lines = self.shell.lines[self.first : end]
         at = max(index for index, line in enumerate(lines) if line.startswith("@status "))
@@ -261,7 +261,7 @@ class Running:
         return subprocess_shell.status
 
     def stop(self):
-        """Sees to it that nothing is left, whatever happened."""
+        """Ends everything that is left of the script, in any case."""
         if self.is_over() or not self.shell.healthy or self.machine.process.poll() is not None:
             return
         for name, patience in (("TERM", 8), ("KILL", 5)):

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Records the captures in Fixtures again whose controllers are a kernel's: with `ble serve` and with BlueZ as peers.
+"""Records the captures in Fixtures whose controllers are a kernel's, with `ble serve` and with BlueZ as peers.
 
-`Tests/KernelTests/record [NAME ...]` starts it; the others are recorded by `Tests/InteropTests/record_fixtures.py`, where
-it is told what a fixture is.
+`Tests/KernelTests/record [NAME ...]` starts it. The others are recorded by `Tests/InteropTests/record_fixtures.py`,
+which describes fixtures.
 """
 
 import argparse
@@ -25,7 +25,7 @@ RECIPES = {}
 
 
 def recipe(name: str, title: str):
-    """Registers what a peer does for a fixture, and the fixture's note."""
+    """Registers the peer's actions for a fixture, and the fixture's note."""
 
     def register(body):
         RECIPES[name] = (title, body)
@@ -95,7 +95,7 @@ def served_to_bluez(world: World):
 
 
 def store(name: str, title: str, capture: Path, ble: Path):
-    """Puts a capture with its note, and what it says, among the fixtures."""
+    """Stores a capture with its note and its description among the fixtures."""
     assert capture.stat().st_size < 100_000, f"{name} has {capture.stat().st_size} octets"
     (FIXTURES / f"{name}.btsnoop").write_bytes(capture.read_bytes())
     note = f"# {name}\n\n{title}\n\nRecorded by `Tests/KernelTests/record {name}`.\n"
