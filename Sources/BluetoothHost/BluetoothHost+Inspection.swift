@@ -83,6 +83,7 @@ extension BluetoothHost {
             inspection.endObservers += link.endObservers.count
             inspection.subscribers += link.att.subscribers.count
             inspection.channels += link.channels.count
+            inspection.calls += link.att.suspendedProcedureCount
             inspection.waiters += link.att.lanes.count + link.att.drains.count
             inspection.pairings += link.protection.channel.isPairing ? 1 : 0
             inspection.questions += link.protection.question == nil ? 0 : 1

@@ -164,7 +164,7 @@ extension BluetoothHost {
         case .connection(let completion, let result): completion(result)
         case .callback(let callback, let result): callback(result)
         case .call(let call, let result): end(call, result)
-        case .procedure(.task(let call), let outcome): end(call, outcome)
+        case .procedure(.task(let continuation), let outcome): continuation.resume(returning: outcome)
         case .procedure(.callback(let completion), let outcome), .procedure(.host(let completion), let outcome):
             completion(outcome)
         case .action(let action): action()
@@ -216,7 +216,7 @@ extension BluetoothHost {
     func end(_ call: borrowing ProcedureCall, _ outcome: CallOutcome) {
         switch call.caller {
         case .host(let completion): completion(outcome)
-        case .task(let token) where turn.deliveries.isEmpty: calls.end(token, outcome)
+        case .task(let continuation) where turn.deliveries.isEmpty: continuation.resume(returning: outcome)
         case .task, .callback: deliverWhileReceiving(.procedure(call.caller, outcome))
         }
     }

@@ -18,8 +18,8 @@ import Synchronization
 ///
 /// ## Procedures
 ///
-/// A client procedure is named by its run: a cancellation finds the run in its link's lane or client. So its call has no
-/// entry before it reaches the loop.
+/// The call of a client procedure has no entry. A ``ProcedureCall`` holds its continuation, and the procedure's run names it:
+/// a cancellation finds the run in its link's lane or client. So a read or write on the loop takes no lock.
 final class CallTable: Sendable {
     /// What a call waits for.
     enum Subject: Sendable {
@@ -87,8 +87,7 @@ final class CallTable: Sendable {
         return hasBegun
     }
 
-    /// Makes an entry for a call that has reached the loop, and begins it. To be used for calls that are cancelled by
-    /// something else than their tokens.
+    /// Makes an entry for a call that has reached the loop and cannot be cancelled, and begins it.
     func begin(_ continuation: UnsafeContinuation<CallOutcome, Never>) -> CallToken {
         calls.withLock { $0.insert(Call(subject: .other, state: .waiting(continuation))) }
     }

@@ -229,7 +229,6 @@ private struct SuspendedProcedure: @unchecked Sendable {
 
 extension LoopFunction<SuspendedProcedure> {
     fileprivate static let submitProcedure = LoopFunction { host, procedure in
-        let call = host.calls.begin(procedure.continuation)
-        host.submit(ProcedureCall(run: procedure.run, link: procedure.link, caller: .task(call)))
+        host.submit(ProcedureCall(run: procedure.run, link: procedure.link, caller: .task(procedure.continuation)))
     }
 }

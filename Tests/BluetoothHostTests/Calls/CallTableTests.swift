@@ -52,7 +52,7 @@ struct CallTableTests {
         #expect(table.count == 0)
     }
 
-    @Test func callOfAProcedureHasNoEntryBeforeItBegins() async {
+    @Test func callThatCannotBeCancelledBeginsOnTheLoop() async {
         let table = CallTable()
         let outcome = await withUnsafeContinuation { (continuation: UnsafeContinuation<CallOutcome, Never>) in
             let call = table.begin(continuation)

@@ -1,4 +1,6 @@
+import BLE
 import BluetoothTypes
+import GATT
 import HCITransport
 import Testing
 
@@ -22,9 +24,11 @@ struct CallThreadTests {
     /// - Returns: how the calls ended.
     private func outcomes(
         isCancelled: Bool = true,
+        on host: BluetoothHost? = nil,
         _ call: @escaping @Sendable (BluetoothHost) async throws(HostError) -> Void
     ) async -> [HostError?] {
-        await withTaskGroup(of: HostError?.self) { [host] group in
+        let host = host ?? self.host
+        return await withTaskGroup(of: HostError?.self) { group in
             for number in 0..<400 {
                 group.addTask {
                     let task = Task { () -> HostError? in
@@ -73,6 +77,32 @@ struct CallThreadTests {
         }
         #expect(outcomes.count == 400 && outcomes.allSatisfy { $0 == nil || $0 == .cancelled })
         await expectNothingLeft()
+    }
+
+    /// Reads of a value that the server does not answer. One is in flight, the others wait behind it.
+    @Test func cancelledProceduresEnd() async throws {
+        let value = CharacteristicDefinition(uuid: "FFF1", properties: [.read], permissions: .read, value: .handled)
+        let server = try await Adapter.open(.virtual(name: "cancelled procedures"))
+        let client = try await Adapter.open(.virtual(name: "cancelled procedures"))
+        let service = try await server.host.publish([ServiceDefinition(uuid: "FFF0", characteristics: [value])]) {
+            _,
+            _ in
+        }
+        let handle = try #require(service.first?.characteristics.first).valueHandle
+        let advertising = try await server.peripheral.startAdvertising(AdvertisementConfiguration())
+        let peer = try await client.central.connect(to: server.information.identityAddress)
+        let link = try #require(await client.host.linkIdentifiers().first)
+        let before = await client.host.inspect()
+        let outcomes = await outcomes(on: client.host) { host throws(HostError) in
+            _ = try await host.perform(ReadLongValue(handle: handle), on: link)
+        }
+        #expect(outcomes.count == 400 && outcomes.allSatisfy { $0 == .cancelled })
+        let after = await client.host.inspect()
+        #expect(after.calls == before.calls && after.waiters == before.waiters)
+        #expect(await client.host.contradiction() == nil)
+        withExtendedLifetime((advertising, peer)) {}
+        await client.close()
+        await server.close()
     }
 
     @Test func closingTheHostEndsTheCallsOfAllThreads() async {

@@ -147,6 +147,13 @@ extension ATTRouter {
 
     // MARK: Procedures
 
+    /// The number of procedures whose callers are suspended.
+    var suspendedProcedureCount: Int {
+        let isSuspended = { (call: ProcedureCall) in if case .task = call.caller { true } else { false } }
+        return procedureCalls.count(where: isSuspended)
+            + lanes.client.count { if case .procedure(let call) = $0.work { isSuspended(call) } else { false } }
+    }
+
     /// Gives a procedure to the client, which puts out its end.
     mutating func start(_ call: borrowing ProcedureCall) {
         procedureCalls.append(copy call)

@@ -168,8 +168,8 @@ struct ProcedureCall: @unchecked Sendable {
     // @unchecked: the caller does not use the run until the call has ended.
 
     enum Caller {
-        /// To a suspended task.
-        case task(CallToken)
+        /// To a suspended task. The call is kept on the loop only and is cancelled by its run, so it needs no token.
+        case task(UnsafeContinuation<CallOutcome, Never>)
         /// To a closure of an app.
         case callback((CallOutcome) -> Void)
         /// To the host itself, at once.
