@@ -74,6 +74,7 @@ extension BluetoothHost {
         case .stallCheck: endStalledLinks()
         case .link(let identifier): if let link = links[identifier] { deadlineReached(of: link) }
         case .disconnection(let identifier): if let link = links[identifier] { disconnectionTimedOut(of: link) }
+        case .flush(let identifier): if let link = links[identifier] { flushTimedOut(of: link) }
         case .procedure(let procedure, let identifier):
             if let link = links[identifier] { end(procedure, of: link, .failure(.timedOut)) }
         case .security(let identifier, let call): if let link = links[identifier] { securityTimedOut(call, of: link) }

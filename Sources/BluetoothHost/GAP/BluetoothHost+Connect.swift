@@ -260,14 +260,29 @@ extension BluetoothHost {
     }
 
     /// Ends a link once all packets written to it are sent. Connections that are requested from now on do not use this
-    /// link; they are made after its end.
-    package func disconnectAfterFlush(_ identifier: LinkIdentifier) {
-        links[identifier]?.isReleased = true
+    /// link; they are made after its end. Does nothing if the link is ending already.
+    ///
+    /// - Parameter isServer: whether the values are those of the server. Then they include indications that wait for the
+    ///   confirmations of earlier ones, and the link ends after ``flushLimit`` even if the client has not taken all.
+    package func disconnectAfterFlush(_ identifier: LinkIdentifier, isServer: Bool = false) {
+        guard let link = links[identifier], !link.isEnding else { return }
+        link.isReleased = true
+        if isServer {
+            link.disconnectionTimer = schedule(.flush(identifier), after: BluetoothHost.flushLimit)
+        }
         spawn { host in
-            await host.flush(identifier)
+            await host.flush(identifier, includingIndications: isServer)
             await host.disconnect(identifier)
         }
     }
+
+    /// Ends a link whose client has not taken the values in time.
+    func flushTimedOut(of link: Link) {
+        giveUp(link, .controller(.connectionTerminatedByLocalHost))
+    }
+
+    /// Maximum time for which values of the server delay the end of a link that the app ends.
+    static var flushLimit: Duration { .seconds(2) }
 
     /// If a link is ending, waits until it has ended. Cancelling the task ends the wait.
     package func waitIfDisconnecting(_ identifier: LinkIdentifier) async {

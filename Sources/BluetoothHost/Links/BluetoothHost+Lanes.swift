@@ -244,10 +244,13 @@ extension BluetoothHost {
 
     /// Waits until the controller has sent all packets that were written to the link before this call. Cancelling the
     /// task ends the wait.
-    package func flush(_ identifier: LinkIdentifier) async {
+    ///
+    /// - Parameter includingIndications: whether the call also waits for indications that cannot be sent before earlier ones
+    ///   are confirmed.
+    package func flush(_ identifier: LinkIdentifier, includingIndications: Bool = false) async {
         _ = try? await wait(for: .lane(identifier)) { host, call in
             guard let link = host.links[identifier] else { return host.end(call, .success(())) }
-            link.att.drain(call)
+            link.att.drain(call, includingIndications: includingIndications)
             host.resumeDrains(of: link)
         }
     }

@@ -159,7 +159,7 @@ final class Link {
     /// The number of holds: successful calls of ``BluetoothHost/connect(toAnyOf:parameters:timeout:)`` and
     /// ``BluetoothHost/hold(_:)`` that were not followed by a release.
     var holdCount = 0
-    /// Fires if the controller does not end the link in time.
+    /// Fires if the controller does not end the link in time. Before that, it fires if values delay the end too long.
     var disconnectionTimer: TimerQueue.Token?
     /// The host's own reason for ending the link, if the controller's reason does not express it.
     var ownReason: DisconnectionReason?

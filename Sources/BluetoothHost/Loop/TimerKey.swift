@@ -29,6 +29,8 @@ enum TimerKey {
     case link(LinkIdentifier)
     /// The controller has not ended a link in time.
     case disconnection(LinkIdentifier)
+    /// A client has not taken the values of the server in time, before its link ends.
+    case flush(LinkIdentifier)
     /// A Link Layer procedure has taken too long.
     case procedure(LinkProcedure, LinkIdentifier)
     /// A call has waited too long for its link to become secure.

@@ -72,6 +72,30 @@ struct LinkCallOrderTests {
         return sent
     }
 
+    @Test func valuesLeaveBeforeTheirCentralIsDisconnected() throws {
+        try World.run(seed: 98) { world in
+            let pair = try await LampAndPhone(world)
+            let peripheral = await pair.connect()
+            let characteristic = try #require(try await pair.characteristics(of: peripheral).first)
+            try await pair.phone.configure(.notification, of: characteristic, on: peripheral).get()
+            let (central, _, _) = await pair.lamp.configured()
+            try await world.sleep(for: .seconds(3))
+            // More values than the controller has buffers for.
+            let values = (0..<100).map { [UInt8($0)] }
+            let engine = pair.lamp.engine
+            let sent = Mailroom<Void>()
+            for value in values { engine.update(value, of: pair.handle(0), to: [central.link]) { _ in } }
+            engine.disconnect(central.identifier)
+            engine.update([255], of: pair.handle(0), to: [central.link]) { _ in sent.post(()) }
+            _ = await pair.phone.disconnected(peripheral)
+            let received = pair.phone.events.waiting.compactMap { event -> [UInt8]? in
+                if case .valueReceived(_, _, let value) = event { value } else { nil }
+            }
+            #expect(received == values)
+            await sent.next { $0 }
+        }
+    }
+
     @Test func callsOfAPeripheralManagerLeaveInTheirOrder() throws {
         let world = World(seed: 95, recordsCaptures: true)
         defer { world.close() }

@@ -287,14 +287,19 @@ extension ATTRouter {
     // MARK: Draining
 
     /// Appends a call that waits until all that was called for before is sent.
-    mutating func drain(_ call: CallToken) {
-        drains.append(Drain(sequence: makeSequence(), call: call))
+    ///
+    /// - Parameter includingIndications: whether that includes indications that cannot be sent before earlier ones are
+    ///   confirmed.
+    mutating func drain(_ call: CallToken, includingIndications: Bool = false) {
+        drains.append(Drain(sequence: makeSequence(), call: call, includesIndications: includingIndications))
     }
 
     /// Removes the calls that wait no longer, when the controller has sent all frames of the link.
     mutating func takeDrained() -> [CallToken] {
-        let drained = drains.filter { !lanes.hasUnsentValue(before: $0.sequence) }
-        drains.removeFirst(drained.count)
-        return drained.map(\.call)
+        let drained = drains.filter { drain in
+            !lanes.hasUnsentValue(before: drain.sequence, includingIndications: drain.includesIndications)
+        }.map(\.call)
+        drains.removeAll { drained.contains($0.call) }
+        return drained
     }
 }

@@ -31,6 +31,8 @@ struct ATTRouter: ~Copyable {
         /// The position of the call among all calls on the link.
         let sequence: UInt64
         let call: CallToken
+        /// Whether it also waits for indications that cannot be sent before earlier ones are confirmed.
+        let includesIndications: Bool
     }
 
     let client = GATT.Client()

@@ -130,10 +130,12 @@ struct OutboundLanes {
         return client
     }
 
-    /// Whether a write or a value that was called for before `sequence` is still here.
-    func hasUnsentValue(before sequence: UInt64) -> Bool {
-        client.contains { $0.sequence < sequence && $0.isValue }
-            || server.contains { $0.sequence < sequence && $0.isValue }
+    /// Whether a write without response or a notification that was called for before `sequence` is still here.
+    ///
+    /// - Parameter includingIndications: whether an indication counts as well.
+    func hasUnsentValue(before sequence: UInt64, includingIndications: Bool) -> Bool {
+        client.contains { $0.sequence < sequence && $0.isValue(includingIndications: false) }
+            || server.contains { $0.sequence < sequence && $0.isValue(includingIndications: includingIndications) }
     }
 
     private mutating func count(_ item: Item, by difference: Int) {
@@ -146,11 +148,12 @@ struct OutboundLanes {
 }
 
 extension OutboundLanes.Item {
-    /// Whether it is a write without response or a notification.
-    fileprivate var isValue: Bool {
+    /// Whether it is a write without response or a notification, or an indication if these count.
+    fileprivate func isValue(includingIndications: Bool) -> Bool {
         switch work {
         case .write, .notification: true
-        case .procedure, .channelRequest, .indication, .answer: false
+        case .indication: includingIndications
+        case .procedure, .channelRequest, .answer: false
         }
     }
 

@@ -18,6 +18,8 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
         /// Whether the link is being ended, because the manager did not take an event that must not be dropped. From
         /// then on, only the end of the link is delivered.
         var isEnding = false
+        /// Whether the app has ended the link. What it calls for the client afterwards has no effect.
+        var isReleased = false
         /// The number of commands that the manager did not take.
         var droppedCommands = 0
     }
@@ -212,16 +214,19 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
         say(.disconnected(RemoteCentral(link: link, identifier: client.central, mtu: ATT.Bearer.defaultMTU)))
     }
 
-    /// Returns the links of a central, oldest first.
+    /// Returns the links of a central that the app has not ended, oldest first.
     private func links(of central: UUID, _ host: isolated BluetoothHost) -> [LinkIdentifier] {
-        host.linkIdentifiers().filter { clients[$0]?.central == central }
+        host.linkIdentifiers().filter { clients[$0]?.central == central && clients[$0]?.isReleased == false }
     }
 
     func address(of central: UUID) -> DeviceAddress? { shared.open?.centrals.address(of: central) }
 
     func disconnect(_ central: UUID) {
         post { host, _ in
-            for link in self.links(of: central, host) { host.beginDisconnecting(link) }
+            for link in self.links(of: central, host) {
+                self.clients[link]?.isReleased = true
+                host.disconnectAfterFlush(link, isServer: true)
+            }
         }
     }
 
@@ -272,7 +277,10 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
     }
 
     func answer(_ access: UInt64, on link: LinkIdentifier, _ result: Result<[UInt8], ATT.ErrorCode>) {
-        post { host, _ in host.answer(access, on: link, with: result) }
+        post { host, _ in
+            guard self.clients[link]?.isReleased != true else { return }
+            host.answer(access, on: link, with: result)
+        }
     }
 
     // MARK: Values
@@ -288,7 +296,9 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
             let update = Update(links.count, completion)
             for link in links {
                 // A failure means that the central has disconnected, and its subscription with it.
-                if wanting.contains(link) {
+                if self.clients[link]?.isReleased == true {
+                    update.hasLeft()
+                } else if wanting.contains(link) {
                     host.beginNotifying(value, of: handle, to: link) { _ in update.hasLeft() }
                 } else {
                     host.beginIndicating(value, of: handle, to: link) { _ in update.hasLeft() }
