@@ -41,6 +41,17 @@ struct HeldPeripheralTests {
         #expect((first + second).count { directory.address(of: $0) != nil } <= limit)
     }
 
+    @Test func peerIsHeldFromTheOperationThatIdentifiesIt() {
+        let directory = PeerDirectory(store: .inMemory(), limit: 64) { UUID() }
+        let other = directory.identifier(of: DeviceAddress(0x4300_0000_0000, isRandom: true))
+        let peer = directory.heldPeer(at: Self.address)
+        Self.flood(directory, from: 0x4100_0000_0000)
+        #expect(directory.address(of: peer.identifier) == Self.address)
+        #expect(directory.heldPeer(at: Self.address).identifier == peer.identifier)
+        #expect(directory.address(of: other) == nil)
+        withExtendedLifetime(peer) {}
+    }
+
     @Test func savedPeersAreBounded() async {
         let path = FileManager.default.temporaryDirectory.path + "/held-\(UUID().uuidString)"
         defer { try? FileManager.default.removeItem(atPath: path) }

@@ -170,6 +170,6 @@ struct CentralIdentityTests {
 
 extension BluetoothHost {
     fileprivate func identifier(on link: LinkIdentifier, _ centrals: CentralIdentities) -> UUID? {
-        centrals.identifier(on: link, self)
+        centrals.central(on: link, self)?.identifier
     }
 }

@@ -26,26 +26,27 @@ final class CentralIdentities: Sendable {
         self.makeIdentifier = makeIdentifier
     }
 
-    /// Returns the identifier of the central on a link; nil if the link has ended.
+    /// Returns the central on a link; nil if the link has ended.
     ///
     /// The identifier changes at most when the link's encryption or the bonds change.
-    func identifier(on link: LinkIdentifier, _ host: isolated BluetoothHost) -> UUID? {
+    func central(on link: LinkIdentifier, _ host: isolated BluetoothHost) -> HeldPeer? {
         guard let information = try? host.information(on: link),
             let verification = host.identityVerification(on: link)
         else { return nil }
         switch verification {
         case .verified:
             claims.withLock { $0[link] = nil }
-            return peers.identifier(of: information.peer)
+            return peers.heldPeer(at: information.peer)
         case .unverified:
-            if let claim = claims.withLock({ $0[link] }) { return claim.identifier }
+            if let claim = claims.withLock({ $0[link] }) { return HeldPeer(identifier: claim.identifier) }
             let claim = Claim(identifier: makeIdentifier(), address: information.peerAddress)
             claims.withLock { $0[link] = claim }
             host.observeEnd(of: link) { [weak self] _ in self?.claims.withLock { $0[link] = nil } }
-            return claim.identifier
+            return HeldPeer(identifier: claim.identifier)
         case .notBonded:
             // A bond that was removed does not verify a central that claimed it.
-            return claims.withLock { $0[link]?.identifier } ?? peers.identifier(of: information.peer)
+            return claims.withLock { $0[link] }.map { HeldPeer(identifier: $0.identifier) }
+                ?? peers.heldPeer(at: information.peer)
         }
     }
 

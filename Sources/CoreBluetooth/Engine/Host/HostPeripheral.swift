@@ -10,9 +10,8 @@ import GATT
 final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
     /// A link from a central to this host.
     private struct Client {
-        var central: UUID
-        /// Keeps the central in the directory while it is connected.
-        var hold: PeerHold
+        /// The hold keeps the central in the directory while it is connected.
+        var peer: HeldPeer
         /// Whether the link was reported to the manager.
         var isAnnounced = false
         /// Whether the link is being ended, because the manager did not take an event that must not be dropped. From
@@ -22,6 +21,8 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
         var isReleased = false
         /// The number of commands that the manager did not take.
         var droppedCommands = 0
+
+        var central: UUID { peer.identifier }
     }
 
     let shared: SharedHost
@@ -152,8 +153,8 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
 
     /// Registers a new link. The link is reported to the manager at once, unless the central is not verified yet.
     private func meet(_ link: LinkIdentifier, _ host: isolated BluetoothHost) {
-        guard clients[link] == nil, let open, let central = open.centrals.identifier(on: link, host) else { return }
-        clients[link] = Client(central: central, hold: open.peers.hold(central))
+        guard clients[link] == nil, let open, let central = open.centrals.central(on: link, host) else { return }
+        clients[link] = Client(peer: central)
         host.observeEnd(of: link) { [weak self] _ in self?.linkEnded(link) }
         if host.identityVerification(on: link) != .unverified { _ = announced(link, host) }
     }
@@ -186,17 +187,15 @@ final class HostPeripheral: PeripheralEngine, HostMember, @unchecked Sendable {
     /// Updates the identifier of the central on a link.
     private func identify(_ link: LinkIdentifier, _ host: isolated BluetoothHost) {
         guard let open, let client = clients[link], !client.isEnding,
-            let central = open.centrals.identifier(on: link, host)
+            let central = open.centrals.central(on: link, host)
         else { return }
-        if central != client.central {
-            clients[link]?.central = central
-            clients[link]?.hold = open.peers.hold(central)
+        if central.identifier != client.central {
+            clients[link]?.peer = central
             if client.isAnnounced, let remote = announced(link, host),
                 !say(.identified(remote, before: client.central))
             {
                 // The manager does not know the new identifier.
-                clients[link]?.central = client.central
-                clients[link]?.hold = client.hold
+                clients[link]?.peer = client.peer
                 return end(link, host)
             }
         }

@@ -125,6 +125,12 @@ final class PeerDirectory: Sendable {
         meet(address) { $0.identifier }
     }
 
+    /// Returns the identifier of the peer with an address, likewise, and a hold of the peer. One operation returns both,
+    /// so the peer cannot be evicted before it is held.
+    func heldPeer(at address: DeviceAddress) -> HeldPeer {
+        meet(address) { HeldPeer(identifier: $0.identifier, hold: PeerHold($0.token)) }
+    }
+
     /// Sets the identity address that the peer with an address has distributed. The peer keeps its identifier.
     func identify(_ address: DeviceAddress, as identity: DeviceAddress) {
         let mustSave = state.withLock { state in
@@ -164,11 +170,6 @@ final class PeerDirectory: Sendable {
 
     func address(of identifier: UUID) -> DeviceAddress? {
         state.withLock { $0.peers[identifier]?.address }
-    }
-
-    /// Returns a hold, which keeps a peer in the directory for as long as it lives.
-    func hold(_ identifier: UUID) -> PeerHold {
-        state.withLock { state in state.peers[identifier].map { PeerHold($0.token) } } ?? PeerHold()
     }
 
     /// Updates a peer that a scan has heard.

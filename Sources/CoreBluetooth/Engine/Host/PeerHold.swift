@@ -1,3 +1,5 @@
+import Foundation
+
 /// A reference that keeps a peer in the ``PeerDirectory`` for as long as a copy of it lives.
 ///
 /// Each object that represents a peer has one, such as a `CBPeripheral` that the app keeps. All holds are equal, so
@@ -16,4 +18,11 @@ struct PeerHold: Hashable, Sendable {
     static func == (first: PeerHold, second: PeerHold) -> Bool { true }
 
     func hash(into hasher: inout Hasher) {}
+}
+
+/// The identifier of a peer, and a hold that keeps the peer in the directory.
+struct HeldPeer: Sendable {
+    let identifier: UUID
+    /// Empty if the peer is in no directory.
+    var hold = PeerHold()
 }
