@@ -105,6 +105,7 @@ extension BluetoothHost {
             if link.deadline != nil, link.timer == nil { return "a link's deadline has no timer" }
             if link.att.hasSendableCall(conditions(on: link)) { return "a call waits that can be sent" }
             if turn.phase == .idle, link.att.signedWrites.isStuck { return "a PDU waits behind no signed write" }
+            if power == .on, let contradiction = contradictionInProcedures(of: link) { return contradiction }
             if link.att.drains.contains(where: { calls.isWaiting($0.call) }), sender.isDrained(link.slot),
                 link.att.lanes.isEmpty
             {
@@ -121,6 +122,14 @@ extension BluetoothHost {
         }
         if turn.phase == .idle, !turn.deliveries.isEmpty { return "the closure of an app waits for no turn" }
         if timers.count > timersAccountedFor { return "\(timers.count) timers, \(timersAccountedFor) accounted for" }
+        return nil
+    }
+
+    private func contradictionInProcedures(of link: Link) -> String? {
+        if link.phyUpdates.isPostponed { return "a change of PHYs waits for nothing" }
+        if link.connectionUpdates.isPostponed, link.signaling.deadline == nil {
+            return "an update of connection parameters waits for no answer"
+        }
         return nil
     }
 
@@ -175,6 +184,9 @@ extension BluetoothHost {
             if !link.protection.waiters.isEmpty { lines.append("the link to \(link.peer) to be secure") }
             if link.protection.question != nil { lines.append("the answer to a question about \(link.peer)") }
             if link.connectionUpdates.isRunning { lines.append("connection parameters of the link to \(link.peer)") }
+            if link.connectionUpdates.isPostponed {
+                lines.append("\(link.peer)'s answer to an earlier request, before the next update of parameters")
+            }
             if link.phyUpdates.isRunning { lines.append("PHYs of the link to \(link.peer)") }
             if link.isDisconnecting { lines.append("the link to \(link.peer) to end") }
         }

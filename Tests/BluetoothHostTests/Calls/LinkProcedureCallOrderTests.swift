@@ -101,12 +101,25 @@ struct LinkProcedureCallOrderTests {
         // The central changes the parameters by its own decision, and then refuses the request.
         complete(24, calls)
         #expect(order.all == [1] && requests().count == 1)
+        let awaited = try calls.fixture.run { await host.whatIsAwaited() }
+        #expect(awaited.contains { $0.contains("answer to an earlier request, before the next update") })
+        #expect(try calls.fixture.run { await host.contradiction() } == nil)
         calls.receive([0x13, try #require(requests().first)[10], 2, 0, 1, 0], channel: 5)
         #expect(requests().map { $0[13] } == [40, 80])
         calls.receive([0x13, try #require(requests().last)[10], 2, 0, 0, 0], channel: 5)
         complete(80, calls)
         #expect(order.all == [1, 2])
         #expect(try calls.fixture.run { await host.contradiction() } == nil)
+    }
+
+    @Test func updateThatWaitsForNothingIsAContradiction() throws {
+        let calls = try CallFixture(role: .peripheral)
+        let (host, link) = (calls.host, calls.link)
+        #expect(try calls.fixture.run { await host.contradiction() } == nil)
+        try calls.fixture.run { await host.addUpdateWithoutBeginning(on: link) }
+        #expect(
+            try calls.fixture.run { await host.contradiction() }?.contains("update of connection parameters") == true
+        )
     }
 
     @Test func unawaitedUpdatesDoNotQueueUp() throws {
@@ -156,6 +169,12 @@ struct LinkProcedureCallOrderTests {
             ]
         )
         #expect(controller.commands.isEmpty)
+    }
+}
+
+extension BluetoothHost {
+    fileprivate func addUpdateWithoutBeginning(on link: LinkIdentifier) {
+        links[link]?.connectionUpdates.appendUnawaited(.parameters(ConnectionParameters()))
     }
 }
 

@@ -67,7 +67,7 @@ struct ProcedureQueueTests {
         queue.append(.task(calls[1]), 1)
         #expect(queue.begin() == 0)
         queue.postpone()
-        #expect(!queue.isRunning && queue.count == 2)
+        #expect(!queue.isRunning && queue.isPostponed && queue.count == 2)
         #expect(queue.begin() == 0)
         switch queue.end() {
         case .callback: #expect(isCallback)
@@ -77,6 +77,7 @@ struct ProcedureQueueTests {
         #expect(queue.begin() == 1)
         queue.remove(calls[1])
         queue.postpone()
+        #expect(!queue.isPostponed)
         #expect(queue.begin() == nil && queue.count == 0, "the call was cancelled")
     }
 

@@ -31,6 +31,9 @@ struct ProcedureQueue<Request> {
     /// Whether a procedure runs.
     var isRunning: Bool { current != nil }
 
+    /// Whether a procedure waits though none runs. The next one was postponed.
+    var isPostponed: Bool { !isRunning && (!waiting.isEmpty || peerRequest != nil) }
+
     /// Adds a call.
     mutating func append(_ caller: Caller, _ request: Request) {
         waiting.append(Waiting(caller: caller, request: request))
