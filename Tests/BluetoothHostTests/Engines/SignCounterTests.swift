@@ -90,6 +90,41 @@ struct SignCounterTests {
         #expect(database.takeSignCounter(for: identity) == .noneReserved)
     }
 
+    @Test func countersAreForgottenWithTheBond() throws {
+        var database = Sample.database(record(own: 0), Sample.record(2, isPrivileged: true), limit: 2)
+        _ = database.reserveSignCounters(for: identity, notifying: Sample.call)
+        _ = database.saved(1, true)
+        #expect(database.signCounters.count == 1)
+        _ = database.remove(identity, notifying: Sample.call)
+        #expect(database.signCounters.count == 0)
+
+        _ = try database.insert(record(own: 0), inUse: [])
+        _ = database.update(identity, .privileged(false))
+        _ = database.reserveSignCounters(for: identity, notifying: Sample.call)
+        for number: UInt64 in 2...9 { _ = database.saved(number, true) }
+        #expect(database.signCounters.count == 1)
+        _ = try database.insert(Sample.record(3), inUse: [])
+        #expect(database[identity] == nil, "the bond was evicted")
+        #expect(database.signCounters.count == 0)
+    }
+
+    @Test func countersOfTheSameKeyStayWithAnImportedBond() throws {
+        var database = Sample.database(record(own: 0))
+        _ = database.reserveSignCounters(for: identity, notifying: Sample.call)
+        _ = database.saved(1, true)
+        _ = try database.insert(record(own: 0), inUse: [])
+        #expect(database.takeSignCounter(for: identity) == available(0, keyAt: 16))
+    }
+
+    @Test func reservationThatIsSavedAfterTheBondEndedIsForgotten() throws {
+        var database = Sample.database(record(own: 0))
+        _ = database.reserveSignCounters(for: identity, notifying: Sample.call)
+        _ = database.remove(identity, notifying: other)
+        #expect(database.saved(1, true) == [.finish(Sample.call, isSaved: true)])
+        #expect(database.signCounters.count == 0)
+        #expect(database.takeSignCounter(for: identity) == .noKey)
+    }
+
     @Test("The counter of a peer's signed write is saved before the write is carried out")
     func peersCounter() {
         func record(peer nextCounter: UInt32) -> BondRecord {

@@ -39,7 +39,7 @@ struct BondDatabase {
     private(set) var isLoaded: Bool
     /// By identity address, the most recently used bond last.
     private var byIdentity: OrderedDictionary<DeviceAddress, BondRecord> = [:]
-    private var signCounters = SignCounters()
+    private(set) var signCounters = SignCounters()
     /// Whether the identity is new and not saved yet.
     private var isIdentityNew = true
     /// Whether the store was given changes that it may gather, and none since that it saves at once.
@@ -170,9 +170,11 @@ struct BondDatabase {
             evicted = byIdentity.first { !$0.value.isPrivileged && !inUse.contains($0.key) }?.key
             guard let evicted else { throw .tooManyBonds(limit) }
             byIdentity[evicted] = nil
+            forgetSignCounters(of: evicted)
         }
         byIdentity[identity] = nil
         byIdentity[identity] = record
+        forgetSignCounters(of: identity)
         var effects = save()
         if let evicted { effects.append(.evicted(evicted)) }
         return effects + [.bondChanged(identity), .report(.bondAdded(BondInformation(record)))]
@@ -183,6 +185,7 @@ struct BondDatabase {
     /// - Parameter waiter: finished once the removal is saved, or cannot be saved.
     mutating func remove(_ identity: DeviceAddress, notifying waiter: SaveWaiter) -> [BondEffect] {
         guard byIdentity.removeValue(forKey: identity) != nil else { return [.finish(waiter, isSaved: true)] }
+        forgetSignCounters(of: identity)
         return save(for: waiter) + [.bondChanged(identity), .report(.bondRemoved(identity: identity))]
     }
 
@@ -233,6 +236,17 @@ struct BondDatabase {
         return save(for: waiter, .init(identity: identity, key: key, counters: counters))
     }
 
+    /// Forgets the counters of a peer that has no bond any more, or has another key now.
+    private mutating func forgetSignCounters(of identity: DeviceAddress) {
+        signCounters.forget(identity, unlessOf: byIdentity[identity]?.bond.ownSigningKey)
+    }
+
+    /// Adds counters whose reservation is saved, unless their key has ended since.
+    private mutating func add(_ reservation: SignCounters.Reservation) {
+        signCounters.add(reservation)
+        forgetSignCounters(of: reservation.identity)
+    }
+
     // MARK: Saving
 
     /// Takes note that a save has ended.
@@ -243,7 +257,7 @@ struct BondDatabase {
     mutating func saved(_ number: UInt64?, _ isSaved: Bool) -> [BondEffect] {
         var effects: [BondEffect] = isSaved ? [] : [.report(.bondsNotKept)]
         guard let number, let save = pendingSaves.removeValue(forKey: number) else { return effects }
-        if isSaved, let reservation = save.reservation { signCounters.add(reservation) }
+        if isSaved, let reservation = save.reservation { add(reservation) }
         effects.append(.finish(save.waiter, isSaved: isSaved))
         return effects
     }
@@ -265,7 +279,7 @@ struct BondDatabase {
     ) -> [BondEffect] {
         hasGathered = false
         guard isPersistent else {
-            if let reservation { signCounters.add(reservation) }
+            if let reservation { add(reservation) }
             return waiter.map { [.finish($0, isSaved: true)] } ?? []
         }
         guard let waiter else { return [.save(kept, number: nil)] }

@@ -21,8 +21,11 @@ struct SignCounters {
         var counters: Range<UInt32>
     }
 
-    /// At most one for each bond.
+    /// By bonded peer: ``BondDatabase`` forgets the counters of a bond that ends.
     private var reserved: [DeviceAddress: Reserved] = [:]
+
+    /// The number of peers with counters.
+    var count: Int { reserved.count }
 
     /// Takes the next counter for a key; nil if some must be reserved first.
     mutating func take(for key: SigningKey, of identity: DeviceAddress) -> UInt32? {
@@ -38,6 +41,13 @@ struct SignCounters {
         let (identity, key, counters) = (reservation.identity, reservation.key.value, reservation.counters)
         if let held = reserved[identity], held.key == key, held.counters.lowerBound >= counters.lowerBound { return }
         reserved[identity] = Reserved(key: key, counters: counters)
+    }
+
+    /// Forgets the counters of a peer, unless they are those of `key`.
+    ///
+    /// - Parameter key: the peer's present key; nil if it has none.
+    mutating func forget(_ identity: DeviceAddress, unlessOf key: SigningKey?) {
+        if reserved[identity]?.key != key?.value { reserved[identity] = nil }
     }
 }
 
