@@ -9,7 +9,7 @@ import Testing
 
 @testable import CoreBluetooth
 
-@Suite("A host that managers share")
+@Suite("A host that managers share", .timeLimit(.minutes(5)))
 struct SharedHostTests {
     /// A host on a virtual adapter, which reports when it is opened and closed.
     private func makeHost(_ air: String, _ steps: Mailroom<String>) -> SharedHost {
@@ -91,6 +91,63 @@ struct SharedHostTests {
         #expect(HostRegistry.host(on: "virtual:registry 2", for: .central) !== central)
         let adapter = HostRegistry.host(on: "hci7", for: .central)
         #expect(HostRegistry.host(on: "hci:7", for: .peripheral) === adapter)
+    }
+
+    /// A host whose opening waits until the test lets it proceed.
+    private func makeSlowHost(_ steps: Mailroom<String>, _ permits: Mailroom<Result<String, OpeningFailure>>)
+        -> SharedHost
+    {
+        SharedHost { options in
+            steps.post("opening with \(options.capturePath ?? "nothing")")
+            do {
+                let air = try await permits.next { $0 }.get()
+                let adapter = try await Adapter.open(.virtual(name: air))
+                let close: @Sendable () async -> Void = {
+                    await adapter.close()
+                    steps.post("closed")
+                }
+                return .success(OpenHost(adapter.host, store: .inMemory(), close: close))
+            } catch {
+                return .failure(error as? OpeningFailure ?? OpeningFailure(.adapter(.noAdapter)))
+            }
+        }
+    }
+
+    @Test(arguments: [true, false]) func optionsOfAMemberThatHasLeftDoNotCount(isFirstOpeningSuccessful: Bool) async {
+        let steps = Mailroom<String>()
+        let permits = Mailroom<Result<String, OpeningFailure>>()
+        let shared = makeSlowHost(steps, permits)
+        let first = TestCentral(HostCentral(shared, options: HostOptions(capturePath: "first")))
+        #expect(await steps.next { $0 } == "opening with first")
+        let second = TestPeripheral(HostPeripheral(shared, options: HostOptions(capturePath: "second")))
+        let third = TestCentral(HostCentral(shared))
+        first.engine.stop()
+        let air = "options \(isFirstOpeningSuccessful)"
+        permits.post(isFirstOpeningSuccessful ? .success(air) : .failure(OpeningFailure(.adapter(.noAdapter))))
+        if isFirstOpeningSuccessful { #expect(await steps.next { $0 } == "closed") }
+        #expect(await steps.next { $0 } == "opening with second")
+        permits.post(.success(air))
+        await second.events.next { if case .stateChanged(.poweredOn) = $0 { () } else { nil } }
+        await third.events.next { if case .stateChanged(.poweredOn) = $0 { () } else { nil } }
+        #expect(first.events.waiting.isEmpty && second.events.waiting.isEmpty && third.events.waiting.isEmpty)
+        second.engine.stop()
+        third.engine.stop()
+        #expect(await steps.next { $0 } == "closed")
+    }
+
+    @Test func hostIsNotOpenedAgainForEqualOptions() async {
+        let steps = Mailroom<String>()
+        let permits = Mailroom<Result<String, OpeningFailure>>()
+        let shared = makeSlowHost(steps, permits)
+        let first = TestCentral(HostCentral(shared))
+        #expect(await steps.next { $0 } == "opening with nothing")
+        first.engine.stop()
+        let second = TestCentral(HostCentral(shared))
+        permits.post(.success("equal options"))
+        await second.events.next { if case .stateChanged(.poweredOn) = $0 { () } else { nil } }
+        second.engine.stop()
+        #expect(await steps.next { $0 } == "closed")
+        #expect(steps.waiting.isEmpty)
     }
 }
 

@@ -107,8 +107,9 @@ package enum HostRegistry {
     }
 }
 
-/// The options of a manager for opening its host. The options of the first manager apply until the host is closed.
-struct HostOptions: Sendable {
+/// The options of a manager for opening its host. The options of the manager that opens the host apply until the host is
+/// closed.
+struct HostOptions: Hashable, Sendable {
     /// The path of the file in which HCI packets are recorded; nil for no capture.
     var capturePath: String?
     /// Whether keys are replaced by zeros in the capture.

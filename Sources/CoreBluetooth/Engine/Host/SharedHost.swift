@@ -33,6 +33,8 @@ final class SharedHost: Sendable {
     private struct State {
         var phase = Phase.closed
         var members: [any HostMember] = []
+        /// The member whose options the host is opened with, while it opens. If it leaves, another member replaces it.
+        var beginner: (any HostMember)?
         /// Ends when the last opening or closing has ended.
         var change: Task<Void, Never>?
     }
@@ -65,22 +67,46 @@ final class SharedHost: Sendable {
                 state.phase = .open(open)
                 begin(open)
                 open.run(SharedHost.begin(member))
-            case .opening(let actions): state.phase = .opening(actions + [SharedHost.begin(member)])
+            case .opening(let actions):
+                state.phase = .opening(actions + [SharedHost.begin(member)])
+                state.beginner = state.beginner ?? member
             case .closed, .failed:
                 state.phase = .opening(state.members.map(SharedHost.begin))
+                state.beginner = member
                 events.begin()
                 let before = state.change
                 state.change = Task {
                     await before?.value
-                    opened(await opener(member.options))
+                    await open(with: member.options)
                 }
             }
         }
     }
 
+    /// Opens the host with the options of the member that has begun the opening.
+    ///
+    /// If that member leaves before the opening ends, the opening begins again with the options of the next member,
+    /// unless they are the same.
+    ///
+    /// - Parameter options: the options if there is no member.
+    private func open(with options: HostOptions) async {
+        while true {
+            let options = state.withLock { $0.beginner?.options } ?? options
+            let result = await opener(options)
+            guard !opened(result, with: options) else { return }
+            guard case .success(let rejected) = result else { continue }
+            await rejected.store.flush()
+            await rejected.close?()
+        }
+    }
+
+    private func isMember(_ member: any HostMember) -> Bool {
+        state.withLock { $0.members.contains { $0 === member } }
+    }
+
     private static func begin(_ member: any HostMember) -> Action {
         { host, open in
-            if member.options.usesNetworkPrivacy, !host.usesNetworkPrivacy {
+            if member.options.usesNetworkPrivacy, !host.usesNetworkPrivacy, member.shared.isMember(member) {
                 ProgrammerError.report("the option for network privacy has no effect: the adapter is open without it")
             }
             member.begin(with: open, on: host)
@@ -101,6 +127,7 @@ final class SharedHost: Sendable {
         state.withLock { state in
             guard let index = state.members.firstIndex(where: { $0 === member }) else { return }
             state.members.remove(at: index)
+            if state.beginner === member { state.beginner = state.members.first }
             switch state.phase {
             case .open(let open):
                 open.run(farewell)
@@ -135,9 +162,14 @@ final class SharedHost: Sendable {
         return state.withLock { state in if case .failed = state.phase { false } else { true } }
     }
 
-    private func opened(_ result: Result<OpenHost, OpeningFailure>) {
-        let told = state.withLock { state -> [any HostMember] in
+    /// Ends an opening.
+    ///
+    /// - Returns: false if the members have other options than those of the opening, which has to begin again.
+    private func opened(_ result: Result<OpenHost, OpeningFailure>, with options: HostOptions) -> Bool {
+        let told = state.withLock { state -> [any HostMember]? in
             guard case .opening(let actions) = state.phase else { return [] }
+            if let beginner = state.beginner, beginner.options != options { return nil }
+            state.beginner = nil
             switch result {
             case .success(let open):
                 state.phase = .open(open)
@@ -151,9 +183,12 @@ final class SharedHost: Sendable {
                 return state.members
             }
         }
-        guard case .failure(let failure) = result else { return }
-        ProgrammerError.note(failure.text)
-        for member in told { member.fail(failure) }
+        guard let told else { return false }
+        if case .failure(let failure) = result {
+            ProgrammerError.note(failure.text)
+            for member in told { member.fail(failure) }
+        }
+        return true
     }
 
     // MARK: Work
