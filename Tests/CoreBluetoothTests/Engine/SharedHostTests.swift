@@ -93,6 +93,20 @@ struct SharedHostTests {
         #expect(HostRegistry.host(on: "hci:7", for: .peripheral) === adapter)
     }
 
+    /// Another object may have the address of an object that was released. A key that named such an object would find the
+    /// host of another adapter.
+    @Test func registryKeyOfAReleasedAdapterIsNotUsedAgain() async throws {
+        var adapter: Adapter? = try await Adapter.open(.virtual(name: "registry key"))
+        weak let key = adapter.map { HostRegistry.identity(of: $0) }
+        weak let released = adapter
+        let shared = HostRegistry.host(on: adapter, for: .central)
+        await adapter?.close()
+        adapter = nil
+        while released != nil { await Task.yield() }
+        #expect(key != nil)
+        withExtendedLifetime(shared) {}
+    }
+
     /// A host whose opening waits until the test lets it proceed.
     private func makeSlowHost(_ steps: Mailroom<String>, _ permits: Mailroom<Result<String, OpeningFailure>>)
         -> SharedHost

@@ -32,15 +32,17 @@ package enum HostRegistry {
     private static func host(of adapter: Adapter) -> SharedHost {
         adopted.withLock { adopted in
             adopted = adopted.filter { $0.value.object != nil }
-            // The key is the adapter's host, which the entry's object keeps alive. The adapter itself may be released,
-            // and a later adapter may then have its address.
-            let key = ObjectIdentifier(adapter.host)
+            let key = ObjectIdentifier(identity(of: adapter))
             if let host = adopted[key]?.object { return host }
             let host = SharedHost(OpenHost(adapter.host, store: adapter.store, isAdopted: true))
             adopted[key] = Weak(host)
             return host
         }
     }
+
+    /// Returns the object that identifies an adapter in the registry: the adapter's host, which the entry's object keeps
+    /// alive. The adapter itself may be released, and a later adapter may then have its address.
+    static func identity(of adapter: Adapter) -> AnyObject { adapter.host }
 
     /// Returns the host on an adapter, open or not.
     ///
