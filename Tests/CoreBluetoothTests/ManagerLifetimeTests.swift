@@ -33,7 +33,7 @@ private final class Reports: Sendable {
     func contain(_ text: String) -> Bool { lines.waiting.contains { $0.contains(text) } }
 }
 
-@Suite("Managers after their release", .serialized)
+@Suite("Managers after their release", .serialized, .timeLimit(.minutes(5)))
 struct ManagerLifetimeTests {
     @Test func networkPrivacyIsReportedIfTheAdapterIsOpenWithoutIt() async throws {
         let reports = Reports()
@@ -122,6 +122,58 @@ struct ManagerLifetimeTests {
         _ = await security.removeBond(DeviceAddress(1, isRandom: false))
         #expect(reports.contain("setPairingDelegate(_:) has no effect"))
         #expect(reports.contain("removeBond(_:) has no effect"))
+    }
+
+    /// The object of an app that is usual on iOS: it owns the manager, and is the delegate for everything.
+    private final class Controller: PairingDelegate, Sendable {
+        let manager: CBCentralManager
+
+        init(_ adapter: String) {
+            manager = CBCentralManager(
+                delegate: nil,
+                queue: DispatchQueue(label: "controller"),
+                options: [CBCentralManagerOptionAdapterKey: adapter]
+            )
+            manager.linux.security?.setPairingDelegate(self)
+        }
+
+        func answer(_ inquiry: PairingInquiry) async -> PairingAnswer { .accept }
+    }
+
+    @Test func pairingDelegateThatOwnsItsManagerIsReleased() async throws {
+        var controller: Controller? = Controller("virtual:pairing delegate that owns its manager")
+        let shared = try #require(controller?.manager.engine as? any HostMember).shared
+        _ = await shared.settle()
+        #expect(shared.open != nil)
+        weak let released = controller
+        controller = nil
+        // The loop may still hold the delegate for a moment.
+        while released != nil { await Task.yield() }
+        while shared.open != nil { await Task.yield() }
+    }
+
+    @Test func pairingsAreRefusedAfterTheDelegateIsReleased() throws {
+        final class Delegate: PairingDelegate {
+            func answer(_ inquiry: PairingInquiry) async -> PairingAnswer { .accept }
+        }
+        let reports = Reports()
+        try World.run(seed: 97) { world in
+            let pair = try await LampAndPhone(world)
+            var delegate: Delegate? = Delegate()
+            let security = CBSecurity(shared: pair.lampDevice.shared)
+            if let delegate { security.setPairingDelegate(delegate) }
+            try await world.sleep(for: .seconds(1))
+            let peer = try await pair.phoneDevice.adapter.central.connect(to: pair.lampDevice.device.address)
+            try await peer.pair()
+            _ = await security.removeBond(pair.phoneDevice.device.address)
+            withExtendedLifetime(delegate) {}
+            delegate = nil
+            _ = await pair.phoneDevice.adapter.removeBond(pair.lampDevice.device.address)
+            try await world.sleep(for: .seconds(60))
+            let other = try await pair.phoneDevice.adapter.central.connect(to: pair.lampDevice.device.address)
+            await #expect(throws: BLEError.self) { try await other.pair() }
+        }
+        #expect(reports.contain("the pairing delegate was released"))
     }
 
     @Test("Another manager can publish the services of a released one")

@@ -20,9 +20,11 @@ public struct CBSecurity: Sendable {
 
     /// Sets the delegate that answers for a person when devices pair; nil if managers answer by themselves.
     ///
-    /// The delegate is kept until another one is set, or until the last manager on the adapter is released. A delegate
-    /// must refer to a manager weakly: otherwise both are never released. An `Adapter` that the app has opened and
-    /// given to a manager keeps its own delegate until this is called.
+    /// A delegate that is an object is not kept alive, like other delegates: the app keeps it, and it may own a manager.
+    /// Once it is released, all pairings that ask a question are refused. A delegate that is a value is kept until
+    /// another one is set, or until the last manager on the adapter is released. So it must not refer to a manager
+    /// strongly. An `Adapter` that the app has opened and given to a manager keeps its own delegate until this is
+    /// called.
     public func setPairingDelegate(_ delegate: (any PairingDelegate)?) {
         post { host, open in open.setPairingDelegate(delegate, on: host) }
     }

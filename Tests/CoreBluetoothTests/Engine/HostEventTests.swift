@@ -21,12 +21,8 @@ struct HostEventTests {
     }
 
     /// An app that consents to each pairing.
-    private final class Recorder: PairingDelegate {
+    private struct Recorder: PairingDelegate {
         let inquiries: Mailroom<PairingInquiry>
-
-        init(inquiries: Mailroom<PairingInquiry>) {
-            self.inquiries = inquiries
-        }
 
         func answer(_ inquiry: PairingInquiry) async -> PairingAnswer {
             inquiries.post(inquiry)
@@ -206,13 +202,13 @@ struct HostEventTests {
             let adapter = try await device.openAdapter()
             let shared = HostRegistry.host(on: adapter, for: .peripheral)
             let security = CBSecurity(shared: shared)
-            weak var released: Recorder?
+            weak var released: Mailroom<PairingInquiry>?
             for _ in 1...2 {
                 let manager = TestPeripheral(HostPeripheral(shared))
                 await manager.events.next { if case .stateChanged(.poweredOn) = $0 { () } else { nil } }
                 let (events, adapterEvents) = (security.events, shared.events.adapterEvents())
                 var delegate: Recorder? = Recorder(inquiries: Mailroom())
-                released = delegate
+                released = delegate?.inquiries
                 if let delegate { security.setPairingDelegate(delegate) }
                 delegate = nil
                 try await world.sleep(for: .seconds(1))

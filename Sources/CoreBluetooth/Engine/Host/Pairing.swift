@@ -10,6 +10,20 @@ import SMP
 /// accept the replacement of a bond only on a link that is encrypted with the bond's key. They refuse all other
 /// questions.
 final class Pairing: Sendable {
+    /// A delegate that is an object. The app keeps it, as it keeps the delegates of Apple's frameworks: the object may own
+    /// a manager, which would otherwise never be released.
+    private struct WeakDelegate: PairingDelegate {
+        weak let object: (any PairingDelegate & AnyObject)?
+
+        func answer(_ inquiry: PairingInquiry) async -> PairingAnswer {
+            guard let object else {
+                ProgrammerError.report("a pairing is refused: the pairing delegate was released")
+                return .refuse
+            }
+            return await object.answer(inquiry)
+        }
+    }
+
     /// A handler that was set on the host.
     private struct Installation {
         let identifier: UInt64
@@ -28,7 +42,9 @@ final class Pairing: Sendable {
     }
 
     func setDelegate(_ delegate: (any PairingDelegate)?) {
-        self.delegate.withLock { $0 = delegate?.handler(on: executor) }
+        let object = delegate as? any PairingDelegate & AnyObject
+        let kept: (any PairingDelegate)? = if let object { WeakDelegate(object: object) } else { delegate }
+        self.delegate.withLock { $0 = kept?.handler(on: executor) }
     }
 
     /// Makes the host ask the managers about pairings.
