@@ -119,9 +119,14 @@ struct ManagerLifetimeTests {
         let shared = SharedHost { _ in .failure(OpeningFailure(.adapter(.noAdapter))) }
         let security = CBSecurity(shared: shared)
         security.setPairingDelegate(nil)
-        _ = await security.removeBond(DeviceAddress(1, isRandom: false))
-        #expect(reports.contain("setPairingDelegate(_:) has no effect"))
-        #expect(reports.contain("removeBond(_:) has no effect"))
+        let identity = DeviceAddress(1, isRandom: false)
+        #expect(await !security.removeBond(identity))
+        #expect(await !security.setBondPrivileged(true, for: identity))
+        #expect(await security.makeOutOfBandData() == nil)
+        let calls = ["setPairingDelegate(_:)", "removeBond(_:)", "setBondPrivileged(_:for:)"]
+        for call in calls + ["makeOutOfBandData(isSecureConnections:)"] {
+            #expect(reports.contain("\(call) has no effect"))
+        }
     }
 
     /// The object of an app that is usual on iOS: it owns the manager, and is the delegate for everything.

@@ -93,6 +93,44 @@ public struct CBSecurity: Sendable {
         }
         return await open.host.removeBond(identity)
     }
+
+    /// Marks a bond as privileged, or removes the mark. A privileged bond stays when there are too many bonds; others
+    /// may be evicted, the least recently used one first.
+    ///
+    /// - Parameter identity: the device's identity address, as ``bonds()`` returns it.
+    /// - Returns: whether the bond exists.
+    @discardableResult
+    public func setBondPrivileged(_ isPrivileged: Bool, for identity: DeviceAddress) async -> Bool {
+        guard let open = shared.open else {
+            reportClosed()
+            return false
+        }
+        return await open.host.setBondPrivileged(isPrivileged, identity)
+    }
+
+    /// Makes data for the peer to receive by another way than the link, and the secret that belongs to the data
+    /// (Vol 3, Part H, 2.3.5.6.4).
+    ///
+    /// The app sets the secret with `SecurityPolicy.ownOutOfBandData`, and the data that it has received from the peer
+    /// with `SecurityPolicy.peerOutOfBandData`. Both are good for one pairing, which needs the consent of the delegate:
+    ///
+    ///     guard let data = await security.makeOutOfBandData() else { return }
+    ///     var policy = SecurityPolicy()
+    ///     policy.ownOutOfBandData = data.secret
+    ///     security.setPolicy(policy)
+    ///     show(data.forPeer)
+    ///
+    /// - Parameter isSecureConnections: whether for LE Secure Connections, or a temporary key for LE legacy pairing.
+    /// - Returns: nil if no manager has the adapter open.
+    public func makeOutOfBandData(
+        isSecureConnections: Bool = true
+    ) async -> (secret: CBOwnOutOfBandData, forPeer: CBOutOfBandData)? {
+        guard let open = shared.open else {
+            reportClosed()
+            return nil
+        }
+        return await open.host.makeOutOfBandData(isSecureConnections: isSecureConnections)
+    }
 }
 
 /// An event of an adapter; see ``CBCentralManager/Linux/adapterEvents``.
@@ -105,6 +143,10 @@ public typealias CBSecurityError = SecurityError
 public typealias CBPairingResult = PairingResult
 /// A change of a passkey while a person types it; see ``CBSecurity/reportKeypress(_:for:)``.
 public typealias CBKeypress = KeypressNotification.Kind
+/// The secret that belongs to out-of-band data of this host; see ``CBSecurity/makeOutOfBandData(isSecureConnections:)``.
+public typealias CBOwnOutOfBandData = OwnOutOfBandData
+/// Data that one device sends to another by another way than the link, for example as a QR code.
+public typealias CBOutOfBandData = OutOfBandData
 
 extension CBCentralManager.Linux {
     /// The security of the manager's host; nil if there is no adapter.

@@ -1,0 +1,78 @@
+import BLE
+import BluetoothHost
+import BluetoothTesting
+import BluetoothTypes
+import Testing
+
+@testable import CoreBluetooth
+
+@Suite("Functions of a manager's security")
+struct SecurityFunctionTests {
+    /// An app that consents to each pairing.
+    private struct Consent: PairingDelegate {
+        func answer(_ inquiry: PairingInquiry) async -> PairingAnswer { .accept }
+    }
+
+    @Test(arguments: [true, false]) func outOfBandDataAuthenticateAPairing(isSecureConnections: Bool) throws {
+        try World.run(seed: 121) { world in
+            let pair = try await LampAndPhone(world)
+            let lamp = CBSecurity(shared: pair.lampDevice.shared)
+            let phone = CBSecurity(shared: pair.phoneDevice.shared)
+            let data = try #require(await lamp.makeOutOfBandData(isSecureConnections: isSecureConnections))
+            var policy = SecurityPolicy()
+            policy.offersSecureConnections = isSecureConnections
+            var lampPolicy = policy
+            lampPolicy.ownOutOfBandData = data.secret
+            policy.peerOutOfBandData = data.forPeer
+            if case .temporaryKey(let key) = data.forPeer {
+                lampPolicy.peerOutOfBandData = .temporaryKey(key)
+                policy.ownOutOfBandData = .temporaryKey(key)
+            }
+            lamp.setPolicy(lampPolicy)
+            phone.setPolicy(policy)
+            for security in [lamp, phone] { security.setPairingDelegate(Consent()) }
+            let events = phone.events
+            let peer = try await pair.phoneDevice.adapter.central.connect(to: pair.lampDevice.device.address)
+            #expect(try await peer.pair(RequiredSecurity(isAuthenticated: true)).isAuthenticated)
+            for await event in events {
+                guard case .paired(_, let result) = event else { continue }
+                #expect(result.model == .outOfBand)
+                break
+            }
+        }
+    }
+
+    @Test func bondBecomesPrivileged() throws {
+        try World.run(seed: 122) { world in
+            let pair = try await LampAndPhone(world)
+            _ = try await pair.lamp.publish(Lamp.encrypted)
+            let peer = try await pair.phoneDevice.adapter.central.connect(to: pair.lampDevice.device.address)
+            try await peer.pair()
+            // The last keys may still be on their way.
+            try await world.sleep(for: .seconds(1))
+            let security = CBSecurity(shared: pair.lampDevice.shared)
+            let identity = try #require(await security.bonds().first).identity
+            #expect(await security.bonds().map(\.isPrivileged) == [false])
+            for isPrivileged in [true, false] {
+                #expect(await security.setBondPrivileged(isPrivileged, for: identity))
+                #expect(await security.bonds().map(\.isPrivileged) == [isPrivileged])
+            }
+            #expect(await !security.setBondPrivileged(true, for: DeviceAddress(1, isRandom: false)))
+        }
+    }
+}
+
+extension Lamp {
+    /// A service with a value that needs encryption, so that managers consent to pairings.
+    fileprivate static let encrypted = ServiceDefinition(
+        uuid: "FFB0",
+        characteristics: [
+            CharacteristicDefinition(
+                uuid: "FFB1",
+                properties: [.read],
+                permissions: [.read, .readEncrypted],
+                value: .stored([1])
+            )
+        ]
+    )
+}
