@@ -160,6 +160,7 @@ struct HostEventTests {
 
     @Test func stateThatCannotBeUsedIsTheFirstEvent() async throws {
         let directory = FileManager.default.temporaryDirectory.path + "/host-events-\(UUID().uuidString)"
+        defer { try? FileManager.default.removeItem(atPath: directory) }
         let name = "host events \(UUID().uuidString)"
         var configuration = Adapter.Configuration()
         configuration.stateLocation = .directory(directory)
@@ -169,9 +170,6 @@ struct HostEventTests {
         await first.close()
         let file = StateFile(directory: directory, name: String(path.split(separator: "/").last ?? ""))
         try file.replace(with: Data("{".utf8))
-
-        defer { try? FileManager.default.removeItem(atPath: directory) }
-
         let adapter = try await Adapter.open(.virtual(name: name), configuration: configuration)
         let options = [CBCentralManagerOptionAdapterKey: adapter]
         let central = CBCentralManager(delegate: nil, queue: DispatchQueue(label: "central"), options: options)
