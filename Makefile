@@ -7,10 +7,10 @@ BLE := .build/release/ble
 .PHONY: setup generate build demo test simulate simulate-report test-interop test-kernel fixtures large-capture fuzz fuzz-coverage embedded
 .PHONY: bench bench-compare bench-store bench-timing bench-descriptor bench-process bench-memory bench-size lint format clean
 
-setup: ## Installs what is missing: libbluetooth-dev.
+setup: ## Installs libbluetooth-dev if it is missing.
 	@./.ci/setup
 
-generate: ## Writes the Swift that follows from Sources/HCI/Tables.
+generate: ## Generates Swift from Sources/HCI/Tables.
 	$(SWIFT) run hci-generator
 
 build: setup
@@ -22,10 +22,10 @@ demo: build
 test: setup
 	$(SWIFT) test
 
-simulate: setup ## Runs SEEDS=n random worlds, or the one of SEED=n, whose captures it writes to .build/simulation.
+simulate: setup ## Runs SEEDS=n random worlds, or the world of SEED=n with captures in .build/simulation.
 	SIMULATION_SEEDS=$(SEEDS) SIMULATION_SEED=$(SEED) $(SWIFT) test --filter SimulationTests.SimulationTests
 
-simulate-report: setup ## Prints what a world of 200 advertisers and 32 connections costs.
+simulate-report: setup ## Prints the cost of a world of 200 advertisers and 32 connections.
 	SIMULATION_REPORT=1 $(SWIFT) test -c release -Xswiftc -enable-testing --filter SimulationTests.CrowdTests
 
 test-interop: build
@@ -38,48 +38,48 @@ test-kernel: build
 fuzz: setup ## Fuzzes each target of TARGET (att, smp, host ...), or all, for TIME=60 seconds.
 	@TIME=$(or $(TIME),60) JOBS=$(JOBS) Tests/Fuzz/run $(TARGET)
 
-fuzz-coverage: setup ## Prints by file what the corpora of TARGET, or of all targets, reach.
+fuzz-coverage: setup ## Prints the coverage of the corpora of TARGET, or of all targets, by file.
 	@Tests/Fuzz/coverage $(TARGET)
 
-fixtures: build ## Stores anew what `ble decode` says of each capture in Fixtures; the difference is to be reviewed.
+fixtures: build ## Stores the output of `ble decode` for each capture in Fixtures again; review the difference.
 	for capture in Fixtures/*.btsnoop; do $(BLE) decode --json $$capture >$${capture%.btsnoop}.json || exit; done
 	git diff --stat -- Fixtures
 
-large-capture: build ## Measures what reading 1 GB takes, beside tshark and btmon.
+large-capture: build ## Measures the reading of a capture of 1 GB, compared with tshark and btmon.
 	@Tests/InteropTests/large_capture.py
 
 bench-descriptor: build ## Measures hosts over sockets: operations per second, latency, CPU, context switches, memory.
 	$(SWIFT) build -c release --package-path Benchmarks/Descriptor
 	Benchmarks/Descriptor/measure throughput
 
-bench-process: ## Measures what a minimal gateway costs that does little, and how fast it starts.
+bench-process: ## Measures the cost of a minimal gateway with little work, and its start.
 	$(SWIFT) build -c release --package-path Benchmarks/Descriptor
 	Benchmarks/Descriptor/measure process
 
-bench-memory: setup ## Measures the resident memory of a minimal gateway that is idle, by how it is linked.
+bench-memory: setup ## Measures the resident memory of an idle minimal gateway, for several ways to link it.
 	@./.ci/setup valgrind
 	@Benchmarks/Descriptor/small
 
-bench-size: ## Prints the sizes of `ble` and of a minimal gateway, linked statically and stripped, and of the codec rooms.
+bench-size: ## Prints the sizes of `ble` and of a minimal gateway, linked statically and stripped, and of the codec modules.
 	@Benchmarks/Descriptor/sizes
 
-embedded: ## Compiles the codec rooms in Embedded Swift.
+embedded: ## Compiles the codec modules in Embedded Swift.
 	@./.ci/embedded
 
-bench: setup ## Prints what each case of Benchmarks costs, or those whose names begin with PART, beside C and the budgets.
+bench: setup ## Prints the costs of each case of Benchmarks, or of those whose names begin with PART, with C and the budgets.
 	@./.ci/setup valgrind
 	@Benchmarks/bench table $(PART)
 
-bench-compare: setup ## Fails where instructions or allocations are more than those stored.
+bench-compare: setup ## Fails if instructions or allocations exceed the stored ones.
 	@./.ci/setup valgrind
 	@Benchmarks/bench compare $(PART)
 
-bench-store: setup ## Stores instructions and allocations; the difference is to be reviewed.
+bench-store: setup ## Stores instructions and allocations; review the difference.
 	@./.ci/setup valgrind
 	@Benchmarks/bench store $(PART)
 	git diff --stat -- Benchmarks/Baselines
 
-bench-timing: setup ## Times the cases by the public benchmark library: PART is a regular expression then.
+bench-timing: setup ## Times the cases with the public benchmark library; here PART is a regular expression.
 	cd Benchmarks && BENCHMARKS_WITH_LIBRARY=1 $(SWIFT) package --scratch-path .build-timing benchmark --filter '$(or $(PART),.*)'
 
 lint:

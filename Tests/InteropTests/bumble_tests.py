@@ -43,7 +43,7 @@ async def conversation(world: World):
 
 
 def pairs(method: pairing.Method):
-    @test(f"Bumble and Bumble pair by {method.name}, and meet again with the key", presets=OURS)
+    @test(f"Bumble and Bumble pair by {method.name}, and reconnect with the key", presets=OURS)
     async def paired(world: World):
         async with two_hosts(world.adapter) as (central, peripheral):
             person = pairing.make_ready(method, central, peripheral)

@@ -9,7 +9,7 @@ import tables
 from harness import BumblePeer, ServedPeer, World, bulk, expect, stream_values, test, test_with_peripherals
 
 
-@test_with_peripherals("scan finds * and all that it advertises")
+@test_with_peripherals("scan finds * and all its advertising data")
 async def scan(world: World, peer):
     async with world.start("scan", "--duration", "20") as process:
         event = await process.event("advertisement", address=peer.address, name=peer.name)
@@ -37,7 +37,7 @@ async def scan(world: World, peer):
     assert outcome.errors == "" or outcome.status != 0, f"a quiet end with an error: {outcome.errors}"
 
 
-@test_with_peripherals("explore finds every attribute of * as it is, by address, name and service")
+@test_with_peripherals("explore finds every attribute of * by address, name and service")
 async def explore(world: World, peer):
     expected = await peer.table()
     lowest = expected[0]["handle"]
@@ -66,7 +66,7 @@ async def read(world: World, peer):
         expect(found["value"], value.hex(), characteristic)
 
 
-@test_with_peripherals("read tells twins of * apart by their handles only")
+@test_with_peripherals("read distinguishes equal characteristics of * by handle only")
 async def read_twins(world: World, peer):
     (await world.ble("read", peer.address, bumble.TWIN)).failed()
     (await world.ble("read", peer.address, f"{bumble.TWIN_SERVICE}/{bumble.TWIN}")).failed()
@@ -81,7 +81,7 @@ async def read_twins(world: World, peer):
         expect(found["value"], text.encode().hex(), f"#{handle}")
 
 
-@test_with_peripherals("read and write say why * refuses")
+@test_with_peripherals("read and write report why * refuses")
 async def refusals(world: World, peer):
     def words(name: str) -> str:
         return "".join(" " + letter if letter.isupper() else letter for letter in name)
@@ -103,7 +103,7 @@ async def refusals(world: World, peer):
         (await world.ble("write", peer.address, profiles.BOUNDED, "00" * 21)).failed("invalid attribute value length")
 
 
-@test_with_peripherals("write leaves * with exactly what was written")
+@test_with_peripherals("write stores exactly the written value in *")
 async def write(world: World, peer):
     for value in (b"\x00", bytes(range(200)), bytes(range(256)) * 2, b""):
         arguments = ("write", peer.address, bumble.STORE, value.hex()) if value else (
@@ -121,7 +121,7 @@ async def write(world: World, peer):
     (await world.ble("write", peer.address, bumble.STORE, "00" * 513)).failed()
 
 
-@test_with_peripherals("100 kB of writes without response reach * whole and in order")
+@test_with_peripherals("100 kB of writes without response reach * completely and in order")
 async def write_bulk(world: World, peer):
     values = bulk()
     lines = "".join(value.hex() + "\n" for value in values)
@@ -175,7 +175,7 @@ async def peripheral_disconnects(world: World, peer):
     (await world.ble("read", peer.address, bumble.SHORT)).succeeded()
 
 
-@test_with_peripherals("a central that is stopped lets * go")
+@test_with_peripherals("a central that is stopped disconnects *")
 async def central_disconnects(world: World, peer):
     async with world.start("subscribe", peer.address, bumble.NOTIFY) as process:
         await peer.connected()

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Puts the peers that requirements.txt names into .venv at the package root, where they are missing or of another
-# version, and tshark onto the system where that can be done. Prints nothing when there is nothing to do.
+# Installs the peers in requirements.txt into .venv at the package root, if they are missing or of another version, and
+# tshark on the system if it has the permission. Prints nothing if everything is installed.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../.." && pwd)
 venv=$root/.venv
 stamp=$venv/.installed
 
-# Any Python from 3.11 will do; the system's own is tried first, because it speaks to Bluetooth sockets.
+# Any Python from 3.11 works. The system's own is tried first, because it supports Bluetooth sockets.
 python=
 for candidate in "${PYTHON:-}" /usr/bin/python3 python3 python3.12 python3.11; do
     [ -n "$candidate" ] && command -v "$candidate" >/dev/null || continue
@@ -27,5 +27,5 @@ if ! cmp -s "$here/requirements.txt" "$stamp" || ! "$venv/bin/python" -c 'import
     cp "$here/requirements.txt" "$stamp"
 fi
 
-# Captures are checked with tshark; without it that check is reported as skipped, or as failed where CI is set.
+# Captures are checked with tshark. Without it, this check is reported as skipped, or as failed if CI is set.
 command -v tshark >/dev/null || "$root/.ci/setup" tshark || true

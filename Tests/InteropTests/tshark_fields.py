@@ -3,14 +3,14 @@
 import re
 from collections.abc import Callable
 
-# A field of tshark's, with `_inferred` behind it where its octets are not in the packet; a layer of ours and the
-# members of it in which the same stands, however deep; and in what form, if not as the same number:
+# Each line has a field of tshark, with the suffix `_inferred` if its bytes are not in the packet; one of our layers and
+# the members of it with the same content, at any depth; and the form, if it is not the same number:
 #
-#   octets    digits in the order in which the octets are sent
-#   turned    digits of a number, the most significant first, where tshark has octets
+#   octets    digits of the bytes, in the order in which they are sent
+#   turned    digits of a number, most significant first, for which tshark has bytes
 #   text      characters
-#   uuid N    a UUID, of N characters where tshark has each width under a name of its own
-#   bits M    the bits of M in a number, where tshark has them alone
+#   uuid N    a UUID, of N characters if tshark has a separate field for each width
+#   bits M    the bits of M in a number, for which tshark has a separate field
 FIELDS = """
 bthci_cmd.opcode                            command opcode
 bthci_cmd.adv_data_operation                command operation
@@ -266,7 +266,7 @@ btcommon.eir_ad.entry.flags.le_bredr_support_controller    ad flags : bits 0x08
 btcommon.eir_ad.entry.flags.le_bredr_support_host          ad flags : bits 0x10
 """
 
-# Addresses, in whatever members they stand.
+# Addresses, in any members.
 ADDRESSES = {
     "bthci_cmd.bd_addr": "command",
     "bthci_evt.bd_addr": "event",
@@ -276,24 +276,24 @@ ADDRESSES = {
     "btsmp.bd_addr": "smp",
 }
 
-# Of these ours has more: addresses that tshark has under other names, values of which it gives only what it does not
-# know from a profile. What it gives must be among ours.
+# Fields of which `ble decode` has more: addresses that tshark has under other names, and values of which tshark shows
+# only the part that it does not know from a profile. The values of tshark must be among ours.
 PARTIAL = {
     "btatt.handle_inferred", "btatt.uuid16", "btatt.uuid16_inferred", "btatt.uuid128", "btatt.uuid128_inferred",
     "btatt.value", "btcommon.eir_ad.entry.data", "btcommon.eir_ad.entry.service_data", *ADDRESSES,
 }  # fmt: skip
 
-# What nothing of ours is compared with, and why.
+# Fields of tshark that are not compared, with the reasons.
 NOT_COMPARED = (
     (r"_ws\..*|.*\.expert\..*|.*\.(bad_data|invalid_usage|too_few|exceeded|full|unknown|undecoded|unused)", "remarks"),
-    (r".*(_in_frame|_in|_delta|continuation_to|invalid_session)", "what tshark knows of other packets"),
-    (r"bthci_acl\.(src|dst)\..*|bthci_acl\.mode|btl2cap\.(connect_in|psm)", "what tshark knows of the link"),
-    (r"btl2cap\.le_sdu\..*|bthci_acl\.data", "fragments: ours are not put together where the frame is a part"),
-    (r".*(param_length|cmd_length|entry\.length|data_length)", "lengths, which the octets themselves have"),
+    (r".*(_in_frame|_in|_delta|continuation_to|invalid_session)", "tshark's references to other packets"),
+    (r"bthci_acl\.(src|dst)\..*|bthci_acl\.mode|btl2cap\.(connect_in|psm)", "tshark's information about the link"),
+    (r"btl2cap\.le_sdu\..*|bthci_acl\.data", "fragments: ours are not reassembled if the frame is a part"),
+    (r".*(param_length|cmd_length|entry\.length|data_length)", "lengths of bytes that are compared themselves"),
     (r".*(_param|_set|\.entry|_data|\.codecs|vendor_codecs|handles_info|\.command|unknown_command_code)", "headings"),
     (r"bthci_cmd\.parameter|bthci_evt\.ret_params", "headings"),
-    (r"data(\..*)?", "packets of vendors' H4 types, which both leave as bytes"),
-    (r"bthci_vendor\..*", "commands and events of vendors, which ours leaves as octets"),
+    (r"data(\..*)?", "packets of vendors' H4 types, which both show as bytes"),
+    (r"bthci_vendor\..*", "commands and events of vendors, which ours shows as bytes"),
     (r"btamp\..*", "the AMP Manager's channel, which the specification no longer has"),
     (r".*\.opcode\.(ogf|ocf|method|command|authentication_signature)", "bits of what is compared"),
     (r".*(le_phys|le_scan_phys|adv_properties|packet_type|le_event_mask|event_type)\..*", "bits of what is compared"),
@@ -301,8 +301,8 @@ NOT_COMPARED = (
     (r"bthci_evt\.le_states_.*|bthci_cmd\.voice\.unused|.*[._]reserved.*", "bits of what is compared"),
     (r"btatt\.(characteristic_\w+|uuid)\..*|btsmp\.(\w+_flags?|key_dist_\w+)", "bits of what is compared"),
     (r"btcommon\.cod\..*", "bits of the class of device"),
-    (r"btatt\.(service_uuid|characteristic_uuid).*", "where an attribute lies, which ours names once"),
-    (r"btatt\..*", "what a value means to its profile"),
+    (r"btatt\.(service_uuid|characteristic_uuid).*", "the position of an attribute, which ours shows once"),
+    (r"btatt\..*", "the meaning of a value in its profile"),
     (r"btl2cap\.(control.*|fcs)", "fields of BR/EDR's frames"),
 )
 NOT_COMPARED = tuple((re.compile(pattern), reason) for pattern, reason in NOT_COMPARED)
