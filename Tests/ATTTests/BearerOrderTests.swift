@@ -61,7 +61,7 @@ struct BearerOrderTests {
     }
 
     @Test("A refused transaction does not change the timer of the one in flight")
-    func refused() throws {
+    func refusedTransactionKeepsTheTimer() throws {
         var bearer = Bearer()
         try bearer.requestWillBeSent(.readRequest, at: start)
         #expect(throws: BearerError.requestInFlight) {
@@ -75,7 +75,7 @@ struct BearerOrderTests {
     }
 
     @Test("Without a transaction in flight, the bearer never times out")
-    func idle() {
+    func idleBearerNeverTimesOut() {
         var bearer = Bearer()
         let hasDied = bearer.advance(to: Instant(nanoseconds: .max))
         #expect(!hasDied && !bearer.isDead && bearer.deadline == nil)
@@ -94,7 +94,7 @@ struct BearerOrderTests {
     }
 
     @Test("A dead bearer drops every PDU", arguments: Opcode.allCases)
-    func dead(opcode: Opcode) throws {
+    func deadBearerDropsEveryPDU(opcode: Opcode) throws {
         var bearer = Bearer()
         try bearer.requestWillBeSent(.readRequest, at: start)
         let hasDied = bearer.advance(to: start + .seconds(31))
@@ -104,7 +104,7 @@ struct BearerOrderTests {
     }
 
     @Test("An unexpected response does not prevent the peer's request from being served")
-    func bothWays() throws {
+    func unexpectedResponseDoesNotBlockRequests() throws {
         var bearer = Bearer()
         try bearer.requestWillBeSent(.readRequest, at: start)
         #expect(receive([0x12, 3, 0, 1], &bearer) == .request(.writeRequest))
@@ -137,7 +137,7 @@ struct BearerOrderTests {
     }
 
     @Test("After an exchange, PDUs may be as long as ATT_MTU and no longer", arguments: [23, 64, 247, 517])
-    func longest(mtu: Int) {
+    func exchangedMTULimitsPDUs(mtu: Int) {
         var bearer = Bearer(offeredMTU: mtu)
         #expect(bearer.exchangeMTU(peer: .max) == mtu && bearer.mtu == mtu)
         let tail = [UInt8](repeating: 0, count: mtu - 1)
@@ -148,7 +148,7 @@ struct BearerOrderTests {
     }
 
     @Test("Only an MTU request of this host counts as its exchange")
-    func exchanged() throws {
+    func onlyOwnMTURequestCountsAsExchange() throws {
         var bearer = Bearer()
         #expect(receive([0x02, 0xF7, 0x00], &bearer) == .request(.exchangeMTURequest))
         try bearer.requestWillBeSent(.readRequest, at: start)

@@ -36,7 +36,7 @@ struct BearerTests {
     }
 
     @Test("Unknown requests are reported as unsupported, unknown commands are ignored")
-    func unknown() {
+    func unknownRequestsAndCommands() {
         var bearer = Bearer()
         #expect(receive([0x3F], &bearer) == .unsupportedRequest(opcode: 0x3F))
         #expect(receive([0x7F], &bearer) == .ignoredCommand(opcode: 0x7F))

@@ -50,7 +50,7 @@ struct ListResponseWriterTests {
             (258, 512, 255), (517, 253, 255), (517, 254, 255), (517, 252, 254),
         ]
     )
-    func cut(mtu: Int, length: Int, entryLength: Int) throws {
+    func firstValueIsTruncated(mtu: Int, length: Int, entryLength: Int) throws {
         for isGroup in [false, true] {
             // A group has two more bytes before its value.
             let size = isGroup ? min(length + 4, mtu - 2, 255) : entryLength
@@ -69,7 +69,7 @@ struct ListResponseWriterTests {
     }
 
     @Test("Truncated values are listed together only if they are equally long")
-    func cutAlike() {
+    func truncatedValuesMustBeEquallyLong() {
         #expect(write([300, 300], isGroup: false, mtu: 517).count == 2)
         #expect(write([300, 400], isGroup: false, mtu: 517).count == 1)
         #expect(write([253, 254], isGroup: false, mtu: 517).count == 1)
@@ -86,7 +86,7 @@ struct ListResponseWriterTests {
     }
 
     @Test("Earlier bytes in the buffer are unchanged, even if the response is discarded")
-    func behindOthers() {
+    func earlierBytesAreUnchanged() {
         var buffer = PacketBuffer()
         buffer.append([0xAA, 0xBB, 0xCC])
         var writer = ListResponseWriter(.readByTypeResponse, mtu: 23, in: &buffer)

@@ -101,7 +101,7 @@ struct ListTests {
     }
 
     @Test("The last of several values may be truncated, and reports its full length")
-    func cutValue() throws {
+    func truncatedLastValueReportsItsLength() throws {
         let bytes: [UInt8] = [0x21, 0x02, 0x00, 8, 7, 0xFF, 0xFF, 1]
         var list = try ReadMultipleVariableResponse(decoding: bytes.rawSpan).entries
         var found: [[Int]] = []

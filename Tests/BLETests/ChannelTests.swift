@@ -115,7 +115,7 @@ struct ChannelTests {
     }
 
     @Test("Invalid requests are refused at once, and each PSM has one service")
-    func misuse() throws {
+    func invalidRequestsAreRefused() throws {
         try World.run(seed: 4) { world in
             let fixture = try await ChannelFixture(in: world)
             for psm in [0, 0x100, 0xFFFF] as [UInt16] {
@@ -190,7 +190,7 @@ struct ChannelTests {
     }
 
     @Test("Five channels and attribute operations make progress at the same time")
-    func beside() throws {
+    func channelsAndAttributesMakeProgress() throws {
         try World.run(seed: 8, limit: .seconds(1000)) { world in
             let fixture = try await ChannelFixture(in: world)
             let outcomes = await fixture.peer.openChannels(5, psm: fixture.listener.psm)

@@ -56,7 +56,7 @@ private let battery = ServiceDefinition(
 @Suite("A controller server", .timeLimit(.minutes(10)))
 struct ControllerServerTests {
     @Test("A host on a UNIX socket connects to one on a TCP port")
-    func meeting() async throws {
+    func hostsOnDifferentSocketsConnect() async throws {
         let served = try await Served()
         let peripheral = try await Adapter.open(served.unix, configuration: .forgetful)
         let central = try await Adapter.open(served.tcp, configuration: .forgetful)
@@ -216,7 +216,7 @@ struct ControllerServerTests {
     }
 
     @Test("Controllers vanish, fail or fall silent at configured times", arguments: ControllerServer.Mishap.allCases)
-    func mishaps(mishap: ControllerServer.Mishap) async throws {
+    func mishapsHappenAtConfiguredTimes(mishap: ControllerServer.Mishap) async throws {
         var configuration = ControllerServer.Configuration()
         configuration.mishaps = [mishap: .milliseconds(1)]
         let served = try await Served(configuration)
@@ -237,7 +237,7 @@ struct ControllerServerTests {
     }
 
     @Test("No advertisement is received once the air has died")
-    func dies() async throws {
+    func deadAirCarriesNoAdvertisement() async throws {
         var configuration = ControllerServer.Configuration()
         configuration.diesAfter = .milliseconds(500)
         let served = try await Served(configuration)

@@ -171,7 +171,7 @@ struct ConversationTests {
     }
 
     @Test("Connecting to an absent peer times out, and a cancelled attempt ends at once")
-    func noPeer() async throws {
+    func absentPeerTimesOut() async throws {
         let central = try await Adapter.open(.virtual(name: "nobody"))
         let nobody = DeviceAddress(0xC000_0000_0001, isRandom: true)
         await #expect(throws: BLEError.timedOut("connecting to C0:00:00:00:00:01")) {

@@ -57,7 +57,7 @@ struct DiagnosisTests {
     }
 
     @Test("A problem with an adapter that was not requested is only a warning")
-    func unwanted() {
+    func otherAdaptersCauseWarningsOnly() {
         let diagnosis = Diagnosis(
             of: inventory { $0.adapters = [adapter(0, []), adapter(1, .up)] },
             for: .hci(index: 0, channel: .user)
@@ -112,7 +112,7 @@ struct DiagnosisTests {
     }
 
     @Test("Without any adapter, the other ways to a controller are named")
-    func none() {
+    func withoutAdapterOtherWaysAreNamed() {
         let diagnosis = Diagnosis(of: inventory { _ in }, for: nil)
         #expect(
             diagnosis.findings.last
@@ -126,7 +126,7 @@ struct DiagnosisTests {
     }
 
     @Test("Missing kernel features do not matter for a controller that is reached without them")
-    func elsewhere() {
+    func kernelFeaturesDoNotMatterForOtherTransports() {
         let diagnosis = Diagnosis(
             of: inventory { $0.socketError = .bluetoothUnavailable },
             for: .tcp(host: "127.0.0.1", port: 6402)

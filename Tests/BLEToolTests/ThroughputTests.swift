@@ -64,7 +64,7 @@ struct ThroughputTests {
     }
 
     @Test("Any number in a peer's report can be printed")
-    func immense() {
+    func anyNumberCanBePrinted() {
         let usage = ProcessUsage(processorMicroseconds: .max, contextSwitches: .max, residentKibibytes: .max)
         let result = ThroughputResult(
             operation: .writeWithoutResponse,
@@ -99,7 +99,7 @@ struct ThroughputTests {
     }
 
     @Test("A result without arrivals causes no division by zero")
-    func nothing() {
+    func resultWithoutArrivals() {
         let result = ThroughputResult(
             operation: .notify,
             count: 0,

@@ -33,7 +33,7 @@ struct AddressResolverTests {
     }
 
     @Test("Addresses of strangers and addresses of other kinds are not resolved")
-    func strangers() {
+    func strangersAreNotResolved() {
         var random = SeededGenerator(seed: 1)
         var resolver = AddressResolver()
         let key = Self.key(1)
@@ -73,7 +73,7 @@ struct AddressResolverTests {
     }
 
     @Test("A peer whose address was never received gets an address generated with its key")
-    func unmetPeer() throws {
+    func peerWithoutReceivedAddress() throws {
         var random = SeededGenerator(seed: 1)
         var resolver = AddressResolver()
         let key = Self.key(7)

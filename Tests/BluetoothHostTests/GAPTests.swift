@@ -313,7 +313,7 @@ struct AdvertisingTests {
     }
 
     @Test("Impossible parameters fail with an explanation")
-    func impossible() throws {
+    func impossibleParametersFail() throws {
         let fixture = HostFixture()
         try fixture.bringUp()
         let host = fixture.host

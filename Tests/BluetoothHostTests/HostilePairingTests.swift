@@ -80,7 +80,7 @@ struct BondTakeoverTests {
     }
 
     @Test("Each claim of a bonded identity doubles the wait before the next one")
-    func claims() throws {
+    func claimsOfAnIdentityDoubleTheWait() throws {
         let identity = DeviceAddress(0x0000_0000_4711, isRandom: false)
         let encounter = try Encounter(
             .peripheral,
@@ -325,7 +325,7 @@ struct PolicyTests {
         "An earlier bond is not used if its key is too weak for the policy",
         arguments: 0..<3
     )
-    func oldBond(index: Int) throws {
+    func weakEarlierBondIsNotUsed(index: Int) throws {
         let (strength, change) = Self.weak[index]
         let kept = bond(strength)
         let key = try #require(kept.peripheralKey)
@@ -394,7 +394,7 @@ struct RepeatedAttemptsTests {
     }
 
     @Test("Each pairing that it gives up counts, whatever the reason", arguments: [0x04, 0x08, 0x09] as [UInt8])
-    func givesUp(reason: UInt8) throws {
+    func eachAbandonedPairingCounts(reason: UInt8) throws {
         let encounter = try Encounter(.peripheral) { $0.pairingHandler = { _, _ in {} } }
         encounter.send(Self.request)
         encounter.send([0x05, reason])

@@ -84,7 +84,7 @@ struct ScanTurnTests {
     }
 
     @Test("A bonded peer that must be found by scanning is found while another peer is absent")
-    func soughtPeer() throws {
+    func peerToBeScannedForIsFound() throws {
         let (fixture, rules) = try fixture()
         let sought = try bond(fixture, 0)
         let attempts = [connect(fixture, to: Self.absent), connect(fixture, to: sought)]

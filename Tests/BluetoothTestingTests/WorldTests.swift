@@ -68,7 +68,7 @@ struct WorldTests {
     }
 
     @Test("Time passes only while no work is ready, and only as much as requested")
-    func time() throws {
+    func timePassesOnlyWhileNoWorkIsReady() throws {
         let world = World()
         try world.run(limit: .seconds(4000)) {
             try await world.sleep(for: .seconds(3600))
@@ -149,7 +149,7 @@ struct WorldTests {
     }
 
     @Test("A device that moves out of range loses its link")
-    func walking() throws {
+    func deviceOutOfRangeLosesItsLink() throws {
         try World.run { world in
             let (lamp, peer, _) = try await Self.lamp(in: world)
             async let reason = peer.disconnection()

@@ -78,7 +78,7 @@ struct BTSnoopTests {
     }
 
     @Test("A file that is truncated within a record is an error", arguments: 0..<file.count)
-    func isCut(length: Int) throws {
+    func truncatedRecordIsAnError(length: Int) throws {
         let bytes = Array(file.prefix(length))
         if length == offsetOfFirst || length == offsetOfSecond {
             #expect(try read(bytes).count == (length == offsetOfFirst ? 0 : 1))
@@ -110,7 +110,7 @@ struct BTSnoopTests {
             (11, 0x02, "btsnoop version"),
         ] as [(Int, UInt8, String)]
     )
-    func isNone(offset: Int, value: UInt8, field: String) {
+    func invalidHeaderIsRefused(offset: Int, value: UInt8, field: String) {
         var bytes = file
         bytes[offset] = value
         let error = #expect(throws: PacketDecodingError.self) { try read(bytes) }

@@ -22,7 +22,7 @@ struct CaptureReaderTests {
     }
 
     @Test("It reads the records before a truncation, and reports its offset", arguments: CaptureSample.all)
-    func cuts(sample: CaptureSample) {
+    func truncationReportsItsOffset(sample: CaptureSample) {
         for length in 1..<sample.bytes.count {
             let outcome = capture(Array(sample.bytes.prefix(length)), pieces: 7)
             let whole = sample.readings.filter { reading in
@@ -67,7 +67,7 @@ struct CaptureReaderTests {
     }
 
     @Test("It holds at most a piece and a record, however long the file is")
-    func memory() {
+    func memoryIsBounded() {
         let header = octets("0a0d0d0a 1c000000 4d3c2b1a 0100 0000 ffffffffffffffff 1c000000")
         let description = octets("01000000 14000000 c900 0000 00000000 14000000")
         // An unknown block of three million bytes and a block with a packet, repeated.
@@ -147,7 +147,7 @@ struct CaptureDamageTests {
             ),
         ] as [(String, CaptureReadingError)]
     )
-    func isNamed(hexadecimal: String, expected: CaptureReadingError) {
+    func errorNamesTheCause(hexadecimal: String, expected: CaptureReadingError) {
         let outcome = capture(octets(hexadecimal))
         #expect(outcome.readings.isEmpty)
         #expect(outcome.error == expected)
@@ -287,7 +287,7 @@ struct CaptureDamageTests {
             ),
         ]
     )
-    func isTold(damage: Damage) {
+    func damageIsReported(damage: Damage) {
         var bytes = damage.sample.bytes
         let replacement = octets(damage.octets)
         bytes.replaceSubrange(damage.offset..<(damage.offset + replacement.count), with: replacement)

@@ -117,7 +117,7 @@ struct CaptureWriterTests {
     }
 
     @Test("It writes btsnoop files to the bytes that were read")
-    func isSame() throws {
+    func btsnoopIsWrittenUnchanged() throws {
         for (sample, format) in [(CaptureSample.btsnoopH4, .btsnoop), (.btsnoopMonitor, .btsnoopMonitor)]
             as [(CaptureSample, CaptureWriter.Format)]
         {

@@ -21,7 +21,7 @@ private enum CaptureFiles {
 @Suite("Captures of real devices")
 struct PublicCaptureTests {
     @Test("They are read to their end, in pieces as well", arguments: CaptureFiles.shared + CaptureFiles.own)
-    func areRead(file: URL) throws {
+    func capturesAreReadToTheirEnd(file: URL) throws {
         let bytes = [UInt8](try Data(contentsOf: file))
         let outcome = capture(bytes)
         #expect(outcome.error == nil)
@@ -39,7 +39,7 @@ struct PublicCaptureTests {
     }
 
     @Test("Recorded captures are written to the same bytes, also through pcapng", arguments: CaptureFiles.own)
-    func areWritten(file: URL) throws {
+    func capturesAreWrittenUnchanged(file: URL) throws {
         let bytes = [UInt8](try Data(contentsOf: file))
         let again = try rewrite(bytes, as: .btsnoop)
         #expect(again.bytes == bytes && again.refused == 0)

@@ -38,7 +38,7 @@ struct AwaitedConnectionTests {
         "Any loss of Bluetooth ends the wait",
         arguments: [CBManagerState.resetting, .poweredOff]
     )
-    func goingAway(state: CBManagerState) async throws {
+    func lossOfBluetoothEndsTheWait(state: CBManagerState) async throws {
         let task = await begin()
         say(.stateChanged(state))
         let result = await task.result

@@ -83,7 +83,7 @@ struct ChannelStreamTests {
     }
 
     @Test("A borrowed buffer holds the next bytes, and reading consumes them")
-    func lending() throws {
+    func borrowedBufferHoldsTheNextBytes() throws {
         let channel = ScriptedChannel()
         let input = ChannelStreams(channel).input
         input.open()
@@ -202,7 +202,7 @@ struct ChannelStreamTests {
     }
 
     @Test("A stream removed from its run loop reports no events until it is scheduled on another one")
-    func moving() async {
+    func streamReportsOnlyOnItsRunLoop() async {
         let events = await onThread {
             let channel = ScriptedChannel()
             let input = ChannelStreams(channel).input
@@ -226,7 +226,7 @@ struct ChannelStreamTests {
     }
 
     @Test("A quarter of a megabyte each way between hosts, with streams on run loops", .timeLimit(.minutes(10)))
-    func hosts() async throws {
+    func streamsBetweenTwoHosts() async throws {
         let size = 1 << 18
         let (near, far) = try await HostPair.open("channel-streams")
         let streams = try await near.streams(to: far)

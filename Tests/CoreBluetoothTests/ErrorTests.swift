@@ -64,7 +64,7 @@ struct ErrorTests {
     }
 
     @Test("Errors without a specific description still have one")
-    func plain() {
+    func everyErrorHasADescription() {
         #expect(CBError(.connectionTimeout).userInfo.isEmpty)
         #expect(!CBError(.connectionTimeout).localizedDescription.isEmpty)
         #expect(CBError(.notConnected) == CBError(.notConnected))

@@ -601,7 +601,7 @@ struct PeripheralManagerTests {
     }
 
     @Test("Switched off: advertising and subscriptions end; below that services as well")
-    func power() throws {
+    func switchingOffEndsAdvertising() throws {
         let fixture = PeripheralFixture()
         try fixture.publish()
         fixture.subscribe()

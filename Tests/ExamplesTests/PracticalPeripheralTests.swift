@@ -83,7 +83,7 @@ struct PracticalPeripheralTests {
     }
 
     @Test("A peripheral that nobody retains is released", .timeLimit(.minutes(10)))
-    func letGo() async throws {
+    func unretainedPeripheralIsReleased() async throws {
         let stage = Stage(
             peripheral: Part(expected: ["Подписка", "Датчик свободен"]) { HeartRateSensor(terminal: $0, options: $1) },
             central: Part(expected: ["never"]) { Follower(isForgetful: true, terminal: $0, options: $1) }

@@ -16,7 +16,7 @@ struct TextTransferTests {
         "A text of 100,000 characters arrives complete, and the sender waits whenever there is no room",
         .timeLimit(.minutes(10))
     )
-    func whole() async throws {
+    func longTextArrivesComplete() async throws {
         let stage = Stage(
             peripheral: Part(expected: ["Envoyé: EOM", "Central unsubscribed"]) {
                 Sender(text: Self.text, terminal: $0, options: $1)

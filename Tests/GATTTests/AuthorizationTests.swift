@@ -55,7 +55,7 @@ struct AuthorizationTests {
     }
 
     @Test("Find By Type Value does not reveal a value that its client may not read")
-    func guess() throws {
+    func findByTypeValueRevealsNothing() throws {
         let fixture = try ServerFixture([Self.characteristic(.readEncrypted)])
         let guess: [UInt8] = [0x06, 0x01, 0x00, 0xFF, 0xFF, 0x01, 0xB0, 1]
         #expect(fixture.send(guess).response == [0x01, 0x06, 0x01, 0x00, 0x0A])

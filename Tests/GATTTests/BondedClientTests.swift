@@ -151,7 +151,7 @@ struct BondedClientTests {
     }
 
     @Test("A stored configuration is ignored if its descriptor is gone or no longer allows it")
-    func strangeState() throws {
+    func impossibleStoredConfigurationIsIgnored() throws {
         let fixture = try BondedFixture()
         let heart = try #require(fixture.heart.clientConfigurationHandle)
         let session = ServerSession(server: fixture.server)

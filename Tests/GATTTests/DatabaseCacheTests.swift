@@ -78,7 +78,7 @@ struct DatabaseCacheTests {
     }
 
     @Test("After a reconnection only the hash is read, in every kind of discovery")
-    func nothingTwice() throws {
+    func cachedDatabaseIsNotRequestedAgain() throws {
         let conversation = try Conversation(services)
         let fresh = try walk(conversation)
         conversation.trust()
@@ -228,7 +228,7 @@ struct DatabaseCacheTests {
     }
 
     @Test("A database that changes while it is learned is discovered again, a limited number of times")
-    func restless() throws {
+    func changingDatabaseIsDiscoveredAgain() throws {
         let conversation = try Conversation(services)
         var changes = 0
         conversation.onRequest = { request in
@@ -253,7 +253,7 @@ struct DatabaseCacheTests {
     }
 
     @Test("The app's requests are sent before those that learn the database")
-    func background() throws {
+    func appRequestsPrecedeLearning() throws {
         let conversation = try Conversation(services)
         let heart: AttributeHandle = 0x000E
         var reads: [Int] = []
@@ -287,7 +287,7 @@ struct DatabaseCacheTests {
             [0x09, 0x05, 0x0D, 0x00, 1, 2, 3], [0x09], [0x01, 0x08, 0x00, 0x00, 0x12], [0x09, 0x12],
         ] as [[UInt8]]
     )
-    func nonsense(response: [UInt8]) {
+    func malformedServerIsNotCached(response: [UInt8]) {
         let client = Client()
         client.trust(nil)
         var buffer = PacketBuffer()

@@ -17,7 +17,7 @@ struct H4StreamDecoderTests {
     }
 
     @Test("finds each packet that comes whole", arguments: Sample.all)
-    func whole(packet: [UInt8]) throws {
+    func completePacketsAreFound(packet: [UInt8]) throws {
         var decoder = H4StreamDecoder(recovery: .fail)
         decoder.append(packet)
         #expect(try packets(of: &decoder) == [packet])
@@ -36,7 +36,7 @@ struct H4StreamDecoderTests {
     }
 
     @Test("holds packets longer than its first buffer, at every position", arguments: [0, 1, 7, 4090])
-    func long(lead: Int) throws {
+    func longPacketsAreHeld(lead: Int) throws {
         let acl: [UInt8] = [0x02, 0x40, 0x20, 0xFF, 0xFF] + (0..<0xFFFF).map { UInt8(truncatingIfNeeded: $0) }
         var decoder = H4StreamDecoder(recovery: .fail)
         decoder.append([UInt8](repeating: 0, count: lead).flatMap { _ in Sample.emptyEvent })

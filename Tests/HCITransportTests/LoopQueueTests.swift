@@ -32,7 +32,7 @@ struct LoopQueueTests {
     }
 
     @Test("runs work that is handed to it while it waits for packets")
-    func works() async throws {
+    func submittedWorkRunsWhileWaiting() async throws {
         let (probe, peer) = try await connect(.unix)
         for _ in 0..<500 {
             peer.write(Sample.commandComplete)
@@ -50,7 +50,7 @@ struct LoopQueueTests {
     }
 
     @Test("runs work of its Dispatch queue as well, however busy it is")
-    func shares() async throws {
+    func dispatchWorkRunsAsWell() async throws {
         let (_, peer) = try await connect(.unix)
         let flag = Flag()
         await withTaskGroup(of: Void.self) { group in

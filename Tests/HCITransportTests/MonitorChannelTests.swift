@@ -54,7 +54,7 @@ struct MonitorChannelTests {
     }
 
     @Test("delivers the messages before it is stopped, and reports when it must wait")
-    func stops() throws {
+    func messagesBeforeTheStopAreDelivered() throws {
         let (socket, kernel) = try Self.sockets()
         let stop = ReadingStop()
         var channel = MonitorChannel(socket, stop: stop)

@@ -18,7 +18,7 @@ struct SequencedPacketTransportTests {
     }
 
     @Test("delivers packets with invalid framing to the host, as an HCI socket does")
-    func passesOn() async throws {
+    func invalidFramingIsDelivered() async throws {
         let (probe, peer) = try await Probe.connected(to: .seqpacket())
         let truncated = Array(Sample.acl.dropLast())
         peer.write(truncated)

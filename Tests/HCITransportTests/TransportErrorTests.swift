@@ -46,7 +46,7 @@ struct TransportErrorTests {
     }
 
     @Test("of this kernel names the missing adapter, or the missing Bluetooth support")
-    func here() async {
+    func errorsOfThisKernel() async {
         let socket = OwnedDescriptor(ble_hci_socket())
         let expected: TransportError =
             socket.number >= 0 ? .noSuchAdapter(index: 60_000) : .hciSocket(errno: -socket.number, index: 60_000)

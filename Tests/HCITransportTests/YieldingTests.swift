@@ -7,7 +7,7 @@ struct YieldingTests {
     private let millisecond: UInt64 = 1_000_000
 
     @Test("continues while it takes little time")
-    func quick() {
+    func shortYieldsContinue() {
         var yielding = Yielding()
         for start in stride(from: UInt64(0), to: 100 * millisecond, by: 100_000) {
             #expect(yielding.isWorthIt(at: start))
@@ -16,7 +16,7 @@ struct YieldingTests {
     }
 
     @Test("pauses after a long turn, twice as long each time, up to ten seconds")
-    func slow() {
+    func longYieldsCauseGrowingPauses() {
         var yielding = Yielding()
         var now: UInt64 = 0
         var pauses: [UInt64] = []
@@ -31,7 +31,7 @@ struct YieldingTests {
     }
 
     @Test("pauses less again after short turns, but not at once")
-    func recovery() {
+    func pausesShrinkAgain() {
         var yielding = Yielding()
         for _ in 0..<4 { yielding.yielded(from: 0, to: millisecond) }
         yielding.yielded(from: 0, to: 1)

@@ -33,7 +33,7 @@ struct HarnessTests {
     }
 
     @Test("marks the position of the difference under the bytes")
-    func place() async throws {
+    func positionOfTheDifferenceIsMarked() async throws {
         let outcome = try await run("att> 0A u16(0x0102)\natt< 0B \"shirt\"\n")
         let lines = outcome.output.split(separator: "\n").map { Array($0) }
         let got = try #require(lines.first { String($0).contains("got  ") })
@@ -42,7 +42,7 @@ struct HarnessTests {
     }
 
     @Test("ends at a timeout if a message is missing, and at an unexpected message")
-    func time() async throws {
+    func timeoutsEndTheWait() async throws {
         let missing = try await run("att< 1B * within 50ms\n")
         #expect(missing.status == 1)
         #expect(missing.output.contains("nothing more came in 0.05 seconds"))
@@ -54,7 +54,7 @@ struct HarnessTests {
     }
 
     @Test("checks the host's output, errors and exit status")
-    func words() async throws {
+    func outputAndStatusAreChecked() async throws {
         let wrong = try await run("input quit\nexit 3\n")
         #expect(wrong.status == 1)
         #expect(wrong.output.contains("the host ended with status 0, not with status 3"))

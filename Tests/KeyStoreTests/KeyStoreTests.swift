@@ -124,7 +124,7 @@ struct KeyStoreTests {
     // MARK: What must not be lost
 
     @Test("A change that must not be lost is written at once, and its end is reported")
-    func keeping() async throws {
+    func durableChangeIsWrittenAtOnce() async throws {
         let store = await open()
         store.change("others") { Peers(names: ["gathered"]) }
         let isKept = await withCheckedContinuation { continuation in
@@ -139,14 +139,14 @@ struct KeyStoreTests {
     }
 
     @Test("Keeping an unchanged value reports success as well")
-    func keepingAgain() async {
+    func keepingAnUnchangedValueSucceeds() async {
         let store = await open()
         for _ in 1...2 { #expect(await keep(["lamp"], in: store)) }
         await store.close()
     }
 
     @Test("A failed save is reported: in memory, after closing, and on a full or failed disk")
-    func notKept() async throws {
+    func failedSavesAreReported() async throws {
         #expect(await !keep(["a"], in: .inMemory()))
         let store = await open()
         #expect(await keep(["a"], in: store))
@@ -181,7 +181,7 @@ struct KeyStoreTests {
     // MARK: Several hosts
 
     @Test("A file belongs to one host: the second gets the owner, the content, and saves nothing")
-    func twoHosts() async throws {
+    func fileBelongsToOneHost() async throws {
         let first = await open()
         #expect(await keep(["a"], in: first))
         let warnings = Warnings()
@@ -265,7 +265,7 @@ struct KeyStoreTests {
     }
 
     @Test("A file that others could read is restricted to its owner, with a warning about its mode")
-    func laxMode() async throws {
+    func readableFileIsRestricted() async throws {
         try file.replace(with: Data(#"{"format":1,"peers":{"names":["a"]}}"#.utf8))
         #expect(chmod(file.path, 0o644) == 0)
         let warnings = Warnings()

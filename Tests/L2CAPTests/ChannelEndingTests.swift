@@ -197,7 +197,7 @@ struct ChannelEndingTests {
     }
 
     @Test("Other commands are left to the signaling channel")
-    func others() throws {
+    func otherCommandsAreLeftToSignaling() throws {
         var end = try openEnd(enhanced: 1)
         let others: [[UInt8]] = [
             [], [0x14], [0x14, 0, 0, 0], [0x12, 1, 8, 0, 24, 0, 40, 0, 0, 0, 200, 0], [0x13, 1, 2, 0, 0, 0],

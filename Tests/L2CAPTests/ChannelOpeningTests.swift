@@ -226,7 +226,7 @@ struct EnhancedOpeningTests {
     ]
 
     @Test("Five channels are opened at the same time")
-    func five() throws {
+    func fiveChannelsOpenTogether() throws {
         var client = ChannelEndpoint()
         var server = try server(Self.configuration)
         let identifiers = try client.channels.connect(to: spsm, count: 5, configuration: Self.configuration)
@@ -243,7 +243,7 @@ struct EnhancedOpeningTests {
     }
 
     @Test("A service with shorter lengths than the variant allows uses the minimum")
-    func raised() throws {
+    func shortLengthsAreRaised() throws {
         var server = try server(small)
         let answers = server.answers(to: [0x17, 1, 10, 0, 0x80, 0, 64, 0, 64, 0, 3, 0, 0x40, 0])
         #expect(answers == [[0x18, 1, 10, 0, 64, 0, 64, 0, 3, 0, 0, 0, 0x40, 0]])

@@ -33,7 +33,7 @@ struct ReassemblerTests {
     static let frame: [UInt8] = [0x05, 0x00, 0x04, 0x00, 1, 2, 3, 4, 5]
 
     @Test("A frame in one fragment is delivered without a copy")
-    func whole() {
+    func singleFragmentIsNotCopied() {
         let transcript = reassemble([(true, Self.frame)])
         #expect(transcript == Transcript(frames: [[1, 2, 3, 4, 5]], channels: [4], outcomes: [.delivered]))
     }

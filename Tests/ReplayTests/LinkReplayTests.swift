@@ -73,7 +73,7 @@ struct LinkReplayTests {
         "Captures of other hosts are played in either place, to their end or to a difference",
         arguments: publicCaptures
     )
-    func others(file: URL) throws {
+    func capturesOfOtherHostsArePlayed(file: URL) throws {
         for link in TracedLink.all(in: try PacketRecording(path: file.path)) {
             for isCentral in [true, false] {
                 let replay = LinkReplay(link, isCentral: isCentral)
@@ -93,7 +93,7 @@ struct LinkReplayTests {
     }()
 
     @Test("A link that was made before the recording has unknown roles")
-    func unknown() throws {
+    func linkBeforeTheRecordingHasUnknownRoles() throws {
         let recording = try PacketRecording(Fixtures.bytes("explore-kernel"))
         let data = recording.packets.filter { $0.bytes[0] == 2 }
         let links = TracedLink.all(in: PacketRecording(packets: data))

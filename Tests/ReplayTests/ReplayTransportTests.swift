@@ -77,7 +77,7 @@ private struct Recorded {
 @Suite("Replaying a recorded controller")
 struct ReplayTransportTests {
     @Test("The same host sends the same packets, byte by byte, including a pairing")
-    func same() throws {
+    func sameHostSendsTheSamePackets() throws {
         let recorded = try Recorded(seed: 42)
         #expect(recorded.value == [7, 8, 9])
         #expect(recorded.recording.packets.count > 100)
@@ -197,7 +197,7 @@ struct ReplayTransportTests {
     }
 
     @Test("After the controller was lost, the replay continues at the same position")
-    func lost() throws {
+    func replayContinuesAfterALostController() throws {
         let recorded = try Recorded(seed: 42)
         // The same bring-up twice, as of a host whose controller was unplugged and plugged in again.
         let up = recorded.recording.bringUp.packets

@@ -93,7 +93,7 @@ struct PublicKeyAttackTests {
     }
 
     @Test("with a public private key ends the pairing, unless it is allowed", arguments: [false, true])
-    func debug(allowed: Bool) {
+    func publicPrivateKeyEndsThePairing(allowed: Bool) {
         for role in [Channel.Role.central, .peripheral] {
             var (device, _) = Device.agreed(role, with: role == .central ? secureResponse : secureRequest) {
                 $0.allowsDebugKey = allowed
@@ -160,7 +160,7 @@ struct ReflectionAttackTests {
     }
 
     @Test("with the initiator's own DHKey check ends the pairing")
-    func check() throws {
+    func reflectedDHKeyCheckEndsThePairing() throws {
         let method = try method(.justWorks, secure: true)
         var meeting = method.meeting()
         meeting.pair()
@@ -315,7 +315,7 @@ struct OrderAttackTests {
     }
 
     @Test("with a Pairing Request or keys during a pairing ends it")
-    func midst() {
+    func requestsDuringAPairingEndIt() {
         let key = [UInt8](repeating: 1, count: 16)
         let early: [[UInt8]] = [
             secureRequest, secureResponse, [0x06] + key, [0x07] + key.prefix(10), [0x08] + key,

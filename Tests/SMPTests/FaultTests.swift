@@ -58,7 +58,7 @@ struct FaultTests {
     }
 
     @Test("A lost PDU ends it at the timeout", arguments: Method.all)
-    func lost(method: Method) {
+    func lostPDUTimesOut(method: Method) {
         for number in undisturbed(method).sent.indices {
             let meeting = run(method, .lose(number))
             #expect(meeting.peripheral.outcome == nil, "PDU \(number)")
@@ -66,7 +66,7 @@ struct FaultTests {
     }
 
     @Test("A repeated PDU ends it at once, unless its receiver has finished", arguments: Method.all)
-    func repeated(method: Method) {
+    func repeatedPDUEndsThePairing(method: Method) {
         let sent = undisturbed(method).sent
         let last = [Channel.Role.central, .peripheral].map { role in sent.lastIndex { $0.to == role } }
         for number in sent.indices {
@@ -76,7 +76,7 @@ struct FaultTests {
     }
 
     @Test("Two swapped PDUs end it at once", arguments: Method.all)
-    func swapped(method: Method) {
+    func swappedPDUsEndThePairing(method: Method) {
         let sent = undisturbed(method).sent
         var swaps = 0
         for number in sent.indices.dropLast() {
@@ -121,7 +121,7 @@ struct FaultTests {
     }
 
     @Test("Random bytes, in any number and at any time, never trap", arguments: 0..<40 as Range<UInt64>)
-    func garbage(seed: UInt64) {
+    func randomBytesNeverTrap(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         for method in Method.all {
             var meeting = method.meeting(seed: seed)

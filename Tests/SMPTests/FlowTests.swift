@@ -20,7 +20,7 @@ struct SecurityRequestTests {
             (.displayOnly, true, false, 0x05),
         ] as [(IOCapability, Bool, Bool, UInt8)]
     )
-    func asks(capability: IOCapability, bonds: Bool, secure: Bool, octet: UInt8) {
+    func requestContainsRequirements(capability: IOCapability, bonds: Bool, secure: Bool, octet: UInt8) {
         var device = Device(.peripheral) {
             $0.ioCapability = capability
             $0.bonds = bonds
@@ -32,7 +32,7 @@ struct SecurityRequestTests {
     }
 
     @Test("is reported to the central's owner, which pairs, encrypts or refuses")
-    func isAsked() {
+    func requestIsReportedToTheCentral() {
         let requirements = SecurityRequirements(bonds: true, isAuthenticated: true, isSecureConnections: true)
         var device = Device(.central)
         #expect(device.receive([0x0B, 0x0D]) == [.securityRequested(requirements)])
@@ -109,7 +109,7 @@ struct TimerTests {
     }
 
     @Test("starts again with each sent PDU, not with received ones")
-    func beginsAnew() {
+    func sentPDUsRestartTheTimer() {
         var device = Device(.central) { $0.ioCapability = .displayOnly }
         _ = device.start()
         _ = device.advance(by: .seconds(20))
@@ -123,7 +123,7 @@ struct TimerTests {
     }
 
     @Test("is checked at the next input")
-    func overdue() {
+    func timerIsCheckedAtTheNextInput() {
         for step in 0..<3 {
             var device = Device(.peripheral)
             _ = device.receive(request)
@@ -219,7 +219,7 @@ struct EndTests {
     }
 
     @Test("leaves later PDUs of the pairing unanswered")
-    func late() {
+    func laterPDUsAreNotAnswered() {
         for role in [Channel.Role.central, .peripheral] {
             var device = Device(role)
             for code in [0x03, 0x04, 0x06, 0x08, 0x0A, 0x0D] as [UInt8] {
@@ -353,7 +353,7 @@ struct AgreementTests {
     }
 
     @Test("are negotiated again on an encrypted link, with other keys", arguments: Method.all)
-    func anew(method: Method) throws {
+    func encryptedLinkNegotiatesAgain(method: Method) throws {
         var meeting = method.meeting()
         meeting.pair()
         let first = try #require(meeting.encryptionKey)

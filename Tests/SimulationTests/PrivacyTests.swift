@@ -350,7 +350,7 @@ struct PrivacyTests {
         "An attempt that began before the peer appeared continues over changes of its address",
         arguments: ControllerKind.allCases
     )
-    func patience(centralKind: ControllerKind) throws {
+    func attemptContinuesOverAddressChanges(centralKind: ControllerKind) throws {
         try World.run(seed: 8) { world in
             let peripheral = try await Party("peripheral", in: world, timeout: .seconds(10))
             let central = try await Party("central", in: world, centralKind, timeout: .seconds(7))

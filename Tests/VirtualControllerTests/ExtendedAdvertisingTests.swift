@@ -288,7 +288,7 @@ struct ExtendedAdvertisingTests {
     }
 
     @Test("A set that is enabled again starts its duration again")
-    func again() {
+    func enablingAgainRestartsTheDuration() {
         let world = World(count: 1)
         let enable = ExtendedEnable(enable: true, sets: [.init(advertisingHandle: 3, duration: 50)])
         world.succeed(Self.parameters(), enable, at: 0)
@@ -301,7 +301,7 @@ struct ExtendedAdvertisingTests {
     }
 
     @Test("Data that is too long for the controller is discarded completely")
-    func forgotten() {
+    func tooLongDataIsDiscarded() {
         let world = Self.world()
         world.succeed(Self.parameters(), at: 0)
         for command in Self.data(1650).dropLast() { world.succeed(command, at: 0) }

@@ -65,7 +65,7 @@ struct LinkProcedureTests {
     }
 
     @Test("A central whose host masks the request refuses it")
-    func unaskedHost() {
+    func maskedRequestIsRefused() {
         let link = LinkWorld()
         link.world.send(LESetEventMask(leEventMask: .default), to: 0)
         link.world.send(update, to: 1)

@@ -70,7 +70,7 @@ struct LinkTests {
     }
 
     @Test("Packets take the air time of their PHY: 2M is faster than 1M, and coded slower")
-    func pace() throws {
+    func packetsTakeTheAirTimeOfTheirPHY() throws {
         func time(_ phy: PHYSet?) throws -> Duration {
             let link = LinkWorld(interval: 80, configure: { $0.aclPacketCount = 20 })
             link.world.send(LESetDataLength(connectionHandle: 0x0040, txOctets: 251, txTime: 17040), to: 0)

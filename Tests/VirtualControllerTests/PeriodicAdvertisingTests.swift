@@ -74,7 +74,7 @@ struct PeriodicAdvertisingTests {
     }
 
     @Test("A scanner finds the train and receives its complete data every interval", arguments: [0, 3, 247, 248, 1650])
-    func hearing(_ count: Int) {
+    func trainIsReceivedCompletely(_ count: Int) {
         let world = Self.world(count)
         Self.synchronize(world)
         world.run(.seconds(1))
@@ -147,7 +147,7 @@ struct PeriodicAdvertisingTests {
     }
 
     @Test("Synchronizing is cancelled after the answer, and a received train can be terminated")
-    func leaving() {
+    func synchronizationEnds() {
         let world = Self.world(3)
         world.succeed(
             LEPeriodicAdvertisingCreateSync(advertisingSID: 9, advertiserAddress: World.address(0), syncTimeout: 100),

@@ -66,7 +66,7 @@ struct KeptBondsTests {
     }
 
     @Test("The file has the documented form")
-    func form() async throws {
+    func fileHasTheDocumentedForm() async throws {
         let bonds = bonds()
         _ = await bonds.load(for: controller)
         #expect(await keep(.sample, in: bonds))
@@ -217,7 +217,7 @@ struct KeptBondsTests {
     }
 
     @Test("Imported bonds replace those with the same peers, and an identity is replaced only on request")
-    func adding() throws {
+    func importedBondsReplaceThoseOfTheSamePeers() throws {
         var other = KeptSecurity(identity: .other)
         var known = KeptSecurity.sample.bonds[0]
         known.bond.centralKey = nil

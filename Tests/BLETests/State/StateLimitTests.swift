@@ -172,7 +172,7 @@ struct StateLimitTests {
     }
 
     @Test("A file without bonds needs no identity", arguments: [#"{"format":1}"#, #"{"format":1,"bonds":[]}"#])
-    func nothingKept(text: String) async throws {
+    func fileWithoutBondsNeedsNoIdentity(text: String) async throws {
         try file.replace(with: Data(text.utf8))
         let warnings = Warnings()
         let bonds = KeptBonds(await openStore(warnings)) { warnings.add($0) }

@@ -28,7 +28,7 @@ struct SubmissionQueueTests {
     }
 
     @Test("A write is accepted only while the link's fast path is open and the value fits")
-    func gate() {
+    func closedFastPathRefusesWrites() {
         let submitter = Submitter()
         #expect(!submitter.post(to: link))
         submitter.queue.openFastPath(to: link, maximumLength: 20)
@@ -69,7 +69,7 @@ struct SubmissionQueueTests {
     }
 
     @Test("The loop is woken again for submissions after it has taken all")
-    func telling() {
+    func loopIsWokenAgainAfterTakingAll() {
         let submitter = Submitter()
         #expect(submitter.queue.takeAll().isEmpty)
         #expect(submitter.notify() && submitter.notify())
@@ -113,7 +113,7 @@ struct SubmissionTests {
     }
 
     @Test("Calls made after submitted writes are sent after them")
-    func order() async throws {
+    func laterCallsFollowSubmittedWrites() async throws {
         let (host, link) = (fixture.host, try connect())
         host.submissions.openFastPath(to: link, maximumLength: 20)
         for number in 0..<UInt8(12) { try await host.writeWithoutResponse([number], to: 0x0003, on: link) }
@@ -177,7 +177,7 @@ struct SubmissionTests {
     }
 
     @Test("Submitted notifications leave the queue before a later call is answered")
-    func settled() async throws {
+    func notificationsLeaveTheQueueBeforeLaterCalls() async throws {
         let host = fixture.host
         _ = try connect()
         for number in 0..<UInt8(3) { try await host.notify([number], of: 0x0003) }
@@ -190,7 +190,7 @@ struct SubmissionTests {
     }
 
     @Test("Submitted writes to a link that ends are dropped, and later writes fail")
-    func end() async throws {
+    func submittedWritesToAnEndedLinkAreDropped() async throws {
         let (host, link) = (fixture.host, try connect())
         host.submissions.openFastPath(to: link, maximumLength: 20)
         for number in 0..<UInt8(12) { try await host.writeWithoutResponse([number], to: 0x0003, on: link) }
@@ -209,7 +209,7 @@ struct SubmissionTests {
     }
 
     @Test("A write that waited for the loop lets later writes be submitted, if their values fit")
-    func opening() async throws {
+    func writeThatWaitedOpensTheFastPath() async throws {
         let (host, link) = (fixture.host, try connect())
         try fixture.run { try await host.writeWithoutResponse([1], to: 0x0003, on: link) }
         #expect(!canSubmit(1, to: link))
@@ -228,7 +228,7 @@ struct SubmissionTests {
     }
 
     @Test("A call behind submissions ends when it is cancelled, and later ones do not delay it")
-    func turn() async throws {
+    func cancelledCallBehindSubmissionsEnds() async throws {
         let (host, link) = (fixture.host, try connect())
         host.submissions.openFastPath(to: link, maximumLength: 20)
         for number in 0..<UInt8(12) { try await host.writeWithoutResponse([number], to: 0x0003, on: link) }

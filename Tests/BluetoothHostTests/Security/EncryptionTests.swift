@@ -125,7 +125,7 @@ struct EncryptionTests {
     }
 
     @Test("Requests wait until a bonded server is verified, and values that it sends before are dropped")
-    func proof() throws {
+    func requestsWaitForVerification() throws {
         let fixture = try fixture()
         let host = fixture.host
         let link = try link(fixture, role: .central)
@@ -149,7 +149,7 @@ struct EncryptionTests {
     }
 
     @Test("Writes submitted before a bonded server is verified are sent afterwards, before later calls")
-    func posts() async throws {
+    func submittedWritesWaitForVerification() async throws {
         let fixture = try fixture { $0.requestsMTU = false }
         let host = fixture.host
         let link = try link(fixture, role: .central)
@@ -178,7 +178,7 @@ struct EncryptionTests {
     }
 
     @Test("Submitted writes are lost if the server has no key, and the next write gets the error")
-    func lostPosts() async throws {
+    func submittedWritesAreLostWithoutAKey() async throws {
         let fixture = try fixture()
         let host = fixture.host
         let link = try link(fixture, role: .central)
@@ -196,7 +196,7 @@ struct EncryptionTests {
     }
 
     @Test("If the policy requires no verification, an unencrypted link to a bonded peer is used as any other")
-    func withoutProof() throws {
+    func unverifiedLinkIsUsedIfThePolicyAllows() throws {
         let fixture = try fixture { $0.security.encryptsBondedLinks = false }
         let host = fixture.host
         let link = try link(fixture, role: .central)
@@ -214,7 +214,7 @@ struct EncryptionTests {
             (.unsupportedRemoteFeature, .encryptionFailed(.unsupportedRemoteFeature)),
         ]
     )
-    func failure(status: ErrorCode, error: SecurityError) throws {
+    func missingKeyAndMissingEncryptionDiffer(status: ErrorCode, error: SecurityError) throws {
         let fixture = try fixture()
         let host = fixture.host
         let link = try link(fixture, role: .central)

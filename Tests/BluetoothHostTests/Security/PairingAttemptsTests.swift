@@ -9,7 +9,7 @@ struct PairingAttemptsTests {
     private let start = Instant(nanoseconds: 1_000_000_000)
 
     @Test("Each failure doubles the wait, up to the maximum")
-    func doubling() {
+    func eachFailureDoublesTheWait() {
         var attempts = PairingAttempts()
         var now = start
         for seconds in [1, 2, 4, 8, 16, 32, 64, 128, 256, 256] {
@@ -23,7 +23,7 @@ struct PairingAttemptsTests {
     }
 
     @Test("Other peers do not wait, and a success resets the wait")
-    func success() {
+    func successResetsTheWait() {
         var attempts = PairingAttempts()
         attempts.failed(peer, at: start)
         attempts.failed(peer, at: start)
@@ -36,7 +36,7 @@ struct PairingAttemptsTests {
     }
 
     @Test("Time without an attempt undoes failures, one after the other")
-    func forgiveness() {
+    func timeUndoesFailures() {
         var attempts = PairingAttempts()
         for _ in 0..<3 { attempts.failed(peer, at: start) }
         // 4 s imposed, 4 s more for the third failure, 2 s for the second.
@@ -50,7 +50,7 @@ struct PairingAttemptsTests {
     }
 
     @Test("The number of remembered peers is bounded")
-    func bound() {
+    func rememberedPeersAreBounded() {
         var attempts = PairingAttempts(limit: 16)
         for value in 0..<1000 { attempts.failed(DeviceAddress(UInt64(value), isRandom: true), at: start) }
         #expect(attempts.count <= 16)

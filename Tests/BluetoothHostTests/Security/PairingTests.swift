@@ -189,7 +189,7 @@ struct PairingTests {
     }
 
     @Test("A question that is not answered for thirty seconds ends the pairing and is withdrawn")
-    func silence() throws {
+    func unansweredQuestionEndsThePairing() throws {
         try LockAndPhone.run { world in
             let (devices, _) = try await Self.setUp(Way.all[1], in: world, mood: .init(isAway: true))
             let peer = try await devices.connect()
@@ -278,7 +278,7 @@ struct PairingTests {
     }
 
     @Test("Without a delegate this device begins pairings by Just Works only")
-    func nobody() throws {
+    func withoutDelegateOnlyJustWorksBegins() throws {
         try LockAndPhone.run { world in
             let devices = try await LockAndPhone(in: world)
             let peer = try await devices.connect()

@@ -10,7 +10,7 @@ import Testing
 @Suite("Secure Connections Only mode")
 struct SecureConnectionsOnlyTests {
     @Test("One setting enables all its requirements")
-    func oneSwitch() {
+    func oneSettingEnablesAllRequirements() {
         var policy = SecurityPolicy()
         #expect(!policy.isSecureConnectionsOnly)
         policy.minimumKeySize = 7

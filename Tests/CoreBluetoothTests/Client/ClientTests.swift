@@ -105,7 +105,7 @@ struct ClientTests {
     }
 
     @Test("A service is built by appending, and appending to nil descriptors does nothing")
-    func tree() throws {
+    func publishedTreeIsBuiltByAppending() throws {
         let service = PeripheralApp.makeService()
         let characteristics = try #require(service.characteristics)
         #expect(characteristics.count == 2)

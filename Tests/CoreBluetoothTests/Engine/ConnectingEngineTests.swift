@@ -141,7 +141,7 @@ struct ConnectingEngineTests {
     }
 
     @Test("Connecting to a connected peripheral is answered again")
-    func again() throws {
+    func connectingAConnectedPeripheral() throws {
         try World.run(seed: 17) { world in
             let pair = try await LampAndPhone(world)
             let peripheral = await pair.connect()

@@ -33,7 +33,7 @@ struct ServingEngineTests {
     }
 
     @Test("An update for a disconnected central, or for none, is done at once")
-    func nobody() throws {
+    func updateWithoutReceiversIsDone() throws {
         try World.run(seed: 62) { world in
             let pair = try await LampAndPhone(world)
             let engine = pair.lamp.engine

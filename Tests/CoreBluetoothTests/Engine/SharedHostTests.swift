@@ -29,7 +29,7 @@ struct SharedHostTests {
     }
 
     @Test("It is opened with the first manager, closed after the last, and opened again with the next")
-    func life() async throws {
+    func hostIsOpenWhileThereAreManagers() async throws {
         let steps = Mailroom<String>()
         let shared = makeHost("life", steps)
         for _ in 1...3 {

@@ -24,7 +24,7 @@ private enum Found {
 @Suite("Fuzzing")
 struct FuzzTests {
     @Test("Inputs that once revealed a fault are processed", arguments: FuzzTarget.allCases)
-    func found(target: FuzzTarget) throws {
+    func earlierFindingsAreProcessed(target: FuzzTarget) throws {
         for input in try Found.inputs(of: target) { target.run(input) }
     }
 
