@@ -1,11 +1,11 @@
 /*
- * What the machine allows: processes that hand a message of 32 octets to each other over UNIX sockets, and do nothing else
- * but sleep in poll, read and write.
+ * The limit of the machine: processes that pass a message of 32 bytes to each other over UNIX sockets. They only sleep
+ * in poll, read and write.
  *
- *     floor SECONDS        there and back between two processes, then between two with one between them, a line of JSON each
+ *     floor SECONDS        round trips between two processes, then with a third one between them, a line of JSON each
  *
- * A read between a host and a controller takes no less than the first, one between two hosts on a controller no less than
- * the second.
+ * A read between a host and a controller takes at least as long as the first. A read between two hosts on a controller
+ * takes at least as long as the second.
  */
 #define _GNU_SOURCE
 #include <poll.h>
@@ -53,7 +53,7 @@ static void give(int to)
         exit(0);
 }
 
-/* Hands on what comes: from `near` to `far`, then back. The same two are one where there is nobody behind. */
+/* Forwards messages from `near` to `far`, then back. Both are the same if there is no process behind this one. */
 static pid_t start(int near, int far)
 {
     pid_t process = fork();

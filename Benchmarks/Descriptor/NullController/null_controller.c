@@ -1,21 +1,21 @@
 /*
- * A controller without a radio, for measuring hosts: it takes each ACL packet, completes it and hands it on, at once.
+ * A controller without a radio, for measuring hosts: it accepts each ACL packet, completes it and forwards it at once.
  *
  *     null-controller relay PATH          two hosts on one UNIX socket (H4), linked with each other
- *     null-controller client PATH         one host, a server: the program is the client at the other end of its link
- *     null-controller server PATH         one host, a client: the program is the server at the other end of its link
+ *     null-controller client PATH         one host, a server; this program is the client at the other end of its link
+ *     null-controller server PATH         one host, a client; this program is the server at the other end of its link
  *     null-controller reports PATH RATE   one host, which scans: RATE advertising reports per second
  *
- * As client it tells when its host advertises. As client or server it takes commands from standard input and answers each
- * with a line of JSON:
+ * As the client, it reports when its host advertises. As client or server, it reads commands from standard input and
+ * answers each with a line of JSON:
  *
  *     discover                            as the client: the handles of the server's values
- *     reads S | writes S | commands S     as the client: requests, or Write Commands of 244 octets, for S seconds
- *     subscribe                           as the client: has the host notify
- *     notifications S                     as the server: as many of 244 octets as the host takes, for S seconds
+ *     reads S | writes S | commands S     as the client: requests, or Write Commands of 244 bytes, for S seconds
+ *     subscribe                           as the client: subscribes to the host's notifications
+ *     notifications S                     as the server: notifications of 244 bytes at full rate, for S seconds
  *     count                               PDUs received since the last `count`
  *
- * Everything happens in one thread that sleeps in poll while it has nothing to do.
+ * The program has one thread, which sleeps in poll while there is no work.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -34,7 +34,7 @@
 #include <unistd.h>
 
 enum { ACL_LENGTH = 251, ACL_COUNT = 32, HANDLE = 0x40, VALUE_LENGTH = 244, MTU = 247 };
-/* How much may wait for a host before what its peer sends is completed no more. */
+/* The number of waiting bytes for a host from which its peer's packets are no longer completed. */
 enum { BACKLOG_LIMIT = 64 << 10 };
 
 struct host {
@@ -43,7 +43,7 @@ struct host {
     size_t in_length;
     uint8_t *out;
     size_t out_start, out_end, out_capacity;
-    /* Packets of this host that its peer has not been written yet. */
+    /* Packets of this host that were not written to its peer yet. */
     unsigned uncompleted;
     bool advertises, initiates, scans, linked;
 };
@@ -66,7 +66,7 @@ static uint64_t now(void)
     return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
 
-/* What goes to a host: gathered over a turn of the loop, and written in one piece at its end. */
+/* The output to a host: collected during a turn of the loop, and written at once at its end. */
 
 static size_t backlog(const struct host *host) { return host->out_end - host->out_start; }
 
@@ -243,15 +243,15 @@ static void answer(struct host *host, uint16_t opcode, const uint8_t *parameters
     }
 }
 
-/* The peer of a host that is measured alone */
+/* The peer of a single measured host */
 
 enum phase { IDLE, DISCOVERING, READING, WRITING, COMMANDING, NOTIFYING };
 
 static enum phase phase;
 static uint64_t phase_start, phase_end, asked_at, operations, received;
-/* How many requests took how long, in tenths of a microsecond. */
+/* The number of requests by duration, in tenths of a microsecond. */
 static uint32_t latencies[1 << 16];
-/* Of the host's values: to read, to write, and the one that it notifies. */
+/* The handles of the host's values: to read, to write, and the one that it notifies. */
 static uint16_t value_handles[3];
 static uint16_t discovered_to;
 
@@ -316,7 +316,7 @@ static void note_declarations(const uint8_t *pdu, size_t length)
     }
 }
 
-/* What the client at the other end does about a response. */
+/* Handles a response, as the client at the other end. */
 static void receive_as_client(struct host *host, const uint8_t *pdu, size_t length)
 {
     switch (pdu[0]) {
@@ -368,8 +368,8 @@ static void error_response(struct host *host, uint8_t opcode, uint16_t handle, u
 }
 
 /*
- * What the server at the other end answers. Its attributes: 1 service FFF0; 2, 3 characteristic FFF1, to read; 4, 5
- * FFF2, to write; 6, 7 FFF3, which notifies; 8 the latter's configuration.
+ * Answers a request, as the server at the other end. Its attributes: 1 service FFF0; 2, 3 characteristic FFF1, to read;
+ * 4, 5 FFF2, to write; 6, 7 FFF3, which notifies; 8 the configuration of FFF3.
  */
 static void receive_as_server(struct host *host, const uint8_t *pdu, size_t length)
 {
@@ -426,7 +426,7 @@ static void receive_as_server(struct host *host, const uint8_t *pdu, size_t leng
     }
 }
 
-/* As many Write Commands or notifications as the socket takes, which the host's reading paces. */
+/* Sends Write Commands or notifications until the socket is full. The host's reading sets the rate. */
 static void pour(struct host *host)
 {
     while (backlog(host) < BACKLOG_LIMIT) {
@@ -473,7 +473,7 @@ static void obey(const char *line)
     }
 }
 
-/* What comes from a host */
+/* Packets from a host */
 
 static void receive_acl(struct host *host, const uint8_t *packet, size_t length)
 {
@@ -533,7 +533,7 @@ static void read_host(struct host *host)
     host->in_length -= at;
 }
 
-/* What a host has sent is complete once the kernel has it for the other. */
+/* A host's packet is complete once the kernel has accepted it for the other host. */
 static void complete_relayed(void)
 {
     for (int i = 0; i < host_count && mode == RELAY; i++) {
@@ -574,7 +574,7 @@ static int listen_at(const char *path)
     return fd;
 }
 
-/* A timer that goes off RATE times a second, or 1,000 times where that is less; as often as reports are due. */
+/* A timer that fires RATE times a second, at most 1,000 times. */
 static int report_timer(void)
 {
     unsigned frequency = rate < 1000 ? rate : 1000;

@@ -1,4 +1,4 @@
-// The PDUs of the Attribute Protocol: bounds and opcode are checked, fields are read where they lie.
+// The PDUs of the Attribute Protocol: bounds and opcode are checked, fields are read in place.
 
 #include "internal.h"
 

@@ -81,7 +81,7 @@ uint64_t c_encode_acl(struct samples samples, size_t operations) {
     return sum;
 }
 
-// Events: the header, then what the code says.
+// Events: the header, then the parameters for the code.
 
 static inline const uint8_t *event_parameters(const uint8_t *bytes, size_t length, uint8_t code) {
     if (length < 2 || (size_t)bytes[1] + 2 != length || bytes[0] != code) return NULL;
@@ -112,7 +112,7 @@ uint64_t c_decode_completed_packets(struct samples samples, size_t operations) {
     FOR_EACH_SAMPLE(decode_completed_packets(bytes, length))
 }
 
-// Advertising reports, with a walk over their AD structures.
+// Advertising reports, with an iteration over their AD structures.
 
 static inline uint64_t walk_structures(const uint8_t *data, size_t length) {
     uint64_t sum = 0;

@@ -16,7 +16,7 @@
     }                                                                                \
     return sum;
 
-/// A packet that is written, with room for headers before it; it grows where it must.
+/// An outbound packet with room for headers before it; it grows if necessary.
 struct packet {
     uint8_t *data;
     size_t capacity;

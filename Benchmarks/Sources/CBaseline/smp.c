@@ -99,7 +99,7 @@ uint64_t c_compare_uuids(struct samples samples, size_t operations) {
     return sum;
 }
 
-// SipHash-1-3 of 16 octets: what a table keyed by peers' data needs, and what Swift's own hasher does.
+// SipHash-1-3 of 16 bytes: suitable for a table keyed by peers' data, and the algorithm of Swift's own hasher.
 
 static inline uint64_t rotate(uint64_t value, int bits) {
     return value << bits | value >> (64 - bits);

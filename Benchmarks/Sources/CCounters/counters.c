@@ -9,7 +9,7 @@
 #if __has_include(<valgrind/callgrind.h>)
 #include <valgrind/callgrind.h>
 #else
-// Without valgrind's headers nothing can be counted by it.
+// Without valgrind's headers, instructions cannot be counted.
 #define RUNNING_ON_VALGRIND 0
 #define CALLGRIND_ZERO_STATS
 #define CALLGRIND_START_INSTRUMENTATION
@@ -17,7 +17,7 @@
 #define CALLGRIND_DUMP_STATS_AT(name) (void)(name)
 #endif
 
-// glibc's own allocator, under the names that remain when the usual ones are taken.
+// glibc's own allocator, under its internal names, because the usual ones are replaced.
 extern void *__libc_malloc(size_t);
 extern void *__libc_calloc(size_t, size_t);
 extern void *__libc_realloc(void *, size_t);

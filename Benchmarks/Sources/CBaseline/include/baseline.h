@@ -8,11 +8,11 @@
 struct samples {
     const uint8_t *bytes;
     size_t length;
-    /// How many; a power of two.
+    /// The number of packets; a power of two.
     size_t count;
 };
 
-/// Does an operation on one packet after the other, so many times; returns the sum of what came of it.
+/// Performs an operation on one packet after the other, a number of times; returns the sum of the results.
 typedef uint64_t (*baseline)(struct samples samples, size_t operations);
 
 // Attribute Protocol.
@@ -50,7 +50,7 @@ uint64_t c_encode_pairing_request(struct samples samples, size_t operations);
 uint64_t c_decode_pairing_confirm(struct samples samples, size_t operations);
 uint64_t c_encode_pairing_confirm(struct samples samples, size_t operations);
 
-// UUIDs of 16 octets.
+// UUIDs of 16 bytes.
 uint64_t c_compare_uuids(struct samples samples, size_t operations);
 uint64_t c_hash_uuids(struct samples samples, size_t operations);
 

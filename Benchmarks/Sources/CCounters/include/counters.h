@@ -4,16 +4,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/// What malloc and its kin have given since counting was last begun, on all threads.
+/// The allocations of malloc and related functions on all threads since the start of counting.
 struct allocation_counts {
     uint64_t allocations;
     uint64_t bytes;
 };
 
-/// Sets the counts to zero and counts from now on.
+/// Sets the counts to zero and starts counting.
 void allocation_counting_begin(void);
 
-/// Counts no more, and tells what was counted.
+/// Stops counting and returns the counts.
 struct allocation_counts allocation_counting_end(void);
 
 /// How many bytes of the heap are in use, as the allocator rounds them.
