@@ -85,9 +85,9 @@ extension BluetoothHost {
             inspection.channels += link.channels.count
             inspection.calls += link.att.suspendedProcedureCount
             inspection.waiters += link.att.lanes.count + link.att.drains.count
-            inspection.pairings += link.protection.channel.isPairing ? 1 : 0
-            inspection.questions += link.protection.question == nil ? 0 : 1
-            inspection.waiters += link.protection.waiters.count
+            inspection.pairings += link.security.channel.isPairing ? 1 : 0
+            inspection.questions += link.security.state.question == nil ? 0 : 1
+            inspection.waiters += link.security.state.waiting.count
             inspection.waiters += link.connectionUpdates.count + link.phyUpdates.count
         }
         return inspection
@@ -100,8 +100,8 @@ extension BluetoothHost {
         timersAccountedFor += calls.timerCount
         for link in links.values {
             held += sender.packetsInController(link.slot)
-            timersAccountedFor += 5 + link.protection.waiters.count
-            if let contradiction = contradictionInSecurity(of: link) { return contradiction }
+            timersAccountedFor += 5
+            if let contradiction = contradictionInSecurity(of: link) { return "\(link.peer): \(contradiction)" }
             if link.deadline != nil, link.timer == nil { return "a link's deadline has no timer" }
             if link.att.hasSendableCall(conditions(on: link)) { return "a call waits that can be sent" }
             if turn.phase == .idle, link.att.signedWrites.isStuck { return "a PDU waits behind no signed write" }
@@ -120,6 +120,7 @@ extension BluetoothHost {
                 return "a command waits for nothing"
             }
         }
+        if bonds.records.count > bonds.limit { return "\(bonds.records.count) bonds, at most \(bonds.limit)" }
         if turn.phase == .idle, !turn.deliveries.isEmpty { return "the closure of an app waits for no turn" }
         if timers.count > timersAccountedFor { return "\(timers.count) timers, \(timersAccountedFor) accounted for" }
         return nil
@@ -134,29 +135,15 @@ extension BluetoothHost {
     }
 
     private func contradictionInSecurity(of link: Link) -> String? {
-        let security = link.session.security
-        let strength = link.protection.strength
-        if security.isEncrypted != (servedStrength(of: link) != nil) {
-            return "\(link.peer) is encrypted for attributes alone, or not"
+        if let contradiction = link.security.contradiction(securityContext(of: link)) { return contradiction }
+        if !link.hasPublishedSecurity { return "attributes and client have other security than the link" }
+        let isLaneVerified = link.security.state.waiting.contains { $0.caller == .clientLane }
+        if link.att.isVerifying != isLaneVerified { return "calls wait for a verification that nothing brings about" }
+        if case .failed? = link.security.published?.gate, turn.phase == .idle, !link.client.isIdle,
+            link.att.bearer.awaitedRequest == nil
+        {
+            return "procedures wait for a verification that has failed"
         }
-        if security.isAuthenticated, strength?.isAuthenticated != true {
-            return "\(link.peer) is authenticated for attributes alone"
-        }
-        if security.isIdentityUnverified != link.protection.isRefusedByServer {
-            return "\(link.peer) is refused for attributes alone, or not"
-        }
-        if link.protection.isStarting, link.protection.encryptionDeadline == nil {
-            return "an encryption has no deadline"
-        }
-        if link.protection.isAskedAboutReplacement, link.protection.replacementDeadline == nil {
-            return "the question about a bond has no deadline"
-        }
-        if link.protection.isBondProven, strength == nil { return "\(link.peer) has proven a bond without encryption" }
-        if link.protection.bondKey != nil, bonds[link.identity] == nil { return "a link has the key of no bond" }
-        if !link.protection.waiters.isEmpty, !link.protection.isBusy {
-            return "a call waits for security that nothing brings about"
-        }
-        if bonds.count > bonds.limit { return "\(bonds.count) bonds, where \(bonds.limit) may be" }
         return nil
     }
 
@@ -181,8 +168,8 @@ extension BluetoothHost {
                 lines.append("the counter of a signed write of \(link.peer) to be stored")
             }
             if link.channels.deadline != nil { lines.append("\(link.peer)'s answer to a request for channels") }
-            if !link.protection.waiters.isEmpty { lines.append("the link to \(link.peer) to be secure") }
-            if link.protection.question != nil { lines.append("the answer to a question about \(link.peer)") }
+            if !link.security.state.waiting.isEmpty { lines.append("the link to \(link.peer) to be secure") }
+            if link.security.state.question != nil { lines.append("the answer to a question about \(link.peer)") }
             if link.connectionUpdates.isRunning { lines.append("connection parameters of the link to \(link.peer)") }
             if link.connectionUpdates.isPostponed {
                 lines.append("\(link.peer)'s answer to an earlier request, before the next update of parameters")

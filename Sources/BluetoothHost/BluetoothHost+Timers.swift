@@ -77,7 +77,6 @@ extension BluetoothHost {
         case .flush(let identifier): if let link = links[identifier] { flushTimedOut(of: link) }
         case .procedure(let procedure, let identifier):
             if let link = links[identifier] { end(procedure, of: link, .failure(.timedOut)) }
-        case .security(let identifier, let call): if let link = links[identifier] { securityTimedOut(call, of: link) }
         case .connectionAttempt(let attempt): giveUp(attempt, .timedOut)
         case .connectionTurn: connectionTurnEnded()
         case .endOfInitiating: endOfInitiatingTimedOut()

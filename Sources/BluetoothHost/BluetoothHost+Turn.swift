@@ -158,7 +158,7 @@ extension BluetoothHost {
         case .access(let handler, let link, let request): handler(link, request)
         case .authorization(let link, let request): authorizer?(link, request)
         case .inquiry(let inquiry, let number): ask(inquiry, number)
-        case .withdrawal(let takeBack): takeBack()
+        case .withdrawal(let withdraw): withdraw()
         case .channelEvent(let link, let event): perform(event, of: link)
         case .channelFailure(let completion, let error): _ = completion(.failure(error))
         case .connection(let completion, let result): completion(result)

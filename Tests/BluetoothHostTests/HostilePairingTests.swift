@@ -82,17 +82,22 @@ struct BondTakeoverTests {
     @Test("Each claim of a bonded identity doubles the wait before the next one")
     func claimsOfAnIdentityDoubleTheWait() throws {
         let identity = DeviceAddress(0x0000_0000_4711, isRandom: false)
+        let claim = LocalIdentity(address: identity, resolvingKey: 5)
         let encounter = try Encounter(
             .peripheral,
             bond: bond(authenticated, identity: identity),
             address: privateAddress,
-            identity: LocalIdentity(address: identity, resolvingKey: 5)
+            identity: claim
         ) { $0.security.justWorks = .always }
         for wait in [1, 2] {
-            encounter.outcome = nil
+            if wait > 1 { encounter.meetAgain(privateAddress, identity: claim) }
             encounter.pair()
             #expect(encounter.outcome != nil, "the peer has done its part")
-            #expect(encounter.fixture.controller.opcodes.contains(Disconnect.opcode) == (wait == 1))
+            #expect(encounter.fixture.controller.opcodes.contains(Disconnect.opcode))
+            #expect(try encounter.run { $0.links[connection]?.session.security.isEncrypted } == false)
+            encounter.heard = []
+            encounter.pair()
+            #expect(encounter.heard == [], "the link ends, and no other pairing begins on it")
             let left = try encounter.run { $0.pairingAttempts.wait(for: privateAddress, at: $0.loop.now) }
             #expect(try #require(left) > .seconds(wait) - .milliseconds(100))
             encounter.fixture.loop.run(for: .seconds(wait))
@@ -132,7 +137,7 @@ struct BondTakeoverTests {
         let ended = encounter.fixture.controller.commands.compactMap { $0.decode(Disconnect.self)?.connectionHandle }
         #expect(ended == [connection])
         let isSilenced = try encounter.run { host in
-            host.links[ConnectionHandle(0x0041)]?.protection.awaitsProof
+            host.links[ConnectionHandle(0x0041)]?.isUnverified
         }
         #expect(isSilenced == false)
     }
@@ -180,8 +185,12 @@ struct PairingLimitTests {
     func withheldIdentity() throws {
         let encounter = try encounter { $0.security.pairingAcceptList = [DeviceAddress(0x4712, isRandom: false)] }
         encounter.withheld = [.identityInformation, .identityAddressInformation]
+        let encryptions = Recorder<KeyStrength?>()
+        _ = try encounter.run { host in
+            host.observeSecurity { if case .encryptionChanged(_, let strength) = $0 { encryptions.append(strength) } }
+        }
         encounter.pair()
-        #expect(try encounter.run { $0.links[connection]?.protection.strength } != nil, "the link is encrypted")
+        #expect(encryptions.all.count == 1 && encryptions.all[0] != nil, "the link is encrypted")
         #expect(try isServedAsEncrypted(encounter) == false)
         encounter.fixture.loop.run(for: .seconds(31))
         #expect(encounter.fixture.controller.opcodes.contains(Disconnect.opcode))
@@ -225,7 +234,7 @@ struct PairingLimitTests {
         #expect(encounter.outcome != nil, "the peer has done its part")
         #expect(try encounter.run { $0.bondRecords().count } == 0)
         let isSilenced = try encounter.run { host in
-            host.links[ConnectionHandle(0x0041)]?.protection.awaitsProof
+            host.links[ConnectionHandle(0x0041)]?.isUnverified
         }
         #expect(isSilenced == false)
     }
@@ -341,7 +350,7 @@ struct PolicyTests {
 
             let central = try Encounter(.central, bond: kept, configure: configure)
             #expect(central.fixture.controller.opcodes.contains(LEEnableEncryption.opcode) == !isStrict)
-            let isWary = try central.run { $0.links[connection]?.protection.awaitsProof }
+            let isWary = try central.run { $0.links[connection]?.isUnverified }
             #expect(isWary == true)
         }
     }
@@ -388,7 +397,7 @@ struct RepeatedAttemptsTests {
             encounter.send([0x0B, 0x01])
             encounter.settle()
             #expect(encounter.heard == (kept == nil ? [[0x05, 0x09]] : []))
-            let strength = try encounter.run { $0.links[connection]?.protection.strength }
+            let strength = try encounter.run { $0.links[connection]?.security.strength }
             #expect(strength == (kept == nil ? nil : secure))
         }
     }
@@ -407,7 +416,7 @@ struct RepeatedAttemptsTests {
         let encounter = try Encounter(.peripheral) { $0.pairingHandler = { _, _ in {} } }
         encounter.send(Self.request)
         encounter.fixture.loop.run(for: .seconds(30))
-        let isClosed = try encounter.run { $0.links[connection]?.protection.channel.deadline == nil }
+        let isClosed = try encounter.run { $0.links[connection]?.security.channel.deadline == nil }
         #expect(isClosed)
         encounter.send(Self.request)
         encounter.settle()

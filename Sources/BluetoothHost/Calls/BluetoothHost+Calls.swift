@@ -54,7 +54,7 @@ extension BluetoothHost {
             endAdvertisement(identifier)
         case .endOfAdvertisement(let identifier): advertiser.remove(call, of: identifier)
         case .connection(let attempt): giveUp(attempt, .cancelled)
-        case .security(let identifier, let waiter): cancelSecurityWaiter(waiter, of: identifier)
+        case .security(let identifier): cancelSecurity(call, of: identifier)
         }
         endInput()
     }

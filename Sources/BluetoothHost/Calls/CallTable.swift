@@ -38,8 +38,8 @@ final class CallTable: Sendable {
         case time
         /// A connection; with the number of the attempt.
         case connection(attempt: UInt64)
-        /// A link to be secure; with the number of the waiter.
-        case security(LinkIdentifier, waiter: UInt64)
+        /// A link to be secure.
+        case security(LinkIdentifier)
     }
 
     struct Call: Sendable {

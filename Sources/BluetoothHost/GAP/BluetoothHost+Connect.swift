@@ -134,7 +134,7 @@ extension BluetoothHost {
         }
         if link.isEnding || !link.countsAsConnection {
             // A peer that claims to be bonded verifies its identity, or its link is ended after a timeout.
-            if !link.isEnding, link.protection.waiters.isEmpty { verifyIdentity(of: link) }
+            if !link.isEnding, link.security.state.waiting.isEmpty { verifyIdentity(of: link) }
             endInput()
             guard connector.blockers.insert(link.identifier).inserted else { return }
             let identifier = link.identifier
@@ -230,7 +230,7 @@ extension BluetoothHost {
     }
 
     /// Waits until a link has ended. Cancelling the task ends the wait.
-    private func waitForEnd(of identifier: LinkIdentifier) async throws(HostError) {
+    func waitForEnd(of identifier: LinkIdentifier) async throws(HostError) {
         try await wait(for: .endOfLink(identifier)) { host, call in
             guard let link = host.links[identifier] else { return host.end(call, .success(())) }
             link.endObservers[host.makeIdentifier()] = .call(call)
@@ -295,14 +295,18 @@ extension BluetoothHost {
         reason: HCI.ErrorCode = .remoteUserTerminatedConnection
     ) async {
         guard let link = links[identifier] else { return }
-        if !link.isDisconnecting {
-            link.isDisconnecting = true
-            expectDisconnection(of: link)
-            // Earlier calls are sent first.
-            endInput()
-            sendDisconnect(link, reason)
-        }
+        beginDisconnection(of: link, reason)
         try? await waitForEnd(of: identifier)
+    }
+
+    /// Has the controller end a link, unless the link ends already.
+    func beginDisconnection(of link: Link, _ reason: HCI.ErrorCode) {
+        guard !link.isDisconnecting else { return }
+        link.isDisconnecting = true
+        expectDisconnection(of: link)
+        // Earlier calls are sent first.
+        endInput()
+        sendDisconnect(link, reason)
     }
 
     func disconnected(_ event: DisconnectionComplete) {

@@ -3,6 +3,7 @@ import BluetoothTypes
 import ByteCoding
 import GATT
 import L2CAP
+import SMP
 
 // The order in which the calls of apps leave the host: see `OutboundLanes`.
 extension BluetoothHost {
@@ -12,7 +13,7 @@ extension BluetoothHost {
     }
 
     /// Whether the link's client may send: not while the peer is bonded and its identity unverified.
-    func isGateOpen(on link: Link) -> Bool { !link.awaitsProof }
+    func isGateOpen(on link: Link) -> Bool { !link.isUnverified }
 
     func conditions(on link: Link) -> ATTRouter.Conditions {
         ATTRouter.Conditions(hasRoom: hasRoom(on: link), isGateOpen: isGateOpen(on: link))
@@ -71,7 +72,7 @@ extension BluetoothHost {
             return endInput()
         }
         guard link.att.canSendAtOnce(call, conditions(on: link)) else {
-            if case .submission = call.caller, link.awaitsProof {
+            if case .submission = call.caller, link.isUnverified {
                 // The next caller waits for the loop, and gets the error if the peer's identity could not be verified.
                 submissions.closeFastPath(to: call.link)
             }
@@ -225,19 +226,21 @@ extension BluetoothHost {
         guard !link.att.lanes.client.isEmpty, links[link.identifier] != nil,
             link.att.needsVerification(isGateOpen: isGateOpen(on: link))
         else { return }
-        let identifier = link.identifier
-        whenProven(link) { [weak self] result in
-            self?.assumeIsolated { host in
-                guard let link = host.links[identifier] else { return }
-                switch result {
-                case .success: _ = link.att.verificationEnded(isVerified: true)
-                case .failure(let error):
-                    for item in link.att.verificationEnded(isVerified: false) { host.end(item.work, error, on: link) }
-                    host.pumpChannels(of: link)
-                }
-                host.pumpLanes(of: link)
-            }
+        require(SecurityRequirement(.clientLane, for: .demand), of: link)
+    }
+
+    /// Resumes or ends the calls in the client lane, which have waited for the peer's identity to be verified.
+    func clientLaneVerified(_ result: Result<KeyStrength, HostError>, on link: Link) {
+        guard links[link.identifier] != nil else { return }
+        switch result {
+        case .success: _ = link.att.verificationEnded(isVerified: true)
+        // The policy or the bonds have changed meanwhile, and the calls need no verification.
+        case .failure where !link.isUnverified: _ = link.att.verificationEnded(isVerified: true)
+        case .failure(let error):
+            for item in link.att.verificationEnded(isVerified: false) { end(item.work, error, on: link) }
+            pumpChannels(of: link)
         }
+        pumpLanes(of: link)
     }
 
     // MARK: Draining

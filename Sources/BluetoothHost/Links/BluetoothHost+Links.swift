@@ -25,7 +25,7 @@ extension BluetoothHost {
             connection,
             slot: sender.open(connection.handle),
             identity: self.identity(of: connection.peerAddress),
-            protection: makeProtection(for: connection),
+            security: makeSecurity(for: connection, identifier),
             session: ServerSession(server: server),
             offeredMTU: configuration.mtu
         )
@@ -38,7 +38,7 @@ extension BluetoothHost {
         link.session.asksForAuthorization = authorizer != nil
         if link.role == .peripheral { emit(.connected(identifier, link.peer)) }
         prepare(link)
-        secureBondedLink(link)
+        inform(link) { security, context in security.linkBegan(&context) }
         return link
     }
 
@@ -75,7 +75,7 @@ extension BluetoothHost {
                     link.att.exchangeMTU(peer: mtu)
                     host.mtuChanged(of: link)
                 } else {
-                    link.att.owesMTUExchange = link.protection.awaitsProof
+                    link.att.owesMTUExchange = link.isUnverified
                 }
             }
         }
@@ -254,8 +254,8 @@ extension BluetoothHost {
             performClientEffects(of: link)
             giveUp(link, .attributeTransactionTimeout)
         }
-        advanceSecurity(of: link, to: now)
         link.channels.advance(to: now)
+        inform(link) { security, context in security.advance(&context) }
         pumpChannels(of: link)
         if links[link.identifier] != nil { armTimer(of: link) }
     }

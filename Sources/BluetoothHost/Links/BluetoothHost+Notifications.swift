@@ -222,7 +222,7 @@ extension BluetoothHost {
         switch link.att.indicate(call, at: loop.now, into: &buffer) {
         case .written:
             send(consume buffer, .value, on: .attribute, of: link)
-            armTimer(of: link)
+            if let deadline = link.att.deadline { armTimer(of: link, by: deadline) }
         case .unsubscribed:
             sender.recycle(buffer)
             end(call.caller, .success(()))

@@ -130,11 +130,13 @@ final class Link {
     var att: ATTRouter
     var signaling: SignalingChannel
     var reassembler = Reassembler()
-    var protection: Protection {
-        didSet { awaitsProof = protection.awaitsProof }
-    }
-    /// A copy of ``Protection/awaitsProof``, for calls that read it often.
-    private(set) var awaitsProof: Bool
+    /// Encryption, pairing and the verification of the peer's identity.
+    var security: LinkSecurityEngine
+    /// Whether the gate that ``security`` has published is closed: the peer has the address of a bonded device and its
+    /// identity is not verified (BLESA), or this host ends the link. Stored, because each call of a client asks for it.
+    private(set) var isUnverified = false
+    /// The question to the app, and how it is withdrawn.
+    var question: (number: UInt64, withdraw: @Sendable () -> Void)?
     var channels = CreditBasedChannels()
     /// The apps' uses of the channels, by our channel identifiers.
     var channelUses: [ChannelIdentifier: ChannelUse] = [:]
@@ -178,7 +180,7 @@ final class Link {
         _ connection: NewConnection,
         slot: SenderSlot,
         identity: DeviceAddress,
-        protection: Protection,
+        security: LinkSecurityEngine,
         session: ServerSession,
         offeredMTU: UInt16
     ) {
@@ -188,8 +190,7 @@ final class Link {
         peer = identity
         hasAddressOfController = connection.localPrivateAddress != nil
         self.identity = identity
-        self.protection = protection
-        awaitsProof = protection.awaitsProof
+        self.security = security
         self.slot = slot
         signaling = SignalingChannel(role: role)
         att = ATTRouter(offeredMTU: Int(offeredMTU), session: session)
@@ -207,6 +208,30 @@ final class Link {
         }
     }
 
+    /// Shows attributes, the client and channels the security that ``security`` has published.
+    func publish(_ snapshot: SecuritySnapshot) {
+        isUnverified = snapshot.gate != .open
+        client.isHeld = isUnverified
+        session.security.isIdentityUnverified = snapshot.isIdentityUnverified
+        session.security.isEncrypted = snapshot.strength != nil
+        session.security.isAuthenticated = snapshot.strength?.isAuthenticated ?? false
+        session.security.isSecureConnections = snapshot.strength?.isSecureConnections ?? false
+        session.security.keySize = snapshot.strength?.keySize ?? 0
+        session.security.hasKey = snapshot.hasKey
+    }
+
+    /// Whether attributes and the client have the security that ``security`` has published.
+    var hasPublishedSecurity: Bool {
+        guard let snapshot = security.published else { return false }
+        let current = session.security
+        return isUnverified == (snapshot.gate != .open) && client.isHeld == isUnverified
+            && current.isIdentityUnverified == snapshot.isIdentityUnverified && current.hasKey == snapshot.hasKey
+            && current.isEncrypted == (snapshot.strength != nil)
+            && current.isAuthenticated == (snapshot.strength?.isAuthenticated ?? false)
+            && current.isSecureConnections == (snapshot.strength?.isSecureConnections ?? false)
+            && current.keySize == snapshot.strength?.keySize ?? 0
+    }
+
     var client: GATT.Client { att.client }
     var session: ServerSession { att.session }
 
@@ -222,20 +247,16 @@ final class Link {
 
     /// Whether the link counts as a connection for a caller that asked for one. A link that a peer initiated counts
     /// only if the peer is not bonded or has verified its identity.
-    var countsAsConnection: Bool { role == .central || !protection.awaitsProof }
-
-    /// Whether an app has chosen the peer that it wants to pair with. A Security Request goes to whichever central has
-    /// connected, which may be an attacker that connects again and again.
-    func isChosenByApp(_ initiative: Protection.Initiative) -> Bool { initiative == .app && role == .central }
+    var countsAsConnection: Bool { role == .central || !isUnverified }
 
     /// The addresses that were used on air when the link was made.
-    var ownAddress: DeviceAddress { protection.channel.ownAddress }
-    var peerAddress: DeviceAddress { protection.channel.peerAddress }
+    var ownAddress: DeviceAddress { security.channel.ownAddress }
+    var peerAddress: DeviceAddress { security.channel.peerAddress }
 
     /// The earliest deadline of the link's protocols; nil if there is none.
     var deadline: Instant? {
         earliest(
-            earliest(protection.deadline, channels.deadline),
+            earliest(security.deadline, channels.deadline),
             earliest(att.deadline, signaling.deadline)
         )
     }

@@ -33,8 +33,6 @@ enum TimerKey {
     case flush(LinkIdentifier)
     /// A Link Layer procedure has taken too long.
     case procedure(LinkProcedure, LinkIdentifier)
-    /// A call has waited too long for its link to become secure.
-    case security(LinkIdentifier, call: UInt64)
 
     // MARK: GAP
 

@@ -43,7 +43,7 @@ extension BluetoothHost {
             let entry = advertiser.entries.first(where: { $0.handle == event.advertisingHandle })
         else { return }
         guard let address = entry.address ?? information?.identityAddress else { return }
-        link.protection.channel.ownAddress = address
+        inform(link) { security, context in security.contextChanged(ownAddress: address, &context) }
     }
 
     /// The address parameters of an advertisement: the own address type, and the peer that it is directed to or for

@@ -5,7 +5,7 @@ import HCI
 extension BluetoothHost {
     /// Has the controller watch a link that has just been encrypted, if the policy sets a time for that.
     func watchAuthenticatedPayload(of link: Link) {
-        guard let timeout = link.protection.policy.authenticatedPayloadTimeout, let information,
+        guard let timeout = link.security.policy.authenticatedPayloadTimeout, let information,
             information.commands.contains(WriteAuthenticatedPayloadTimeout.self)
         else { return }
         // After a reset, the event is not sent.
@@ -23,7 +23,7 @@ extension BluetoothHost {
 
     /// Ends a link on which only packets without proof came, or none.
     func authenticatedPayloadTimedOut(_ handle: ConnectionHandle) {
-        guard let link = links[handle], link.protection.policy.authenticatedPayloadTimeout != nil else { return }
+        guard let link = links[handle], link.security.policy.authenticatedPayloadTimeout != nil else { return }
         logger.warning("\(link.peer) has not proven for long that it has the key of its link")
         emit(.authenticatedPayloadTimedOut(link.identifier, peer: link.identity))
         giveUp(link, .controller(.authenticationFailure), telling: .authenticationFailure)

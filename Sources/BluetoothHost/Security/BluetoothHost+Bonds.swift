@@ -43,9 +43,10 @@ extension BluetoothHost {
         return true
     }
 
-    /// Removes the bond with a peer, and disconnects the peer: what its links are encrypted with is no longer known.
+    /// Removes the bond with a peer and disconnects the peer, because the key of its links is no longer known. Operations
+    /// that wait for the peer's identity end: they are not sent to a peer that is not verified.
     ///
-    /// The call returns once the removal is on the disk. Where it could not be saved, ``SecurityEvent/bondsNotKept`` was
+    /// The call returns once the removal is on the disk. If it could not be saved, ``SecurityEvent/bondsNotKept`` was
     /// emitted.
     ///
     /// - Returns: whether there was such a bond.
@@ -53,11 +54,15 @@ extension BluetoothHost {
     package func removeBond(_ identity: DeviceAddress) async -> Bool {
         guard bonds[identity] != nil else { return false }
         let saving = calls.reserve(.other)
+        let peers = links.values.filter { $0.identity == identity }
+        for link in peers {
+            beginDisconnection(of: link, .remoteUserTerminatedConnection)
+            let error = HostError.disconnected(.controller(.connectionTerminatedByLocalHost))
+            inform(link) { security, context in security.linkWillEnd(error, &context) }
+        }
         perform(bonds.remove(identity, notifying: .call(saving)))
         endInput()
-        for link in links.values.filter({ $0.identity == identity }) {
-            await disconnect(link.identifier, reason: .remoteUserTerminatedConnection)
-        }
+        for link in peers { try? await waitForEnd(of: link.identifier) }
         // If the removal is saved by now, the call has ended, and the continuation is resumed at once.
         _ = await withUnsafeContinuation { (continuation: UnsafeContinuation<CallOutcome, Never>) in
             _ = calls.begin(saving, continuation)

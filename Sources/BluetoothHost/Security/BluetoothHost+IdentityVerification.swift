@@ -15,6 +15,6 @@ extension BluetoothHost {
     package func identityVerification(on identifier: LinkIdentifier) -> IdentityVerification? {
         guard let link = links[identifier] else { return nil }
         guard record(for: link) != nil else { return .notBonded }
-        return link.protection.isBondProven ? .verified : .unverified
+        return link.security.isIdentityVerified ? .verified : .unverified
     }
 }

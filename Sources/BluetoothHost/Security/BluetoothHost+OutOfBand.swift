@@ -2,23 +2,10 @@ import Cryptography
 import SMP
 
 extension BluetoothHost {
-    /// Removes the out of band data of the pairing under way on a link from all policies. The data are good for one pairing,
-    /// whether it succeeds or fails (Vol 3, Part H, 2.3.5.6.4): a peer must not try again with what it has learned of them.
-    ///
-    /// The pairing itself has a copy. Another pairing under way that would use the same data will be refused.
-    func forgetOutOfBandData(of link: Link) {
-        let used = link.protection.channel.parameters
-        link.protection.usesOutOfBandData = false
+    /// Removes out-of-band data that the pairing on a link has used from all policies.
+    func forgetOutOfBandData(of used: PairingParameters, on link: Link) {
         securityPolicy.forgetOutOfBandData(of: used)
-        for other in links.values {
-            other.protection.policy.forgetOutOfBandData(of: used)
-            if !other.protection.channel.isPairing {
-                // A pairing that a central was asked for begins with the parameters of that time.
-                other.protection.channel.parameters.forgetOutOfBandData(of: used)
-            } else if other !== link, other.protection.channel.parameters.sharesOutOfBandData(with: used) {
-                other.protection.isOutOfBandDataSpent = true
-            }
-        }
+        for other in links.values { other.security.outOfBandDataWasUsed(by: used, isOwn: other === link) }
     }
 
     /// Makes what a peer is to be given by another way than the link, and the secret that belongs to it.
@@ -38,27 +25,5 @@ extension BluetoothHost {
                 .secureConnections(confirm: confirm, random: number)
             )
         }
-    }
-}
-
-/// What pairings get their out of band data from.
-private protocol OutOfBandDataHolder {
-    var ownOutOfBandData: OwnOutOfBandData? { get set }
-    var peerOutOfBandData: OutOfBandData? { get set }
-}
-
-extension SecurityPolicy: OutOfBandDataHolder {}
-extension PairingParameters: OutOfBandDataHolder {}
-
-extension OutOfBandDataHolder {
-    /// Removes the out of band data that a pairing with these parameters uses.
-    fileprivate mutating func forgetOutOfBandData(of used: PairingParameters) {
-        if ownOutOfBandData == used.ownOutOfBandData { ownOutOfBandData = nil }
-        if peerOutOfBandData == used.peerOutOfBandData { peerOutOfBandData = nil }
-    }
-
-    fileprivate func sharesOutOfBandData(with used: PairingParameters) -> Bool {
-        ownOutOfBandData != nil && ownOutOfBandData == used.ownOutOfBandData
-            || peerOutOfBandData != nil && peerOutOfBandData == used.peerOutOfBandData
     }
 }

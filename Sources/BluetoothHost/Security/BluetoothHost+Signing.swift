@@ -15,7 +15,7 @@ extension BluetoothHost {
     /// (Vol 3, Part F, 3.4.5.4).
     func verify(_ write: SignedWrite, on link: Link) {
         // Secure Connections Only mode has no LE security mode 2.
-        guard !link.protection.policy.isSecureConnectionsOnly,
+        guard !link.security.policy.isSecureConnectionsOnly,
             let key = record(for: link)?.bond.peerSigningKey, let counter = write.counter,
             counter >= key.nextCounter, counter < .max,
             toolbox.signature(of: write.message, counter: counter, key: key.value) == write.signature
@@ -58,7 +58,7 @@ extension BluetoothHost {
         guard try !link(identifier).session.security.isEncrypted else {
             return try await writeWithoutResponse(value, to: handle, on: identifier)
         }
-        guard try !link(identifier).protection.policy.isSecureConnectionsOnly else {
+        guard try !link(identifier).security.policy.isSecureConnectionsOnly else {
             throw .notSupported("Secure Connections Only mode has no signed writes; encrypt the link")
         }
         try link(identifier).att.checkLength(of: value, isSigned: true)

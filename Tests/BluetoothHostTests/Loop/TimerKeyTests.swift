@@ -59,8 +59,8 @@ struct TimerKeyTests {
         let host = fixture.host
         let (before, after) = try fixture.run {
             await host.fire([
-                .link(ended), .disconnection(ended), .security(ended, call: 1),
-                .procedure(.connectionUpdate, ended), .procedure(.phyUpdate, ended),
+                .link(ended), .disconnection(ended), .procedure(.connectionUpdate, ended),
+                .procedure(.phyUpdate, ended),
             ])
         }
         #expect(before == after)
@@ -77,9 +77,7 @@ struct TimerKeyTests {
             await host.fire([
                 .command(Reset.opcode), .commandCredit, .recoveryPause, .connectionAttempt(1), .sleep(call(1)),
                 .endOfInitiating, .strayHandle(0x0050), .strayLinkEnd(0x0050), .stallCheck,
-                .connectionTurn,
-                .security(link, call: 1), .procedure(.connectionUpdate, link),
-                .procedure(.phyUpdate, link),
+                .connectionTurn, .procedure(.connectionUpdate, link), .procedure(.phyUpdate, link),
             ])
         }
         #expect(before == after)

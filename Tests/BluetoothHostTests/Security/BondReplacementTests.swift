@@ -70,7 +70,7 @@ struct BondReplacementTests {
         encounter.settle()
         #expect(encounter.heard == [Self.pairingNotSupported])
         #expect(pairings(events) == 0)
-        let strength = try encounter.run { $0.links[connection]?.protection.strength }
+        let strength = try encounter.run { $0.links[connection]?.security.strength }
         #expect(strength == (isProven ? Self.strength : nil))
         #expect(try encounter.run { $0.bondRecords().map(\.bond) } == [Self.bonded])
         #expect(try encounter.run { $0.pairingAttempts.wait(for: Encounter.peerAddress, at: $0.loop.now) } == nil)
@@ -87,7 +87,7 @@ struct BondReplacementTests {
             encounter.settle()
             #expect(encounter.heard == [Self.pairingNotSupported])
             #expect(pairings(events) == 0)
-            #expect(try encounter.run { $0.links[connection]?.protection.strength } == Self.strength)
+            #expect(try encounter.run { $0.links[connection]?.security.strength } == Self.strength)
         }
     }
 

@@ -90,7 +90,9 @@ final class Encounter {
     }
 
     /// Makes the peer disconnect, and connect again from another address.
-    func meetAgain(_ address: DeviceAddress) {
+    ///
+    /// - Parameter identity: the identity that the peer gives in a pairing; nil for its address.
+    func meetAgain(_ address: DeviceAddress, identity: LocalIdentity? = nil) {
         fixture.controller.emit {
             DisconnectionComplete(connectionHandle: connection, reason: .remoteUserTerminatedConnection)
                 .encodePacket(into: &$0)
@@ -98,7 +100,7 @@ final class Encounter {
         fixture.loop.run(for: .milliseconds(1))
         self.address = address
         let parameters = peer.parameters
-        peer = Self.makePeer(of: role, address, LocalIdentity(address: address, resolvingKey: nil))
+        peer = Self.makePeer(of: role, address, identity ?? LocalIdentity(address: address, resolvingKey: nil))
         peer.parameters = parameters
         isEncrypted = false
         (heard, outcome) = ([], nil)

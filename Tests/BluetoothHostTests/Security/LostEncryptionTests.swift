@@ -34,7 +34,7 @@ struct LostEncryptionTests {
         fixture.requestKey()
         fixture.advance(.seconds(41))
         #expect(call.all.count == 1)
-        #expect(try fixture.run { $0.links[link]?.protection.isBusy } != true)
+        #expect(try fixture.run { $0.links[link]?.security.state.isBusy } != true)
     }
 
     @Test("The question whether to replace a bond ends if the app does not answer")
@@ -48,16 +48,25 @@ struct LostEncryptionTests {
             bond.identityResolvingKey = 5
             host.setPairingHandler { _, _ in {} }
             guard let link = host.links[link] else { return }
-            link.protection.encryption = .on(SecurityFixture.strength)
-            host.keysChanged(of: link)
             let outcome = PairingOutcome(
                 model: .justWorks,
                 strength: SecurityFixture.strength,
                 bond: bond,
                 isBonded: true
             )
-            host.run([.completed(outcome)], on: link)
-            #expect(link.protection.isAskedAboutReplacement)
+            link.security.state = .storing(
+                StoringWork(
+                    outcome: outcome,
+                    initiative: .peer,
+                    peer: link.identity,
+                    before: Standing(key: ActiveKey(strength: SecurityFixture.strength, origin: .unsaved)),
+                    waiting: []
+                )
+            )
+            host.inform(link) { security, context in
+                security.bondDecided(.replacesOther(SecurityFixture.strength), &context)
+            }
+            #expect(link.security.state.question != nil)
         }
         let call = fixture.start { try await $0.secure(link, RequiredSecurity(), pairsAgain: true) }
         fixture.advance(.seconds(29))
@@ -75,11 +84,11 @@ struct LostEncryptionTests {
         fixture.requestKey()
         fixture.encryptionChanged(.pinOrKeyMissing)
         #expect(throws: HostError.security(.keyMissing)) { try call.all.first?.get() }
-        #expect(try fixture.run { $0.links[link]?.protection.isBusy } == false)
+        #expect(try fixture.run { $0.links[link]?.security.state.isBusy } == false)
         fixture.advance(.seconds(20))
         #expect(fixture.exchangeSecurity([0x01, 0x03, 0x00, 0x0D, 0x10, 0x00, 0x00]).isEmpty)
-        #expect(try fixture.run { $0.links[link]?.protection.channel.isPairing } == true, "the app is asked")
-        #expect(try fixture.run { $0.links[link]?.protection.channel.isClosed } == false)
+        #expect(try fixture.run { $0.links[link]?.security.channel.isPairing } == true, "the app is asked")
+        #expect(try fixture.run { $0.links[link]?.security.channel.isClosed } == false)
     }
 
     // MARK: A link that ends while encryption starts

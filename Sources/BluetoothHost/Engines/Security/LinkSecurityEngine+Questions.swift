@@ -1,0 +1,124 @@
+import BluetoothTypes
+import SMP
+
+// What the app is asked about a pairing.
+extension LinkSecurityEngine {
+    /// Asks the app, unless the policy decides.
+    ///
+    /// - Returns: what the Security Manager says to the policy's answer.
+    mutating func ask(_ question: PairingQuestion, _ context: inout SecurityContext) -> [PairingStep] {
+        guard case .pairing(var work) = state else { return [] }
+        var refusal: SecurityError?
+        switch question {
+        case .showPasskey, .enterPasskey, .compare: work.isSecretAtStake = true
+        case .consent(let model, let strength):
+            work.usesOutOfBandData = model == .outOfBand
+            if let existing = context.bondStrength, strength.isWeaker(than: existing) {
+                refusal = .weakerThanBond(strength)
+            } else if model == .justWorks, policy.justWorks == .never {
+                refusal = .refused("the policy refuses just works")
+            } else if policy.bonds, let limit = context.fullAt, context.bond == nil {
+                refusal = .tooManyBonds(limit)
+            }
+        }
+        if let refusal {
+            work.refusal = refusal
+            state = .pairing(work)
+            return channel.answer(.refuse, at: context.now, random: &context.random)
+        }
+        if let earlier = work.question { effects.append(.withdraw(earlier.number)) }
+        let asked = makeQuestion(
+            question,
+            about: context.peer,
+            work.initiative,
+            replaces: context.bondStrength
+        )
+        work.question = asked
+        state = .pairing(work)
+        effects.append(.ask(asked.inquiry, number: asked.number))
+        return []
+    }
+
+    mutating func makeQuestion(
+        _ question: PairingQuestion,
+        about peer: DeviceAddress,
+        _ initiative: SecurityInitiative,
+        replaces strength: KeyStrength?
+    ) -> SecurityQuestion {
+        lastQuestion += 1
+        let inquiry = PairingInquiry(
+            link: link,
+            peer: peer,
+            question: question,
+            isStartedHere: initiative != .peer,
+            replaces: strength,
+            isProven: isIdentityVerified
+        )
+        return SecurityQuestion(number: lastQuestion, inquiry: inquiry)
+    }
+
+    /// Takes the answer to a question. An answer to another question than the current one is ignored.
+    ///
+    /// - Parameters:
+    ///   - isPasskeyReused: whether the passkey in the answer was used before.
+    ///   - refusal: the reason that is reported for a refusal.
+    mutating func answered(
+        _ number: UInt64,
+        _ answer: PairingAnswer,
+        isPasskeyReused: Bool = false,
+        refusal: String = "it was not consented to",
+        _ context: inout SecurityContext
+    ) -> [SecurityEffect] {
+        switch state {
+        case .pairing(var work) where work.question?.number == number:
+            var answer = answer
+            work.question = nil
+            if answer == .refuse { work.refusal = .refused(refusal) }
+            if isPasskeyReused, !isChosenByApp(work.initiative) {
+                work.refusal = .refused("the passkey was used before; each pairing needs another one")
+                answer = .refuse
+            }
+            if work.usesOutOfBandData, answer != .refuse {
+                if work.isOutOfBandDataSpent {
+                    work.refusal = .refused("another pairing has used the out of band data")
+                    answer = .refuse
+                } else {
+                    work.usesOutOfBandData = false
+                    effects.append(.outOfBandDataUsed(channel.parameters))
+                }
+            }
+            state = .pairing(work)
+            run(channel.answer(answer, at: context.now, random: &context.random), &context)
+        case .confirming(let work, let question, _) where question.number == number:
+            // The accept list may have changed since the question was asked.
+            let obstacle = obstacleOfAcceptList(toIdentity: work.outcome.bond.identity)
+            if answer == .accept, obstacle == nil {
+                admit(work, isConfirmed: true)
+            } else {
+                state = .storing(work)
+                reject(work, obstacle ?? .refused(refusal), context)
+            }
+        case .settled, .requesting, .encrypting, .pairing, .storing, .confirming, .ending, .ended: break
+        }
+        return takeEffects(&context)
+    }
+
+    /// Answers a question without an app: what needs no person is as the policy says.
+    mutating func unanswered(_ number: UInt64, _ context: inout SecurityContext) -> [SecurityEffect] {
+        guard let question = state.question, question.number == number else { return [] }
+        var refusal: String?
+        switch question.inquiry.question {
+        case .consent(.justWorks, _):
+            if policy.justWorks != .always, !question.inquiry.isStartedHere {
+                refusal = "the peer began it, and there is nobody to ask"
+            }
+        case .consent(.outOfBand, _): break
+        case .consent, .showPasskey, .enterPasskey, .compare: refusal = "there is nobody to ask"
+        }
+        let isReplacementWanted = if case .pairing(let work) = state { work.replacesBond } else { false }
+        if question.inquiry.replaces != nil, !isReplacementWanted {
+            refusal = "it would replace a bond, and there is nobody to ask"
+        }
+        return answered(number, refusal == nil ? .accept : .refuse, refusal: refusal ?? "", &context)
+    }
+}

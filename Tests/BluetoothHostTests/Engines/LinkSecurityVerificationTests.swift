@@ -1,0 +1,238 @@
+import BluetoothTypes
+import Cryptography
+import HCI
+import SMP
+import Testing
+
+@testable import BluetoothHost
+
+@Suite("The verification of a bonded peer's identity")
+struct LinkSecurityVerificationTests {
+    private typealias Side = SecuritySide
+    private typealias Role = SecurityChannel<SwiftCryptography>.Role
+
+    private static let roles: [Role] = [.central, .peripheral]
+
+    // MARK: Beginning
+
+    @Test("A new link to a bonded peer is encrypted by a central, and by a peripheral whose policy asks for it")
+    func newLink() {
+        var central = Side(.central, bond: Side.bond(.central))
+        #expect(central.begin() == [.enableEncryption(Side.key), Side.bonded(.verifying)])
+        var silent = Side(.peripheral, bond: Side.bond(.peripheral))
+        #expect(silent.begin() == [])
+        var asking = Side(.peripheral, bond: Side.bond(.peripheral)) { $0.requestsEncryption = true }
+        #expect(asking.begin().pdus == [[0x0B, 0x09]])
+    }
+
+    @Test("A bond that is imported on an idle link closes the gate, and the peer is verified")
+    func importedBond() {
+        var side = Side(.central)
+        _ = side.begin()
+        side.setBond(Side.bond(.central))
+        #expect(side.changeContext() == [.enableEncryption(Side.key), Side.bonded(.verifying)])
+    }
+
+    @Test("Encryption that ends during a pairing begins again after the pairing")
+    func encryptionEndsDuringPairing() {
+        var side = Side(.central, bond: Side.bond(.central))
+        side.enter(.settled(Side.encrypted(.bond)))
+        _ = side.require(pairsAgain: true)
+        #expect(side.engine.channel.isPairing)
+        #expect(!side.encryptionChanged(isOn: false).contains(.enableEncryption(Side.key)))
+        #expect(side.receive([0x05, 0x08]).contains(.enableEncryption(Side.key)))
+        #expect(side.state.waiting == [.verification])
+    }
+
+    @Test("Encryption that ends while the app is asked about a bond begins again after the answer")
+    func encryptionEndsDuringQuestion() throws {
+        var side = Side(.central, bond: Side.bond(.central))
+        side.enter(.storing(side.storing()))
+        let question = try #require(side.decide(.replacesOther(Side.strength)).question)
+        _ = side.encryptionChanged(isOn: false)
+        _ = side.engine.answered(question, .accept, &side.context)
+        let effects = side.decide(.bonded)
+        #expect(effects.contains(.enableEncryption(Side.key)) && !effects.contains(.trusted))
+    }
+
+    @Test("A cancelled call does not begin another verification", arguments: roles)
+    func cancelledCall(role: SecurityChannel<SwiftCryptography>.Role) {
+        var side = Side(role, bond: Side.bond(role)) { $0.requestsEncryption = true }
+        _ = side.begin()
+        _ = side.cancel(.verification)
+        #expect(side.state.waiting.isEmpty)
+    }
+
+    // MARK: Failures
+
+    @Test("A failure of the bond's key is kept by a pairing that fails later")
+    func failedPairingKeepsFailure() {
+        var side = Side(.central, bond: Side.bond(.central))
+        side.enter(.settled(Side.unencrypted(.keyMissing)))
+        _ = side.require(pairsAgain: true)
+        guard case .pairing(var work) = side.state else {
+            Issue.record("\(side.state)")
+            return
+        }
+        work.cipher = .starting(Side.key, deadline: Side.start + .seconds(40))
+        side.enter(.pairing(work))
+        _ = side.encryptionChanged(.pinOrKeyMissing, isOn: false)
+        let effects = side.receive([0x05, 0x08])
+        #expect(side.state == .settled(Side.unencrypted(.keyMissing)))
+        #expect(!effects.contains(.enableEncryption(Side.key)))
+        #expect(effects.last == Side.bonded(.failed(.security(.keyMissing))))
+        #expect(side.require(Side.otherCall) == [Side.failure(.keyMissing, Side.otherCall)])
+    }
+
+    @Test("The failure of a key without a bond says nothing about bonds, and devices can pair afterwards")
+    func failureOfTransientKey() {
+        var side = Side(.peripheral)
+        side.enter(Side.encrypting(.transient, Side.waiting()))
+        #expect(
+            side.encryptionChanged(.pinOrKeyMissing, isOn: false) == [
+                Side.failure(.encryptionFailed(.pinOrKeyMissing))
+            ]
+        )
+        #expect(side.state == .settled(.unencrypted))
+        #expect(side.require(Side.otherCall).pdus == [[0x0B, 0x09]])
+    }
+
+    @Test("Calls that wait for the end of a failed pairing's encryption get a pairing of their own")
+    func callsAfterFailedPairing() {
+        var side = Side(.central)
+        side.enter(Side.encrypting(.unsaved, Side.waiting()))
+        let effects = side.encryptionChanged(.pinOrKeyMissing, isOn: false)
+        #expect(effects.pdus.map(\.first) == [0x01])
+        #expect(side.state.waiting.map(\.caller) == [Side.call])
+    }
+
+    @Test("A link that ends while a key without a bond is tried reports no lost bond")
+    func linkEndsWithTransientKey() {
+        var side = Side(.peripheral)
+        side.enter(Side.encrypting(.transient, Side.waiting()))
+        let error = HostError.disconnected(.controller(.pinOrKeyMissing))
+        #expect(side.linkEnded(.pinOrKeyMissing) == [.finish(Side.call, .failure(error))])
+    }
+
+    @Test("The failure of a key that an imported bond replaces does not count")
+    func replacedKey() {
+        var side = Side(.central, bond: Side.bond(.central))
+        side.enter(.settled(Side.unencrypted(.keyMissing)))
+        let other = LongTermKey(value: 0x77, strength: Side.strength)
+        side.setBond(Side.bond(.central, key: other))
+        #expect(side.changeContext() == [Side.bonded(.unverified)])
+        #expect(side.require().first == .enableEncryption(other))
+    }
+
+    @Test("A failure is forgotten when the gate opens for another reason")
+    func forgottenFailure() {
+        var side = Side(.central, bond: Side.bond(.central)) { $0.securesOnDemand = false }
+        side.engine.verificationFailure = .timedOut
+        _ = side.changeContext()
+        var policy = side.engine.policy
+        policy.encryptsBondedLinks = false
+        _ = side.engine.setPolicy(policy, &side.context)
+        #expect(side.engine.verificationFailure == nil)
+        policy.encryptsBondedLinks = true
+        #expect(side.engine.setPolicy(policy, &side.context).first == .enableEncryption(Side.key))
+    }
+
+    @Test("A removed bond no longer verifies the peer")
+    func removedBond() {
+        var side = Side(.peripheral, bond: Side.bond(.peripheral)) { $0.pairable = .never }
+        side.enter(.settled(Side.encrypted(.bond)))
+        side.setBond(nil)
+        _ = side.changeContext()
+        #expect(!side.engine.isIdentityVerified && side.engine.strength == Side.strength)
+        let refusal = [UInt8]([0x05, 0x05])
+        #expect(side.receive([0x01, 0x03, 0x00, 0x09, 0x10, 0x01, 0x01]).pdus == [refusal])
+    }
+
+    // MARK: Links that this host ends
+
+    @Test("A central that is not verified in time is disconnected once", arguments: [30, 1, 0, -1])
+    func unverifiedCentral(seconds: Int) {
+        var side = Side(.peripheral, bond: Side.bond(.peripheral)) {
+            $0.identityVerificationTimeout = .seconds(seconds)
+        }
+        var disconnections = 0
+        var inputs = 0
+        while let deadline = side.engine.deadline, inputs < 10 {
+            side.context.now = deadline
+            disconnections += side.engine.advance(&side.context).count { $0 == .disconnect(.authenticationFailure) }
+            inputs += 1
+        }
+        #expect(disconnections == 1)
+        #expect(side.context.now == Side.start + .seconds(max(seconds, 0)))
+        #expect(side.engine.deadline == nil && side.advance(.seconds(60)) == [])
+        #expect(side.receive([0x01, 0x03, 0x00, 0x09, 0x10, 0x01, 0x01]) == [], "the peer cannot pair any longer")
+        #expect(side.requestKey() == [.keyReply(nil)])
+    }
+
+    @Test("A peer whose pairing was rejected is served as unverified until its link has ended")
+    func rejectedPeer() {
+        var side = Side(.central)
+        side.enter(.storing(side.storing(Side.waiting())))
+        let error = HostError.security(.tooManyBonds(3))
+        #expect(
+            side.decide(.refused(.tooManyBonds(3))) == [
+                side.pairingFailed(.tooManyBonds(3)), .attemptFailed(side.peer, countsForAll: false),
+                Side.failure(.tooManyBonds(3)), .disconnect(.authenticationFailure),
+                Side.ending(error),
+            ]
+        )
+        #expect(side.engine.strength == nil)
+        #expect(side.require() == [Side.failure(.tooManyBonds(3))])
+        #expect(side.encryptionChanged(isOn: true) == [] && side.encryptionChanged(isOn: false) == [])
+        #expect(side.changeContext() == [])
+    }
+
+    @Test("The caller of a link that it ends itself gets an end of all that waits", arguments: roles)
+    func linkThatWillEnd(role: SecurityChannel<SwiftCryptography>.Role) {
+        var side = Side(role, bond: Side.bond(role))
+        _ = side.require()
+        let error = HostError.disconnected(.controller(.connectionTerminatedByLocalHost))
+        let effects = side.engine.linkWillEnd(error, &side.context)
+        #expect(effects.first == .finish(Side.call, .failure(error)))
+        #expect(effects.last == Side.ending(error))
+        side.setBond(nil)
+        #expect(side.changeContext() == [], "the gate stays closed")
+        #expect(side.engine.contradiction(side.context) == nil)
+    }
+
+    // MARK: Pairing Requests
+
+    @Test("A Pairing Request that overtakes the report of an encryption is taken after it")
+    func pairingRequestDuringEncryption() {
+        var side = Side(.peripheral, bond: Side.bond(.peripheral))
+        _ = side.requestKey()
+        let request: [UInt8] = [0x01, 0x03, 0x00, 0x09, 0x10, 0x01, 0x01]
+        #expect(side.receive(request) == [] && side.receive(request) == [])
+        #expect(!side.engine.channel.isPairing)
+        let effects = side.encryptionChanged(isOn: true)
+        #expect(effects.contains(.trusted))
+        #expect(effects.contains(.report(.pairingStarted(Side.link, peer: side.peer))))
+        #expect(side.engine.channel.isPairing)
+        #expect(side.engine.contradiction(side.context) == nil)
+    }
+
+    @Test("A Security Request for more than the bond's key has, during an encryption, is refused")
+    func securityRequestDuringEncryption() {
+        var side = Side(.central, bond: Side.bond(.central)) {
+            $0.pairsOnRequest = false
+            $0.ioCapability = .keyboardDisplay
+        }
+        _ = side.require()
+        #expect(side.receive([0x0B, 0x05]) == [])
+        let effects = side.encryptionChanged(isOn: true)
+        #expect(effects.pdus == [[0x05, 0x05]])
+        #expect(effects.contains(Side.success()))
+    }
+
+    @Test("On a channel that is closed, a call fails at once and counts as no attempt")
+    func closedChannel() {
+        var side = Side(.central)
+        _ = side.engine.channel.linkEnded()
+        #expect(side.require() == [Side.failure(.timedOut)])
+    }
+}

@@ -1,0 +1,95 @@
+import BluetoothTypes
+import Cryptography
+import HCI
+import SMP
+
+@testable import BluetoothHost
+
+/// Two security engines that are connected to each other, without hosts, controllers or time.
+struct SecurityPair {
+    typealias Role = SecurityChannel<SwiftCryptography>.Role
+
+    var central: SecuritySide
+    var peripheral: SecuritySide
+    /// The databases, which decide about bonds.
+    var bonds: [Role: BondDatabase] = [:]
+    /// What each side was asked, and how it answers.
+    var answers: [Role: PairingAnswer] = [.central: .accept, .peripheral: .accept]
+    /// What the sides have reported or finished, in order.
+    var log: [Role: [SecurityEffect]] = [.central: [], .peripheral: []]
+    private var queue: [(Role, SecurityEffect)] = []
+
+    init(_ central: SecuritySide, _ peripheral: SecuritySide) {
+        self.central = central
+        self.peripheral = peripheral
+        for role in [Role.central, .peripheral] { bonds[role] = BondSample.database() }
+    }
+
+    /// Gives one side an input, and performs all that follows from it.
+    mutating func perform(_ role: Role, _ input: (inout SecuritySide) -> [SecurityEffect]) {
+        queue += side(role, input).map { (role, $0) }
+        while !queue.isEmpty {
+            let (role, effect) = queue.removeFirst()
+            perform(effect, of: role)
+        }
+    }
+
+    private mutating func side(
+        _ role: Role,
+        _ input: (inout SecuritySide) -> [SecurityEffect]
+    ) -> [SecurityEffect] {
+        role == .central ? input(&central) : input(&peripheral)
+    }
+
+    private mutating func enqueue(_ role: Role, _ input: (inout SecuritySide) -> [SecurityEffect]) {
+        queue += side(role, input).map { (role, $0) }
+    }
+
+    private mutating func perform(_ effect: SecurityEffect, of role: Role) {
+        let other: Role = role == .central ? .peripheral : .central
+        switch effect {
+        case .send(let pdu): enqueue(other) { $0.receive(pdu) }
+        case .enableEncryption(let key): encrypt(with: key)
+        case .ask(_, let number):
+            let answer = answers[role] ?? .refuse
+            enqueue(role) { $0.engine.answered(number, answer, &$0.context) }
+        case .admit(let outcome, let isForApp, let isConfirmed):
+            decide(role, outcome, isForApp: isForApp, isConfirmed: isConfirmed)
+        case .keyReply, .publish: break
+        default: log[role, default: []].append(effect)
+        }
+    }
+
+    /// What the two controllers do.
+    private mutating func encrypt(with key: LongTermKey) {
+        let effects = side(.peripheral) { $0.requestKey(of: key) }
+        queue += effects.map { (.peripheral, $0) }
+        if effects.contains(.keyReply(key)) {
+            for role in [Role.central, .peripheral] { enqueue(role) { $0.encryptionChanged(isOn: true) } }
+        } else {
+            enqueue(.central) { $0.encryptionChanged(.pinOrKeyMissing, isOn: false) }
+        }
+    }
+
+    private mutating func decide(_ role: Role, _ outcome: PairingOutcome, isForApp: Bool, isConfirmed: Bool) {
+        guard var database = bonds[role] else { return }
+        let peer = role == .central ? central.peer : peripheral.peer
+        let (decision, _) = database.admit(
+            outcome,
+            from: peer,
+            keeping: nil,
+            isForApp: isForApp,
+            isConfirmed: isConfirmed,
+            inUse: []
+        )
+        bonds[role] = database
+        enqueue(role) { side in
+            if decision == .bonded {
+                side.context.peer = outcome.bond.identity
+                side.context.bond = outcome.bond
+                side.context.bondStrength = outcome.strength
+            }
+            return side.decide(decision)
+        }
+    }
+}

@@ -1,0 +1,137 @@
+import ATT
+import BluetoothTypes
+import GATT
+import HCI
+import L2CAP
+import SMP
+import Testing
+
+@testable import BluetoothHost
+
+@Suite("Operations behind the gate of a bonded peer")
+struct ClosedGateTests {
+    /// A link to a bonded peer, encrypted, with three reads: one in flight, one in the client and one in the lane.
+    private func reading(
+        _ role: HCI.Role,
+        policy: (inout SecurityPolicy) -> Void = { _ in }
+    ) throws -> (SecurityFixture, LinkIdentifier, [Recorder<Result<[UInt8], any Error>>]) {
+        let fixture = try SecurityFixture { policy(&$0.security) }
+        let link = try fixture.connect(role)
+        if role == .peripheral { fixture.requestKey() }
+        fixture.encryptionChanged()
+        let reads = [9, 10, 11].map { handle in
+            fixture.start { try await $0.perform(ReadValue(handle: AttributeHandle(handle)), on: link) }
+        }
+        if role == .central { #expect(fixture.exchange([0x01, 0x08, 0x01, 0x00, 0x0A]) == [[0x0A, 0x09, 0x00]]) }
+        #expect(reads.allSatisfy { $0.all.isEmpty })
+        fixture.controller.forgetCommands()
+        fixture.controller.forgetData()
+        return (fixture, link, reads)
+    }
+
+    private func refreshKey(of fixture: SecurityFixture, _ status: HCI.ErrorCode) {
+        fixture.emit {
+            EncryptionKeyRefreshComplete(status: status, connectionHandle: fixture.handle).encodePacket(into: &$0)
+        }
+    }
+
+    @Test("Reads end if the central refreshes the key of the link and that fails")
+    func failedRefresh() throws {
+        let (fixture, link, reads) = try reading(.peripheral)
+        fixture.requestKey()
+        refreshKey(of: fixture, .connectionTimeout)
+        for read in reads {
+            #expect(throws: HostError.security(.encryptionFailed(.connectionTimeout))) { try read.all.first?.get() }
+            #expect(read.all.count == 1)
+        }
+        #expect(fixture.exchange([0x0B, 0x66]).isEmpty, "the response to a read that has ended")
+        #expect(try fixture.run { $0.contradiction() } == nil)
+        #expect(try fixture.run { $0.links[link]?.client.isIdle } == true)
+    }
+
+    @Test("Reads end if the central does not encrypt again after a Security Request")
+    func failedSecurityRequest() throws {
+        let (fixture, link, reads) = try reading(.peripheral) { $0.requestsEncryption = true }
+        fixture.encryptionChanged(isOn: false)
+        _ = fixture.exchange([0x0B, 0x66])
+        #expect(reads.allSatisfy { $0.all.isEmpty })
+        fixture.requestKey()
+        fixture.encryptionChanged(.pinOrKeyMissing)
+        for read in reads { #expect(throws: HostError.security(.keyMissing)) { try read.all.first?.get() } }
+        #expect(try fixture.run { $0.links[link]?.client.isIdle } == true)
+    }
+
+    @Test("A verification that fails after the policy has opened the gate ends no call")
+    func lateFailure() throws {
+        let fixture = try SecurityFixture()
+        let link = try fixture.connect(.central)
+        fixture.encryptionChanged()
+        let first = fixture.start { try await $0.perform(ReadValue(handle: 9), on: link) }
+        _ = fixture.exchange([0x01, 0x08, 0x01, 0x00, 0x0A])
+        fixture.encryptionChanged(isOn: false)
+        let second = fixture.start { try await $0.writeWithoutResponse([1], to: 10, on: link) }
+        try fixture.run { host in
+            var policy = SecurityPolicy()
+            policy.encryptsBondedLinks = false
+            host.setSecurityPolicy(policy)
+        }
+        fixture.encryptionChanged(.pinOrKeyMissing)
+        _ = fixture.exchange([0x0B, 0x66])
+        fixture.advance(.milliseconds(1))
+        #expect(first.all.count + second.all.count >= 1)
+        for call in first.all { _ = try call.get() }
+        for call in second.all { _ = try call.get() }
+    }
+
+    @Test("A removed bond lets nothing go to a peer that was never verified")
+    func removedBond() throws {
+        let fixture = try SecurityFixture { $0.security.requestsEncryption = false }
+        let link = try fixture.connect(.peripheral)
+        let read = fixture.start { try await $0.perform(ReadValue(handle: 9), on: link) }
+        let write = fixture.start { try await $0.writeWithoutResponse([1], to: 10, on: link) }
+        let connection = fixture.start {
+            try await $0.connect(toAnyOf: [SecurityFixture.peer], parameters: ConnectionParameters(), timeout: nil)
+        }
+        fixture.controller.forgetData()
+        let removal = fixture.start { await $0.removeBond(SecurityFixture.peer) }
+        #expect(fixture.sent(on: 4).isEmpty, "neither the read nor the write is sent")
+        #expect(fixture.count(Disconnect.self) == 1)
+        #expect(connection.all.isEmpty, "the peer's link is not the connection")
+        #expect(read.all.count == 1 && write.all.count == 1)
+        #expect(throws: HostError.self) { try read.all.first?.get() }
+        fixture.disconnected()
+        #expect(removal.all.count == 1)
+        #expect(try fixture.run { $0.bondRecords().isEmpty })
+    }
+
+    @Test("A verification time of zero ends the link of an unverified central once, and the loop continues")
+    func noTimeToVerify() throws {
+        let fixture = try SecurityFixture { $0.security.identityVerificationTimeout = .zero }
+        try fixture.connect(.peripheral)
+        fixture.advance(.seconds(3))
+        #expect(fixture.count(Disconnect.self) == 1)
+        fixture.disconnected(.authenticationFailure)
+        #expect(try fixture.run { $0.inspect().links } == 0)
+    }
+
+    @Test("A question that is withdrawn while the app is being asked is withdrawn from the app")
+    func questionWithdrawnInItsHandler() throws {
+        let withdrawn = Recorder<Int>()
+        let fixture = try SecurityFixture(bond: nil)
+        let link = try fixture.connect(.peripheral)
+        try fixture.run { host in
+            host.setPairingHandler { [weak host] _, _ in
+                host?.assumeIsolated { host in
+                    guard let link = host.links[link] else { return }
+                    host.inform(link) { security, context in
+                        security.linkWillEnd(.disconnected(.adapterClosed), &context)
+                    }
+                }
+                return { withdrawn.append(1) }
+            }
+        }
+        _ = fixture.exchangeSecurity([0x01, 0x03, 0x00, 0x0D, 0x10, 0x00, 0x00])
+        fixture.advance(.milliseconds(1))
+        #expect(withdrawn.all.count == 1)
+    }
+}
