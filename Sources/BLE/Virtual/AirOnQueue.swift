@@ -35,9 +35,10 @@ package final class AirOnQueue: @unchecked Sendable {
         seeds = seed.map(SeededGenerator.init(seed:))
         air = Air(now: AirOnQueue.now, seed: seed ?? UInt64.random(in: 0...UInt64.max))
         timer = DispatchSource.makeTimerSource(queue: loop.queue)
-        timer.setEventHandler { [unowned self] in
-            armedFor = nil
-            run()
+        // A handler that has begun may run while the last reference is released on another thread.
+        timer.setEventHandler { [weak self] in
+            self?.armedFor = nil
+            self?.run()
         }
         timer.schedule(deadline: .distantFuture)
         timer.activate()

@@ -80,7 +80,7 @@ public final class NullRadio: @unchecked Sendable {
     public init(dataLength: Int = 251, packetCount: Int = 20) {
         self.dataLength = min(max(dataLength, 27), 0xFFFF)
         self.packetCount = min(max(packetCount, 1), 0xFF)
-        deliver = { [unowned self] in deliverAll() }
+        deliver = { [weak self] in self?.deliverAll() }
     }
 
     // MARK: Hosts
