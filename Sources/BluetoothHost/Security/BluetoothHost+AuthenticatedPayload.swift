@@ -1,14 +1,15 @@
 import BluetoothTypes
 import HCI
 
-// Whether the peer of an encrypted link still proves that it has the key (Vol 6, Part B, 5.4).
+// Checks that the peer of an encrypted link still has the key (Vol 6, Part B, 5.4).
 extension BluetoothHost {
-    /// Has the controller watch a link that has just been encrypted, if the policy sets a time for that.
+    /// Makes the controller check a link that has just been encrypted, if the policy sets a time limit and the
+    /// controller supports it.
     func watchAuthenticatedPayload(of link: Link) {
         guard let timeout = link.security.policy.authenticatedPayloadTimeout, let information,
             information.commands.contains(WriteAuthenticatedPayloadTimeout.self)
         else { return }
-        // After a reset, the event is not sent.
+        // A reset masks the event.
         if information.commands.contains(SetEventMaskPage2.self) {
             sendAndForget(SetEventMaskPage2(eventMaskPage2: .authenticatedPayloadTimeoutExpired))
         }
@@ -21,7 +22,7 @@ extension BluetoothHost {
         )
     }
 
-    /// Ends a link on which only packets without proof came, or none.
+    /// Ends a link on which no packet has proven for the time limit that the peer has the key.
     func authenticatedPayloadTimedOut(_ handle: ConnectionHandle) {
         guard let link = links[handle], link.security.policy.authenticatedPayloadTimeout != nil else { return }
         logger.warning("\(link.peer) has not proven for long that it has the key of its link")

@@ -2,7 +2,7 @@ import BluetoothTypes
 import SMP
 
 extension BluetoothHost {
-    /// The bonds, the one that was used last at the end.
+    /// Returns all bonds, the least recently used first.
     package func bondRecords() -> [BondRecord] {
         Array(bonds.records)
     }
@@ -11,14 +11,15 @@ extension BluetoothHost {
         bonds.records.map { BondInformation($0) }
     }
 
-    /// What the link's peer and this host know of each other; nil where they are not bonded.
+    /// Returns the bond with the link's peer; nil if the devices are not bonded.
     func record(for link: Link) -> BondRecord? {
         bonds[link.identity]
     }
 
-    /// Adds a bond that was made elsewhere, or replaces one with the same peer. It is privileged, because the app wants it.
+    /// Adds a bond from another host, or replaces the bond with the same peer. The bond is privileged, because the app
+    /// has asked for it.
     ///
-    /// Sign counters of the same keys never decrease: the higher ones stay.
+    /// The sign counters of a key never decrease: the higher value stays.
     package func importBond(_ record: BondRecord) throws(HostError) {
         let effects: [BondEffect]
         do throws(SecurityError) {
@@ -30,10 +31,10 @@ extension BluetoothHost {
         endInput()
     }
 
-    /// The identities of the peers, whose bonds are not evicted.
+    /// The identity addresses of the connected peers. Their bonds are not evicted.
     var connectedIdentities: Set<DeviceAddress> { Set(links.values.map(\.identity)) }
 
-    /// Marks a bond, so that it stays when there are too many; or removes the mark.
+    /// Marks a bond as privileged, or removes the mark. A privileged bond stays when there are too many bonds.
     ///
     /// - Returns: whether there is such a bond.
     @discardableResult
@@ -43,8 +44,9 @@ extension BluetoothHost {
         return true
     }
 
-    /// Removes the bond with a peer and disconnects the peer, because the key of its links is no longer known. Operations
-    /// that wait for the peer's identity end: they are not sent to a peer that is not verified.
+    /// Removes the bond with a peer and disconnects the peer, because this host no longer has the key of its links.
+    ///
+    /// Operations that wait for the peer's identity end, and are not sent.
     ///
     /// The call returns once the removal is on the disk. If it could not be saved, ``SecurityEvent/bondsNotKept`` was
     /// emitted.
@@ -63,7 +65,7 @@ extension BluetoothHost {
         perform(bonds.remove(identity, notifying: .call(saving)))
         endInput()
         for link in peers { try? await waitForEnd(of: link.identifier) }
-        // If the removal is saved by now, the call has ended, and the continuation is resumed at once.
+        // If the removal is saved by now, the continuation is resumed at once.
         _ = await withUnsafeContinuation { (continuation: UnsafeContinuation<CallOutcome, Never>) in
             _ = calls.begin(saving, continuation)
         }
@@ -72,7 +74,7 @@ extension BluetoothHost {
 
     // MARK: Effects
 
-    /// Does what a change of the bonds requires.
+    /// Performs the effects of a change of the bonds.
     func perform(_ effects: [BondEffect]) {
         for effect in effects { perform(effect) }
     }

@@ -2,13 +2,13 @@ import Cryptography
 import SMP
 
 extension BluetoothHost {
-    /// Removes out-of-band data that the pairing on a link has used from all policies.
+    /// Removes the out-of-band data that the pairing on a link has used from the policies of the host and of all links.
     func forgetOutOfBandData(of used: PairingParameters, on link: Link) {
         securityPolicy.forgetOutOfBandData(of: used)
         for other in links.values { other.security.outOfBandDataWasUsed(by: used, isOwn: other === link) }
     }
 
-    /// Makes what a peer is to be given by another way than the link, and the secret that belongs to it.
+    /// Makes out-of-band data for a peer, and the secret of this host that belongs to the data.
     package func makeOutOfBandData(isSecureConnections: Bool) -> (secret: OwnOutOfBandData, forPeer: OutOfBandData) {
         let number: UInt128 = random.next()
         guard isSecureConnections else { return (.temporaryKey(number), .temporaryKey(number)) }

@@ -5,10 +5,10 @@ import GATT
 import L2CAP
 import SMP
 
-// Operations that wait until the identity of a bonded peer is verified by encryption (BLESA), and requests that a server has
-// refused because the link is not secure enough.
+// Operations that wait until encryption has verified the identity of a bonded peer (BLESA), and requests that a server
+// has refused because the link is not secure enough.
 extension BluetoothHost {
-    /// Encrypts a link with the key of its peer's bond, or asks the central to.
+    /// Encrypts a link with the key of its peer's bond. As the peripheral, sends a Security Request instead.
     func verifyIdentity(of link: Link) {
         require(.verification, of: link)
     }
@@ -24,7 +24,7 @@ extension BluetoothHost {
         giveUpChannels(of: link, error)
     }
 
-    /// Resumes, keeps or ends the operations of a link, as the gate says.
+    /// Resumes the operations of a link, leaves them waiting, or ends them, depending on the gate.
     func gateChanged(of link: Link) {
         guard links[link.identifier] != nil, let gate = link.security.published?.gate else { return }
         if gate == .open {
@@ -60,8 +60,8 @@ extension BluetoothHost {
         pumpChannels(of: link)
     }
 
-    /// Returns the link for a new channel. If the peer's identity is not verified, the verification begins and the channel waits
-    /// for it.
+    /// Returns the link for a new channel. If the peer's identity is not verified, this begins the verification, and
+    /// the channel waits for it.
     ///
     /// - Throws: the reason why the peer's identity cannot be verified, if that is known already.
     func provableLink(_ identifier: LinkIdentifier) throws(HostError) -> Link {
@@ -72,7 +72,8 @@ extension BluetoothHost {
         return link
     }
 
-    /// Whether a value that a server sends by itself may be passed to apps: only if the server's identity is verified.
+    /// Returns whether values that a server sends may be passed to apps: only if the server's identity is verified, or
+    /// need not be.
     func acceptsValues(on link: Link) -> Bool {
         guard link.isUnverified else { return true }
         metrics.unprovenValues.increment()
@@ -90,7 +91,7 @@ extension BluetoothHost {
         pumpChannels(of: link)
     }
 
-    /// Ends the openings of channels. A request that is in the client lane is not sent.
+    /// Ends the channels that are being opened. Requests that still wait in the client lane are not sent.
     private func giveUpChannels(of link: Link, _ error: HostError) {
         for (channel, _) in link.channelUses.sorted(by: { $0.value.number < $1.value.number }) {
             endOpening(of: channel, on: link, error)
@@ -99,12 +100,13 @@ extension BluetoothHost {
 
     // MARK: Clients
 
-    /// The security that a server's refusal requires of a link; nil if the link has it, or if the refusal has another reason.
+    /// Returns the security that a server's refusal requires; nil if the link has it, or if the refusal has another
+    /// reason.
     private func requirement(of error: ATT.ErrorCode, on link: Link) -> RequiredSecurity? {
         let required: RequiredSecurity
         switch (error, link.security.strength) {
         case (.insufficientAuthentication, nil), (.insufficientEncryption, nil): required = .encryption
-        // An authenticated key that is not enough is to be one of LE Secure Connections.
+        // If an authenticated key is not enough, the server requires LE Secure Connections.
         case (.insufficientAuthentication, let strength):
             required = RequiredSecurity(
                 isAuthenticated: true,
@@ -119,13 +121,13 @@ extension BluetoothHost {
 
     /// Begins to make a link as secure as a server requires. The client then sends the request again.
     ///
-    /// - Returns: false if this cannot be tried.
+    /// - Returns: false if the policy does not allow that, or the refusal has another reason.
     func elevateSecurity(of link: Link, after error: ATT.ErrorCode) -> Bool {
         let identifier = link.identifier
         guard links[identifier] != nil, link.security.policy.securesOnDemand,
             let required = requirement(of: error, on: link)
         else { return false }
-        // The packets that the refusal lets go are sent first.
+        // The packets that could be sent after the refusal are sent first.
         loop.execute { [weak self] in
             self?.assumeIsolated { host in
                 guard let link = host.links[identifier] else { return }

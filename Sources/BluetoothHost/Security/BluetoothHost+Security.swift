@@ -1,11 +1,12 @@
 import BluetoothTypes
 import SMP
 
-// How apps make links secure.
+// Requests of apps about the security of links.
 extension BluetoothHost {
     // MARK: Policy
 
-    /// Changes what is asked of peers from now on. A pairing that is going on keeps to what it began with.
+    /// Sets the security policy of the host and of all links. A pairing in progress keeps the policy that it began
+    /// with.
     package func setSecurityPolicy(_ policy: SecurityPolicy) {
         securityPolicy = policy
         server.minimumKeySize = policy.minimumKeySize
@@ -21,7 +22,7 @@ extension BluetoothHost {
 
     /// Sets the handler that is asked about pairings.
     ///
-    /// - Returns: the handler before, and what this one is called, for ``restorePairingHandler(_:inPlaceOf:)``.
+    /// - Returns: the previous handler, and the identifier of the new one for ``restorePairingHandler(_:inPlaceOf:)``.
     @discardableResult
     package func setPairingHandler(_ handler: PairingHandler?) -> (previous: PairingHandler?, identifier: UInt64) {
         let previous = pairingHandler
@@ -30,7 +31,7 @@ extension BluetoothHost {
         return (previous, pairingHandlerIdentifier)
     }
 
-    /// Sets an earlier handler again, unless another one was set since.
+    /// Sets an earlier handler again, if the current handler is the one with `identifier`.
     package func restorePairingHandler(_ handler: PairingHandler?, inPlaceOf identifier: UInt64) {
         if pairingHandlerIdentifier == identifier { pairingHandler = handler }
     }
@@ -43,24 +44,26 @@ extension BluetoothHost {
         channelServices.hasProtectedServices || server.database.hasProtectedAttributes
     }
 
-    /// Lets the peer of a link use what needs authorization (Vol 3, Part C, 10.5), or not any more.
+    /// Allows the peer of a link to use attributes that need authorization (Vol 3, Part C, 10.5), or withdraws that.
     package func setAuthorized(_ isAuthorized: Bool, on identifier: LinkIdentifier) throws(HostError) {
         try link(identifier).session.security.isAuthorized = isAuthorized
     }
 
     // MARK: Calls
 
-    /// What a link's key is worth; nil where the link is not encrypted, or gone.
+    /// Returns the strength of a link's key; nil if the link is not encrypted or has ended.
     package func strength(of identifier: LinkIdentifier) -> KeyStrength? {
         links[identifier]?.security.strength
     }
 
-    /// Makes a link as secure as is required: with the bond's key where that is enough, else by pairing.
+    /// Makes a link as secure as required: by the bond's key if that is sufficient, otherwise by pairing.
     ///
     /// - Parameters:
-    ///   - pairsAgain: whether the devices are to pair though they are bonded; the bond is replaced once they have.
-    ///   - policy: for this link, in place of the host's.
-    /// - Returns: what the link's key is worth. The call ends at once where the link is secure enough.
+    ///   - required: the strength that the key must have.
+    ///   - pairsAgain: whether the devices pair even if they are bonded. The new bond replaces the existing one after
+    ///     the pairing.
+    ///   - policy: a policy for this link; nil to keep the present one.
+    /// - Returns: the strength of the link's key. Returns at once if the link is already secure enough.
     @discardableResult
     package func secure(
         _ identifier: LinkIdentifier,
@@ -80,21 +83,21 @@ extension BluetoothHost {
         return strength
     }
 
-    /// Begins what makes a link secure enough, unless it is.
+    /// Begins to make a link as secure as required, if it is not.
     func require(_ requirement: SecurityRequirement, of link: Link) {
         inform(link) { security, context in security.require(requirement, &context) }
     }
 
-    /// Ends a call that does not wait any longer.
+    /// Ends a call whose task was cancelled.
     func cancelSecurity(_ call: CallToken, of identifier: LinkIdentifier) {
         guard let link = links[identifier] else { return }
         inform(link) { security, context in security.cancel(.call(call), &context) }
     }
 
-    /// What this host tells its peers of itself when they pair.
+    /// The identity that this host distributes to peers when they pair.
     ///
-    /// It gives the key to its private addresses only where it uses such: peers that have one might not listen to its
-    /// identity address (Vol 6, Part B, 4.7).
+    /// It contains the identity resolving key only if this host uses private addresses. A peer that has the key might
+    /// ignore this host's identity address (Vol 6, Part B, 4.7).
     var localIdentity: LocalIdentity {
         LocalIdentity(
             address: information?.identityAddress ?? bonds.identity.staticAddress,

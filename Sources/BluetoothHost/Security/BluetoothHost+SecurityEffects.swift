@@ -4,7 +4,7 @@ import Cryptography
 import HCI
 import SMP
 
-// What the host does with the engines of links' security: it brings them inputs, and performs their effects.
+// The connection between the host and the security engines of its links: inputs of the engines, and their effects.
 extension BluetoothHost {
     func makeSecurity(for connection: NewConnection, _ link: LinkIdentifier) -> LinkSecurityEngine {
         LinkSecurityEngine(
@@ -23,7 +23,7 @@ extension BluetoothHost {
 
     // MARK: Inputs
 
-    /// Gives an input to the security engine of a link, and performs the effects.
+    /// Passes an input to the security engine of a link, and performs the effects.
     func inform(
         _ link: Link,
         _ input: (inout LinkSecurityEngine, inout SecurityContext) -> [SecurityEffect]
@@ -64,7 +64,7 @@ extension BluetoothHost {
         endSecurityInput(effects, context, of: link)
     }
 
-    /// As the peripheral: the central begins to encrypt with the key of these names.
+    /// As the peripheral: handles the controller's request for the key that the central uses.
     func longTermKeyRequested(_ event: LELongTermKeyRequest) {
         guard let link = links[event.connectionHandle] else { return refuseKey(event.connectionHandle) }
         inform(link) { security, context in
@@ -76,20 +76,21 @@ extension BluetoothHost {
         }
     }
 
-    /// Takes the report that a link is encrypted or not, that its key was changed, or that the attempt has failed.
+    /// Handles the controller's report that a link is encrypted or not, that its key has changed, or that an encryption
+    /// has failed.
     func encryptionChanged(_ handle: ConnectionHandle, _ status: HCI.ErrorCode, isOn: Bool) {
         guard let link = links[handle] else { return }
         inform(link) { security, context in security.encryptionChanged(status, isOn: isOn, &context) }
     }
 
-    /// The peer of a link has other keys than before, or none.
+    /// Updates the security of a link whose peer has other keys than before, or none.
     func keysChanged(of link: Link) {
         inform(link) { security, context in security.contextChanged(&context) }
     }
 
     /// Sends a keypress notification to the peer of a link (Vol 3, Part H, 3.5.8).
     ///
-    /// - Returns: false where no passkey is asked for on the link, or either side does not use these notifications.
+    /// - Returns: false if no passkey is asked for on the link, or either side does not use these notifications.
     package func reportKeypress(_ kind: KeypressNotification.Kind, on identifier: LinkIdentifier) -> Bool {
         guard let link = links[identifier] else { return false }
         var isSent = false
@@ -119,11 +120,12 @@ extension BluetoothHost {
 
     private func perform(_ effects: [SecurityEffect], of link: Link) {
         let wasUnverified = link.isUnverified
-        // The other effects find the published security up to date.
+        // The other effects use the published security.
         if case .publish(let snapshot)? = effects.last { link.publish(snapshot) }
         for effect in effects {
             if case .publish = effect {
-                // A gate that was open before has held nothing back.
+                // If the peer's identity did not have to be verified before and does not have to be now, no operation
+                // waits.
                 if wasUnverified || link.isUnverified { gateChanged(of: link) }
             } else {
                 perform(effect, of: link)
@@ -237,7 +239,7 @@ extension BluetoothHost {
 
     // MARK: Questions
 
-    /// Asks the app, or decides without one in a turn of its own.
+    /// Asks the app. Without a pairing handler, the engine decides in a later turn of the loop.
     private func ask(_ inquiry: PairingInquiry, _ number: UInt64, on link: Link) {
         if pairingHandler != nil { return deliver(.inquiry(inquiry, number: number)) }
         let identifier = link.identifier
@@ -246,7 +248,7 @@ extension BluetoothHost {
         }
     }
 
-    /// Asks the app, unless the question was withdrawn before.
+    /// Asks the app, unless the question was withdrawn in the meantime.
     func ask(_ inquiry: PairingInquiry, _ number: UInt64) {
         let identifier = inquiry.link
         guard links[identifier]?.security.state.question?.number == number else { return }
@@ -257,7 +259,7 @@ extension BluetoothHost {
                 self?.assumeIsolated { $0.answer(number, on: identifier, answer) }
             }
         }
-        // The handler itself may have had the question withdrawn, for example by ending the link.
+        // The handler itself may have caused the withdrawal, for example by ending the link.
         guard let link = links[identifier], link.security.state.question?.number == number else {
             return deliver(.withdrawal(withdraw))
         }

@@ -10,9 +10,10 @@ extension BluetoothHost {
 
     // MARK: As the server
 
-    /// Carries out a signed write if its signature is right and its counter was not used before (Vol 3, Part H, 2.4.5), once
-    /// the counter is stored. Until then, requests and commands of the client wait. Other signed writes are ignored
-    /// (Vol 3, Part F, 3.4.5.4).
+    /// Performs a signed write once its counter is stored, if its signature is correct and its counter was not used
+    /// before (Vol 3, Part H, 2.4.5). Until then, requests and commands of the client wait.
+    ///
+    /// Other signed writes are ignored (Vol 3, Part F, 3.4.5.4).
     func verify(_ write: SignedWrite, on link: Link) {
         // Secure Connections Only mode has no LE security mode 2.
         guard !link.security.policy.isSecureConnectionsOnly,
@@ -28,7 +29,7 @@ extension BluetoothHost {
         perform(bonds.update(link.identity, change))
     }
 
-    /// Carries out the signed writes whose counters are stored, and handles what the client has sent after them.
+    /// Performs the signed writes whose counters are stored, and handles the PDUs that the client sent after them.
     func counterWasStored(_ isStored: Bool, of number: UInt64, on identifier: LinkIdentifier) {
         guard let link = links[identifier] else { return }
         link.att.signedWrites.counterWasStored(isStored, of: number)
@@ -48,8 +49,10 @@ extension BluetoothHost {
 
     // MARK: As the client
 
-    /// Writes without a response, signed where the link is not encrypted (Vol 3, Part G, 4.9.2), once there is room. On an
-    /// encrypted link nothing is signed: it is an ordinary write without response then (Vol 3, Part C, 10.2.2).
+    /// Writes without a response, with a signature if the link is not encrypted (Vol 3, Part G, 4.9.2). Waits until the
+    /// link's outbound queue has room.
+    ///
+    /// On an encrypted link it is an ordinary write without response (Vol 3, Part C, 10.2.2).
     package func writeSigned(
         _ value: [UInt8],
         to handle: AttributeHandle,
@@ -81,7 +84,7 @@ extension BluetoothHost {
         buffer.append(toolbox.signature(of: message, counter: signature.counter, key: signature.key.value))
     }
 
-    /// Returns a counter that nothing was signed with and nothing else will be, also after a restart.
+    /// Returns a counter that was never used for a signature and will not be used again, also after a restart.
     private func signCounter(on identifier: LinkIdentifier) async throws(HostError) -> (SigningKey, UInt32) {
         while true {
             let identity = try link(identifier).identity
@@ -102,7 +105,7 @@ extension BluetoothHost {
 }
 
 extension SignedWrite {
-    /// The counter that the signature begins with, least significant octet first.
+    /// The counter at the start of the signature, least significant byte first.
     fileprivate var counter: UInt32? {
         guard signature.count == SignedWriteCommand.signatureLength else { return nil }
         return signature.prefix(4).reversed().reduce(0) { $0 << 8 | UInt32($1) }

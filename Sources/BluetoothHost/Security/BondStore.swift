@@ -1,21 +1,25 @@
 import BluetoothTypes
 
-/// Keeps what outlives a host. A host loads it once and reports each change.
+/// A store of the state that outlives a host. The host loads the state once, and then reports each change.
 package protocol BondStore: Sendable {
-    /// What was kept by the host on the controller with this public address, or on the one without that the store was made
-    /// for.
+    /// Loads the saved state of the host.
+    ///
+    /// - Parameter publicAddress: the controller's public address; nil if it has none. The store then uses the name
+    ///   that it was created with.
     nonisolated(nonsending) func load(for publicAddress: DeviceAddress?) async -> KeptSecurity
 
-    /// The reason why the saved state could not be loaded whole, or why changes cannot be saved; nil where both succeed.
-    /// Valid once ``load(for:)`` has returned.
+    /// The reason why the saved state could not be loaded completely, or why changes cannot be saved; nil if there is
+    /// no problem. Valid after ``load(for:)`` has returned.
     var problem: String? { get }
 
-    /// Keeps the whole state as it is now. `whenKept` is called, from anywhere, once it will outlive the process, or with
-    /// false where it cannot be kept.
+    /// Saves the whole state.
+    ///
+    /// - Parameter whenKept: called once, on any thread: with true when the state outlives the process, with false if
+    ///   it cannot be saved.
     func keep(_ security: KeptSecurity, whenKept: (@Sendable (Bool) -> Void)?)
 
-    /// Keeps the whole state as it is now, for changes that a peer can cause again and again. The store writes the first
-    /// change at once and may gather later ones for some seconds; ``keep(_:whenKept:)`` writes them too.
+    /// Saves the whole state, after a change that a peer can cause again and again. The store writes the first such
+    /// change at once. It may gather later ones for some seconds. ``keep(_:whenKept:)`` writes them as well.
     func gather(_ security: KeptSecurity)
 }
 

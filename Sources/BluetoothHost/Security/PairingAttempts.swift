@@ -1,31 +1,32 @@
 import BluetoothTypes
 
-/// Limits how often secrets can be guessed by pairing again and again (Vol 3, Part H, 2.3.6).
+/// Limits how often a peer can guess secrets by repeated pairing (Vol 3, Part H, 2.3.6).
 ///
-/// After each failure, the peer's address has to wait twice as long as before. A peer can change its address. So failures in
-/// which a passkey or a number was at stake also count for all addresses together. The first ``PairingAttempts/tolerated`` of
-/// them cost nothing. Each later one doubles the time in which no peer can begin a pairing. A pairing that the app begins
-/// waits only for the peer's own failures.
+/// After each failure, the peer's address has to wait twice as long as before. But a peer can change its address. So
+/// failures that could reveal part of a passkey or a number also count for all addresses together. The first
+/// ``PairingAttempts/tolerated`` of these cause no wait. Each later one doubles the time in which no peer can begin a
+/// pairing. A pairing that the app begins waits only for the failures of its own peer.
 struct PairingAttempts {
     private struct Record {
         var failures: Int
-        /// When the next attempt is heard.
+        /// The time from which the next attempt is accepted.
         var end: Instant
     }
 
-    /// The wait after the first failure, and the longest one.
+    /// The wait after the first failure, and the maximum wait.
     static let shortest = Duration.seconds(1)
     static let longest = Duration.seconds(256)
-    /// How many failures of all peers together cost no wait.
+    /// The number of failures of all peers together that cause no wait.
     static let tolerated = 4
-    /// The longest wait for all peers together, and how long without a failure makes up for one of those tolerated.
+    /// The maximum wait for all peers together, and the time without a failure after which one of these failures is
+    /// forgiven.
     static let longestOfAll = Duration.seconds(64)
 
     private var records: GenerationalTable<DeviceAddress, Record>
     private var ofAll: Record?
     private var passkeys: GenerationalTable<UInt32, Bool>
 
-    /// - Parameter limit: how many peers are remembered at the most.
+    /// - Parameter limit: maximum number of peers in the table.
     init(limit: Int = 256) {
         records = GenerationalTable(limit: limit)
         passkeys = GenerationalTable(limit: 4 * limit)
@@ -33,9 +34,9 @@ struct PairingAttempts {
 
     var count: Int { records.count }
 
-    /// Takes note of a failure.
+    /// Records a failure.
     ///
-    /// - Parameter countsForAll: whether a peer has begun the pairing and might have learned about a passkey by it.
+    /// - Parameter countsForAll: whether the peer began the pairing and may have learned part of a passkey.
     mutating func failed(_ peer: DeviceAddress, countsForAll: Bool = false, at now: Instant) {
         let failures = 1 + (Self.forgiven(records[peer], at: now, Self.wait)?.failures ?? 0)
         records[peer] = Record(failures: min(failures, 9), end: now + Self.wait(after: failures))
@@ -48,24 +49,24 @@ struct PairingAttempts {
         records[peer] = nil
     }
 
-    /// How long a peer has to wait yet; nil where it need not.
+    /// Returns the remaining wait of a peer; nil if there is none.
     mutating func wait(for peer: DeviceAddress, at now: Instant) -> Duration? {
         records[peer] = Self.forgiven(records[peer], at: now, Self.wait)
         guard let record = records[peer], record.end > now else { return nil }
         return record.end - now
     }
 
-    /// How long each peer has to wait yet that begins a pairing; nil where none need.
+    /// Returns the remaining wait of all peers that begin a pairing; nil if there is none.
     mutating func waitOfAll(at now: Instant) -> Duration? {
         ofAll = Self.forgiven(ofAll, at: now, Self.allowanceOfAll)
         guard let ofAll, ofAll.end > now else { return nil }
         return ofAll.end - now
     }
 
-    /// Takes note that a passkey was used, and returns whether it had been used before.
+    /// Records the use of a passkey, and returns whether it was used before.
     ///
-    /// Each attempt tells the peer, or an eavesdropper, bits of the passkey. So a passkey is good for one pairing
-    /// (Vol 3, Part H, 2.3.5.6.3).
+    /// Each attempt reveals bits of the passkey to the peer or to an eavesdropper. So a passkey may be used for one
+    /// pairing only (Vol 3, Part H, 2.3.5.6.3).
     mutating func use(passkey: UInt32) -> Bool {
         defer { passkeys[passkey] = true }
         return passkeys[passkey] != nil
@@ -84,8 +85,8 @@ struct PairingAttempts {
 
     private static func allowanceOfAll(after failures: Int) -> Duration { longestOfAll }
 
-    /// Returns a record with the failures that are not made up for yet. Each time that passes without an attempt, beyond the wait that was imposed, makes up
-    /// for one failure.
+    /// Returns a record without the failures that are forgiven by now. After the wait, each further `allowance` without
+    /// a failure forgives one.
     private static func forgiven(
         _ record: Record?,
         at now: Instant,

@@ -1,23 +1,24 @@
 import BluetoothTypes
 import SMP
 
-/// What a person, or an app for it, is asked about a pairing that is going on.
+/// A question about a pairing in progress, for a person or for an app that answers on the person's behalf.
 public struct PairingInquiry: Hashable, Sendable {
     public let link: LinkIdentifier
-    /// The peer's identity address where it is bonded, else the address it is connected by.
+    /// The peer's identity address if it is bonded, otherwise the address with which it is connected.
     public let peer: DeviceAddress
     public let question: PairingQuestion
-    /// Whether this device has begun the pairing, rather than the peer.
+    /// Whether this device began the pairing. If false, the peer began it.
     public let isStartedHere: Bool
-    /// What the key of the bond is worth that the pairing would replace; nil where the peer is not bonded.
+    /// The strength of the bond that the pairing would replace; nil if it replaces none.
     ///
-    /// Whoever can do just works can claim to be any peer: a bond should be replaced only where somebody knows that the peer
-    /// was reset.
+    /// Any device can claim the address of another one and pair by just works. So an app should consent only if a
+    /// person knows that the peer was reset.
     public let replaces: KeyStrength?
-    /// Whether the link is encrypted with that bond's key, so that the peer is the one it claims to be.
+    /// Whether the link is encrypted with the key of that bond, so that the peer's identity is verified.
     public let isProven: Bool
 }
 
-/// Is asked about pairings, on the loop, and gives a way to take the question back. It answers once, from anywhere.
+/// Receives a question about a pairing, on the loop. `answer` may be called from any thread; only the first call
+/// counts. Returns a closure that withdraws the question.
 package typealias PairingHandler =
     @Sendable (PairingInquiry, _ answer: @escaping @Sendable (PairingAnswer) -> Void) -> (@Sendable () -> Void)

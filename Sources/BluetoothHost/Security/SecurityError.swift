@@ -2,30 +2,32 @@ import BluetoothTypes
 import HCI
 import SMP
 
-/// Why a link is not as secure as it was to be.
+/// The reason why a link could not be made as secure as required.
 public enum SecurityError: Error, Hashable, Sendable {
     /// The devices could not be paired.
     case pairing(PairingFailure)
-    /// The bonded peer reported that it does not have the bond's key. It has lost the bond, or it is another device that uses
-    /// the address: the bond stays until it is removed.
+    /// The bonded peer reported that it does not have the bond's key, or the bond has no key for this device's role as
+    /// the central. A peer that reports this has lost the bond, or is another device that uses the address. The bond
+    /// stays until it is removed or replaced.
     case keyMissing
-    /// One of the controllers refused to encrypt the link, or encryption failed, for this reason.
+    /// A controller refused to encrypt the link, or encryption failed.
     ///
-    /// With `connectionTerminatedDueToMICFailure` (0x3D), a packet could not be decrypted, and the link has ended (Vol 6,
-    /// Part B, 5.1.3.1). There are two causes: the devices have different keys, or one of the controllers corrupted packets
-    /// or changed their order. The second is over with the next connection.
+    /// With `connectionTerminatedDueToMICFailure` (0x3D), a packet could not be decrypted, and the link has ended (Vol
+    /// 6, Part B, 5.1.3.1). There are two possible causes. The devices have different keys, or one of the controllers
+    /// corrupted packets or changed their order. The second cause ends with the connection.
     case encryptionFailed(HCI.ErrorCode)
-    /// The peer did not do what it was asked to.
+    /// The link was not encrypted in time: the peer did not respond, or the controller did not report the end of the
+    /// encryption.
     case timedOut
-    /// Pairing with this peer has failed lately; it is tried again after this time (Vol 3, Part H, 2.3.6).
+    /// A pairing has failed recently. The next attempt is possible after this time (Vol 3, Part H, 2.3.6).
     case repeatedAttempts(Duration)
-    /// The policy, or the pairing delegate, or want of one, forbids the pairing; the text says which.
+    /// The policy or the pairing delegate refused the pairing, or a delegate is missing. The text gives the reason.
     case refused(String)
-    /// The new key would be worth less than the bond's, which is kept.
+    /// The key of the pairing would be weaker than the key of the bond. The bond stays.
     case weakerThanBond(KeyStrength)
-    /// The link's key is not worth what was required, though the devices have been paired anew.
+    /// The devices have paired, but the new key does not fulfill the requirement. The link has a key of this strength.
     case insufficient(KeyStrength)
-    /// There are as many bonds as may be; one has to be removed.
+    /// The maximum number of bonds exists, and none of them may be evicted. An app has to remove one.
     case tooManyBonds(Int)
 }
 

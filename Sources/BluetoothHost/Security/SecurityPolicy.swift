@@ -1,30 +1,32 @@
 import BluetoothTypes
 import SMP
 
-/// What a host asks of its peers' security, and what it lets them do.
+/// The security that a host requires of its peers, and the operations that it allows them.
 ///
-/// The defaults are the safe ones: LE Secure Connections where the peer has it, keys of 16 octets, no debug keys, nothing
-/// that somebody would have to confirm where there is nobody to ask, and no bond that is replaced unasked.
+/// The defaults are strict: LE Secure Connections if the peer supports it, keys of 16 bytes and no debug keys. Without
+/// a pairing delegate, just works is accepted only for pairings that this device begins, and no bond is replaced unless
+/// the app asks for it.
 public struct SecurityPolicy: Hashable, Sendable {
-    /// Whether just works, which keeps nobody from standing between the devices, is good enough.
+    /// The pairings with just works that are accepted. Just works does not protect against an attacker between the
+    /// devices.
     public enum JustWorks: Hashable, Sendable {
-        /// Just works is refused, whoever would consent to it.
+        /// None. The pairing delegate is not asked.
         case never
-        /// The pairing delegate is asked. Without one, what this device has begun is consented to and what a peer has begun
-        /// is refused.
+        /// Those that the pairing delegate accepts. Without a delegate, those that this device began.
         case whenStartedHere
-        /// The pairing delegate is asked. Without one, just works is consented to.
+        /// Those that the pairing delegate accepts. Without a delegate, all.
         case always
     }
 
     /// The reaction to a bonded peer that reports that it does not have the bond's key, and to a bond without a key for this
     /// device's role as the central.
     public enum KeyLoss: Hashable, Sendable {
-        /// The link is not encrypted and ``SecurityError/keyMissing`` is thrown: the app may remove the bond and pair anew.
+        /// The link is not encrypted, and ``SecurityError/keyMissing`` is thrown. The app may remove the bond and pair
+        /// again.
         ///
-        /// Anybody can claim to be a peer that has lost its key.
+        /// Any device can claim to be a peer that has lost its key.
         case fail
-        /// The devices pair again, if the pairing delegate consents. The bond is kept until they have.
+        /// The devices pair again, if the pairing delegate accepts. The bond stays until they have paired.
         case askToPairAgain
     }
 
@@ -32,60 +34,63 @@ public struct SecurityPolicy: Hashable, Sendable {
     public enum Pairable: Hashable, Sendable {
         /// At any time.
         case always
-        /// While a pairing window is open (``Adapter/openPairingWindow(for:)``). So only a person at the device can add a
-        /// peer.
+        /// While a pairing window is open (``Adapter/openPairingWindow(for:)``). An app opens the window when a person
+        /// at the device asks for it.
         case duringWindow
         /// Never.
         case never
     }
 
-    /// Which bonds a pairing may replace if the app has not asked for that pairing by ``RemotePeripheral/pair(_:again:policy:)``
-    /// or ``Peripheral/requestSecurity(of:_:)``.
+    /// The bonds that a pairing may replace if the app has not asked for that pairing by
+    /// ``RemotePeripheral/pair(_:again:policy:)`` or ``Peripheral/requestSecurity(of:_:)``.
     ///
-    /// A pairing that may not replace the bond of its peer does not begin. As the peripheral, this device answers the Pairing
-    /// Request with Pairing Not Supported (0x05). As the central, it answers a Security Request with the same, unless the key
-    /// of the bond is worth enough: then it encrypts (Vol 3, Part H, 2.4.6).
+    /// A pairing that may not replace the bond of its peer does not begin. As the peripheral, this device answers the
+    /// Pairing Request with Pairing Not Supported (0x05). As the central, it answers a Security Request with the same
+    /// reason, unless the key of the bond is strong enough. In that case it encrypts the link (Vol 3, Part H, 2.4.6).
     public enum BondReplacement: Hashable, Sendable {
-        /// The bonds that the pairing delegate lets it replace. Without a delegate, none.
+        /// Those that the pairing delegate accepts to replace. Without a delegate, none.
         case whenConsented
-        /// The same, but only for a peer that has encrypted the link with the key of its bond. So no other device can take
-        /// its place.
+        /// The same, but only if the peer has encrypted the link with the key of its bond. So no other device can
+        /// replace the peer's bond.
         case whenProven
         /// None.
         case never
     }
 
-    /// What can be shown and typed here, by the pairing delegate.
+    /// The input and output of this device, which the pairing delegate provides.
     public var ioCapability = IOCapability.noInputNoOutput
-    /// Whether keys are kept beyond the link.
+    /// Whether keys are stored as a bond. If false, they are discarded when the link ends.
     public var bonds = true
     /// When a peer may begin a pairing. A bonded peer that has proven its identity may always pair again.
     public var pairable = Pairable.always
-    /// The identity addresses of the peers that may pair; nil for all. It applies to each pairing, also one that this device
-    /// begins. A peer with a private address is checked by the identity that it gives at the end.
+    /// The identity addresses of the peers that may pair; nil for all. The list applies to each pairing, also to one
+    /// that this device begins. The identity of a peer with a private address is checked at the end of the pairing.
     public var pairingAcceptList: Set<DeviceAddress>?
-    /// Whether every pairing must make sure that nobody stands between the devices; a bond without that is not used either.
+    /// Whether each pairing must protect against an attacker between the devices. Bonds without this protection are not
+    /// used.
     public var requiresAuthentication = false
-    /// Whether LE Secure Connections is offered; otherwise there is LE legacy pairing alone.
+    /// Whether LE Secure Connections is offered. If false, only LE legacy pairing is possible.
     public var offersSecureConnections = true
-    /// Whether LE legacy pairing is refused, and a bond that was made by it not used. LE Secure Connections is used wherever
-    /// the peer has it.
+    /// Whether LE legacy pairing is refused, and bonds that were made by it are not used. If false, LE Secure
+    /// Connections is still used if both devices support it.
     public var requiresSecureConnections = false
-    /// The shortest key that is accepted, in octets: 7 to 16.
+    /// The minimum key size in bytes: 7 to 16.
     public var minimumKeySize: UInt8 = 16
-    /// Whether a peer may use the key pair that everybody knows (Vol 3, Part H, 2.3.5.6.1), so that a sniffer can follow.
+    /// Whether a peer may use the debug key pair of the specification (Vol 3, Part H, 2.3.5.6.1). A sniffer can decrypt
+    /// such a link.
     public var allowsDebugKeys = false
     public var justWorks = JustWorks.whenStartedHere
-    /// Whether each device sends keypress notifications while a passkey is typed on it, if the peer supports them as well
-    /// (Vol 3, Part H, 3.5.8). The peer's are reported as ``SecurityEvent/keyPressed(_:peer:_:)``; the app reports its own.
+    /// Whether keypress notifications are exchanged while a passkey is typed, if the peer supports them as well (Vol 3,
+    /// Part H, 3.5.8). Those of the peer are reported as ``SecurityEvent/keyPressed(_:peer:_:)``. The app sends its own
+    /// by ``Adapter/reportKeypress(_:for:)``.
     public var usesKeypressNotifications = false
 
-    /// Secure Connections Only mode (Vol 3, Part C, 10.2.4): each key is an authenticated one of LE Secure Connections, of 16
-    /// bytes. Other pairings are refused, other bonds are not used, and signed writes are ignored. Values and channels that
-    /// need no security stay open to unencrypted links.
+    /// Secure Connections Only mode (Vol 3, Part C, 10.2.4). Each key must be an authenticated key of LE Secure
+    /// Connections with 16 bytes. Other pairings are refused, other bonds are not used, and signed writes are ignored.
+    /// Values and channels that need no security can still be used on unencrypted links.
     ///
-    /// This is one switch for ``requiresSecureConnections``, ``requiresAuthentication``, ``minimumKeySize`` and
-    /// ``allowsDebugKeys``. Turning it off asks for neither LE Secure Connections nor authentication any more.
+    /// Setting it changes ``requiresSecureConnections``, ``requiresAuthentication``, ``minimumKeySize`` and
+    /// ``allowsDebugKeys``. Setting it to false changes only the first two, to false.
     public var isSecureConnectionsOnly: Bool {
         get { requiresSecureConnections && requiresAuthentication && minimumKeySize >= 16 && !allowsDebugKeys }
         set {
@@ -98,56 +103,67 @@ public struct SecurityPolicy: Hashable, Sendable {
         }
     }
 
-    /// Whether nothing is exchanged with a bonded peer before the link is encrypted with the bond's key.
+    /// Whether the identity of a bonded peer is verified by encryption before values and channels are used.
     ///
-    /// As the central, the link is then encrypted at once. What this device asks of the peer waits until it is, and values
-    /// that the peer sends before are dropped: they could be anybody's.
+    /// As the central, this device encrypts the link at once. Its requests wait for the encryption, and values that the
+    /// peer sends before are dropped, because any device may have sent them. As the peripheral, see
+    /// ``servesUnverifiedClients``. If this is false, values and channels that need no security are used without
+    /// encryption.
     public var encryptsBondedLinks = true
-    /// Whether a central that has the address of a bonded device is served before it has encrypted the link.
+    /// Whether a central with the address of a bonded device is served before it has encrypted the link.
     ///
-    /// Anybody can use that address. So such a client is refused apps' values and channels until it has encrypted the link
-    /// with the bond's key or has paired again. The error is Insufficient Encryption, or Insufficient Authentication if the
-    /// bond has no usable key (Vol 3, Part C, 10.3.1). It may exchange the MTU, discover services, read what the GAP and GATT
-    /// services hold, and write signed. Where this is true, the client is served whatever needs no security, and apps hear
-    /// of it under the bonded device's address.
+    /// Any device can use that address. If this is false, the client has no access to values and channels of apps until
+    /// it has encrypted the link with the bond's key or has paired again. The error is Insufficient Encryption, or
+    /// Insufficient Authentication if the bond has no usable key (Vol 3, Part C, 10.3.1). The client may exchange the
+    /// MTU, discover services, read the values of the GAP and GATT services, and send signed writes.
+    ///
+    /// If this is true, the client may use everything that needs no security, and apps know it by the bonded device's
+    /// address.
     public var servesUnverifiedClients = false
-    /// How long a central that has the address of a bonded device may stay connected without encrypting the link or
-    /// pairing. It is asked to encrypt after 5 s, or half of this time if that is less, and disconnected with the reason
-    /// Authentication Failure at the end. Nothing of this happens where ``servesUnverifiedClients`` is true or
+    /// How long a central with the address of a bonded device may stay connected without encrypting the link or
+    /// pairing.
+    ///
+    /// It is asked to encrypt after 5 s, or after half of this time if that is shorter. At the end it is disconnected
+    /// with the reason Authentication Failure. There is no limit if ``servesUnverifiedClients`` is true or
     /// ``encryptsBondedLinks`` is false.
     public var identityVerificationTimeout = Duration.seconds(30)
-    /// Whether, as the peripheral, a bonded central is asked to encrypt the link as soon as it is there; otherwise when
-    /// something needs it.
+    /// Whether, as the peripheral, this device asks a bonded central to encrypt the link as soon as it is connected. If
+    /// false, it asks when an operation needs encryption, and as described for ``identityVerificationTimeout``.
     public var requestsEncryption = false
-    /// Whether devices pair, or encrypt, when a peer answers that its attribute needs it.
+    /// Whether the link is encrypted, or the devices pair, if the peer refuses a request because the link is not secure
+    /// enough. The request is then sent again.
     public var securesOnDemand = true
-    /// Whether, as the central, this device pairs when an unbonded peripheral requests security (Vol 3, Part H, 2.4.6).
+    /// Whether, as the central, this device may pair when a peripheral requests security (Vol 3, Part H, 2.4.6). If the
+    /// key of the bond is strong enough, the link is encrypted without a pairing.
     public var pairsOnRequest = true
     public var keyLoss = KeyLoss.fail
-    /// Which bonds a pairing may replace that the app has not asked for.
+    /// The bonds that a pairing may replace if the app has not asked for it.
     public var bondReplacement = BondReplacement.whenConsented
-    /// How long an encrypted link may be without a packet that proves the peer has the key, 10 ms to 655 s (Vol 6, Part B,
-    /// 5.4). A link on which that takes longer is ended with the reason Authentication Failure, after
-    /// ``SecurityEvent/authenticatedPayloadTimedOut(_:peer:)``. The controllers send such packets by themselves. Nil for no
-    /// limit; it has no effect with a controller that lacks the command, and must be longer than the connection interval
-    /// times one more than the peripheral latency.
+    /// The maximum time that an encrypted link may be without a packet which proves that the peer has the key: 10 ms to
+    /// 655 s (Vol 6, Part B, 5.4). Nil for no limit.
+    ///
+    /// The controllers send such packets by themselves. If none arrives in time,
+    /// ``SecurityEvent/authenticatedPayloadTimedOut(_:peer:)`` is reported and the link ended with the reason
+    /// Authentication Failure. The time must be longer than the connection interval times one more than the peripheral
+    /// latency. It has no effect if the controller does not support it.
     public var authenticatedPayloadTimeout: Duration?
 
-    /// What this device has given its next peer by another way than the link. A pairing that uses it removes it,
-    /// also one that fails.
+    /// The secret of out-of-band data that this device has given to its next peer. A pairing that uses it removes it,
+    /// also if the pairing fails.
     public var ownOutOfBandData: OwnOutOfBandData?
-    /// What the next peer has given this device by another way than the link. A pairing that uses it removes it,
-    /// also one that fails.
+    /// The out-of-band data that this device has received from its next peer. A pairing that uses it removes it, also
+    /// if the pairing fails.
     public var peerOutOfBandData: OutOfBandData?
 
     public init() {}
 
-    /// Whether there is a way to make sure that nobody stands between the devices.
+    /// Whether a pairing can protect against an attacker between the devices.
     var canAuthenticate: Bool {
         ioCapability != .noInputNoOutput || ownOutOfBandData != nil || peerOutOfBandData != nil
     }
 
-    /// Whether a key of this strength may be used; that of a bond from an earlier policy may not be worth enough any more.
+    /// Whether a key of this strength may be used. The key of a bond that was made under an earlier policy may be too
+    /// weak.
     func accepts(_ strength: KeyStrength) -> Bool {
         RequiredSecurity(
             isAuthenticated: requiresAuthentication,
@@ -172,11 +188,11 @@ public struct SecurityPolicy: Hashable, Sendable {
     }
 }
 
-/// What a link's key must be worth for something.
+/// The minimum strength of a link's key for an operation.
 public struct RequiredSecurity: Hashable, Sendable {
     public var isAuthenticated: Bool
     public var isSecureConnections: Bool
-    /// In octets: 7 to 16.
+    /// In bytes: 7 to 16.
     public var keySize: UInt8
 
     public init(isAuthenticated: Bool = false, isSecureConnections: Bool = false, keySize: UInt8 = 7) {
@@ -195,7 +211,7 @@ public struct RequiredSecurity: Hashable, Sendable {
 }
 
 extension KeyStrength {
-    /// Whether a key is worth less than another in any respect.
+    /// Whether a key is weaker than another one in any respect.
     func isWeaker(than other: KeyStrength) -> Bool {
         !RequiredSecurity(
             isAuthenticated: other.isAuthenticated,
