@@ -5,16 +5,16 @@ import Synchronization
 ///
 /// ## Overview
 ///
-/// A call has an entry from before it reaches the loop until it ends. The parts of the host that may end it know only its
-/// token. The first of them ends the call: with its outcome, at its time limit, or because its task is cancelled. The others
-/// find nothing under the token.
+/// A call has an entry from before it reaches the loop until it ends. The parts of the host that may end it have only
+/// its token. The first of them ends the call: with its outcome, at its time limit, or because its task is cancelled.
+/// The others find no entry for the token.
 ///
-/// An entry says what the call waits for. So a cancellation removes the call from there, and looks nowhere else.
+/// An entry names the place where the call waits. So a cancellation removes the call from that place only.
 ///
 /// ## Threads
 ///
-/// Calls are reserved on any thread, because a call must have its token before its task can be cancelled. Hence the lock. All
-/// else happens on the loop.
+/// Calls are reserved on any thread, because a call must have its token before its task can be cancelled. This needs
+/// the lock. All other functions are used on the loop.
 ///
 /// ## Procedures
 ///
@@ -23,7 +23,7 @@ import Synchronization
 final class CallTable: Sendable {
     /// What a call waits for.
     enum Subject: Sendable {
-        /// Something that keeps nothing of a call that is cancelled.
+        /// A place that keeps nothing of a call that is cancelled.
         case other
         /// The lanes or the packets of a link.
         case lane(LinkIdentifier)

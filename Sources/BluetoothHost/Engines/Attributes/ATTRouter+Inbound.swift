@@ -73,10 +73,10 @@ extension ATTRouter {
         }
     }
 
-    /// Drops a response that has come while its server's identity is not verified: anybody may have sent it.
+    /// Drops a response that arrived while the server's identity is not verified. Any device may have sent it.
     ///
-    /// The client takes an Error Response instead, as from a server that requires encryption. So the request is sent again
-    /// once the identity is verified, or its procedure ends.
+    /// The client takes an Error Response instead, as from a server that requires encryption. So the request is sent
+    /// again once the identity is verified, or its procedure ends.
     private func refuseRequest(of response: RawSpan, into buffer: inout PacketBuffer) -> ATT.Opcode? {
         // A response has the opcode after its request's; an Error Response names it.
         let first = response[checked: 0] ?? 0
@@ -106,7 +106,7 @@ extension ATTRouter {
 
     // MARK: The server
 
-    /// Takes note of the response that the session has written.
+    /// Records the response that the session has written.
     private mutating func note(_ action: ServerAction) -> ServerAction {
         if case .respond = action { bearer.responseWillBeSent() }
         return action
@@ -138,8 +138,8 @@ extension ATTRouter {
         }
     }
 
-    /// Has the server handle a PDU that was held. Encryption that has started since does not cover a PDU that arrived without
-    /// it: anybody may have sent that PDU.
+    /// Makes the server handle a PDU that was held. Any device may have sent a PDU that arrived unencrypted, even if
+    /// the link is encrypted by now. So the security at its arrival counts.
     private mutating func receive(_ held: SignedWriteQueue.HeldPDU, into buffer: inout PacketBuffer) -> ServerAction {
         let current = session.security
         if current.isEncrypted { session.security = held.security }
@@ -187,7 +187,7 @@ extension ATTRouter {
 }
 
 extension BearerViolation {
-    /// Whether the peer asks for more before it has taken the answer to what it asked for.
+    /// Whether the peer has sent a request or an indication before it has received the answer to the previous one.
     var isFlooding: Bool {
         switch self {
         case .requestWhileBusy, .indicationWhileBusy: true

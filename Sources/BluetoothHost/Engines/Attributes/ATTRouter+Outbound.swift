@@ -286,10 +286,10 @@ extension ATTRouter {
 
     // MARK: Draining
 
-    /// Appends a call that waits until all that was called for before is sent.
+    /// Appends a call that waits until all calls before it are sent.
     ///
-    /// - Parameter includingIndications: whether that includes indications that cannot be sent before earlier ones are
-    ///   confirmed.
+    /// - Parameter includingIndications: whether it also waits for indications that cannot be sent before earlier ones
+    ///   are confirmed.
     mutating func drain(_ call: CallToken, includingIndications: Bool = false) {
         drains.append(Drain(sequence: makeSequence(), call: call, includesIndications: includingIndications))
     }

@@ -162,12 +162,12 @@ struct ATTRouter: ~Copyable {
         client.refuseProcedures(.insufficientEncryption)
     }
 
-    /// The ends of the procedures that failed for want of security are taken.
+    /// Called after the ends of the procedures that failed for lack of security were taken.
     mutating func elevationFailureWasTaken() {
         elevationFailure = nil
     }
 
-    /// Takes note that the peer has proven its bond, and restores what the server remembers of it.
+    /// Records that the peer has proven its bond, and restores the server's state of the peer.
     ///
     /// - Returns: false if that is known already.
     mutating func becomeTrusted(restoring state: ServerSession.PersistentState?) -> Bool {

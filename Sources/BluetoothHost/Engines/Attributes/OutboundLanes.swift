@@ -9,19 +9,23 @@ import SMP
 ///
 /// ## Order
 ///
-/// There are two lanes: the *client* lane holds procedures, writes without response and requests for L2CAP channels, the
-/// *server* lane notifications, indications and answers of apps. With one lane, a slow server at the peer would stop the values for the peer's client.
-/// Each lane is a queue in the order of the calls. Where the heads of both lanes can be sent, the older call is first. So
-/// the first packets of all calls leave in the order of the calls, except behind a head that is blocked:
+/// There are two lanes, and each is a queue in the order of the calls. The *client* lane holds procedures, writes
+/// without response and requests for L2CAP channels. The *server* lane holds notifications, indications and answers of
+/// apps. With one lane only, a slow server at the peer would stop the values for the peer's client.
 ///
-/// - A procedure leaves the lane when the GATT client accepts it. A write behind it waits until its first request is sent,
-///   and behind a long write until Execute Write is sent.
-/// - A request for channels waits as a write does, but needs no room. Other commands of the signaling channel have no lane.
-/// - A write waits for room in the link's outbound queue, a notification as well.
-/// - While the peer is bonded but not verified, the client lane is closed. It is closed, too, while the link's security is
-///   raised for a procedure: the server would drop the writes that follow.
-/// - An indication waits for the confirmation of the one before, and the values behind it wait with it. The answer to a
-///   request passes them: otherwise a missing confirmation would time out the peer's request (Vol 3, Part F, 3.3.3).
+/// If the heads of both lanes can be sent, the older call is sent first. So the first packets of all calls leave in the
+/// order of the calls, except behind a blocked head:
+///
+/// - A procedure leaves the lane when the GATT client accepts it. A write behind it waits until the procedure's first
+///   request is sent, or until Execute Write is sent for a long write.
+/// - A request for channels waits like a write, but does not wait for the outbound queue. Other commands of the
+///   signaling channel have no lane.
+/// - A write or a notification waits until the link's outbound queue accepts another frame.
+/// - While the peer is bonded but not verified, the client lane is closed. It is also closed while the link's security
+///   is raised for a procedure, because the server would drop the writes that follow.
+/// - An indication waits for the confirmation of the previous indication, and the values behind it wait with it. The
+///   answer to a request passes them. Otherwise a missing confirmation would make the peer's request time out (Vol 3,
+///   Part F, 3.3.3).
 struct OutboundLanes {
     /// One call in a lane.
     struct Item {
@@ -130,7 +134,7 @@ struct OutboundLanes {
         return client
     }
 
-    /// Whether a write without response or a notification that was called for before `sequence` is still here.
+    /// Whether the lanes still hold a write without response or a notification that was called before `sequence`.
     ///
     /// - Parameter includingIndications: whether an indication counts as well.
     func hasUnsentValue(before sequence: UInt64, includingIndications: Bool) -> Bool {

@@ -83,7 +83,7 @@ struct SignedWriteQueue {
         return true
     }
 
-    /// Takes note of whether the counter of a write is stored. A write whose counter cannot be stored is not carried out.
+    /// Records whether the counter of a write is stored. If it cannot be stored, the write is not performed.
     mutating func counterWasStored(_ isStored: Bool, of number: UInt64) {
         guard let index = writes.firstIndex(where: { $0.number == number }) else { return }
         writes[index].isStored = isStored

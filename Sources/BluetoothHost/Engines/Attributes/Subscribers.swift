@@ -26,10 +26,11 @@ struct Subscribers {
     /// The subscribers of an attribute; nil for none.
     subscript(handle: AttributeHandle) -> Deliveries? { deliveries[handle] }
 
-    /// Takes note that the peer may send the attribute's values.
+    /// Records that the peer may send the attribute's values.
     mutating func setConfigured(_ handle: AttributeHandle) { configured.insert(handle) }
 
-    /// - Returns: whether the attribute's configuration is to be cleared: the peer may send its values and nobody takes them.
+    /// - Returns: whether the attribute's configuration is to be cleared: the peer may send its values, but there is no
+    ///   subscriber.
     mutating func removeConfiguration(of handle: AttributeHandle) -> Bool {
         deliveries[handle] == nil && configured.remove(handle) != nil
     }

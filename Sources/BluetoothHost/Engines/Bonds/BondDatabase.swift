@@ -90,7 +90,7 @@ struct BondDatabase {
 
     // MARK: Beginning
 
-    /// Takes what the store has.
+    /// Takes over the state that the store has loaded.
     mutating func load(_ kept: KeptSecurity) {
         isLoaded = true
         if let identity = kept.identity {
@@ -180,9 +180,9 @@ struct BondDatabase {
         return effects + [.bondChanged(identity), .report(.bondAdded(BondInformation(record)))]
     }
 
-    /// Removes a bond. Does nothing if there is none.
+    /// Removes a bond. Has no effect if there is none.
     ///
-    /// - Parameter waiter: finished once the removal is saved, or cannot be saved.
+    /// - Parameter waiter: finished when the removal is saved, or cannot be saved.
     mutating func remove(_ identity: DeviceAddress, notifying waiter: SaveWaiter) -> [BondEffect] {
         guard byIdentity.removeValue(forKey: identity) != nil else { return [.finish(waiter, isSaved: true)] }
         forgetSignCounters(of: identity)
@@ -211,7 +211,8 @@ struct BondDatabase {
         cache.attributeCount <= DiscoveryLimits.attributes ? cache : nil
     }
 
-    /// A use alone is not worth a save of its own, so a flush does not save it.
+    /// Reports a use to the store, which may gather it with other changes. A flush does not save a use, because it
+    /// needs no save of its own.
     private mutating func use(_ identity: DeviceAddress) -> [BondEffect] {
         guard byIdentity.keys.last != identity, let record = byIdentity.removeValue(forKey: identity) else { return [] }
         byIdentity[identity] = record
@@ -220,7 +221,7 @@ struct BondDatabase {
 
     // MARK: Sign counters
 
-    /// Takes a counter that nothing was signed with and nothing else will be, also after a restart.
+    /// Returns a counter that was never used for a signature and will not be used again, also after a restart.
     mutating func takeSignCounter(for identity: DeviceAddress) -> SignCounter {
         guard let key = byIdentity[identity]?.bond.ownSigningKey else { return .noKey }
         if let counter = signCounters.take(for: key, of: identity) { return .available(key, counter) }
@@ -249,7 +250,7 @@ struct BondDatabase {
 
     // MARK: Saving
 
-    /// Takes note that a save has ended.
+    /// Records the end of a save.
     ///
     /// - Parameters:
     ///   - number: the number of the save; nil if nothing waits for it.

@@ -6,7 +6,7 @@ import SMP
 enum BondEffect: Equatable {
     /// Save the whole state. If there is a number, something waits for the end of the save.
     case save(KeptSecurity, number: UInt64?)
-    /// Have the store save the whole state with other changes of the next seconds.
+    /// Save the whole state, possibly together with other changes of the next seconds.
     case gather(KeptSecurity)
     /// There is a new bond with this peer, another one, or none any more.
     case bondChanged(DeviceAddress)
@@ -45,7 +45,7 @@ enum BondChange {
     case privileged(Bool)
     /// What the server remembers of the peer has changed.
     case serverState(ServerSession.PersistentState)
-    /// The client knows the peer's database; nil if it knows nothing. A cache with more than
+    /// The client has learned the peer's database; nil if it knows nothing of it. A cache with more than
     /// ``DiscoveryLimits/attributes`` attributes is not kept.
     case clientCache(DatabaseCache?)
     /// The peer has signed with the counter before this one.

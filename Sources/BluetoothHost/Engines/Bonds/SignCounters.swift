@@ -1,10 +1,10 @@
 import BluetoothTypes
 import SMP
 
-/// The sign counters that may be used. It is saved that they are taken, so none is used again after a restart
+/// The sign counters that may be used. Their reservation is saved before, so no counter is used again after a restart
 /// (Vol 3, Part H, 2.4.5).
 ///
-/// Several are reserved at a time, so that not each write waits for the store.
+/// Several counters are reserved at a time, so most writes need not wait for the store.
 struct SignCounters {
     /// The number of counters that are reserved at a time.
     static let step: UInt32 = 16

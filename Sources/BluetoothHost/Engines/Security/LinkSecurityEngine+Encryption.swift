@@ -26,9 +26,10 @@ extension LinkSecurityEngine {
         effects.append(.enableEncryption(key))
     }
 
-    /// As the peripheral: the central begins to encrypt with the key of these names.
+    /// As the peripheral: the central begins to encrypt with the key that EDIV and Rand identify.
     ///
-    /// While the devices pair, only that pairing's key is given, otherwise one that both have kept.
+    /// During a pairing, the controller gets only the key of that pairing. Otherwise it gets a key that both devices
+    /// have from an earlier pairing.
     mutating func keyRequested(
         random: UInt64,
         diversifier: UInt16,
@@ -41,7 +42,7 @@ extension LinkSecurityEngine {
                 work.cipher = .starting(key, deadline: deadline)
                 state = .pairing(work)
             } else {
-                // The central follows a Security Request by this: nothing more is awaited for it.
+                // The central responds to a Security Request by this, so the request has no time limit any more.
                 run(channel.encryptionChanged(to: nil, at: context.now, random: &context.random), &context)
                 state = .encrypting(
                     EncryptionWork(
@@ -73,7 +74,7 @@ extension LinkSecurityEngine {
 
     // MARK: Ending
 
-    /// Takes the report that the link is encrypted or not, that its key was changed, or that the attempt has failed.
+    /// Handles the report that the link is encrypted or not, that its key was changed, or that the attempt has failed.
     ///
     /// - Parameter isOn: whether the link is encrypted now, if `status` is a success.
     mutating func encryptionChanged(

@@ -6,7 +6,7 @@ import SMP
 extension LinkSecurityEngine {
     // MARK: Input
 
-    /// Takes a PDU of the Security Manager's channel.
+    /// Handles a PDU of the Security Manager's channel.
     mutating func receive(_ pdu: RawSpan, _ context: inout SecurityContext) -> [SecurityEffect] {
         if role == .peripheral, pdu[checked: 0] == CommandCode.pairingRequest.rawValue, !channel.isPairing,
             !channel.isClosed
@@ -58,7 +58,7 @@ extension LinkSecurityEngine {
         run(steps, &context)
     }
 
-    /// Takes the Pairing Request that has come while the link was being encrypted.
+    /// Handles the Pairing Request that arrived while the link was being encrypted.
     mutating func takeHeldPairingRequest(_ context: inout SecurityContext) {
         if case .encrypting = state { return }
         guard let pdu = heldPairingRequest else { return }
@@ -166,9 +166,9 @@ extension LinkSecurityEngine {
 
     /// As the central: the peripheral asks for security (Vol 3, Part H, 2.4.6).
     ///
-    /// That it would use LE Secure Connections is no reason to replace a bond without.
+    /// A peripheral that supports LE Secure Connections does not cause the replacement of a bond of LE legacy pairing.
     private mutating func securityRequested(_ requested: SecurityRequirements, _ context: inout SecurityContext) {
-        // A peer that asks again and again waits once.
+        // Only one request of the peer waits, even if the peer repeats it.
         guard !state.waiting.contains(where: { $0.caller == .peer }) else { return }
         let canAuthenticate = policy.ioCapability != .noInputNoOutput || policy.peerOutOfBandData != nil
         let required = RequiredSecurity(isAuthenticated: requested.isAuthenticated && canAuthenticate)
@@ -203,7 +203,7 @@ extension LinkSecurityEngine {
         effects.append(.admit(work.outcome, isForApp: work.initiative == .app, isConfirmed: isConfirmed))
     }
 
-    /// Takes the decision about the keys of a pairing that has succeeded. If there is a bond, `context` has it.
+    /// Handles the decision about the keys of a pairing that has succeeded. If there is a bond, `context` has it.
     mutating func bondDecided(_ decision: BondDecision, _ context: inout SecurityContext) -> [SecurityEffect] {
         guard case .storing(let work) = state else { return [] }
         switch decision {

@@ -1,11 +1,11 @@
 import BluetoothTypes
 import SMP
 
-// What the app is asked about a pairing.
+// The questions about a pairing to the app.
 extension LinkSecurityEngine {
     /// Asks the app, unless the policy decides.
     ///
-    /// - Returns: what the Security Manager says to the policy's answer.
+    /// - Returns: the steps of the Security Manager after a refusal by the policy.
     mutating func ask(_ question: PairingQuestion, _ context: inout SecurityContext) -> [PairingStep] {
         guard case .pairing(var work) = state else { return [] }
         var refusal: SecurityError?
@@ -57,7 +57,7 @@ extension LinkSecurityEngine {
         return SecurityQuestion(number: lastQuestion, inquiry: inquiry)
     }
 
-    /// Takes the answer to a question. An answer to another question than the current one is ignored.
+    /// Handles the answer to a question. An answer to another question than the current one is ignored.
     ///
     /// - Parameters:
     ///   - isPasskeyReused: whether the passkey in the answer was used before.
@@ -103,7 +103,7 @@ extension LinkSecurityEngine {
         return takeEffects(&context)
     }
 
-    /// Answers a question without an app: what needs no person is as the policy says.
+    /// Answers a question without an app: by the policy if the question needs no person, otherwise with a refusal.
     mutating func unanswered(_ number: UInt64, _ context: inout SecurityContext) -> [SecurityEffect] {
         guard let question = state.question, question.number == number else { return [] }
         var refusal: String?

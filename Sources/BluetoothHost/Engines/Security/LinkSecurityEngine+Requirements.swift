@@ -5,19 +5,19 @@ import SMP
 extension LinkSecurityEngine {
     // MARK: Calls
 
-    /// Finishes a caller once the link is secure enough, and begins what makes it so.
+    /// Adds a requirement, and begins to make the link secure enough. The caller is finished once it is.
     mutating func require(_ requirement: SecurityRequirement, _ context: inout SecurityContext) -> [SecurityEffect] {
         add(requirement, &context)
         return takeEffects(&context)
     }
 
-    /// Encrypts a new link to a bonded peer, if the policy says so.
+    /// Encrypts a new link to a bonded peer, if the policy requires it.
     mutating func linkBegan(_ context: inout SecurityContext) -> [SecurityEffect] {
         verifiesWhenSettled = true
         return takeEffects(&context)
     }
 
-    /// Ends a caller that does not wait any longer. Cancels the work that was begun for it alone.
+    /// Ends a caller that no longer waits. Cancels the work that was begun for this caller only.
     mutating func cancel(_ caller: SecurityCaller, _ context: inout SecurityContext) -> [SecurityEffect] {
         guard let index = state.waiting.firstIndex(where: { $0.caller == caller }) else { return [] }
         let requirement = state.waiting.remove(at: index)
@@ -150,7 +150,7 @@ extension LinkSecurityEngine {
             let isTooSoon = if case .repeatedAttempts = error { true } else { false }
             let reason: PairingFailedReason = isTooSoon ? .repeatedAttempts : .pairingNotSupported
             let steps = channel.cancel(reason)
-            // The Security Manager may have forgotten the request, because the link was encrypted meanwhile.
+            // The Security Manager forgets the request if the link is encrypted in the meantime.
             if steps.isEmpty, !channel.isClosed { sendPairingFailed(reason) }
             run(steps, &context)
         }
@@ -184,7 +184,7 @@ extension LinkSecurityEngine {
         run(steps, &context)
     }
 
-    /// Sets how the link's next pairing is to be.
+    /// Sets the parameters of the link's next pairing.
     mutating func prepareChannel(for required: RequiredSecurity = .encryption, _ context: SecurityContext) {
         var parameters = policy.pairingParameters
         if required.isAuthenticated { parameters.requiresAuthentication = true }
@@ -196,8 +196,8 @@ extension LinkSecurityEngine {
 
     // MARK: Obstacles
 
-    /// Whether an app has chosen the peer that it wants to pair with. A Security Request goes to whichever central has
-    /// connected, which may be an attacker that connects again and again.
+    /// Whether an app has chosen the peer that it wants to pair with. As the peripheral, it has not: any central can
+    /// connect, also an attacker that connects again and again.
     func isChosenByApp(_ initiative: SecurityInitiative) -> Bool { initiative == .app && role == .central }
 
     /// The reason why no pairing may begin now, if there is one.

@@ -7,26 +7,26 @@ import SMP
 ///
 /// ## Overview
 ///
-/// The engine decides about PDUs, the controller's keys, questions to the app and the outcome of calls. It performs none of
-/// these itself: each input returns effects, which the caller performs in their order. The engine knows neither handles nor
-/// other links nor the bond database. ``SecurityContext`` brings the facts that it needs.
+/// The engine decides about PDUs, the controller's keys, questions to the app and the outcome of calls. It performs
+/// none of these itself: each input returns effects, which the caller performs in their order. The engine has no access
+/// to handles, to other links or to the bond database. ``SecurityContext`` contains the facts that it needs.
 ///
 /// ## States
 ///
 /// ``LinkSecurityState`` is the security of the link and the work in progress. Calls wait in a busy state only. Three
-/// methods leave it, and each takes the calls that wait:
+/// methods leave a busy state, and each handles the calls that wait:
 ///
-/// - `settle` finishes the calls that the link is secure enough for, and begins what the first of the others needs;
-/// - `fail` ends all of them with an error, and the link stays;
+/// - `settle` finishes the calls for which the link is secure enough, and begins the work for the first of the others.
+/// - `fail` ends all of them with an error. The link stays.
 /// - `stop` ends all of them because the link ends.
 ///
 /// Each busy state has a deadline, so no call waits forever. The exception is `storing`: the bond database decides at once.
 ///
 /// ## Publishing
 ///
-/// After each input, the engine compares what attributes and channels may see of the link's security with what it has
-/// published. The last effect publishes the difference, if there is one. Its receiver applies it before the other effects,
-/// so that calls which they finish see the new security.
+/// After each input, the engine compares the security that attributes and channels may see with the published one. If
+/// it differs, the last effect publishes it. The caller applies this effect before the others, so that calls which they
+/// finish see the new security.
 struct LinkSecurityEngine {
     /// The time within which a central with a bonded device's address has to encrypt the link.
     struct VerificationDeadline: Equatable {
@@ -38,7 +38,7 @@ struct LinkSecurityEngine {
 
     /// Maximum time for an encryption (Vol 6, Part B, 5.2). The event that reports its end may be lost.
     static let encryptionTimeout = Duration.seconds(40)
-    /// Maximum time for the app to say whether a bond is replaced.
+    /// Maximum time for the app to decide whether a bond is replaced.
     static let confirmationTimeout = Duration.seconds(30)
 
     let link: LinkIdentifier
@@ -120,10 +120,11 @@ struct LinkSecurityEngine {
         if published?.gate == .open, isUnverified(context) { verifiesWhenSettled = true }
     }
 
-    /// Removes out-of-band data that are used up from the link's policy. They are good for one pairing, whether it succeeds or
-    /// fails (Vol 3, Part H, 2.3.5.6.4): a peer must not try again with what it has learned of them.
+    /// Removes out-of-band data that were used from the link's policy. They may be used for one pairing only, whether
+    /// it succeeds or fails (Vol 3, Part H, 2.3.5.6.4). Otherwise a peer could try again with what it has learned about
+    /// them.
     ///
-    /// The pairing that has used them has a copy. Another pairing in progress that would use the same data will be refused.
+    /// The pairing that has used the data has a copy. Another pairing in progress that uses the same data is refused.
     ///
     /// - Parameter isOwn: whether the link's own pairing has used them.
     mutating func outOfBandDataWasUsed(by used: PairingParameters, isOwn: Bool) {
@@ -219,7 +220,7 @@ struct LinkSecurityEngine {
 
     // MARK: Ending
 
-    /// Ends everything: the link has ended.
+    /// Ends all work, because the link has ended.
     ///
     /// - Returns: the effects, and the error of calls that waited for the link to be secure, or to be sent.
     mutating func linkEnded(
@@ -234,13 +235,13 @@ struct LinkSecurityEngine {
         return (effects, error)
     }
 
-    /// Ends everything: the caller ends the link for a reason of its own.
+    /// Ends all work, because the caller ends the link for a reason of its own.
     mutating func linkWillEnd(_ error: HostError, _ context: inout SecurityContext) -> [SecurityEffect] {
         stop(.ending(error), error, context)
         return takeEffects(&context)
     }
 
-    /// Ends the link to a peer that is not, or may not be, the one that it claims to be. Calls fail with `error`.
+    /// Ends the link to a peer that is not, or may not be, the device that it claims to be. Calls fail with `error`.
     mutating func endLink(_ error: HostError, _ context: SecurityContext) {
         stop(.ending(error), error, context)
         effects.append(.disconnect(.authenticationFailure))
@@ -303,7 +304,7 @@ struct LinkSecurityEngine {
         add(.verification, &context)
     }
 
-    /// What attributes and channels may see: only what a key has proven.
+    /// The security that attributes and channels may see.
     private func snapshot(_ context: SecurityContext) -> SecuritySnapshot {
         if case .ending(let error) = state {
             return SecuritySnapshot(isIdentityUnverified: true, gate: .failed(error))

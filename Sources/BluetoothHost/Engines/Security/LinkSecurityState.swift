@@ -4,7 +4,7 @@ import SMP
 
 /// The security of a link, and the work in progress that changes it.
 ///
-/// A call waits for security in a busy state only. So no call can wait for what nothing brings about.
+/// A call waits for security in a busy state only. The work in progress ends each call that waits.
 enum LinkSecurityState: Equatable {
     /// Nothing is in progress.
     case settled(Standing)
@@ -78,7 +78,7 @@ enum SecurityCaller: Equatable {
     case peer
 }
 
-/// A wish for a secure link.
+/// A requirement of a caller for the security of a link.
 struct SecurityRequirement: Equatable {
     let caller: SecurityCaller
     let required: RequiredSecurity
@@ -248,7 +248,7 @@ extension LinkSecurityState {
         }
     }
 
-    /// Whether the peer is being verified, or is pairing: its identity may be verified by that.
+    /// Whether a verification or a pairing is in progress, which may verify the peer's identity.
     var mayVerifyIdentity: Bool {
         switch self {
         case .settled, .requesting, .ending, .ended: false

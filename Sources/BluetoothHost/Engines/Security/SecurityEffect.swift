@@ -66,7 +66,7 @@ struct SecuritySnapshot: Equatable {
     var gate = Gate.open
 }
 
-/// What a ``LinkSecurityEngine`` has to know from outside, as it is at an input.
+/// The facts that a ``LinkSecurityEngine`` needs for an input.
 struct SecurityContext {
     var now: Instant
     /// The identity of the link's peer.
@@ -84,7 +84,7 @@ struct SecurityContext {
     var isPairingWindowOpen: Bool
     /// Whether an app answers questions.
     var hasPairingHandler: Bool
-    /// What this host tells a peer about itself.
+    /// The identity that this host distributes to peers.
     var localIdentity: LocalIdentity
     var random: any RandomNumberGenerator & Sendable
 }

@@ -2,14 +2,15 @@ import ByteCoding
 
 /// Free packet buffers. After the first few packets, a packet costs no allocation.
 struct BufferPool {
-    /// The buffer that was returned last. It lies in the pool itself: mostly one packet is written at a time.
+    /// The buffer that was returned last. It is stored in the pool itself, because usually one packet is written at a
+    /// time.
     private var last: PacketBuffer?
     private var free: [PacketBuffer] = []
     private let limit: Int
     private let capacity: Int
 
     /// - Parameters:
-    ///   - limit: the maximum number of free buffers beside the last.
+    ///   - limit: maximum number of free buffers, not counting the last one.
     ///   - capacity: the number of bytes that a new buffer can hold.
     init(limit: Int = 64, capacity: Int = 288) {
         self.limit = limit

@@ -178,7 +178,7 @@ struct LinkSender: ~Copyable {
         !isOpen(slot) || queues[Int(slot.index)].isDrained
     }
 
-    /// The number of frames of the link that are not yet handed to the controller whole.
+    /// The number of frames of the link that were not completely handed to the controller.
     func frameCount(_ slot: SenderSlot) -> Int {
         isOpen(slot) ? queues[Int(slot.index)].frameCount : 0
     }
@@ -196,11 +196,11 @@ struct LinkSender: ~Copyable {
         isOpen(slot) ? queues[Int(slot.index)].packetsInController : 0
     }
 
-    /// Takes the next ACL packet, if there is one and the controller has a buffer for it. After it was sent, the caller
-    /// returns it to ``sent(_:)``.
+    /// Takes the next ACL packet, if there is one and the controller has a buffer for it. The caller sends the packet
+    /// and then returns it to ``sent(_:)``.
     ///
-    /// If there are several links, the last free buffer is for a link that holds none. So a link whose peer takes nothing does
-    /// not stop the others.
+    /// If there are several links, the last free buffer is reserved for a link that holds none. So a link whose peer
+    /// receives nothing does not stop the others.
     mutating func nextPacket() -> OutboundPacket? {
         var passed = 0
         while credits > 0, let slot = scheduled.popFirst() {
@@ -218,10 +218,10 @@ struct LinkSender: ~Copyable {
         return nil
     }
 
-    /// Continues with the frame that a packet was of. The rest of the frame is the next to be sent of its link. The link has
-    /// its turn again after the others.
+    /// Continues with the frame of a packet that was sent. The rest of the frame is sent next on its link, after the
+    /// other links had their turns.
     ///
-    /// - Returns: the slot if the whole frame was sent; its queue takes another frame then.
+    /// - Returns: the slot if the whole frame was sent, so that its queue accepts another frame.
     mutating func sent(_ packet: consuming OutboundPacket) -> SenderSlot? {
         let (slot, kind, length) = (packet.slot, packet.kind, packet.length)
         var buffer = packet.buffer
@@ -241,7 +241,8 @@ struct LinkSender: ~Copyable {
         return nil
     }
 
-    /// Takes Number Of Completed Packets for one link; more than the link had sent are not believed.
+    /// Handles Number Of Completed Packets for one link. A count above the number of packets in the controller is
+    /// reduced to that number.
     ///
     /// - Returns: whether the controller has sent all frames of the link now.
     mutating func completed(_ count: Int, on slot: SenderSlot) -> Bool {
@@ -266,8 +267,8 @@ struct LinkSender: ~Copyable {
 
     /// Checks for stalled links, if a check is due.
     ///
-    /// The time between the checks counts as ``stallCheckInterval``, also where a check is late: a loop that was blocked has
-    /// not received the controller's events either.
+    /// Each check counts as ``stallCheckInterval``, even if it is late. A loop that was blocked has not received the
+    /// controller's events either.
     ///
     /// - Returns: the slots whose packets the controller holds and of which it completed none for longer than ``stallTime``.
     ///   Each later check returns them again, until they are closed or the controller completes a packet.

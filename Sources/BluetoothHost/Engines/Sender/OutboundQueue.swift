@@ -113,7 +113,7 @@ struct OutboundQueue {
 
     // MARK: Stalls
 
-    /// Looks whether the controller has completed a packet since the last check.
+    /// Checks whether the controller has completed a packet since the last check.
     ///
     /// - Returns: the number of checks, with this one, that found packets in the controller and no progress.
     mutating func checkForStall() -> Int {

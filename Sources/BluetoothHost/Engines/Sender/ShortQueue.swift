@@ -1,9 +1,9 @@
 import DequeModule
 
-/// A queue that mostly holds at most one element. The first element lies in the queue itself, so that nothing is allocated,
-/// shared or retained for it.
+/// A queue that usually holds at most one element. The first element is stored in the queue itself, so that it needs no
+/// allocation and no reference counting.
 struct ShortQueue<Element> {
-    /// Nil only where the queue is empty.
+    /// Nil only if the queue is empty.
     private var first: Element?
     private var rest = Deque<Element>()
 
