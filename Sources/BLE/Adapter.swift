@@ -53,7 +53,7 @@ public final class Adapter: Sendable {
         public var appearance = Appearance.unknown
         /// The security that peers must provide, and the operations that they are allowed.
         public var security = SecurityPolicy()
-        /// Answers questions about pairings; nil if nobody can be asked.
+        /// Answers questions about pairings; nil if there is no person or app to ask.
         public var pairingDelegate: (any PairingDelegate)?
         /// Maximum number of bonds. A new bond beyond it replaces the least recently used one that is neither
         /// privileged (``BondInformation/isPrivileged``) nor connected. If there is none, the pairing is refused.
@@ -119,7 +119,7 @@ public final class Adapter: Sendable {
 
     /// Opens an adapter on a controller behind the caller's own transport.
     ///
-    /// - Parameter bonds: saves the state that outlives the host; nil for none, whatever the configuration says.
+    /// - Parameter bonds: saves the state that outlives the host; nil for none. The configuration's location is not used.
     package static func open(
         on loop: any EventLoop,
         configuration: Configuration,

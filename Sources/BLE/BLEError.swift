@@ -2,7 +2,7 @@ import ATT
 import BluetoothHost
 import HCI
 
-/// The reason why an operation failed. The description says in one line what to do about it.
+/// The reason why an operation failed. The description gives it in one line, with advice if there is any.
 public enum BLEError: Error, Hashable, Sendable {
     /// The controller cannot be reached.
     case adapter(TransportError)

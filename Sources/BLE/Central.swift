@@ -17,7 +17,7 @@ public struct Central: Sendable {
     /// Several calls can wait at the same time. If they wait for more peers than fit on the controller's filter accept list
     /// (``ControllerInformation/filterAcceptListSize``), the peers take turns of 4 s.
     ///
-    /// - Parameter timeout: how long to wait for its advertisement; nil for as long as it takes.
+    /// - Parameter timeout: how long to wait for its advertisement; nil for no limit.
     /// - Throws: ``BLEError/timedOut(_:)``, ``BLEError/cancelled`` if the task is cancelled.
     public func connect(
         to address: DeviceAddress,

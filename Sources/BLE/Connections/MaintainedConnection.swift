@@ -16,11 +16,11 @@ public struct MaintainedConnection: AsyncSequence, Sendable {
     public typealias Element = State
     public typealias Failure = BLEError
 
-    /// A step in the life of a maintained connection.
+    /// A state of a maintained connection.
     public enum State: Sendable {
         /// An attempt to connect starts. Attempts are counted from 1 since the last connection.
         case connecting(attempt: Int)
-        /// The peripheral is connected. ``RemotePeripheral/disconnect()`` makes it be connected again.
+        /// The peripheral is connected. After ``RemotePeripheral/disconnect()``, it is connected again.
         case connected(RemotePeripheral)
         /// The connection ended; the next attempt starts after a delay, which is zero after a stable connection.
         case disconnected(DisconnectionReason, nextAttemptAfter: Duration)

@@ -127,7 +127,7 @@ final class AccessQueue: Sendable {
     }
 }
 
-/// A limit of the questions that clients make an app answer at one time.
+/// A limit for the number of questions of clients that an app has not answered.
 final class AccessBudget: Sendable {
     private let limit: Int
     private let used = Atomic(0)

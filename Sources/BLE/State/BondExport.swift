@@ -3,7 +3,7 @@ import FoundationEssentials
 
 /// A document of its own with the bonds and the identity of a host.
 package struct BondExport: Sendable {
-    /// The host's name, by which it is found again.
+    /// The host's name.
     package var host: String
     package var security: KeptSecurity
 

@@ -5,10 +5,10 @@ import KeyStore
 import SMP
 import Synchronization
 
-/// The bonds of a host and its identity in a ``KeyStore``, whose file is known once the controller has reported its
+/// A store of a host's bonds and identity in a ``KeyStore``. The file is chosen when the controller has reported its
 /// address.
 ///
-/// The databases of peers, as this host's client has discovered them, are in caches beside the file, one for each peer.
+/// The databases of peers, as this host's client has discovered them, are in separate cache files, one for each peer.
 package final class KeptBonds: BondStore {
     private enum Section {
         static let identity = "identity"
@@ -105,7 +105,7 @@ package final class KeptBonds: BondStore {
             case .failure(let error): damage.append("\(Section.bonds)\(describe(error))")
             }
         }
-        // A host keeps its identity before its first bond, and the bonds' peers know the host by that identity.
+        // A host saves its identity before its first bond, and the bonds' peers know the host by that identity.
         if identity == nil, !entries.isEmpty {
             damage.append("\(Section.identity): this is missing, and there are bonds")
         }

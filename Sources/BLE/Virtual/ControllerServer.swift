@@ -14,7 +14,7 @@ import VirtualController
 /// # Hosts that do not read
 /// The data that waits for a host is bounded, for each host (``Configuration/backlogLimit``) and for all together
 /// (``Configuration/totalBacklogLimit``). The connection of a host that would exceed a bound is closed, and the event
-/// says so.
+/// gives this reason.
 package final class ControllerServer: @unchecked Sendable {
     // @unchecked: its variables are used on the queue of the air only.
 
@@ -43,7 +43,7 @@ package final class ControllerServer: @unchecked Sendable {
         /// Maximum number of bytes that wait for one host that does not read. The default, nil, is 4 MiB, or 64 MiB
         /// without pacing, because a fast sender is then not slowed down for a slow reader.
         package var backlogLimit: Int?
-        /// How many bytes may wait for all hosts together.
+        /// Maximum number of bytes that wait for all hosts together.
         package var totalBacklogLimit = 128 << 20
 
         package init() {}
@@ -160,7 +160,7 @@ package final class ControllerServer: @unchecked Sendable {
         }
     }
 
-    /// - Parameter attempt: how often the host has waited for the address.
+    /// - Parameter attempt: the number of times that the host has waited for the address.
     private func connected(
         _ transport: any Transport,
         through listener: ListeningAddress,

@@ -5,7 +5,7 @@ import BluetoothTypes
 /// After each failure, the peer's address has to wait twice as long as before. But a peer can change its address. So
 /// failures that could reveal part of a passkey or a number also count for all addresses together. The first
 /// ``PairingAttempts/tolerated`` of these cause no wait. Each later one doubles the time in which no peer can begin a
-/// pairing. A pairing that the app begins waits only for the failures of its own peer.
+/// pairing. A pairing that this device begins for the app, as the central, waits only for the failures of its peer.
 struct PairingAttempts {
     private struct Record {
         var failures: Int
@@ -36,7 +36,7 @@ struct PairingAttempts {
 
     /// Records a failure.
     ///
-    /// - Parameter countsForAll: whether the peer began the pairing and may have learned part of a passkey.
+    /// - Parameter countsForAll: whether the peer may have learned part of a passkey, and the app has not chosen the peer.
     mutating func failed(_ peer: DeviceAddress, countsForAll: Bool = false, at now: Instant) {
         let failures = 1 + (Self.forgiven(records[peer], at: now, Self.wait)?.failures ?? 0)
         records[peer] = Record(failures: min(failures, 9), end: now + Self.wait(after: failures))

@@ -77,7 +77,7 @@ public enum CBCentralManagerState: Int, Sendable {
     case poweredOn = 5
 }
 
-// MARK: What options say
+// MARK: Reading options
 
 extension [String: Any] {
     /// Returns a Boolean option, given as an `NSNumber` or a `Bool`; false if it is not set.

@@ -3,7 +3,7 @@ import BluetoothTypes
 import Foundation
 import GATT
 
-// The way of commands to the host, and of results to the app.
+// Commands to the host, and results to the app.
 extension CBPeripheral {
     func isManaged(by manager: CBCentralManager) -> Bool {
         content.withLock { $0.manager } === manager

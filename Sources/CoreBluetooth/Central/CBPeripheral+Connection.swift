@@ -2,7 +2,7 @@ import ATT
 import BluetoothTypes
 import Foundation
 
-// The life of a connection. Used on the manager's queue, except for the app's calls.
+// The phases of a connection. Used on the manager's queue, except for the app's calls.
 extension CBPeripheral {
     /// Handles the app's call to connect. The engine is called under the lock, so that calls from several threads reach
     /// it in the order of the resulting states.
@@ -82,7 +82,7 @@ extension CBPeripheral {
         values.finish()
     }
 
-    // MARK: What the peripheral does
+    // MARK: Changes by the peripheral
 
     func setMTU(_ mtu: Int) {
         content.withLock { $0.mtu = mtu }

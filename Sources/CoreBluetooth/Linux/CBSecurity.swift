@@ -112,7 +112,7 @@ public struct CBSecurity: Sendable {
     /// (Vol 3, Part H, 2.3.5.6.4).
     ///
     /// The app sets the secret with `SecurityPolicy.ownOutOfBandData`, and the data that it has received from the peer
-    /// with `SecurityPolicy.peerOutOfBandData`. Both are good for one pairing, which needs the consent of the delegate:
+    /// with `SecurityPolicy.peerOutOfBandData`. Both are for one pairing, to which the delegate must consent:
     ///
     ///     guard let data = await security.makeOutOfBandData() else { return }
     ///     var policy = SecurityPolicy()

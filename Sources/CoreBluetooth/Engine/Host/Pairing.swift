@@ -5,7 +5,7 @@ import SMP
 /// The answers of one host's managers to pairing questions. The app's delegate answers if the app has set one.
 /// Otherwise the managers answer by themselves.
 ///
-/// Apple's devices ask a person, but a gateway has nobody to ask. The managers therefore accept Just Works if an app on
+/// Apple's devices ask a person, but a gateway often has no user. The managers therefore accept Just Works if an app on
 /// this host needs it: this host has begun the pairing, or it serves values or channels that need encryption. They
 /// accept the replacement of a bond only on a link that is encrypted with the bond's key. They refuse all other
 /// questions.

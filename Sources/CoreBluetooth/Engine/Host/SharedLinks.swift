@@ -110,7 +110,7 @@ final class SharedLinks: @unchecked Sendable {
         return subscription.users.isEmpty
     }
 
-    // MARK: What is done on each new link
+    // MARK: Preparation of a new link
 
     /// Reads the Device Name and subscribes to Service Changed, one request at a time. An app's request therefore waits
     /// for at most one of them.
@@ -137,7 +137,7 @@ final class SharedLinks: @unchecked Sendable {
 
     private func readDeviceName(_ link: LinkIdentifier, on host: isolated BluetoothHost) async -> String? {
         guard let found = try? await host.perform(ReadUsingUUID(uuid: .deviceName), on: link).first else { return nil }
-        // The response may not have had room for the whole name.
+        // The name may be longer than the response.
         let value = (try? await host.perform(ReadLongValue(handle: found.handle), on: link)) ?? found.value
         let name = String(decoding: value.prefix { $0 != 0 }, as: UTF8.self)
         return name.isEmpty ? nil : name
