@@ -96,7 +96,7 @@ extension BluetoothHost {
     /// Describes an inconsistency in the host's state; nil if there is none. May be called between any two packets.
     package func contradiction() -> String? {
         var held = 0
-        var timersAccountedFor = 13 + strayHandles.count + connector.attempts.count + connector.meetings.count
+        var timersAccountedFor = 14 + strayHandles.count + connector.attempts.count + connector.meetings.count
         timersAccountedFor += calls.timerCount
         for link in links.values {
             held += sender.packetsInController(link.slot)

@@ -85,6 +85,7 @@ extension BluetoothHost {
         case .advertisingRefresh: refreshAdvertising()
         case .advertisingRetry: retryAdvertising()
         case .addressRotation: rotatePrivateAddress()
+        case .pairingWindow: pairingWindowExpired()
         case .sleep(let call): end(call, .success(()))
         case .action(let action): deliver(.action(action))
         }

@@ -175,8 +175,8 @@ package actor BluetoothHost {
     /// The identifier of the handler that was set last.
     var pairingHandlerIdentifier: UInt64 = 0
     var pairingAttempts = PairingAttempts()
-    /// When the pairing window ends; nil if none is open.
-    var pairingWindowEnd: Instant?
+    /// The end of the pairing window and the timer for it; nil if no window is open.
+    var pairingWindow: (end: Instant, timer: TimerQueue.Token)?
 
     // Observers.
     var securityObservers: OrderedDictionary<UInt64, @Sendable (SecurityEvent) -> Void> = [:]

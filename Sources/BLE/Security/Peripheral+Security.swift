@@ -62,7 +62,7 @@ extension PeripheralEvent {
         case .paired(let client, let result): (client, .paired(client, result))
         case .pairingFailed(let client, _, let error): (client, .pairingFailed(client, error))
         case .keyPressed, .authenticatedPayloadTimedOut, .keyMissing, .bondAdded, .bondRemoved, .bondsNotKept,
-            .eventsDropped:
+            .pairingWindowExpired, .eventsDropped:
             nil
         }
     }

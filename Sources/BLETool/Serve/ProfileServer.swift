@@ -18,8 +18,8 @@ actor ProfileServer {
     private let events: Events<PeripheralEvent>
     private let console: PairingConsole
     private let output: @Sendable (String) throws -> Void
-    /// Whether clients may begin pairings only while a window is open.
-    private let hasPairingWindow: Bool
+    /// The events that say when the pairing window has expired; nil if clients need no window for a pairing.
+    private let securityEvents: Events<SecurityEvent>?
     private let unsent = PendingValues()
     private let unconfirmed = PendingValues()
     private var clients: [ClientID: DeviceAddress] = [:]
@@ -39,7 +39,7 @@ actor ProfileServer {
         self.console = console
         self.output = output
         self.adapter = adapter
-        hasPairingWindow = pairingWindow != nil
+        securityEvents = pairingWindow == nil ? nil : await adapter.securityEvents()
         peripheral = adapter.peripheral
         events = await adapter.peripheral.events()
         let identity = try await adapter.information.identityAddress
@@ -70,17 +70,29 @@ actor ProfileServer {
                 try Task.checkCancellation()
                 throw BLEError.closed
             }
+            if let securityEvents {
+                group.addTask {
+                    for await event in securityEvents where event == .pairingWindowExpired {
+                        try await self.tell(.window(nil))
+                    }
+                    try await ProfileServer.serveFurther()
+                }
+            }
             group.addTask {
                 if let commands {
                     for await line in commands where try await !self.obey(line) { return }
                 }
                 self.console.end()
-                // The input has ended; the server continues to serve clients.
-                try await Task.sleep(for: .seconds(86_400 * 365 * 100))
+                try await ProfileServer.serveFurther()
             }
             defer { group.cancelAll() }
             try await group.next()
         }
+    }
+
+    /// Waits until the task is cancelled: the end of an input does not stop the server.
+    private static func serveFurther() async throws {
+        try await Task.sleep(for: .seconds(86_400 * 365 * 100))
     }
 
     /// Stops advertising and disconnects all clients.
@@ -161,7 +173,7 @@ actor ProfileServer {
 
     /// Opens the pairing window for a time, or closes it.
     private func setWindow(_ time: Seconds?) async throws {
-        guard hasPairingWindow else {
+        guard securityEvents != nil else {
             throw ArgumentProblem("window needs --pairing-window, so that clients may pair only while a window is open")
         }
         if let time {

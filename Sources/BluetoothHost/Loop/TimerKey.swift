@@ -53,6 +53,11 @@ enum TimerKey {
     /// The host takes its next private address.
     case addressRotation
 
+    // MARK: Security
+
+    /// The pairing window ends.
+    case pairingWindow
+
     // MARK: Calls
 
     /// A call of ``BluetoothHost/sleep(for:)`` ends.

@@ -1,17 +1,25 @@
 import BluetoothTypes
 
-// When peers may begin a pairing.
+// The time during which peers may begin a pairing.
 extension BluetoothHost {
-    /// Lets peers begin pairings from now on for `duration`, where the policy is ``SecurityPolicy/Pairable/duringWindow``.
+    /// Lets peers begin pairings from now on for `duration`, if the policy is ``SecurityPolicy/Pairable/duringWindow``.
     /// A window that is open is replaced.
     package func openPairingWindow(for duration: Duration) {
-        pairingWindowEnd = loop.now + max(duration, .zero)
+        closePairingWindow()
+        let end = loop.now + max(duration, .zero)
+        pairingWindow = (end, schedule(.pairingWindow, at: end))
     }
 
-    /// Ends the window. Pairings under way continue.
+    /// Ends the window. Pairings in progress continue.
     package func closePairingWindow() {
-        pairingWindowEnd = nil
+        timers.cancel(pairingWindow?.timer)
+        pairingWindow = nil
     }
 
-    var isPairingWindowOpen: Bool { pairingWindowEnd.map { loop.now < $0 } ?? false }
+    func pairingWindowExpired() {
+        pairingWindow = nil
+        emit(.pairingWindowExpired)
+    }
+
+    var isPairingWindowOpen: Bool { pairingWindow.map { loop.now < $0.end } ?? false }
 }

@@ -21,6 +21,9 @@ public enum SecurityEvent: Sendable, Hashable {
     case bondRemoved(identity: DeviceAddress)
     /// Bonds have changed and the store could not keep them: they are lost with the process.
     case bondsNotKept
+    /// The time of a pairing window is over (``Adapter/openPairingWindow(for:)``): peers can no longer begin pairings. A window
+    /// that the app closes or replaces has no such event.
+    case pairingWindowExpired
     /// As many events were dropped at this place, because the reader was too slow.
     case eventsDropped(Int)
 }

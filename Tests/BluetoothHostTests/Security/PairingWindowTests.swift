@@ -49,6 +49,23 @@ struct PairingWindowTests {
         }
     }
 
+    @Test("The end of a window's time is reported, that of a window which was closed or replaced is not")
+    func expiryIsReported() throws {
+        try LockAndPhone.run { world in
+            let devices = try await Self.devices(in: world, lock: { $0.pairable = .duringWindow })
+            var events = await devices.lock.securityEvents().makeAsyncIterator()
+            await devices.lock.openPairingWindow(for: .seconds(10))
+            await devices.lock.openPairingWindow(for: .seconds(20))
+            try await world.sleep(for: .seconds(5))
+            await devices.lock.closePairingWindow()
+            await devices.lock.openPairingWindow(for: .seconds(30))
+            try await world.sleep(for: .seconds(29))
+            #expect(await events.next() == .pairingWindowExpired)
+            await devices.lock.openPairingWindow(for: .zero)
+            #expect(await events.next() == .pairingWindowExpired)
+        }
+    }
+
     @Test("A pairing by Just Works that a peripheral causes by a refusal makes no privileged bond")
     func pairingOnDemandIsNotPrivileged() throws {
         try LockAndPhone.run { world in
