@@ -22,7 +22,8 @@ public struct SecurityChannel<Functions: SecurityFunctions>: Sendable {
         case asked
         /// As the peripheral: a Security Request is sent to the central.
         case asking(deadline: Instant)
-        case pairing(Pairing, deadline: Instant)
+        /// Indirect, because a pairing is large and most links have none.
+        indirect case pairing(Pairing, deadline: Instant)
         /// Nothing more is sent or received on this link.
         case closed(PairingFailure)
     }

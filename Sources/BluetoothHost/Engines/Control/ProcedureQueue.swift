@@ -10,53 +10,58 @@ enum LinkProcedure {
 ///
 /// The event that ends a procedure does not say for which request it is. So the next procedure begins when the current one
 /// has ended, and each call gets the outcome of its own.
+///
+/// A queue of a link that asks for nothing allocates no memory.
 struct ProcedureQueue<Request> {
-    private struct Waiting {
+    private struct Entry {
         /// Nil for a request of the peer, or if the call was cancelled.
         var caller: Caller?
         /// Nil for a procedure whose request was sent before.
         let request: Request?
     }
 
-    private var current: Waiting?
-    private var waiting = Deque<Waiting>()
-    /// The peer's last request, which begins after those of the calls.
-    private var peerRequest: Request?
+    /// The current procedure if one runs, then the procedures of the calls in their order, then that of the peer.
+    private var entries = Deque<Entry>()
+    /// Whether a procedure runs.
+    private(set) var isRunning = false
+    /// Whether a request of the peer waits. It is the last entry.
+    private var hasPeerRequest = false
     /// Ends the current procedure if the controller does not.
     var timer: TimerQueue.Token?
 
     /// The number of calls that wait.
-    var count: Int { waiting.count + (current?.caller == nil ? 0 : 1) }
-
-    /// Whether a procedure runs.
-    var isRunning: Bool { current != nil }
+    var count: Int { entries.count { $0.caller != nil } }
 
     /// Whether a procedure waits though none runs. The next one was postponed.
-    var isPostponed: Bool { !isRunning && (!waiting.isEmpty || peerRequest != nil) }
+    var isPostponed: Bool { !isRunning && !entries.isEmpty }
 
     /// Adds a call.
     mutating func append(_ caller: Caller, _ request: Request) {
-        waiting.append(Waiting(caller: caller, request: request))
+        let index = hasPeerRequest ? entries.count - 1 : entries.count
+        entries.insert(Entry(caller: caller, request: request), at: index)
     }
 
     /// Adds a request whose outcome no call awaits. It replaces an earlier one that waits.
     mutating func appendUnawaited(_ request: Request) {
-        waiting.removeAll { if case .unawaited? = $0.caller { true } else { false } }
-        waiting.append(Waiting(caller: .unawaited, request: request))
+        removeWaiting { if case .unawaited = $0 { true } else { false } }
+        append(.unawaited, request)
     }
 
     /// Takes a request of the peer. It replaces an earlier one that has not begun, so a peer can make one request wait.
     mutating func setPeerRequest(_ request: Request) {
-        peerRequest = request
+        if hasPeerRequest { entries.removeLast() }
+        entries.append(Entry(caller: nil, request: request))
+        hasPeerRequest = true
     }
 
     /// Starts the oldest procedure, unless one runs.
     ///
     /// - Returns: the request to send to the controller or the peer; nil if there is none.
     mutating func begin() -> Request? {
-        guard !isRunning else { return nil }
-        current = waiting.popFirst() ?? peerRequest.take().map { Waiting(caller: nil, request: $0) }
-        return current.flatMap(\.request)
+        guard !isRunning, let first = entries.first else { return nil }
+        isRunning = true
+        if entries.count == 1 { hasPeerRequest = false }
+        return first.request
     }
 
     /// Begins to wait for the end of a procedure whose call has ended.
@@ -64,7 +69,8 @@ struct ProcedureQueue<Request> {
     /// - Returns: false if a procedure runs.
     mutating func beginWithoutCall() -> Bool {
         guard !isRunning else { return false }
-        current = Waiting(caller: nil, request: nil)
+        entries.prepend(Entry(caller: nil, request: nil))
+        isRunning = true
         return true
     }
 
@@ -72,28 +78,39 @@ struct ProcedureQueue<Request> {
     ///
     /// - Returns: the call that gets the outcome; nil if there is none.
     mutating func end() -> Caller? {
-        current.take().flatMap(\.caller)
+        guard isRunning else { return nil }
+        isRunning = false
+        return entries.removeFirst().caller
     }
 
     /// Returns the current procedure to the queue because it cannot begin yet. It is the next one, unless its call was
     /// cancelled.
     mutating func postpone() {
-        guard let postponed = current.take(), postponed.caller != nil else { return }
-        waiting.prepend(postponed)
+        guard isRunning else { return }
+        isRunning = false
+        if entries.first?.caller == nil { entries.removeFirst() }
     }
 
     /// Forgets a suspended call. Its procedure stays the current one if it has begun.
     mutating func remove(_ call: CallToken) {
-        if current?.caller?.call == call { current?.caller = nil }
-        waiting.removeAll { $0.caller?.call == call }
+        if isRunning, entries.first?.caller?.call == call { entries[0].caller = nil }
+        removeWaiting { $0.call == call }
+    }
+
+    /// Removes the calls that wait and meet a condition.
+    private mutating func removeWaiting(where isRemoved: (Caller) -> Bool) {
+        let current = isRunning ? entries.popFirst() : nil
+        entries.removeAll { $0.caller.map(isRemoved) ?? false }
+        if let current { entries.prepend(current) }
     }
 
     /// Removes all calls.
     ///
     /// - Returns: the calls, the oldest first.
     mutating func removeAll() -> [Caller] {
-        peerRequest = nil
-        defer { waiting = [] }
-        return (end().map { [$0] } ?? []) + waiting.compactMap(\.caller)
+        defer { entries = [] }
+        isRunning = false
+        hasPeerRequest = false
+        return entries.compactMap(\.caller)
     }
 }
