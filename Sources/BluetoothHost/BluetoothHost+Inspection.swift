@@ -11,8 +11,8 @@ package struct HostInspection: Hashable, Sendable {
     package var scans = 0
     package var advertisements = 0
     package var connectionAttempts = 0
-    /// Tasks of the host that have started and not ended.
-    package var tasks = 0
+    /// Tasks of the host that have started and not ended; nil in release builds, which do not count them.
+    package var tasks: Int?
     /// Suspended calls, whatever they wait for.
     package var calls = 0
     /// Suspended calls of ``BluetoothHost/sleep(for:)``.
@@ -50,7 +50,7 @@ package struct HostInspection: Hashable, Sendable {
     /// Whether nothing is held that a closed host must have released. Tasks may be ending.
     package var isEmpty: Bool {
         var inspection = self
-        inspection.tasks = 0
+        inspection.tasks = nil
         return inspection == HostInspection()
     }
 }
@@ -64,7 +64,9 @@ extension BluetoothHost {
         inspection.commands = commands.waitingCount + (commands.isBusy ? 1 : 0)
         inspection.scans = scanner.sessions.count
         inspection.advertisements = advertiser.entries.count
-        inspection.tasks = taskCount
+        #if DEBUG
+            inspection.tasks = taskCount
+        #endif
         inspection.calls = calls.count
         inspection.sleeps = calls.sleeps.count
         inspection.connectionAttempts = connector.attempts.count
@@ -121,6 +123,7 @@ extension BluetoothHost {
             }
         }
         if bonds.records.count > bonds.limit { return "\(bonds.records.count) bonds, at most \(bonds.limit)" }
+        if power == .on, !privacy.restWaiters.isEmpty, isResting { return "a change of addresses waits for nothing" }
         if turn.phase == .idle, !turn.deliveries.isEmpty { return "the closure of an app waits for no turn" }
         if timers.count > timersAccountedFor { return "\(timers.count) timers, \(timersAccountedFor) accounted for" }
         return nil

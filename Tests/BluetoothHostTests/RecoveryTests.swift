@@ -1,6 +1,7 @@
 import BluetoothHost
 import BluetoothTypes
 import HCI
+import HCITransport
 import Synchronization
 import Testing
 
@@ -63,11 +64,18 @@ struct RecoveryTests {
         return (fixture, link)
     }
 
+    /// The ways in which a controller is lost.
+    private enum Loss: CaseIterable {
+        case hardwareError
+        case silence
+        case transport
+    }
+
     @Test(
         "While the controller is given up, waiting updates fail with the end of the link",
-        arguments: [true, false]
+        arguments: Loss.allCases
     )
-    func updatesOnALostController(isSilent: Bool) throws {
+    private func updatesOnALostController(loss: Loss) throws {
         let (fixture, link) = try central(leavingUnanswered: LEConnectionUpdate.opcode)
         let host = fixture.host
         let updates = (0..<2).map { _ in
@@ -75,12 +83,21 @@ struct RecoveryTests {
         }
         #expect(fixture.controller.opcodes == [LEConnectionUpdate.opcode])
         fixture.controller.forgetCommands()
-        if !isSilent { fixture.controller.emit([0x04, 0x10, 0x01, 0x42]) }
+        switch loss {
+        case .hardwareError: fixture.controller.emit([0x04, 0x10, 0x01, 0x42])
+        case .transport: fixture.controller.vanish()
+        case .silence: break
+        }
         #expect(fixture.loop.run(limit: .seconds(10), until: { fixture.events.all.count > 1 }))
         fixture.loop.run(for: .seconds(1))
         #expect(fixture.controller.opcodes.first == Reset.opcode)
         #expect(!fixture.controller.opcodes.contains(LEConnectionUpdate.opcode))
-        let reason = isSilent ? "it did not answer \(LEConnectionUpdate.opcode)" : "hardware error 66"
+        let reason =
+            switch loss {
+            case .hardwareError: "hardware error 66"
+            case .transport: "the connection to it was lost: \(TransportError.closedByPeer)"
+            case .silence: "it did not answer \(LEConnectionUpdate.opcode)"
+            }
         #expect(fixture.events.all == ["poweredOn", "resetting: \(reason)", "poweredOn"])
         for update in updates {
             #expect(throws: HostError.disconnected(.controllerReset(reason))) { try update.all.first?.get() }

@@ -91,7 +91,8 @@ extension BluetoothHost {
         for waiter in waiters { waiter() }
     }
 
-    private var isResting: Bool {
+    /// Whether the activities that a change of addresses pauses have stopped.
+    var isResting: Bool {
         guard scanner.isResting, connector.isResting else { return false }
         return privacy.hold != .everything || advertiser.isResting
     }

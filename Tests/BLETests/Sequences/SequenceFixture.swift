@@ -125,13 +125,13 @@ struct HeldForSequences: Hashable, Sendable {
     /// Calls and observers that wait for the end of the peer's connection.
     private(set) var connectionWaiters: Int
     /// Tasks of the host.
-    private(set) var tasks: Int
+    private(set) var tasks: Int?
 
     /// The same without resources that may outlast a call for a moment: the tasks that it started, and the observers of
     /// objects that the test still holds.
     var ofCalls: HeldForSequences {
         var held = self
-        held.tasks = 0
+        held.tasks = nil
         held.connectionWaiters = 0
         return held
     }
