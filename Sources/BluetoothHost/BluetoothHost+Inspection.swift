@@ -142,7 +142,7 @@ extension BluetoothHost {
         if !link.hasPublishedSecurity { return "attributes and client have other security than the link" }
         let isLaneVerified = link.security.state.waiting.contains { $0.caller == .clientLane }
         if link.att.isVerifying != isLaneVerified { return "calls wait for a verification that nothing brings about" }
-        if case .failed? = link.security.published?.gate, turn.phase == .idle, !link.client.isIdle,
+        if case .failed = link.security.published.gate, turn.phase == .idle, !link.client.isIdle,
             link.att.bearer.awaitedRequest == nil
         {
             return "procedures wait for a verification that has failed"

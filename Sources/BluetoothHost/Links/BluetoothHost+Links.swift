@@ -20,12 +20,13 @@ extension BluetoothHost {
 
     func addLink(_ connection: NewConnection) -> Link {
         let identifier = LinkIdentifier(handle: connection.handle, serial: makeIdentifier())
+        let identity = identity(of: connection.peerAddress)
         let link = Link(
             identifier,
             connection,
             slot: sender.open(connection.handle),
-            identity: self.identity(of: connection.peerAddress),
-            security: makeSecurity(for: connection, identifier),
+            identity: identity,
+            security: makeSecurity(for: connection, identifier, identity: identity),
             session: ServerSession(server: server),
             offeredMTU: configuration.mtu
         )
@@ -33,12 +34,11 @@ extension BluetoothHost {
         links.insert(link)
         metrics.links.record(links.count)
         logger.info("connected to \(link.peer)")
-        keysChanged(of: link)
         reportServerEvents(of: link)
         link.session.asksForAuthorization = authorizer != nil
         if link.role == .peripheral { emit(.connected(identifier, link.peer)) }
         prepare(link)
-        inform(link) { security, context in security.linkBegan(&context) }
+        if link.isUnverified { inform(link) { security, context in security.linkBegan(&context) } }
         return link
     }
 

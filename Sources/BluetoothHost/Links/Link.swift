@@ -199,6 +199,7 @@ final class Link {
             latency: connection.latency,
             supervisionTimeout: connection.supervisionTimeout
         )
+        publish(security.published)
     }
 
     /// Removes a call from those that wait for the end of the link.
@@ -222,7 +223,7 @@ final class Link {
 
     /// Whether attributes and the client have the security that ``security`` has published.
     var hasPublishedSecurity: Bool {
-        guard let snapshot = security.published else { return false }
+        let snapshot = security.published
         let current = session.security
         return isUnverified == (snapshot.gate != .open) && client.isHeld == isUnverified
             && current.isIdentityUnverified == snapshot.isIdentityUnverified && current.hasKey == snapshot.hasKey

@@ -26,7 +26,8 @@ extension BluetoothHost {
 
     /// Resumes the operations of a link, leaves them waiting, or ends them, depending on the gate.
     func gateChanged(of link: Link) {
-        guard links[link.identifier] != nil, let gate = link.security.published?.gate else { return }
+        guard links[link.identifier] != nil else { return }
+        let gate = link.security.published.gate
         if gate == .open {
             requestOwedMTU(on: link)
             pumpClient(of: link)
@@ -68,7 +69,7 @@ extension BluetoothHost {
         let link = try link(identifier)
         guard link.isUnverified else { return link }
         if link.security.state.waiting.isEmpty { verifyIdentity(of: link) }
-        if case .failed(let error)? = link.security.published?.gate { throw error }
+        if case .failed(let error) = link.security.published.gate { throw error }
         return link
     }
 
@@ -83,10 +84,10 @@ extension BluetoothHost {
     /// Resumes or ends the channels that have waited for encryption on `link`.
     func securitySettled(on link: Link) {
         guard links[link.identifier] != nil, !link.security.state.isBusy else { return }
-        switch link.security.published?.gate {
-        case nil, .open?: break
-        case .failed(let error)?: giveUpChannels(of: link, error)
-        case .verifying?, .unverified?: giveUpChannels(of: link, .security(.timedOut))
+        switch link.security.published.gate {
+        case .open: break
+        case .failed(let error): giveUpChannels(of: link, error)
+        case .verifying, .unverified: giveUpChannels(of: link, .security(.timedOut))
         }
         pumpChannels(of: link)
     }

@@ -6,10 +6,13 @@ import SMP
 
 // The connection between the host and the security engines of its links: inputs of the engines, and their effects.
 extension BluetoothHost {
-    func makeSecurity(for connection: NewConnection, _ link: LinkIdentifier) -> LinkSecurityEngine {
+    func makeSecurity(
+        for connection: NewConnection,
+        _ link: LinkIdentifier,
+        identity: DeviceAddress
+    ) -> LinkSecurityEngine {
         LinkSecurityEngine(
             link: link,
-            peer: identity(of: connection.peerAddress),
             channel: SecurityChannel(
                 role: connection.role == .central ? .central : .peripheral,
                 ownAddress: connection.localPrivateAddress ?? ownAddress(of: connection),
@@ -17,7 +20,8 @@ extension BluetoothHost {
                 identity: localIdentity,
                 functions: SwiftCryptography()
             ),
-            policy: securityPolicy
+            policy: securityPolicy,
+            securityContext(of: identity)
         )
     }
 
@@ -41,14 +45,16 @@ extension BluetoothHost {
         if !effects.isEmpty { securitySettled(on: link) }
     }
 
-    func securityContext(of link: Link) -> SecurityContext {
+    func securityContext(of link: Link) -> SecurityContext { securityContext(of: link.identity) }
+
+    private func securityContext(of identity: DeviceAddress) -> SecurityContext {
         SecurityContext(
             now: loop.now,
-            peer: link.identity,
-            bond: record(for: link)?.bond,
-            bondStrength: bonds.strength(of: link.identity),
+            peer: identity,
+            bond: bonds[identity]?.bond,
+            bondStrength: bonds.strength(of: identity),
             fullAt: bonds.isFull ? bonds.limit : nil,
-            ownWait: pairingAttempts.wait(for: link.identity, at: loop.now),
+            ownWait: pairingAttempts.wait(for: identity, at: loop.now),
             waitOfAll: pairingAttempts.waitOfAll(at: loop.now),
             isPairingWindowOpen: isPairingWindowOpen,
             hasPairingHandler: pairingHandler != nil,

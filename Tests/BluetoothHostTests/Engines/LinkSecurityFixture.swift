@@ -33,18 +33,6 @@ struct SecuritySide {
         var policy = SecurityPolicy()
         change(&policy)
         let identity = LocalIdentity(address: own, resolvingKey: nil)
-        engine = LinkSecurityEngine(
-            link: SecuritySide.link,
-            peer: peer,
-            channel: SecurityChannel(
-                role: role,
-                ownAddress: own,
-                peerAddress: peer,
-                identity: identity,
-                functions: SwiftCryptography()
-            ),
-            policy: policy
-        )
         context = SecurityContext(
             now: SecuritySide.start,
             peer: peer,
@@ -55,7 +43,18 @@ struct SecuritySide {
             localIdentity: identity,
             random: SeededGenerator(seed: role == .central ? 1 : 2)
         )
-        _ = engine.contextChanged(&context)
+        engine = LinkSecurityEngine(
+            link: SecuritySide.link,
+            channel: SecurityChannel(
+                role: role,
+                ownAddress: own,
+                peerAddress: peer,
+                identity: identity,
+                functions: SwiftCryptography()
+            ),
+            policy: policy,
+            context
+        )
     }
 
     /// The address of the peer of a device in this role.

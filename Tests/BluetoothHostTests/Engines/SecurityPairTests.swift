@@ -38,7 +38,7 @@ struct SecurityPairTests {
         for side in [pair.central, pair.peripheral] {
             #expect(side.state == .settled(Side.encrypted(.bond)))
             #expect(side.engine.deadline == nil)
-            #expect(side.engine.published?.gate == .open)
+            #expect(side.engine.published.gate == .open)
         }
         #expect(pair.central.context.bond?.centralKey == pair.peripheral.context.bond?.peripheralKey)
     }
@@ -82,7 +82,7 @@ struct SecurityPairTests {
             ]
         )
         #expect(pair.log[.peripheral] == [])
-        #expect(pair.central.engine.published?.gate == .failed(.security(.keyMissing)))
+        #expect(pair.central.engine.published.gate == .failed(.security(.keyMissing)))
     }
 
     @Test("Devices that do not bond have the keys as long as the link")

@@ -61,21 +61,24 @@ struct LinkSecurityEngine {
     var heldPairingRequest: [UInt8]?
     var lastQuestion: UInt64 = 0
     var effects: [SecurityEffect] = []
-    /// The security that was published last; nil before the first input.
-    private(set) var published: SecuritySnapshot?
+    /// The security that was published last. At first, it is that of the new link.
+    private(set) var published = SecuritySnapshot()
     /// The earliest of the deadlines, if there is one. Stored, because packets of channels ask for it.
     private(set) var deadline: Instant?
 
     init(
         link: LinkIdentifier,
-        peer: DeviceAddress,
         channel: SecurityChannel<SwiftCryptography>,
-        policy: SecurityPolicy
+        policy: SecurityPolicy,
+        _ context: SecurityContext
     ) {
         self.link = link
-        originalPeer = peer
+        originalPeer = context.peer
         self.channel = channel
         self.policy = policy
+        superviseVerification(context)
+        deadline = earliestDeadline
+        published = snapshot(context)
     }
 
     var role: SecurityChannel<SwiftCryptography>.Role { channel.role }
@@ -117,7 +120,7 @@ struct LinkSecurityEngine {
     }
 
     private mutating func verifyIfGateCloses(_ context: SecurityContext) {
-        if published?.gate == .open, isUnverified(context) { verifiesWhenSettled = true }
+        if published.gate == .open, isUnverified(context) { verifiesWhenSettled = true }
     }
 
     /// Removes out-of-band data that were used from the link's policy. They may be used for one pairing only, whether
@@ -282,7 +285,7 @@ struct LinkSecurityEngine {
         if case .ended = state { return effects }
         takeHeldPairingRequest(&context)
         verifyIfSettled(&context)
-        if keyFailure(in: state.standing, context) == nil { state.standing.keyFailure = nil }
+        if let failure = state.standing.keyFailure, failure.key != bondKey(context) { state.standing.keyFailure = nil }
         if !isUnverified(context) { verificationFailure = nil }
         superviseVerification(context)
         deadline = earliestDeadline
