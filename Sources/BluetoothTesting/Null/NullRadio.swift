@@ -69,8 +69,10 @@ public final class NullRadio: @unchecked Sendable {
     /// The links by handle: the first link has handle 0.
     @exclusivity(unchecked)
     private var links: [Link?] = []
+    /// The radio itself while a delivery is scheduled, so that it lives until then. The loop's closure refers to it
+    /// without keeping it: a weak reference would add a fortieth to the cost of a read.
     @exclusivity(unchecked)
-    private var isDeliveryDue = false
+    private var scheduled: NullRadio?
     @exclusivity(unchecked)
     private var deliver: @Sendable () -> Void = {}
 
@@ -80,7 +82,7 @@ public final class NullRadio: @unchecked Sendable {
     public init(dataLength: Int = 251, packetCount: Int = 20) {
         self.dataLength = min(max(dataLength, 27), 0xFFFF)
         self.packetCount = min(max(packetCount, 1), 0xFF)
-        deliver = { [weak self] in self?.deliverAll() }
+        deliver = { [unowned self] in deliverAll() }
     }
 
     // MARK: Hosts
@@ -281,18 +283,19 @@ public final class NullRadio: @unchecked Sendable {
 
     /// Schedules the delivery of the queued packets after the current work of the loop.
     private func requestDelivery() {
-        guard !isDeliveryDue else { return }
-        isDeliveryDue = true
+        guard scheduled == nil else { return }
+        scheduled = self
         loop.execute(deliver)
     }
 
     private func deliverAll() {
-        isDeliveryDue = false
+        let radio = scheduled.take()
         for number in ports.indices {
             guard let packets = ports[number].takePackets() else { continue }
             // The port is not accessed during the delivery, because the host sends packets from there.
             if let onPacket = ports[number].onPacket { packets.forEach(onPacket) }
             ports[number].giveBack(packets)
         }
+        withExtendedLifetime(radio) {}
     }
 }
