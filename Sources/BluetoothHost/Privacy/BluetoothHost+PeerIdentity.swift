@@ -5,6 +5,7 @@ import HCI
 extension BluetoothHost {
     /// The identity address of a device that uses `address`, if a bond has its key; otherwise `address` itself.
     func identity(of address: DeviceAddress) -> DeviceAddress {
+        // The resolver checks this as well, but it is changed by a lookup, and most addresses need none.
         guard address.kind == .resolvablePrivate else { return address }
         return privacy.resolver.identity(of: address) ?? address
     }
