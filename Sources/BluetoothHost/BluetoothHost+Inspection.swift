@@ -143,7 +143,7 @@ extension BluetoothHost {
         let isLaneVerified = link.security.state.waiting.contains { $0.caller == .clientLane }
         if link.att.isVerifying != isLaneVerified { return "calls wait for a verification that nothing brings about" }
         if case .failed = link.security.published.gate, turn.phase == .idle, !link.client.isIdle,
-            link.att.bearer.awaitedRequest == nil
+            link.att.bearer.awaitedRequest == nil, !link.client.isElevating
         {
             return "procedures wait for a verification that has failed"
         }

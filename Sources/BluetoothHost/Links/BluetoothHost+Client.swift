@@ -180,6 +180,8 @@ extension BluetoothHost {
         link.att.confirm(handle, into: &buffer)
         performClientEffects(of: link)
         send(consume buffer, .confirmation, on: .attribute, of: link)
+        // An indication of changed services may have begun a procedure.
+        if case .failed(let error) = link.security.published.gate { verificationFailed(error, on: link) }
         pumpClient(of: link)
     }
 

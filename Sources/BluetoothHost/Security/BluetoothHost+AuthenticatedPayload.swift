@@ -28,5 +28,8 @@ extension BluetoothHost {
         logger.warning("\(link.peer) has not proven for long that it has the key of its link")
         emit(.authenticatedPayloadTimedOut(link.identifier, peer: link.identity))
         giveUp(link, .controller(.authenticationFailure), telling: .authenticationFailure)
+        inform(link) { security, context in
+            security.linkWillEnd(.disconnected(.controller(.authenticationFailure)), &context)
+        }
     }
 }

@@ -35,7 +35,8 @@ extension BluetoothHost {
             pumpChannels(of: link)
             return linkMayFulfilAttempts(link)
         }
-        endUnverifiedChannels(of: link)
+        // The channels of a link that the app ends, end with the link.
+        if case .failed(.disconnected) = gate {} else { endUnverifiedChannels(of: link) }
         if !link.att.lanes.isEmpty { pumpLanes(of: link) }
         switch gate {
         case .open, .verifying: break
@@ -51,7 +52,7 @@ extension BluetoothHost {
 
     /// Ends the channels of a link whose peer's identity is no longer verified, for example because encryption has ended.
     private func endUnverifiedChannels(of link: Link) {
-        guard !link.security.policy.servesUnverifiedClients, link.channels.count > 0 else { return }
+        guard link.session.security.isIdentityUnverified, link.channels.count > 0 else { return }
         for (channel, use) in link.channelUses.sorted(by: { $0.value.number < $1.value.number })
         where !link.channels.isHeld(channel) {
             // The peer may answer a request before its identity is verified.

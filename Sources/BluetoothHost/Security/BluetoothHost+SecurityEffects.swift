@@ -156,6 +156,7 @@ extension BluetoothHost {
         case .outOfBandDataUsed(let parameters): forgetOutOfBandData(of: parameters, on: link)
         case .trusted:
             perform(bonds.update(link.identity, .used))
+            requestOwedMTU(on: link)
             if let record = record(for: link) { linkBecameTrusted(link, record) }
             linkMayFulfilAttempts(link)
         case .finish(let caller, let result): finish(caller, result, on: link)

@@ -9,7 +9,7 @@ import Testing
 @Suite("The verification of a bonded peer's identity")
 struct LinkSecurityVerificationTests {
     private typealias Side = SecuritySide
-    private typealias Role = SecurityChannel<SwiftCryptography>.Role
+    typealias Role = SecurityChannel<SwiftCryptography>.Role
 
     private static let roles: [Role] = [.central, .peripheral]
 
@@ -119,9 +119,90 @@ struct LinkSecurityVerificationTests {
         var side = Side(.central, bond: Side.bond(.central))
         side.enter(.settled(Side.unencrypted(.keyMissing)))
         let other = LongTermKey(value: 0x77, strength: Side.strength)
+        side.engine.verificationFailure = .keyMissing
         side.setBond(Side.bond(.central, key: other))
-        #expect(side.changeContext() == [Side.bonded(.unverified)])
-        #expect(side.require().first == .enableEncryption(other))
+        #expect(side.changeContext() == [.enableEncryption(other), Side.bonded(.verifying)])
+    }
+
+    @Test("A key that the policy accepts from now on is tried at once")
+    func acceptedKey() {
+        var short = Side.key
+        short.strength = KeyStrength(isAuthenticated: false, isSecureConnections: false, keySize: 7)
+        var side = Side(.central, bond: Side.bond(.central, key: short), hasPairingHandler: false) {
+            $0.minimumKeySize = 16
+        }
+        _ = side.begin()
+        guard case .failed = side.engine.published.gate else {
+            Issue.record("\(side.engine.published)")
+            return
+        }
+        var policy = side.engine.policy
+        policy.minimumKeySize = 7
+        #expect(side.engine.setPolicy(policy, &side.context).first == .enableEncryption(short))
+    }
+
+    @Test("The failure of a key that the bond no longer has is not that of the bond", arguments: [true, false])
+    func keyReplacedWhileTried(linkEnds: Bool) {
+        var side = Side(.central, bond: Side.bond(.central))
+        _ = side.require()
+        let other = LongTermKey(value: 0x77, strength: Side.strength)
+        side.setBond(Side.bond(.central, key: other))
+        _ = side.changeContext()
+        if linkEnds {
+            let error = HostError.disconnected(.controller(.pinOrKeyMissing))
+            #expect(side.linkEnded(.pinOrKeyMissing) == [.finish(Side.call, .failure(error))])
+        } else {
+            #expect(side.encryptionChanged(.pinOrKeyMissing, isOn: false).first == .enableEncryption(other))
+        }
+    }
+
+    // MARK: Pairings that have not succeeded
+
+    /// A side whose bonded peer pairs again, and whose link is encrypted with the key of the pairing.
+    private func pairing(_ role: Role, from standing: Standing) throws -> Side {
+        var side = Side(role, bond: Side.bond(role))
+        side.enter(.settled(standing))
+        _ =
+            role == .central
+            ? side.require(pairsAgain: true) : side.receive([0x01, 0x03, 0x00, 0x09, 0x10, 0x01, 0x01])
+        guard case .pairing(var work) = side.state else { throw HostError.closed }
+        var key = ActiveKey(strength: Side.strength, origin: .unsaved)
+        key.followsVerifiedKey = standing.key?.origin == .bond
+        work.before = Standing(key: key, keyFailure: standing.keyFailure)
+        side.enter(.pairing(work))
+        return side
+    }
+
+    @Test("The key of a pairing opens no gate before the pairing has succeeded", arguments: roles)
+    func unsavedKey(role: Role) throws {
+        var side = try pairing(role, from: .unencrypted)
+        #expect(side.engine.published.gate == .verifying && !side.engine.published.isIdentityUnverified)
+        let effects = side.receive([0x05, 0x08])
+        #expect(side.engine.published.isIdentityUnverified)
+        switch role {
+        case .central:
+            #expect(effects.contains(.enableEncryption(Side.key)))
+            #expect(side.engine.published.gate == .verifying)
+        case .peripheral:
+            #expect(side.engine.published.gate == .unverified)
+            #expect(side.advance(.seconds(31)).contains(.disconnect(.authenticationFailure)))
+        }
+    }
+
+    @Test("A peer that was verified before a pairing stays verified during it, and if it fails", arguments: roles)
+    func unsavedKeyAfterVerification(role: Role) throws {
+        var side = try pairing(role, from: Side.encrypted(.bond))
+        #expect(side.engine.published.gate == .open)
+        _ = side.receive([0x05, 0x08])
+        #expect(side.engine.published.gate == .open)
+    }
+
+    @Test("A failed bond key is not tried again after a pairing that fails once it has encrypted the link")
+    func failureIsKeptByUnsavedKey() throws {
+        var side = try pairing(.central, from: Side.unencrypted(.keyMissing))
+        _ = side.receive([0x05, 0x08])
+        #expect(side.engine.published.gate == .failed(.security(.keyMissing)))
+        #expect(!side.encryptionChanged(isOn: false).contains(.enableEncryption(Side.key)))
     }
 
     @Test("A failure is forgotten when the gate opens for another reason")
@@ -214,6 +295,33 @@ struct LinkSecurityVerificationTests {
         #expect(effects.contains(.report(.pairingStarted(Side.link, peer: side.peer))))
         #expect(side.engine.channel.isPairing)
         #expect(side.engine.contradiction(side.context) == nil)
+    }
+
+    @Test("A held Pairing Request ends with Pairing Failed; one of wrong length is refused at once")
+    func withdrawnPairingRequest() {
+        var side = Side(.peripheral, bond: Side.bond(.peripheral))
+        _ = side.requestKey()
+        #expect(side.receive([0x01, 0x03, 0x00, 0x09, 0x10, 0x01, 0x01, 0x00]).pdus == [[0x05, 0x0A]])
+        #expect(side.receive([0x01, 0x03, 0x00, 0x09, 0x10, 0x01, 0x01]) == [])
+        #expect(side.receive([0x05, 0x08]) == [])
+        _ = side.encryptionChanged(isOn: true)
+        #expect(!side.engine.channel.isPairing)
+    }
+
+    @Test("A pairing that this host ends is no failed attempt of the peer; a disconnection during a question is")
+    func attemptsOfEndedLinks() {
+        var side = Side(.central)
+        _ = side.require()
+        let error = HostError.disconnected(.controller(.connectionTerminatedByLocalHost))
+        let effects = side.engine.linkWillEnd(error, &side.context)
+        #expect(effects.contains(side.pairingFailed(.pairing(.linkEnded))))
+        #expect(!effects.contains(.attemptFailed(side.peer, countsForAll: false)))
+        _ = side.linkEnded(.connectionTimeout)
+        #expect(side.engine.linkWillEnd(error, &side.context) == [], "the link has ended")
+        var asking = Side(.central)
+        asking.enter(.storing(asking.storing()))
+        _ = asking.decide(.replacesOther(Side.strength))
+        #expect(asking.linkEnded(.connectionTimeout).contains(.attemptFailed(asking.peer, countsForAll: false)))
     }
 
     @Test("A Security Request for more than the bond's key has, during an encryption, is refused")

@@ -17,6 +17,8 @@ struct SecurityPair {
     var answers: [Role: PairingAnswer] = [.central: .accept, .peripheral: .accept]
     /// What the sides have reported or finished, in order.
     var log: [Role: [SecurityEffect]] = [.central: [], .peripheral: []]
+    /// The gates that the sides have published, each change once.
+    var gates: [Role: [Gate]] = [:]
     private var queue: [(Role, SecurityEffect)] = []
 
     init(_ central: SecuritySide, _ peripheral: SecuritySide) {
@@ -55,7 +57,9 @@ struct SecurityPair {
             enqueue(role) { $0.engine.answered(number, answer, &$0.context) }
         case .admit(let outcome, let isForApp, let isConfirmed):
             decide(role, outcome, isForApp: isForApp, isConfirmed: isConfirmed)
-        case .keyReply, .publish: break
+        case .publish(let snapshot):
+            if gates[role]?.last != snapshot.gate { gates[role, default: []].append(snapshot.gate) }
+        case .keyReply: break
         default: log[role, default: []].append(effect)
         }
     }

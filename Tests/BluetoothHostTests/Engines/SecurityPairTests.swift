@@ -126,4 +126,25 @@ struct SecurityPairTests {
         #expect(pair.central.context.bond == pair.bonds[.central]?[pair.central.peer]?.bond)
         #expect(pair.peripheral.state == .settled(Side.encrypted(.bond)))
     }
+
+    @Test("An encrypted link to a verified peer stays open while the devices pair again")
+    func gateDuringSecondPairing() {
+        var pair = SecurityPair(
+            Side(.central, bond: Side.bond(.central)),
+            Side(.peripheral, bond: Side.bond(.peripheral))
+        )
+        pair.perform(.central) { $0.require() }
+        pair.perform(.central) { $0.require(pairsAgain: true) }
+        #expect(pair.gates[.central] == [.verifying, .open] && pair.gates[.peripheral] == [.verifying, .open])
+    }
+
+    @Test("The gate of a bonded peer that has no key opens when the new bond is stored, not before")
+    func gateDuringPairing() {
+        var pair = SecurityPair(Side(.central, bond: Side.bond(.central)), Side(.peripheral))
+        pair.perform(.central) { $0.require() }
+        pair.log = [:]
+        pair.perform(.central) { $0.require(pairsAgain: true) }
+        let stored = pair.log[.central]?.firstIndex(of: paired(pair.central))
+        #expect(stored != nil && pair.gates[.central]?.suffix(2) == [.verifying, .open])
+    }
 }

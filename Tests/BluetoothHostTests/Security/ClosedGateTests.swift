@@ -104,6 +104,64 @@ struct ClosedGateTests {
         #expect(try fixture.run { $0.bondRecords().isEmpty })
     }
 
+    /// An encrypted link with a channel that the peer has opened, and the ends of channels.
+    private func channel(
+        policy: (inout SecurityPolicy) -> Void = { _ in }
+    ) throws -> (SecurityFixture, LinkIdentifier, Recorder<ChannelEnd>) {
+        let fixture = try SecurityFixture { policy(&$0.security) }
+        let link = try fixture.connect(.peripheral)
+        fixture.requestKey()
+        fixture.encryptionChanged()
+        let ends = Recorder<ChannelEnd>()
+        _ = try fixture.run { host in
+            try host.publishChannels(.init(configuration: .init(mtu: 23, mps: 23)), at: SPSM(rawValue: 0x80)) { _ in
+                { if case .ended(let end, _) = $0 { ends.append(end) } }
+            }
+        }
+        fixture.controller.emit(
+            HostFixture.acl([0x14, 1, 10, 0, 0x80, 0, 0x41, 0, 200, 0, 50, 0, 3, 0], channel: 5, on: fixture.handle)
+        )
+        fixture.advance(.milliseconds(1))
+        #expect(try fixture.run { $0.links[link]?.channels.count } == 1)
+        return (fixture, link, ends)
+    }
+
+    @Test("A rejected peer's channels end at once, also if the policy serves unverified clients")
+    func channelsOfRejectedPeer() throws {
+        let (fixture, link, ends) = try channel { $0.servesUnverifiedClients = true }
+        try fixture.run { host in
+            guard let link = host.links[link] else { return }
+            host.inform(link) { security, context in
+                security.linkWillEnd(.security(.tooManyBonds(3)), &context)
+            }
+            host.endInput()
+        }
+        #expect(ends.all == [.unverifiedPeer])
+    }
+
+    @Test("The channels of a removed bond's peer end with the link")
+    func channelsOfRemovedBond() throws {
+        let (fixture, _, ends) = try channel()
+        _ = fixture.start { await $0.removeBond(SecurityFixture.peer) }
+        #expect(ends.all.isEmpty)
+        fixture.disconnected(.connectionTerminatedByLocalHost)
+        #expect(ends.all == [.disconnected(.controller(.connectionTerminatedByLocalHost))])
+    }
+
+    @Test("A link on which the peer has not proven its key for long serves nothing until it has ended")
+    func authenticatedPayloadTimeout() throws {
+        let fixture = try SecurityFixture(watchesAuthenticatedPayload: true) {
+            $0.security.authenticatedPayloadTimeout = .seconds(30)
+        }
+        let link = try fixture.connect(.peripheral)
+        fixture.requestKey()
+        fixture.encryptionChanged()
+        try fixture.run { $0.authenticatedPayloadTimedOut(0x0040) }
+        #expect(try fixture.run { $0.links[link]?.security.strength } == nil)
+        #expect(fixture.exchange([0x0A, UInt8(fixture.valueHandle.rawValue), 0x00]).first?.first == 0x01)
+        #expect(fixture.accesses.all.isEmpty)
+    }
+
     @Test("A verification time of zero ends the link of an unverified central once, and the loop continues")
     func noTimeToVerify() throws {
         let fixture = try SecurityFixture { $0.security.identityVerificationTimeout = .zero }

@@ -119,7 +119,11 @@ extension LinkSecurityEngine {
 
     private mutating func encryptionStarted(with key: LongTermKey, _ context: inout SecurityContext) {
         effects += [.report(.encryptionChanged(link, key.strength)), .watchAuthenticatedPayload]
+        let before = state.standing.key
         var standing = Standing(key: ActiveKey(strength: key.strength, origin: .unsaved))
+        standing.key?.followsVerifiedKey = before?.origin == .bond || before?.followsVerifiedKey == true
+        // The bond's key is not tried again because another one works.
+        standing.keyFailure = key == bondKey(context) ? nil : state.standing.keyFailure
         switch state {
         case .pairing(var work):
             work.before = standing
@@ -136,6 +140,10 @@ extension LinkSecurityEngine {
             }
             state = .settled(standing)
             tellChannel(key.strength, &context)
+            if standing.key?.origin == .unsaved, !isAdmittedByAcceptList(context) {
+                fail(standing, work.waiting, .refused("the peer has not given its identity"))
+                return endLink(.security(.refused("the peer has not given its identity")), context)
+            }
             settle(standing, work.waiting, &context)
         case .settled, .requesting, .storing, .confirming, .ending, .ended: break
         }
@@ -164,6 +172,8 @@ extension LinkSecurityEngine {
             state = .settled(standing)
             tellChannel(nil, &context)
             switch work.origin {
+            // The bond was replaced meanwhile: its new key may work.
+            case .bond where !isOfBond(work, context): settle(standing, work.waiting, &context)
             case .bond: bondKeyFailed(error, standing, work.waiting, &context)
             // The failure does not show that the peer has lost a bond: the key was not a bond's.
             case .transient:

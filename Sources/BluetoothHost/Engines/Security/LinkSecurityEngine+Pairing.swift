@@ -8,6 +8,7 @@ extension LinkSecurityEngine {
 
     /// Handles a PDU of the Security Manager's channel.
     mutating func receive(_ pdu: RawSpan, _ context: inout SecurityContext) -> [SecurityEffect] {
+        if pdu[checked: 0] == CommandCode.pairingFailed.rawValue { heldPairingRequest = nil }
         if role == .peripheral, pdu[checked: 0] == CommandCode.pairingRequest.rawValue, !channel.isPairing,
             !channel.isClosed
         {
@@ -35,7 +36,10 @@ extension LinkSecurityEngine {
         case .settled: request = nil
         case .requesting(let work): request = work
         case .encrypting:
-            // A request of another length is refused when it is taken.
+            // The Security Manager refuses a request of wrong length.
+            guard pdu.byteCount == 7 else {
+                return run(channel.receive(pdu, at: context.now, random: &context.random), &context)
+            }
             if heldPairingRequest == nil { heldPairingRequest = [UInt8](copying: pdu) }
             return
         case .storing, .confirming: return sendPairingFailed(.busy)
@@ -231,6 +235,7 @@ extension LinkSecurityEngine {
     private mutating func stored(_ work: StoringWork, isBonded: Bool, _ context: inout SecurityContext) {
         var standing = work.before
         standing.key?.origin = isBonded ? .bond : .transient
+        standing.key?.followsVerifiedKey = false
         if isBonded { standing.keyFailure = nil }
         transientKeys = isBonded ? nil : work.outcome.bond
         state = .settled(standing)
@@ -262,6 +267,8 @@ extension LinkSecurityEngine {
             fail(work.before, work.waiting, failure == .timedOut ? .timedOut : .pairing(failure))
         case .pairing(let work):
             let error = reportFailure(of: work, .pairing(failure), context)
+            // If the pairing's key encrypts the link, that does not verify a bonded peer.
+            verifiesWhenSettled = true
             fail(work.before, work.waiting, error)
             if work.before.key != nil, !isAdmittedByAcceptList(context) {
                 // The pairing has encrypted the link, and the peer has withheld its identity.
@@ -288,15 +295,14 @@ extension LinkSecurityEngine {
     mutating func reportFailure(
         of work: PairingWork,
         _ failure: SecurityError,
+        countsAsAttempt: Bool = true,
         _ context: SecurityContext
     ) -> SecurityError {
         if let question = work.question { effects.append(.withdraw(question.number)) }
         let error = work.refusal ?? failure
         let countsForAll = work.isSecretAtStake && !isChosenByApp(work.initiative)
-        effects += [
-            .attemptFailed(context.peer, countsForAll: countsForAll),
-            .report(.pairingFailed(link, peer: context.peer, error)),
-        ]
+        if countsAsAttempt { effects.append(.attemptFailed(context.peer, countsForAll: countsForAll)) }
+        effects.append(.report(.pairingFailed(link, peer: context.peer, error)))
         return error
     }
 }

@@ -61,7 +61,8 @@ extension LinkSecurityEngine {
     ) {
         state = .settled(standing)
         var waiting = waiting
-        if let strength = standing.key?.strength {
+        // The key of a pairing that has failed does not serve calls to a bonded peer.
+        if let strength = standing.key?.strength, !isUnverified(context) {
             for requirement in waiting where requirement.isServed(by: strength) {
                 finish(requirement, .success(strength))
             }

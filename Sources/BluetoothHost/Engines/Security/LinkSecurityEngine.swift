@@ -56,6 +56,8 @@ struct LinkSecurityEngine {
     var verificationFailure: SecurityError?
     /// Whether the verification of the peer's identity begins once nothing else is in progress.
     var verifiesWhenSettled = false
+    /// The bond's key, if there was a usable one, when the verification of the peer's identity was last considered.
+    private var triedKey: LongTermKey?
     /// As the peripheral: a Pairing Request that has come while the link was being encrypted. The controller may report
     /// the end of the encryption later than the data behind it.
     var heldPairingRequest: [UInt8]?
@@ -76,6 +78,7 @@ struct LinkSecurityEngine {
         originalPeer = context.peer
         self.channel = channel
         self.policy = policy
+        triedKey = usableBondKey(context)
         superviseVerification(context)
         deadline = earliestDeadline
         published = snapshot(context)
@@ -108,19 +111,23 @@ struct LinkSecurityEngine {
         if let ownAddress { channel.ownAddress = ownAddress }
         // A key proves the identity of a bonded peer only as long as there is a bond.
         if context.bond == nil, isIdentityVerified { state.standing.key?.origin = .transient }
-        verifyIfGateCloses(context)
+        verifyIfKeyIsNew(context)
         return takeEffects(&context)
     }
 
     /// Sets the policy for the link. A pairing in progress continues by the earlier one.
     mutating func setPolicy(_ policy: SecurityPolicy, _ context: inout SecurityContext) -> [SecurityEffect] {
         self.policy = policy
-        verifyIfGateCloses(context)
+        triedKey = nil
+        verifyIfKeyIsNew(context)
         return takeEffects(&context)
     }
 
-    private mutating func verifyIfGateCloses(_ context: SecurityContext) {
-        if published.gate == .open, isUnverified(context) { verifiesWhenSettled = true }
+    /// Has the peer verified if the bond's key is another one than that which was tried last, or the policy has changed.
+    private mutating func verifyIfKeyIsNew(_ context: SecurityContext) {
+        guard isUnverified(context), published.gate == .open || usableBondKey(context) != triedKey else { return }
+        verificationFailure = nil
+        verifiesWhenSettled = true
     }
 
     /// Removes out-of-band data that were used from the link's policy. They may be used for one pairing only, whether
@@ -164,7 +171,12 @@ struct LinkSecurityEngine {
     /// The bond may have no key for this role, since LE legacy pairing gives each role a key of its own. The peer's identity is
     /// then verified by another pairing only.
     func isUnverified(_ context: SecurityContext) -> Bool {
-        return policy.encryptsBondedLinks && context.bond?.strength != nil && state.standing.key == nil
+        policy.encryptsBondedLinks && context.bond?.strength != nil && state.standing.key?.isTrusted != true
+    }
+
+    /// Whether an encryption uses the key that the bond has now.
+    func isOfBond(_ work: EncryptionWork, _ context: SecurityContext) -> Bool {
+        work.origin == .bond && work.key == bondKey(context)
     }
 
     // MARK: Time
@@ -230,7 +242,7 @@ struct LinkSecurityEngine {
         _ reason: DisconnectionReason,
         _ context: inout SecurityContext
     ) -> ([SecurityEffect], HostError) {
-        let error = errorOfEnd(reason)
+        let error = errorOfEnd(reason, context)
         if error == .security(.keyMissing) { effects.append(.report(.keyMissing(link, identity: context.peer))) }
         stop(.ended(error), error, context)
         deadline = nil
@@ -251,6 +263,7 @@ struct LinkSecurityEngine {
     }
 
     private mutating func stop(_ end: LinkSecurityState, _ error: HostError, _ context: SecurityContext) {
+        if case .ended = state { return }
         let before = state
         state = end
         verificationDeadline = nil
@@ -258,17 +271,23 @@ struct LinkSecurityEngine {
         heldPairingRequest = nil
         for requirement in before.waiting { finish(requirement, .failure(error)) }
         _ = channel.linkEnded()
+        // A peer that disconnects has failed. One that this host disconnects has not.
+        var countsAsAttempt = false
+        if case .ended = end { countsAsAttempt = true }
         switch before {
-        case .pairing(let work): reportFailure(of: work, .pairing(.linkEnded), context)
-        case .confirming(_, let question, _): effects.append(.withdraw(question.number))
+        case .pairing(let work):
+            reportFailure(of: work, .pairing(.linkEnded), countsAsAttempt: countsAsAttempt, context)
+        case .confirming(let work, let question, _):
+            effects.append(.withdraw(question.number))
+            if countsAsAttempt { effects.append(.attemptFailed(work.peer, countsForAll: false)) }
         case .settled, .requesting, .encrypting, .storing, .ending, .ended: break
         }
     }
 
-    private func errorOfEnd(_ reason: DisconnectionReason) -> HostError {
+    private func errorOfEnd(_ reason: DisconnectionReason, _ context: SecurityContext) -> HostError {
         guard case .encrypting(let work) = state else { return .disconnected(reason) }
         return switch reason {
-        case .controller(.pinOrKeyMissing) where work.origin == .bond: .security(.keyMissing)
+        case .controller(.pinOrKeyMissing) where isOfBond(work, context): .security(.keyMissing)
         // The first encrypted packet could not be decrypted (Vol 6, Part B, 5.1.3.1). That does not show that the peer lost
         // its bond: the keys may differ, or one of the controllers may have changed the order of its packets.
         case .controller(.connectionTerminatedDueToMICFailure):
@@ -301,6 +320,7 @@ struct LinkSecurityEngine {
     private mutating func verifyIfSettled(_ context: inout SecurityContext) {
         guard verifiesWhenSettled, case .settled(let standing) = state else { return }
         verifiesWhenSettled = false
+        triedKey = usableBondKey(context)
         guard isUnverified(context), keyFailure(in: standing, context) == nil,
             role == .central || policy.requestsEncryption
         else { return }
@@ -316,9 +336,18 @@ struct LinkSecurityEngine {
         return SecuritySnapshot(
             strength: strength.flatMap { policy.accepts($0) && isAdmittedByAcceptList(context) ? $0 : nil },
             hasKey: usableBondKey(context) != nil || transientKeys.flatMap { key(in: $0) } != nil,
-            isIdentityUnverified: isUnverified && !policy.servesUnverifiedClients,
+            isIdentityUnverified: isUnverified && !policy.servesUnverifiedClients && !isServedWhilePairing,
             gate: isUnverified ? closedGate(context) : .open
         )
+    }
+
+    /// Whether the peer is served because the key of a pairing in progress encrypts the link. A client may send requests
+    /// before the pairing has ended.
+    private var isServedWhilePairing: Bool {
+        switch state {
+        case .pairing, .storing, .confirming: state.standing.key != nil
+        case .settled, .requesting, .encrypting, .ending, .ended: false
+        }
     }
 
     private func closedGate(_ context: SecurityContext) -> Gate {
@@ -337,8 +366,10 @@ struct LinkSecurityEngine {
         case .ended: return nil
         case .storing: return "the bond database has not decided"
         case .settled, .ending: if channel.deadline != nil { return "the Security Manager waits for no call" }
-        case .requesting, .encrypting, .pairing, .confirming:
-            if deadline == nil { return "the work in progress has no deadline" }
+        case .requesting, .pairing:
+            if channel.deadline == nil { return "the Security Manager waits without a deadline" }
+        case .encrypting, .confirming:
+            if state.deadline == nil { return "the work in progress has no deadline" }
         }
         if deadline != earliestDeadline { return "the stored deadline is not the earliest" }
         return published == snapshot(context) ? nil : "the published security is outdated"

@@ -53,6 +53,11 @@ struct ActiveKey: Equatable {
 
     var strength: KeyStrength
     var origin: Origin
+    /// For an unsaved key: whether an earlier key of the link has verified the peer's identity.
+    var followsVerifiedKey = false
+
+    /// Whether the peer may get what is for a bonded device. A pairing that has not succeeded verifies no identity.
+    var isTrusted: Bool { origin != .unsaved || followsVerifiedKey }
 }
 
 /// The party that wants a link to be secure.
