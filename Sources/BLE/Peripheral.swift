@@ -113,7 +113,9 @@ public struct Peripheral: Sendable {
     public func setValue(_ value: [UInt8], of handle: AttributeHandle) async throws(BLEError) {
         guard await !host.isClosed else { throw .closed }
         guard await host.setValue(value, of: handle) else {
-            throw .invalidArgument("attribute \(handle) keeps no value, or none of \(value.count) bytes")
+            throw .invalidArgument(
+                "attribute \(handle) keeps no value, or its maximum length is less than \(value.count) bytes"
+            )
         }
     }
 

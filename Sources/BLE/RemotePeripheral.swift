@@ -225,7 +225,7 @@ public final class RemotePeripheral: Sendable {
         switch kind {
         case .withResponse, .reliable:
             guard value.count <= maximumAttributeValueLength else {
-                throw .invalidArgument("a value has at most 512 octets, not \(value.count)")
+                throw .invalidArgument("a value has at most 512 bytes, not \(value.count)")
             }
             if kind == .reliable {
                 try await perform(PreparedWrites([.init(handle: handle, value: value)]))

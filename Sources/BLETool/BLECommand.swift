@@ -8,7 +8,7 @@ struct BLECommand: AsyncParsableCommand {
         abstract: "Bluetooth Low Energy from the command line.",
         discussion: """
             A TARGET is a device's address, its name, or service:UUID for the first that advertises the service. A \
-            CHARACTERISTIC is a UUID, SERVICE/UUID or #HANDLE. The exit status is 0 on success only, and 64 where the \
+            CHARACTERISTIC is a UUID, SERVICE/UUID or #HANDLE. The exit status is 0 on success only, and 64 if the \
             command line is wrong.
             """,
         version: "0.1.0",

@@ -27,8 +27,8 @@ extension DisconnectionReason: CustomStringConvertible {
         case .controller(let error): "\(error)"
         case .controllerReset(let cause): "controller reset: \(cause)"
         case .attributeTransactionTimeout: "the peer did not answer an attribute request within 30 seconds"
-        case .transmissionStalled: "the controller sent nothing any more"
-        case .peerFlooding: "the peer sent requests without taking the answers"
+        case .transmissionStalled: "the controller no longer sends packets"
+        case .peerFlooding: "the peer sent requests without receiving the answers"
         case .adapterClosed: "the adapter was closed"
         }
     }

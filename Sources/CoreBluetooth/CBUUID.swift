@@ -38,7 +38,7 @@ open class CBUUID: NSObject, NSCopying, @unchecked Sendable {
         case 2: value = BluetoothUUID(UInt16(truncatingIfNeeded: number))
         case 4: value = BluetoothUUID(UInt32(truncatingIfNeeded: number))
         case 16: value = BluetoothUUID(number)
-        default: ProgrammerError.raise("a UUID has 2, 4 or 16 octets, not \(theData.count)")
+        default: ProgrammerError.raise("a UUID has 2, 4 or 16 bytes, not \(theData.count)")
         }
     }
 

@@ -76,7 +76,7 @@ extension TransportError: CustomStringConvertible {
         case .readFailed(let errno): "reading from the controller failed: \(describe(errno))"
         case .writeFailed(let errno): "writing to the controller failed: \(describe(errno))"
         case .brokenStream(let octet):
-            "the stream from the controller is broken: 0x\(String(octet, radix: 16)) where an H4 packet should start"
+            "the stream from the controller is broken: 0x\(String(octet, radix: 16)) instead of the start of an H4 packet"
         case .overflow: "the controller takes nothing any more; too much waits to be written to it"
         case .noAdapter:
             "there is no Bluetooth adapter; name one with BLE_ADAPTER, or use the adapter virtual"

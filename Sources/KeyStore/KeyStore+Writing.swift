@@ -65,7 +65,7 @@ extension KeyStore {
                 state.cacheChanges.merge(caches) { newer, _ in newer }
                 return !state.hasWarned
             }
-            if isFirst { warn("\(error): what changes is not kept until this succeeds") }
+            if isFirst { warn("\(error): changes are not saved until this succeeds") }
             return false
         }
     }

@@ -152,13 +152,13 @@ package final class KeyStore: Sendable {
         do throws(StateFileError) {
             try file.checkDirectory()
         } catch {
-            report("\(error): nothing is kept over this run")
+            report("\(error): nothing is saved")
             return loaded
         }
         do throws(StateFileError) {
             loaded.lock = try StateLock(file)
         } catch {
-            report("\(error): what changes is not kept over this run")
+            report("\(error): changes are not saved")
         }
         do throws(StateFileError) {
             guard let contents = try file.read() else { return loaded }
@@ -166,7 +166,7 @@ package final class KeyStore: Sendable {
                 try file.tighten()
                 warn(
                     "\(file.path) could be read or changed by others (mode \(String(mode, radix: 8))): only its owner can "
-                        + "use it now; where others may have read the keys in it, remove the bonds and pair again"
+                        + "use it now; if others may have read its keys, remove the bonds and pair again"
                 )
             }
             do throws(StateFileError) {
@@ -180,7 +180,7 @@ package final class KeyStore: Sendable {
         } catch {
             // With several reasons, the first is reported.
             if loaded.lock != nil {
-                report("\(error): nothing is kept over this run")
+                report("\(error): nothing is saved")
             } else {
                 loaded.problem = loaded.problem ?? "\(error)"
             }
@@ -214,7 +214,7 @@ package final class KeyStore: Sendable {
         do {
             return try JSONDecoder().decode(type, from: octets)
         } catch {
-            reportDamage("the section \(name) of \(path ?? "the state") is not understood and starts anew")
+            reportDamage("the section \(name) of \(path ?? "the state") is not understood and starts empty")
             return nil
         }
     }

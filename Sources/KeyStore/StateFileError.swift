@@ -34,9 +34,9 @@ package enum StateFileError: Error, Hashable, Sendable, CustomStringConvertible 
             "cannot \(operation) \(path): \(String(cString: strerror(errno)))"
         case .symbolicLink(let path):
             "\(path) is a symbolic link: put the file itself there, or name its directory with BLE_STATE_DIR"
-        case .notRegular(let path): "\(path) is no file: move what is there away"
+        case .notRegular(let path): "\(path) is not a regular file: move it away"
         case .foreign(let path, let owner):
-            "\(path) belongs to user \(owner), not to user \(geteuid()) who runs this: run it as that user, change the "
+            "\(path) belongs to user \(owner), not to user \(geteuid()) who runs this program: run it as that user, change the "
                 + "owner, or name another directory with BLE_STATE_DIR"
         case .inUse(let path, let process):
             "\(path) is in use by \(process.map { "process \($0)" } ?? "another process")"
@@ -44,10 +44,10 @@ package enum StateFileError: Error, Hashable, Sendable, CustomStringConvertible 
         case .laterFormat(let path): "\(path) is of a later version and is left as it is"
         case .tooLarge(let path, let limit): "\(path): File too large; the limit is \(limit >> 10) KB"
         case .laxDirectory(let path, let mode):
-            "others than the owner can change what is in \(path) (mode \(String(mode, radix: 8))): make it safe with "
+            "users other than the owner can change files in \(path) (mode \(String(mode, radix: 8))): make it safe with "
                 + "`chmod go-w \(path)`, or name another directory with BLE_STATE_DIR"
         case .foreignDirectory(let path, let owner):
-            "\(path) belongs to user \(owner), not to user \(geteuid()) who runs this: change the owner, or name "
+            "\(path) belongs to user \(owner), not to user \(geteuid()) who runs this program: change the owner, or name "
                 + "another directory with BLE_STATE_DIR"
         }
     }

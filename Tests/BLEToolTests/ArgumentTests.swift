@@ -124,7 +124,7 @@ struct ArgumentTests {
         arguments: [
             ("0G", "\"0G\" is not hexadecimal: \"G\" is no digit"),
             ("12 34", "\"12 34\" is not hexadecimal: \" \" is no digit"),
-            ("123", "\"123\" has an odd number of hexadecimal digits; an octet takes two"),
+            ("123", "\"123\" has an odd number of hexadecimal digits; a byte takes two"),
             ("\u{1B}[2J", "\"\u{FFFD}[2J\" is not hexadecimal: \"\u{FFFD}\" is no digit"),
         ]
     )

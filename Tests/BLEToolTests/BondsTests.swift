@@ -74,7 +74,7 @@ struct BondsTests {
                     host, "F0:12:34:56:78:9A", "random", "Secure Connections, authenticated",
                     "central, peripheral, resolve",
                 ],
-                [host, "00:12:34:56:78:9A", "public", "legacy, unauthenticated, 7 octets", "peripheral, sign, verify"],
+                [host, "00:12:34:56:78:9A", "public", "legacy, unauthenticated, 7 bytes", "peripheral, sign, verify"],
                 [host, "00:12:34:56:78:9B", "public", "-", ""],
             ]
         )
@@ -110,7 +110,7 @@ struct BondsTests {
         #expect(try kept("hci1").bonds == [security.bonds[0], security.bonds[2]])
         #expect(
             await problem("remove", "00:12:34:56:78:9A")
-                == "there is no bond with 00:12:34:56:78:9A in \(directory); `ble bonds` lists those there are"
+                == "there is no bond with 00:12:34:56:78:9A in \(directory); `ble bonds` lists the bonds"
         )
     }
 
@@ -121,7 +121,7 @@ struct BondsTests {
         try await run("export", path)
         let attributes = try FileManager.default.attributesOfItem(atPath: path)
         #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o600)
-        #expect(await problem("export", path) == "\(path): there is such a file")
+        #expect(await problem("export", path) == "\(path): the file exists already")
         try FileManager.default.removeItem(atPath: KeptHost(host, in: directory).file.path)
         try await run("import", path)
         #expect(try kept() == security)
@@ -156,7 +156,7 @@ struct BondsTests {
         }
         let path = directory + "/export"
         try Data(BondExport(host: host, security: security).octets).write(to: URL(fileURLWithPath: path))
-        #expect(await problem("import", path)?.hasSuffix("--bonds-only takes them all the same") == true)
+        #expect(await problem("import", path)?.hasSuffix("--bonds-only imports the bonds without it") == true)
         #expect(try kept().bonds == [])
         try await run("import", path, "--bonds-only")
         #expect(try kept().bonds == security.bonds)

@@ -92,7 +92,7 @@ struct ControllerTests {
             (["--listen", "nowhere"], "use unix:PATH or tcp:HOST:PORT"),
             (["--listen", "tcp:127.0.0.1"], "tcp: needs a host and a port from 0 to 65535"),
             (["--listen"], "Missing value for '--listen <address>'"),
-            (["--acl-length", "26"], "--acl-length is 27 to 65535 octets"),
+            (["--acl-length", "26"], "--acl-length is 27 to 65535 bytes"),
             (["--acl-length", "65536"], "'65536'"),
             (["--distance", "-1"], "--distance"),
             (["--distance=-1"], "--distance is 0 to 1000000 metres"),
@@ -136,18 +136,18 @@ struct ControllerTests {
                 #"{"event":"connected",\#(members)}"#
             ),
             (
-                .happened(.disconnected(connection, .closedByPeer)), "3: the host has gone",
-                #"{"event":"disconnected",\#(members),"reason":"the host has gone"}"#
+                .happened(.disconnected(connection, .closedByPeer)), "3: the host has disconnected",
+                #"{"event":"disconnected",\#(members),"reason":"the host has disconnected"}"#
             ),
             (
                 .happened(.disconnected(connection, .brokenStream(octet: 0x47))),
-                "3: the host was cut off: it sent 0x47 where an H4 packet should start",
-                #"{"event":"disconnected",\#(members),"reason":"the host was cut off: "#
-                    + #"it sent 0x47 where an H4 packet should start"}"#
+                "3: the host was disconnected: it sent 0x47 instead of the start of an H4 packet",
+                #"{"event":"disconnected",\#(members),"reason":"the host was disconnected: "#
+                    + #"it sent 0x47 instead of the start of an H4 packet"}"#
             ),
             (
-                .happened(.disconnected(connection, .overflow)), "3: the host was cut off: it reads nothing any more",
-                #"{"event":"disconnected",\#(members),"reason":"the host was cut off: it reads nothing any more"}"#
+                .happened(.disconnected(connection, .overflow)), "3: the host was disconnected: it does not read",
+                #"{"event":"disconnected",\#(members),"reason":"the host was disconnected: it does not read"}"#
             ),
             (
                 .happened(.befell(connection, .vanished)), "3: the controller has vanished",
@@ -161,7 +161,7 @@ struct ControllerTests {
                 .happened(.befell(connection, .hardwareError)), "3: the controller has had a hardware error",
                 #"{"event":"hardwareError",\#(members)}"#
             ),
-            (.happened(.airDied), "the air has died: nothing comes through any more", #"{"event":"airDied"}"#),
+            (.happened(.airDied), "the air has failed: all packets are lost", #"{"event":"airDied"}"#),
             (
                 .happened(.refused(.unix(path: "/tmp/hci"))),
                 "a host at unix:/tmp/hci was turned away: there are 256 already",

@@ -76,7 +76,7 @@ struct OutputTests {
 
     @Test("A long value can be cut")
     func longValues() {
-        #expect(readable([0x01, 0x02, 0x03], greatestCount: 2) == "0102… (3 octets)")
+        #expect(readable([0x01, 0x02, 0x03], greatestCount: 2) == "0102… (3 bytes)")
     }
 
     @Test("Columns are as wide as needed, and lines not wider than the terminal")
@@ -283,9 +283,9 @@ struct OutputTests {
                 "Manufacturer    Intel Corp. (0002)",
                 "HCI             5.3, subversion 1",
                 "Link Layer      5.2, subversion 2",
-                "ACL buffers     3 of 251 octets",
+                "ACL buffers     3 of 251 bytes",
                 "Commands        legacy advertising and scanning",
-                "Advertising     1 set, up to 31 octets",
+                "Advertising     1 set, up to 31 bytes",
                 "Lists           8 to accept, 0 to resolve",
                 "Features        LE 2M PHY",
                 "                Feature 63",

@@ -164,7 +164,7 @@ struct PairingConsoleTests {
             try await wait(in: world) { lines.count(of: "passkeyWanted") == 1 }
             #expect(
                 complaints.all == [
-                    "--passkey is for one pairing and was used; the passkey for \(second.address) is asked for"
+                    "--passkey is for one pairing and was used; enter the passkey for \(second.address)"
                 ]
             )
             try console.take(PairingReply(question: 1, answer: .passkey(secondPasskey)))

@@ -43,7 +43,7 @@ struct ReplayTests {
         #expect(lines[expected] != lines[expected + 1])
         // Five packets before, five after, and three lines about the bytes.
         #expect(expected == 5 && lines.count == 5 + 2 + 5 + 3)
-        #expect(lines.contains { $0.hasPrefix("the first octet that differs") })
+        #expect(lines.contains { $0.hasPrefix("the first byte that differs") })
     }
 
     @Test("A packet to the controller that was not sent is marked")

@@ -44,7 +44,7 @@ struct ServeTests {
             ("passkey", "passkey takes the number of its question and six digits, as in: passkey 1 012345"),
             ("passkey 012345", "passkey takes the number of its question and six digits, as in: passkey 1 012345"),
             ("set 2A1 00", "\"2A1\" is not a UUID: use 4 or 8 hexadecimal digits, or 32 as 8-4-4-4-12"),
-            ("set 2A19 0", "\"0\" has an odd number of hexadecimal digits; an octet takes two"),
+            ("set 2A19 0", "\"0\" has an odd number of hexadecimal digits; a byte takes two"),
         ]
     )
     func badCommands(line: String, problem: String) {

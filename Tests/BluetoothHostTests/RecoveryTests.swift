@@ -156,7 +156,7 @@ struct RecoveryTests {
         #expect(throws: HostError.self) { try fixture.run { try await host.readRSSI(of: link) } }
         #expect(!fixture.controller.opcodes.contains(ReadRSSI.opcode))
         fixture.loop.run(for: .seconds(1))
-        #expect(fixture.events.all.suffix(2) == ["resetting: it takes no commands", "poweredOn"])
+        #expect(fixture.events.all.suffix(2) == ["resetting: it accepts no commands", "poweredOn"])
     }
 
     @Test("A controller that accepts commands again after a while gets those that waited")

@@ -5,14 +5,14 @@ import Glibc
 struct HarnessCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "hci-harness",
-        abstract: "Stand in a Bluetooth controller's place, and drive a host by a script or a capture.",
+        abstract: "Take the place of a Bluetooth controller, and test a host with a script or a capture.",
         discussion: """
             The host is run as a child, after --, or as the script says; {adapter} in its command line stands for the \
             adapter to use, {here} for the folder of the script, {directory} for a folder that is removed afterwards. \
             Without a command line the harness waits for a host that is started otherwise.
 
-            What comes otherwise than expected is told, with what came before, and ends the run with status 1. A script \
-            that cannot be read ends it with status 2. Docs/Harness.md has the language of the scripts.
+            A packet that differs from the expected one is reported with the packets before it, and ends the run with \
+            status 1. A script that cannot be read ends it with status 2. Docs/Harness.md describes the scripts.
             """
     )
 
@@ -24,7 +24,7 @@ struct HarnessCommand: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Where the host connects: seqpacket:PATH, unix:PATH, tcp:ADDRESS:PORT or vhci (else a new seqpacket socket).",
+            "The address for the host: seqpacket:PATH, unix:PATH, tcp:ADDRESS:PORT or vhci (default: a new seqpacket socket).",
             valueName: "address"
         ),
         transform: { text in
@@ -37,15 +37,18 @@ struct HarnessCommand: ParsableCommand {
     )
     var listen: ListenAddress?
 
-    @Option(help: ArgumentHelp("What the host can do, of what scripts need; may be repeated.", valueName: "ability"))
+    @Option(help: ArgumentHelp("An ability of the host that scripts require; may be repeated.", valueName: "ability"))
     var with: [String] = []
 
     @Option(
-        help: ArgumentHelp("Where programs are looked for first (else beside hci-harness).", valueName: "folder")
+        help: ArgumentHelp(
+            "The folder to search first for programs (default: that of hci-harness).",
+            valueName: "folder"
+        )
     )
     var programs: String?
 
-    @Option(help: ArgumentHelp("How long each packet is waited for, where a script says nothing else.", valueName: "s"))
+    @Option(help: ArgumentHelp("Maximum wait for each packet, if the script sets no other.", valueName: "s"))
     var timeout = 10.0
 
     @Option(

@@ -26,7 +26,7 @@ struct HarnessTests {
         #expect(outcome.output.contains("test.hci:8: att< 0B $x=*"))
         #expect(outcome.output.contains("expected  ATT Read_Response 0B *\n"))
         #expect(outcome.output.contains("got       ATT Error_Response 01 0A 99 09 01 (Invalid_Handle)\n"))
-        #expect(outcome.output.contains("^^ octet 0"))
+        #expect(outcome.output.contains("^^ byte 0"))
         #expect(outcome.output.contains("> ACL 0x0040 ATT Read_Request 0A 99 09"))
         #expect(!outcome.output.contains("Read_Request 0A 00 00"))
         #expect(outcome.output.contains("0 passed, 1 failed, 0 skipped"))
@@ -37,7 +37,7 @@ struct HarnessTests {
         let outcome = try await run("att> 0A u16(0x0102)\natt< 0B \"shirt\"\n")
         let lines = outcome.output.split(separator: "\n").map { Array($0) }
         let got = try #require(lines.first { String($0).contains("got  ") })
-        let mark = try #require(lines.first { String($0).contains("^^ octet 3") }?.firstIndex(of: "^"))
+        let mark = try #require(lines.first { String($0).contains("^^ byte 3") }?.firstIndex(of: "^"))
         #expect(String(got[mark..<mark + 2]) == "6F")
     }
 
@@ -45,12 +45,12 @@ struct HarnessTests {
     func timeoutsEndTheWait() async throws {
         let missing = try await run("att< 1B * within 50ms\n")
         #expect(missing.status == 1)
-        #expect(missing.output.contains("nothing more came in 0.05 seconds"))
+        #expect(missing.output.contains("no further packet arrived in 0.05 seconds"))
         #expect(missing.output.contains("expected  ATT Handle_Value_Notification 1B *"))
         // A received packet ends the wait at once, whatever the time limit is.
         let surplus = try await run("att> 0A u16(0x0102)\nnothing 60s\n")
         #expect(surplus.status == 1)
-        #expect(surplus.output.contains("something came"))
+        #expect(surplus.output.contains("a packet arrived"))
     }
 
     @Test("checks the host's output, errors and exit status")
@@ -137,7 +137,7 @@ struct HarnessTests {
         #expect(other.status == 1)
         #expect(other.output.contains("ATT Read_Request 0A 03 00 was recorded as packet"))
         #expect(other.output.contains("ATT Read_Request 0A 04 00 has come"))
-        #expect(other.output.contains("^^ octet 10"))
+        #expect(other.output.contains("^^ byte 10"))
     }
 
     @Test("ignores differences in commands that it is told to")

@@ -98,7 +98,7 @@ async def lines(world: World):
                 expect(str(central.device.public_address).split("/")[0].upper(), second["address"], "public address")
                 link = await central.connect(PERIPHERAL)
                 await converse(link, peripheral)
-            await process.event("disconnected", controller=second["controller"], reason="the host has gone")
+            await process.event("disconnected", controller=second["controller"], reason="the host has disconnected")
         await process.event("disconnected", controller=first["controller"])
         _, writer = await connect_when_listening(int(adapter.rsplit(":", 1)[1]))
         writer.write(b"GET / HTTP/1.0\r\n\r\n")

@@ -382,8 +382,8 @@ async def refusals(world: World):
     # never shown.
     shown = asyncio.Event()
     for model, person, words in (
-        (COMPARISON, {"disagrees_after": shown}, "as the peer said"),
-        (JUST_WORKS[True], {"accepts": False}, "as the peer said"),
+        (COMPARISON, {"disagrees_after": shown}, "reported by the peer"),
+        (JUST_WORKS[True], {"accepts": False}, "reported by the peer"),
     ):
         pairing = Pairing(world, model, True, **person)
         async with bumble_lock(pairing):

@@ -73,4 +73,4 @@ async def measured(world: World):
 async def nothing(world: World):
     async with world.central(), world.start("channel", "listen", "--output", "/dev/null") as process:
         ready = await process.event("ready")
-        (await world.ble("throughput", "run", ready["address"])).failed("does not offer what is measured")
+        (await world.ble("throughput", "run", ready["address"])).failed("does not have the service that is measured")

@@ -188,7 +188,7 @@ struct KeyStoreTests {
         let second = await open(warnings)
         #expect(
             warnings.all == [
-                "\(file.path) is in use by process \(getpid()): what changes is not kept over this run"
+                "\(file.path) is in use by process \(getpid()): changes are not saved"
             ]
         )
         #expect(second.section("peers", as: Peers.self) == Peers(names: ["a"]))
@@ -306,7 +306,7 @@ struct KeyStoreTests {
 
         var words: String {
             switch self {
-            case .directory, .pipe, .socket: "is no file"
+            case .directory, .pipe, .socket: "is not a regular file"
             case .symbolicLink, .danglingLink: "is a symbolic link"
             case .tooLong: "File too large"
             }
@@ -323,7 +323,7 @@ struct KeyStoreTests {
         let store = await open(warnings)
         #expect(warnings.all.count == 1)
         #expect(warnings.all.first?.contains(obstacle.words) == true)
-        #expect(warnings.all.first?.hasSuffix("nothing is kept over this run") == true)
+        #expect(warnings.all.first?.hasSuffix("nothing is saved") == true)
         #expect(store.section("peers", as: Peers.self) == nil)
         #expect(await !keep(["a"], in: store))
         await store.close()
@@ -352,7 +352,7 @@ struct KeyStoreTests {
         #expect(chmod(file.path, 0) == 0)
         let warnings = Warnings()
         let store = await open(warnings)
-        #expect(warnings.all == ["cannot read \(file.path): Permission denied: nothing is kept over this run"])
+        #expect(warnings.all == ["cannot read \(file.path): Permission denied: nothing is saved"])
         #expect(await !keep(["a"], in: store))
         await store.close()
     }

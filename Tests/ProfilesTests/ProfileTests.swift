@@ -143,7 +143,7 @@ struct ProfileTests {
         (#"{"name": "a", "name": "b"}"#, "name: given twice"),
         (
             #"{"name": "\#(String(repeating: "x", count: 249))"}"#,
-            "name: the name has 249 octets; it may have 248"
+            "name: the name has 249 bytes; the maximum is 248"
         ),
         (#"{"appearance": 65536}"#, "appearance: 65536 is out of range; use 0 to 65535"),
         (#"{"appearance": 1.5}"#, "appearance: expected a whole number, not a number"),
@@ -206,7 +206,7 @@ struct ProfileTests {
         ),
         (
             characteristic(#""uuid": "2A19", "properties": [], "value": "abc""#),
-            "services[0].characteristics[0].value: \"abc\" has an odd number of hexadecimal digits; an octet takes two"
+            "services[0].characteristics[0].value: \"abc\" has an odd number of hexadecimal digits; a byte takes two"
         ),
         (
             characteristic(#""uuid": "2A19", "properties": [], "value": 7"#),
@@ -218,11 +218,11 @@ struct ProfileTests {
         ),
         (
             characteristic(#""uuid": "2A19", "properties": [], "value": "\#(String(repeating: "00", count: 513))""#),
-            "services[0].characteristics[0].value: the value has 513 octets; it may have 512"
+            "services[0].characteristics[0].value: the value has 513 bytes; the maximum is 512"
         ),
         (
             characteristic(#""uuid": "2A19", "properties": [], "value": "000000", "maxLength": 2"#),
-            "services[0].characteristics[0].maxLength: the value has 3 octets, more than 2"
+            "services[0].characteristics[0].maxLength: the value has 3 bytes, more than 2"
         ),
         (
             characteristic(#""uuid": "2A19", "properties": [], "maxLength": 513"#),

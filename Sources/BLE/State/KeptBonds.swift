@@ -60,7 +60,7 @@ package final class KeptBonds: BondStore {
         state.withLock { $0.store = store }
         guard let first = damage.first else { return security }
         let others = damage.count > 1 ? " and \(damage.count - 1) more" : ""
-        store.reportDamage("\(store.path ?? "the state"): what is damaged is left out (\(first)\(others))")
+        store.reportDamage("\(store.path ?? "the state"): damaged parts are ignored (\(first)\(others))")
         // Otherwise each opening would find the damage again.
         if store.isKept, !isStrict { keep(security) }
         return security

@@ -21,10 +21,10 @@ struct LongTermKeyEntry: Codable {
     init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: Key.self)
         let size = try container.decode(UInt8.self, forKey: .keySize)
-        guard (7...16).contains(size) else { throw container.problem(.keySize, "a key has 7 to 16 octets") }
+        guard (7...16).contains(size) else { throw container.problem(.keySize, "a key has 7 to 16 bytes") }
         let value = try container.decodeSecret(.value)
         guard size == 16 || value >> (8 * UInt128(size)) == 0 else {
-            throw container.problem(.value, "the key has more octets than its size")
+            throw container.problem(.value, "the key has more bytes than its size")
         }
         key = LongTermKey(
             value: value,

@@ -5,28 +5,28 @@ import Profiles
 
 /// The kind of controllers that `ble controller` serves.
 struct ControllerOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("How many octets an ACL packet may have: 27 to 65535.", valueName: "octets"))
+    @Option(help: ArgumentHelp("Maximum length of ACL packets: 27 to 65535 bytes.", valueName: "bytes"))
     var aclLength: UInt16?
 
-    @Option(help: ArgumentHelp("How many ACL packets a controller holds.", valueName: "count"))
+    @Option(help: ArgumentHelp("Maximum number of ACL packets that a controller holds.", valueName: "count"))
     var aclPackets: UInt8?
 
     @Option(
         help: ArgumentHelp(
-            "How far it is from each controller to the next one; signals weaken with it (default: 0).",
+            "Distance from each controller to the next one; it weakens signals (default: 0).",
             valueName: "metres"
         )
     )
     var distance: Double?
 
-    @Flag(help: "Forward packets at once, instead of taking the time that they would on a radio.")
+    @Flag(help: "Forward packets at once, without the time that they take on a radio.")
     var noPacing = false
 
-    @Option(help: ArgumentHelp("Make what happens by chance the same each time.", valueName: "number"))
+    @Option(help: ArgumentHelp("Make random events the same each time.", valueName: "number"))
     var seed: UInt64?
 
     func validate() throws {
-        if let aclLength, aclLength < 27 { throw ValidationError("--acl-length is 27 to 65535 octets") }
+        if let aclLength, aclLength < 27 { throw ValidationError("--acl-length is 27 to 65535 bytes") }
         if aclPackets == 0 { throw ValidationError("--acl-packets is 1 at least") }
         if let distance, !(0...1e6).contains(distance) {
             throw ValidationError("--distance is 0 to 1000000 metres")

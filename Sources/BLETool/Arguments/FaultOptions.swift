@@ -7,25 +7,25 @@ struct FaultOptions: ParsableArguments {
     // The air.
 
     @Option(
-        help: ArgumentHelp("How likely a packet on the air is lost.", valueName: "0...1"),
+        help: ArgumentHelp("Probability that a packet on the air is lost.", valueName: "0...1"),
         transform: { try Probability(argument: $0) }
     )
     var loss: Probability?
 
     @Option(
-        help: ArgumentHelp("How much longer packets take on the air.", valueName: "s"),
+        help: ArgumentHelp("Additional time that packets take on the air.", valueName: "s"),
         transform: { try Seconds(argument: $0) }
     )
     var latency: Seconds?
 
     @Option(
-        help: ArgumentHelp("Up to how much longer still, at random.", valueName: "s"),
+        help: ArgumentHelp("Maximum of a further random delay.", valueName: "s"),
         transform: { try Seconds(argument: $0) }
     )
     var jitter: Seconds?
 
     @Option(
-        help: ArgumentHelp("Nothing comes through any more so long after the start.", valueName: "s"),
+        help: ArgumentHelp("All packets are lost from this time after the start.", valueName: "s"),
         transform: { try Seconds(argument: $0) }
     )
     var deadAfter: Seconds?
@@ -33,52 +33,58 @@ struct FaultOptions: ParsableArguments {
     // The controllers.
 
     @Option(
-        help: ArgumentHelp("How likely an answer to a command or a completion of data is lost.", valueName: "0...1"),
+        help: ArgumentHelp(
+            "Probability that an answer to a command or a completion of data is lost.",
+            valueName: "0...1"
+        ),
         transform: { try Probability(argument: $0) }
     )
     var completionLoss: Probability?
 
     @Option(
-        help: ArgumentHelp("How late answers and completions come.", valueName: "s"),
+        help: ArgumentHelp("Delay of answers and completions.", valueName: "s"),
         transform: { try Seconds(argument: $0) }
     )
     var completionDelay: Seconds?
 
     @Option(
-        help: ArgumentHelp("How likely an event of random octets goes before an event.", valueName: "0...1"),
+        help: ArgumentHelp("Probability that an event of random bytes precedes an event.", valueName: "0...1"),
         transform: { try Probability(argument: $0) }
     )
     var garbage: Probability?
 
     @Option(
-        help: ArgumentHelp("How likely an event is cut short.", valueName: "0...1"),
+        help: ArgumentHelp("Probability that an event is truncated.", valueName: "0...1"),
         transform: { try Probability(argument: $0) }
     )
     var truncation: Probability?
 
     @Option(
-        help: ArgumentHelp("How likely the buffer of an ACL packet is never given back.", valueName: "0...1"),
+        help: ArgumentHelp("Probability that the buffer of an ACL packet is never released.", valueName: "0...1"),
         transform: { try Probability(argument: $0) }
     )
     var bufferLoss: Probability?
 
-    @Flag(help: "Controllers do not answer LE Ping, as an attacker without the key of a link.")
+    @Flag(help: "Controllers do not answer LE Ping, like an attacker without the key of a link.")
     var ignorePings = false
 
     @Option(
-        help: ArgumentHelp("Controllers say nothing any more so long after their host has connected.", valueName: "s"),
+        help: ArgumentHelp("Controllers send nothing from this time after their host has connected.", valueName: "s"),
         transform: { try Seconds(argument: $0) }
     )
     var silentAfter: Seconds?
 
     @Option(
-        help: ArgumentHelp("Controllers have a hardware error so long after their host has connected.", valueName: "s"),
+        help: ArgumentHelp(
+            "Controllers have a hardware error this time after their host has connected.",
+            valueName: "s"
+        ),
         transform: { try Seconds(argument: $0) }
     )
     var hardwareErrorAfter: Seconds?
 
     @Option(
-        help: ArgumentHelp("Controllers vanish so long after their host has connected.", valueName: "s"),
+        help: ArgumentHelp("Controllers vanish this time after their host has connected.", valueName: "s"),
         transform: { try Seconds(argument: $0) }
     )
     var vanishAfter: Seconds?

@@ -10,7 +10,7 @@ struct BondOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "Only this host of ours: its controller's public address, or its adapter where that has none.",
+            "Only this host: its controller's public address, or its adapter if the controller has none.",
             valueName: "host"
         )
     )

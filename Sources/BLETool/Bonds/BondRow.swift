@@ -24,7 +24,7 @@ struct BondRow: Hashable, Sendable {
             strength.isSecureConnections ? "Secure Connections" : "legacy",
             strength.isAuthenticated ? "authenticated" : "unauthenticated",
         ]
-        if strength.keySize < 16 { words.append("\(strength.keySize) octets") }
+        if strength.keySize < 16 { words.append("\(strength.keySize) bytes") }
         return words.joined(separator: ", ")
     }
 

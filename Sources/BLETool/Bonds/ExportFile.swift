@@ -6,7 +6,7 @@ enum ExportFile {
     static func write(_ octets: [UInt8], to path: String) throws(FileError) {
         let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
-            throw FileError(path: path, problem: errno == EEXIST ? "there is such a file" : problem(errno))
+            throw FileError(path: path, problem: errno == EEXIST ? "the file exists already" : problem(errno))
         }
         defer { close(descriptor) }
         if let failure = Output.write(octets, to: descriptor) {

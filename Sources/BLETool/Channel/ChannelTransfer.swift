@@ -74,7 +74,7 @@ struct ChannelTeller: Sendable {
     func listening(psm: UInt16, at address: DeviceAddress) throws {
         try tell(
             ["event": "ready", "psm": JSON(Int(psm)), "address": .string("\(address)")],
-            "\(address) takes a channel at PSM \(psm)"
+            "\(address) listens for a channel at PSM \(psm)"
         )
     }
 
@@ -98,7 +98,7 @@ struct ChannelTeller: Sendable {
                 "received": .integer(received),
                 "reason": .string(reason),
             ],
-            "\(sent) octets sent, \(received) received; \(reason)"
+            "\(sent) bytes sent, \(received) received; \(reason)"
         )
     }
 

@@ -18,6 +18,6 @@ struct Adapters: AsyncParsableCommand {
             let table = TextTable(header: AdapterRow.columns, rows: rows.map(\.cells))
             for line in table.lines() { try Output.standard.line(line) }
         }
-        if rows.isEmpty { Output.complain("the kernel has no Bluetooth adapter; `ble doctor` says what to do") }
+        if rows.isEmpty { Output.complain("the kernel has no Bluetooth adapter; `ble doctor` shows what to do") }
     }
 }

@@ -8,10 +8,10 @@ import Profiles
 struct Bonds: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "bonds",
-        abstract: "List, remove, export and import what is kept of devices that were paired.",
+        abstract: "List, remove, export and import the bonds with other devices.",
         discussion: """
-            No controller is needed. Listing and exporting work beside a host that runs; what changes bonds must have \
-            them for itself: stop the host first.
+            No controller is needed. Listing and exporting work while a host runs. Before bonds are removed or \
+            imported, stop the host.
             """,
         subcommands: [List.self, Remove.self, Export.self, Import.self],
         defaultSubcommand: List.self
@@ -39,7 +39,7 @@ struct Bonds: AsyncParsableCommand {
     struct Remove: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "remove",
-            abstract: "Forget a device: it must be paired anew."
+            abstract: "Remove the bond with a device. The devices must pair again."
         )
 
         @OptionGroup var options: BondOptions
@@ -67,7 +67,7 @@ struct Bonds: AsyncParsableCommand {
                 for peer in peers {
                     try options.tell(
                         .object(BondRow.members("removed", host.name, peer)),
-                        "\(peer) (\(peer.typeName)) is forgotten by \(terminalSafe(host.name))"
+                        "\(peer) (\(peer.typeName)) was removed from \(terminalSafe(host.name))"
                     )
                 }
             }
@@ -78,7 +78,7 @@ struct Bonds: AsyncParsableCommand {
     struct Export: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "export",
-            abstract: "Write a host's bonds and identity, keys and all, as one document."
+            abstract: "Write a host's bonds and identity, including their keys, as one document."
         )
 
         @OptionGroup var options: BondOptions
@@ -105,20 +105,20 @@ struct Bonds: AsyncParsableCommand {
             } else {
                 try Output.standard.write(octets)
             }
-            Output.complain("what is exported holds keys: who has them can listen to these devices and pass as them")
+            Output.complain("the export contains keys: anyone who has them can decrypt and impersonate these devices")
         }
     }
 
     struct Import: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "import",
-            abstract: "Add the bonds that were exported; all of them, or none where one is not right.",
-            discussion: "A bond with a device that is known already gives way."
+            abstract: "Add the bonds of an export: all of them, or none if one is invalid.",
+            discussion: "A bond replaces an existing bond with the same device."
         )
 
         @OptionGroup var options: BondOptions
 
-        @Argument(help: "What `ble bonds export` has written, or - for standard input.")
+        @Argument(help: "The file that `ble bonds export` has written, or - for standard input.")
         var file: String
 
         @Flag(help: "Leave the host's identity as it is.")
@@ -137,7 +137,7 @@ struct Bonds: AsyncParsableCommand {
                 do throws(BondExportError) {
                     try export.add(to: &security, takesIdentity: !bondsOnly)
                 } catch {
-                    throw FileError(path: file, problem: "\(error); --bonds-only takes them all the same")
+                    throw FileError(path: file, problem: "\(error); --bonds-only imports the bonds without it")
                 }
             }
             for record in export.security.bonds where options.json {

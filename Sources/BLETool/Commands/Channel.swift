@@ -6,11 +6,12 @@ import Profiles
 struct Channel: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "channel",
-        abstract: "Carry octets over an L2CAP channel: from the input to the peer, and from the peer to the output.",
+        abstract:
+            "Send the input over an L2CAP channel to a peer, and write the bytes that the peer sends to the output.",
         discussion: """
-            The channel lasts until the peer closes it, or with --close until the input has ended and is sent. What \
-            happens is told on standard error; with --json in lines of JSON on standard output, and then what comes goes \
-            to a file.
+            The channel lasts until the peer closes it, or with --close until the whole input is sent. Events are \
+            printed on standard error. With --json, they are printed as lines of JSON on standard output, and the \
+            received bytes are written to a file.
             """,
         subcommands: [Listen.self, Open.self]
     )
@@ -18,14 +19,14 @@ struct Channel: AsyncParsableCommand {
     struct Listen: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "listen",
-            abstract: "Advertise, and take the first channel that a peer opens."
+            abstract: "Advertise, and accept the first channel that a peer opens."
         )
 
         @OptionGroup var options: GlobalOptions
         @OptionGroup var channel: ChannelOptions
 
         @Option(
-            help: ArgumentHelp("Where the service is reached, 0x01 to 0xFF; one from 0x80 on that is free otherwise."),
+            help: ArgumentHelp("The PSM of the service, 0x01 to 0xFF (default: a free one from 0x80 on)."),
             transform: { try PSM(argument: $0) }
         )
         var psm: PSM?
@@ -67,7 +68,7 @@ struct Channel: AsyncParsableCommand {
     struct Open: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "open",
-            abstract: "Connect to a peer and open a channel to a service of it."
+            abstract: "Connect to a peer and open a channel to one of its services."
         )
 
         @OptionGroup var peer: PeerOptions

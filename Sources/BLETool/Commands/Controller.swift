@@ -10,17 +10,18 @@ struct Controller: AsyncParsableCommand {
         commandName: "controller",
         abstract: "Serve controllers in software to other programs until stopped.",
         discussion: """
-            Each connection is a new controller, and all are on one air: hosts that connect meet there as if by radio. \
-            A host connects with --adapter tcp:HOST:PORT or unix:PATH, any other that speaks H4 over a stream likewise. \
-            Whoever can connect can use the air; listen on 127.0.0.1 or a UNIX socket unless others shall.
-            A host keeps its bonds by the address of its controller. Without --address that depends on the order in which \
-            hosts connect; with --address it stays, also when this command is started again.
+            Each connection gets a new controller, and all controllers are on one air, as if within radio range. A \
+            host connects with --adapter tcp:HOST:PORT or unix:PATH, or by any other program that uses H4 over a \
+            stream. Every program that can connect can use the air. Listen on 127.0.0.1 or a UNIX socket to limit \
+            that.
+            A host saves its bonds by the address of its controller. Without --address, the address depends on the \
+            order in which hosts connect. With --address it is fixed, also when this command is started again.
             """
     )
 
     @Option(
         help: ArgumentHelp(
-            "Where hosts connect: unix:PATH or tcp:HOST:PORT, port 0 for any that is free; may be repeated "
+            "The address to listen on: unix:PATH or tcp:HOST:PORT, port 0 for a free one; may be repeated "
                 + "(default: tcp:127.0.0.1:6402).",
             valueName: "address"
         ),
@@ -45,7 +46,7 @@ struct Controller: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Record each controller's HCI traffic into this folder (btsnoop).", valueName: "folder"))
     var capture: String?
 
-    @Flag(help: "Replace keys by zeros in the captures, so that they can be given to others.")
+    @Flag(help: "Replace keys by zeros in the captures, so that they can be shared.")
     var maskKeys = false
 
     @Flag(help: "Print lines of JSON.")

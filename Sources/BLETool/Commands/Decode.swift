@@ -5,7 +5,7 @@ import HCITransport
 struct Decode: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "decode",
-        abstract: "Show what is in a capture of HCI traffic.",
+        abstract: "Show the packets in a capture of HCI traffic.",
         discussion: PacketOptions.explanation
     )
 
@@ -14,7 +14,7 @@ struct Decode: AsyncParsableCommand {
 
     @OptionGroup var options: PacketOptions
 
-    @Flag(help: "Print only what the capture holds as a whole: devices, links, procedures, errors, round trips.")
+    @Flag(help: "Print only a summary: devices, links, procedures, errors, round trips.")
     var summary = false
 
     func run() async throws {

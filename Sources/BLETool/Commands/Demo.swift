@@ -18,9 +18,9 @@ struct Demo: AsyncParsableCommand {
         commandName: "demo",
         abstract: "Let two apps for phones talk, without any hardware.",
         discussion: """
-            Both ends of an example meet on two controllers in this process. With --role, one end runs on the controller \
-            that --adapter names until it has seen all that it waits for, or until it is stopped; the other end is \
-            elsewhere: on a phone, or another `ble demo`. The examples:
+            Both ends of an example meet on two controllers in this process. With --role, one end runs on the \
+            controller that --adapter names until it has seen all that it waits for, or until it is stopped; the other \
+            end is elsewhere: on a phone, or another `ble demo`. The examples:
 
             \(Example.all.map { "  \($0.name): \($0.summary)." }.joined(separator: "\n"))
             """
@@ -39,7 +39,7 @@ struct Demo: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Write the HCI traffic to this file (btsnoop, or .pcapng).", valueName: "file"))
     var capture: String?
 
-    @Flag(help: "Replace keys by zeros in the capture, so that it can be given to others.")
+    @Flag(help: "Replace keys by zeros in the capture, so that it can be shared.")
     var maskKeys = false
 
     @Option(help: ArgumentHelp("The file whose text texttransfer sends, or - for standard input.", valueName: "file"))

@@ -4,8 +4,8 @@ import HCITransport
 struct Doctor: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "doctor",
-        abstract: "Find what keeps Bluetooth from being used, and say what to do.",
-        discussion: "The exit status is 0 where nothing stands in the way."
+        abstract: "Find problems that prevent the use of Bluetooth, with solutions.",
+        discussion: "The exit status is 0 if there is no problem."
     )
 
     @OptionGroup var controller: AdapterOptions

@@ -12,7 +12,7 @@ struct Explore: AsyncParsableCommand {
     @OptionGroup var peer: PeerOptions
 
     @Option(
-        help: "How long the exploration may take once the peer is connected; 10min where it is not given.",
+        help: "How long the exploration may take once the peer is connected; 10min by default.",
         transform: { try Seconds(argument: $0) }
     )
     var limit = Seconds(.seconds(600))

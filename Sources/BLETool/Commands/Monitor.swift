@@ -7,8 +7,9 @@ struct Monitor: AsyncParsableCommand {
         commandName: "monitor",
         abstract: "Show the HCI traffic of the kernel's adapters as it passes.",
         discussion: """
-            All adapters are shown, whoever uses them: the kernel's own stack, BlueZ, a command of ble. Nothing is taken from \
-            them. It goes on until it is interrupted. The program needs CAP_NET_RAW: run it as root, or grant it with setcap.
+            All adapters are shown, whether the kernel's stack, BlueZ or a command of ble uses them. They are not \
+            disturbed. The command runs until it is interrupted. It needs CAP_NET_RAW: run it as root, or grant it \
+            with setcap.
 
             \(PacketOptions.explanation)
             """
@@ -16,18 +17,18 @@ struct Monitor: AsyncParsableCommand {
 
     @OptionGroup var options: PacketOptions
 
-    @Flag(help: "Print at the end what has passed as a whole: devices, links, procedures, errors, round trips.")
+    @Flag(help: "Print a summary at the end: devices, links, procedures, errors, round trips.")
     var summary = false
 
     @Option(
         help: ArgumentHelp(
-            "Write all that passes to this file too, whatever is printed (btsnoop, or .pcapng).",
+            "Write all packets to this file too, whatever is printed (btsnoop, or .pcapng).",
             valueName: "file"
         )
     )
     var capture: String?
 
-    @Flag(help: "Replace keys by zeros in the capture, so that it can be given to others.")
+    @Flag(help: "Replace keys by zeros in the capture, so that it can be shared.")
     var maskKeys = false
 
     func run() async throws {
@@ -52,7 +53,9 @@ struct Monitor: AsyncParsableCommand {
         }
         try printer.finish()
         if channel.drops > 0 {
-            Output.complain("\(channel.drops) packets came faster than they could be shown and are missing")
+            Output.complain(
+                "\(channel.drops) packets are missing, because they arrived faster than they could be printed"
+            )
         }
     }
 }

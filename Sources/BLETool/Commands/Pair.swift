@@ -7,10 +7,10 @@ struct Pair: AsyncParsableCommand {
         commandName: "pair",
         abstract: "Connect to a peer and pair with it.",
         discussion: """
-            A peer that is bonded already is only asked to prove it, by encrypting the link; with --replace-bond the devices \
-            pair again. What comes up is asked on standard input: six digits for a passkey, yes or no for a comparison. \
-            Out of band data are files in JSON: {"confirm": ..., "random": ...} for LE Secure Connections, \
-            {"temporaryKey": ...} for LE legacy pairing, 32 hexadecimal digits each.
+            If the peer is bonded already, the link is only encrypted with the key of the bond. With --replace-bond \
+            the devices pair again. Questions are answered on standard input: six digits for a passkey, yes or no for \
+            a comparison. Out of band data are files in JSON: {"confirm": ..., "random": ...} for LE Secure \
+            Connections, {"temporaryKey": ...} for LE legacy pairing, 32 hexadecimal digits each.
             """
     )
 

@@ -11,7 +11,7 @@ struct Read: AsyncParsableCommand {
     @OptionGroup var peer: PeerOptions
 
     @Argument(
-        help: "What to read: UUID, SERVICE/UUID or #HANDLE.",
+        help: "The value to read: UUID, SERVICE/UUID or #HANDLE.",
         transform: { try CharacteristicSelector(argument: $0) }
     )
     var characteristic: CharacteristicSelector

@@ -12,29 +12,31 @@ struct ReplayCapture: AsyncParsableCommand {
 
     static let configuration = CommandConfiguration(
         commandName: "replay",
-        abstract: "Play a capture to this host and show the first difference of what it sends.",
+        abstract: "Play a capture to this host and show the first difference in the packets that it sends.",
         discussion: """
-            The host runs without a radio and without waiting. First it is given what the recorded controller said while it \
-            was brought up, where the capture begins with that; what the host sends must be the same octets, as it is in \
-            captures of this host. Then each link is played: the host's server is built from what the capture shows of the \
-            recorded device's, its client asks what that device asked, and what it sends is compared frame by frame. Pairings \
-            are played up to where they depend on secrets, L2CAP channels are left out.
-            The host takes the place of the recorded host. With --as it takes that of whoever was the central, or the \
-            peripheral, and the bring-up is left out: so captures of other hosts are played.
-            The exit status is 0 where nothing differs.
+            The host runs without a radio and without waiting. If the capture begins with the bring-up of the \
+            controller, the host first receives the recorded answers, and must send the same bytes as the recorded \
+            host. This is the case for captures of this host. Then each link is played. The host's server has the \
+            attributes that the capture shows, its client sends the recorded requests, and each sent frame is \
+            compared. Pairings are played until they depend on secrets. L2CAP channels are left out.
+            The host plays the recorded host. With --as it plays the central or the peripheral of each link, and the \
+            bring-up is left out, so that captures of other hosts can be played.
+            The exit status is 0 if the capture shows no difference.
             """
     )
 
     @Argument(help: "A capture: btsnoop, pcap, pcapng or Apple PacketLogger.")
     var file: String
 
-    @Option(name: .customLong("as"), help: "The role to play: central or peripheral; else the recorded host's.")
+    @Option(name: .customLong("as"), help: "The role to play: central or peripheral (default: the recorded host's).")
     var role: Role?
 
     @Option(help: ArgumentHelp("Play this link only, counted from 1.", valueName: "number"))
     var link: Int?
 
-    @Option(help: ArgumentHelp("Play this adapter's packets; else those of the first in the file.", valueName: "index"))
+    @Option(
+        help: ArgumentHelp("Play the packets of this adapter (default: the first in the file).", valueName: "index")
+    )
     var adapter: UInt16?
 
     @Flag(help: "Print lines of JSON.")
@@ -42,12 +44,16 @@ struct ReplayCapture: AsyncParsableCommand {
 
     func run() async throws {
         let recording = try PacketRecording(path: file, adapter: adapter)
-        if let damage = recording.damage { Output.complain("\(file) is \(damage); playing what is before") }
+        if let damage = recording.damage {
+            Output.complain("\(file) is \(damage); playing the packets before the damage")
+        }
         if recording.isCut { Output.complain("\(file) is not played to its end: its packets are cut, or too many") }
         let report = ReplayReport(recording, isJSON: json)
         let playsBringUp = role == nil && link == nil && recording.hasBringUp
         if playsBringUp, try !replayBringUp(recording, report) {
-            Output.complain("the bring-up is that of another host, or has changed; --as plays the links without it")
+            Output.complain(
+                "the bring-up was recorded with another host, or has changed; --as plays the links without it"
+            )
             throw ExitCode.failure
         }
         guard try replayLinks(of: recording, isOptional: playsBringUp, report) else { throw ExitCode.failure }
@@ -83,7 +89,7 @@ struct ReplayCapture: AsyncParsableCommand {
             try Task.checkCancellation()
             guard let isCentral = role.map({ $0 == .central }) ?? link.isCentral else {
                 Output.complain(
-                    "link \(link.number) was made before the capture: --as says what the host is to be on it"
+                    "link \(link.number) was made before the capture: give the host's role on it with --as"
                 )
                 continue
             }

@@ -9,7 +9,7 @@ struct Scan: AsyncParsableCommand {
         commandName: "scan",
         abstract: "Show the devices that advertise.",
         discussion:
-            "Scans until the duration is over (--timeout is taken for it where it is not given), or until it is stopped."
+            "Scans until the duration is over (default: the value of --timeout), or until it is stopped."
     )
 
     @OptionGroup var options: GlobalOptions
@@ -32,7 +32,7 @@ struct Scan: AsyncParsableCommand {
     @Flag(help: "Do not ask for scan responses.")
     var passive = false
 
-    @Flag(help: "Print every packet, not only what is new.")
+    @Flag(help: "Print every packet, not only changes.")
     var duplicates = false
 
     func run() async throws {

@@ -8,19 +8,19 @@ struct Serve: AsyncParsableCommand {
         commandName: "serve",
         abstract: "Advertise and serve the services of a profile until stopped.",
         discussion: """
-            What happens is told in lines of JSON. Commands are read from standard input, a line each: set UUID HEX, \
+            Events are printed as lines of JSON. Commands are read from standard input, one per line: set UUID HEX, \
             notify UUID HEX, indicate UUID HEX, disconnect, window TIME, window close, quit; for UUID there may be \
             SERVICE/UUID or #HANDLE, and - for an empty value. The end of standard input does not stop the server.
-            An indication is sent to each client once it has confirmed those before. The next command is read meanwhile; \
-            \(PendingValues.limit) indications of a characteristic can wait, and as many notifications; the command \
-            after them waits until a client has taken one.
+            An indication is sent to each client when it has confirmed the previous ones. Commands are read in the \
+            meantime. At most \(PendingValues.limit) indications of a characteristic wait, and as many notifications. \
+            The command after them waits until a client has received one.
             Docs/Profiles.md describes the profile: its keys, permissions and defaults.
             Clients may pair if the profile has something that needs it, or a pairing option is given. Pairing by just \
             works is then accepted from every client, unless --authenticated, --pairing-window or --allow-pairing \
             limits it. With --pairing-window, window TIME opens the window again for that long, and window close ends \
             it. A bonded client reconnects at any time.
-            Questions are told in events, one at a time, each with its number N; passkey N DIGITS, yes N and no N \
-            answer. --passkey answers the first question for a passkey only.
+            Questions are asked in events, one at a time, each with its number N. The answers are passkey N DIGITS, \
+            yes N and no N. --passkey answers the first question for a passkey only.
             """
     )
 

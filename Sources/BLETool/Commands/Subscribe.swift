@@ -14,7 +14,7 @@ struct Subscribe: AsyncParsableCommand {
     @OptionGroup var peer: PeerOptions
 
     @Argument(
-        help: "What to subscribe to: UUID, SERVICE/UUID or #HANDLE of the value.",
+        help: "The value to subscribe to: UUID, SERVICE/UUID or #HANDLE.",
         transform: { try CharacteristicSelector(argument: $0) }
     )
     var characteristic: CharacteristicSelector
@@ -28,7 +28,7 @@ struct Subscribe: AsyncParsableCommand {
     )
     var duration: Seconds?
 
-    @Flag(help: "Ask for indications where the characteristic has both.")
+    @Flag(help: "Subscribe to indications if the characteristic has both.")
     var indications = false
 
     func validate() throws {

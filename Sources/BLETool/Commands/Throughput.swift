@@ -6,11 +6,11 @@ import Profiles
 struct Throughput: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "throughput",
-        abstract: "Measure how many reads, writes and notifications a second go over a link, and what they cost.",
+        abstract: "Measure the reads, writes and notifications per second over a link, and their processor time.",
         discussion: """
-            One device serves and the other runs. A read or a write that is answered follows the one before it; what is not \
-            answered goes as fast as the link takes it, and is counted where it arrives. The time of the processor is that \
-            of the whole process, for each operation.
+            One device serves and the other measures. Each read or write with a response waits for the previous one. \
+            Writes without response and notifications are sent as fast as the link accepts them, and counted at the \
+            receiver. The processor time is that of the whole process, divided by the operations.
             """,
         subcommands: [Serve.self, Run.self]
     )
@@ -18,19 +18,19 @@ struct Throughput: AsyncParsableCommand {
     struct Serve: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "serve",
-            abstract: "Advertise what `ble throughput run` measures, until stopped."
+            abstract: "Advertise the service that `ble throughput run` measures, until stopped."
         )
 
         @OptionGroup var options: GlobalOptions
         @OptionGroup var place: ExecutorOptions
 
-        @Option(help: ArgumentHelp("The octets of what is read.", valueName: "octets"))
+        @Option(help: ArgumentHelp("Length of the value that is read.", valueName: "bytes"))
         var readLength = 20
 
         @Option(
             help: ArgumentHelp(
-                "The octets of what is notified; as many as a packet holds otherwise.",
-                valueName: "octets"
+                "Length of the notified values (default: as many as a packet holds).",
+                valueName: "bytes"
             )
         )
         var notifyLength: Int?
@@ -89,7 +89,7 @@ struct Throughput: AsyncParsableCommand {
 
         @Option(
             name: .customLong("operation"),
-            help: ArgumentHelp("What is measured; may be given several times. All otherwise.")
+            help: ArgumentHelp("The operation to measure; may be repeated (default: all).")
         )
         var operations: [ThroughputOperation] = []
 
@@ -101,8 +101,8 @@ struct Throughput: AsyncParsableCommand {
 
         @Option(
             help: ArgumentHelp(
-                "The octets of what is written; 20 with a response and as many as a packet holds without otherwise.",
-                valueName: "octets"
+                "Length of the written values (default: 20 with a response, as many as a packet holds without).",
+                valueName: "bytes"
             )
         )
         var length: Int?
@@ -141,7 +141,7 @@ struct Throughput: AsyncParsableCommand {
 struct ExecutorOptions: ParsableArguments {
     @Flag(
         help:
-            "Ask from the threads that all tasks share, as an app does that says nothing of it, not from the host's loop."
+            "Call the host from the threads that all tasks share, as apps do by default, not from the host's loop."
     )
     var onThreads = false
 
@@ -158,6 +158,6 @@ extension ThroughputOperation: ExpressibleByArgument {}
 
 private func check(_ length: Int?, _ name: String) throws {
     if let length, !(0...maximumAttributeValueLength).contains(length) {
-        throw ValidationError("\(name) is 0 to \(maximumAttributeValueLength) octets")
+        throw ValidationError("\(name) is 0 to \(maximumAttributeValueLength) bytes")
     }
 }

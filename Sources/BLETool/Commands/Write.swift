@@ -12,7 +12,7 @@ struct Write: AsyncParsableCommand {
     @OptionGroup var peer: PeerOptions
 
     @Argument(
-        help: "What to write to: UUID, SERVICE/UUID or #HANDLE.",
+        help: "The value to write: UUID, SERVICE/UUID or #HANDLE.",
         transform: { try CharacteristicSelector(argument: $0) }
     )
     var characteristic: CharacteristicSelector
@@ -32,7 +32,7 @@ struct Write: AsyncParsableCommand {
     @Flag(help: "Do not ask the peer for a confirmation.")
     var withoutResponse = false
 
-    @Flag(help: "Let the peer repeat the value before it takes effect.")
+    @Flag(help: "Verify the value that the peer echoes before it takes effect.")
     var reliable = false
 
     @Flag(

@@ -86,7 +86,7 @@ struct Diagnosis: Hashable, Sendable {
             )
         }
         guard adapter.flags != nil else {
-            findings.append(Finding(.warning, "\(name) is there, but the kernel does not tell its state"))
+            findings.append(Finding(.warning, "\(name) exists, but the kernel does not report its state"))
             return
         }
         switch (adapter.isUp, inventory.bluetoothDaemon, channel) {

@@ -54,14 +54,14 @@ struct ControllerDescription: Hashable, Sendable {
             ("Manufacturer", "\(manufacturer.name ?? "unknown") (\(manufacturer))"),
             ("HCI", "\(hciVersion), subversion \(hciSubversion)"),
             ("Link Layer", "\(linkLayerVersion), subversion \(linkLayerSubversion)"),
-            ("ACL buffers", "\(aclPacketCount) of \(aclDataLength) octets"),
+            ("ACL buffers", "\(aclPacketCount) of \(aclDataLength) bytes"),
             (
                 "Commands",
                 usesExtendedCommands ? "extended advertising and scanning" : "legacy advertising and scanning"
             ),
             (
                 "Advertising",
-                "\(advertisingSets) \(advertisingSets == 1 ? "set" : "sets"), up to \(advertisingDataLength) octets"
+                "\(advertisingSets) \(advertisingSets == 1 ? "set" : "sets"), up to \(advertisingDataLength) bytes"
             ),
             ("Lists", "\(filterAcceptListSize) to accept, \(resolvingListSize) to resolve"),
         ]

@@ -18,7 +18,7 @@ enum ControllerLine {
         case .happened(.befell(let connection, .hardwareError)):
             "\(connection.number): the controller has had a hardware error"
         case .happened(.befell(let connection, .vanished)): "\(connection.number): the controller has vanished"
-        case .happened(.airDied): "the air has died: nothing comes through any more"
+        case .happened(.airDied): "the air has failed: all packets are lost"
         case .happened(.refused(let listener)):
             "a host at \(listener) was turned away: there are \(ControllerServer.connectionLimit) already"
         case .happened(.addressInUse(let listener, let address)):
@@ -64,10 +64,10 @@ extension TransportError {
     /// A description of the error, seen from the controller's end.
     fileprivate var ofHost: String {
         switch self {
-        case .closedByPeer: "the host has gone"
+        case .closedByPeer: "the host has disconnected"
         case .brokenStream(let octet):
-            "the host was cut off: it sent 0x\(String(octet, radix: 16)) where an H4 packet should start"
-        case .overflow: "the host was cut off: it reads nothing any more"
+            "the host was disconnected: it sent 0x\(String(octet, radix: 16)) instead of the start of an H4 packet"
+        case .overflow: "the host was disconnected: it does not read"
         default: "the host was lost: \(self)"
         }
     }

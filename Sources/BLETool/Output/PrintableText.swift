@@ -5,7 +5,7 @@ import Profiles
 func readable(_ value: [UInt8], greatestCount: Int = .max) -> String {
     guard !value.isEmpty else { return "(empty)" }
     guard value.count <= greatestCount else {
-        return "\(Array(value.prefix(greatestCount)).hexadecimal)… (\(value.count) octets)"
+        return "\(Array(value.prefix(greatestCount)).hexadecimal)… (\(value.count) bytes)"
     }
     guard let text = String(validating: value, as: UTF8.self), text.unicodeScalars.allSatisfy(isPrintable) else {
         return value.hexadecimal

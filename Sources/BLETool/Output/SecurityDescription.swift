@@ -14,7 +14,7 @@ extension KeyStrength {
     /// In words: `authenticated, LE Secure Connections, 16 octets`.
     var words: String {
         "\(isAuthenticated ? "authenticated" : "unauthenticated"), "
-            + "\(isSecureConnections ? "LE Secure Connections" : "LE legacy pairing"), \(keySize) octets"
+            + "\(isSecureConnections ? "LE Secure Connections" : "LE legacy pairing"), \(keySize) bytes"
     }
 }
 

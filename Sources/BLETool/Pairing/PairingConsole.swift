@@ -105,7 +105,7 @@ final class PairingConsole: PairingDelegate {
             answer = .passkey(passkey.value)
         } else {
             if hasFixedPasskey {
-                complain("--passkey is for one pairing and was used; the passkey for \(inquiry.peer) is asked for")
+                complain("--passkey is for one pairing and was used; enter the passkey for \(inquiry.peer)")
             }
             readInput()
             answer = await ask(inquiry)

@@ -24,20 +24,20 @@ struct PairingOptions: ParsableArguments {
         }
     }
 
-    @Option(help: "What can be shown and typed here, when devices pair.")
+    @Option(help: "The input and output of this device for pairing.")
     var io: Capability?
 
     @Option(
-        help: ArgumentHelp("What to type where a passkey is wanted: six digits. For one pairing.", valueName: "n"),
+        help: ArgumentHelp("The passkey to enter: six digits. It is used for one pairing.", valueName: "n"),
         transform: { try Passkey(argument: $0) }
     )
     var passkey: Passkey?
 
-    @Option(help: ArgumentHelp("What the peer has handed over by another way: a file in JSON.", valueName: "file"))
+    @Option(help: ArgumentHelp("A JSON file with the out of band data of the peer.", valueName: "file"))
     var oob: String?
 
     @Option(
-        help: ArgumentHelp("Write what the peer is to be given by another way into this file.", valueName: "file")
+        help: ArgumentHelp("Write the out of band data for the peer into this file.", valueName: "file")
     )
     var oobOut: String?
 
@@ -48,7 +48,7 @@ struct PairingOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "End an encrypted link on which nothing proves for so long that the peer has the key: 10ms to 655s.",
+            "End an encrypted link if no packet proves for this time that the peer has the key: 10ms to 655s.",
             valueName: "s"
         ),
         transform: { try Seconds(argument: $0) }
@@ -58,23 +58,23 @@ struct PairingOptions: ParsableArguments {
     @Flag(help: "Refuse LE legacy pairing.")
     var scOnly = false
 
-    @Flag(help: "Refuse pairing that anybody could stand between.")
+    @Flag(help: "Refuse pairing that does not protect against an attacker between the devices.")
     var authenticated = false
 
-    @Flag(help: "Do not pair, also where the peer answers that something needs it.")
+    @Flag(help: "Do not pair, even if the peer refuses a request without pairing.")
     var noPair = false
 
-    @Flag(help: "Forget the keys with the link.")
+    @Flag(help: "Discard the keys when the link ends.")
     var noBond = false
 
-    @Flag(help: "Let a peer that is bonded pair anew: it may have been reset, or be another device.")
+    @Flag(help: "Let a bonded peer pair again. It may have been reset, or be another device.")
     var replaceBond = false
 
     func validate() throws {
         if passkey != nil, io != .keyboard, io != .keyboardDisplay {
             throw ValidationError("--passkey goes with --io keyboard or --io keyboardDisplay")
         }
-        if noPair, isGiven { throw ValidationError("--no-pair excludes what says how to pair") }
+        if noPair, isGiven { throw ValidationError("--no-pair excludes the options for pairing") }
         if let time = authenticatedPayloadTimeout?.duration, time < .milliseconds(10) || time > .milliseconds(655_350) {
             throw ValidationError("--authenticated-payload-timeout is 10ms to 655s")
         }
@@ -112,7 +112,7 @@ struct PairingOptions: ParsableArguments {
         if authenticatedPayloadTimeout != nil,
             try await !adapter.information.commands.contains(WriteAuthenticatedPayloadTimeout.self)
         {
-            Output.complain("the controller cannot watch links; --authenticated-payload-timeout has no effect")
+            Output.complain("the controller does not support --authenticated-payload-timeout, which has no effect")
         }
         guard let oobOut else { return }
         let (secret, forPeer) = await adapter.makeOutOfBandData()

@@ -66,7 +66,7 @@ struct DifferenceReport {
     private func octets(_ expected: [UInt8]?, _ sent: [UInt8]?) -> [String] {
         guard let expected, let sent, let same = DifferenceReport.offset(expected, sent) else { return [] }
         return [
-            "the first octet that differs is at \(same): \(expected.count) were expected, \(sent.count) were sent",
+            "the first byte that differs is at \(same): \(expected.count) were expected, \(sent.count) were sent",
             "  expected \(Array(expected.dropFirst(same).prefix(16)).hexadecimal)",
             "  sent     \(Array(sent.dropFirst(same).prefix(16)).hexadecimal)",
         ]

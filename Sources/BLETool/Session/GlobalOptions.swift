@@ -11,7 +11,7 @@ struct GlobalOptions: ParsableArguments {
     @Option(help: ArgumentHelp("Write all HCI traffic to this file (btsnoop, or .pcapng).", valueName: "file"))
     var capture: String?
 
-    @Flag(help: "Replace keys by zeros in the capture, so that it can be given to others.")
+    @Flag(help: "Replace keys by zeros in the capture, so that it can be shared.")
     var maskKeys = false
 
     @Option(
@@ -25,8 +25,8 @@ struct GlobalOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "Make all that this host draws by chance the same each time, for captures that are to be replayed. Its keys "
-                + "are no secrets then.",
+            "Make the host's random numbers the same each time, for captures that are to be replayed. Its keys are not "
+                + "secret then.",
             valueName: "number"
         )
     )
@@ -34,7 +34,7 @@ struct GlobalOptions: ParsableArguments {
 
     @Flag(
         help: ArgumentHelp(
-            "Hear a bonded device that has a key for private addresses only under these, not under its identity "
+            "Accept a bonded device that has a key for private addresses only under these, not under its identity "
                 + "address."
         )
     )
@@ -53,8 +53,8 @@ struct AdapterOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             """
-            The controller: hci0, unix:PATH, seqpacket:PATH, tcp:HOST:PORT, serial:PATH,BAUD or virtual; else BLE_ADAPTER, \
-            else hci0.
+            The controller: hci0, unix:PATH, seqpacket:PATH, tcp:HOST:PORT, serial:PATH,BAUD or virtual \
+            (default: BLE_ADAPTER, then hci0).
             """,
             valueName: "spec"
         ),

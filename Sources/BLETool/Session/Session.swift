@@ -49,7 +49,8 @@ extension GlobalOptions {
     private static func report(_ event: HostEvent) {
         switch event {
         case .resetting(let reason): Output.complain("resetting the controller: \(reason)")
-        case .scanRestarted(let silence): Output.complain("nothing was heard for \(Seconds(silence)); scanning anew")
+        case .scanRestarted(let silence):
+            Output.complain("no advertisement was received for \(Seconds(silence)); scanning again")
         // The warnings have given the reason.
         case .poweredOn, .closed, .stateUnavailable: break
         case .eventsDropped(let count): Output.complain("\(count) events of the controller were dropped")

@@ -6,8 +6,8 @@ import KeyStore
 struct StateOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "Where bonds and this host's identity are kept; else BLE_STATE_DIR, STATE_DIRECTORY or "
-                + "~/.local/state/swift-ble.",
+            "The directory for bonds and this host's identity (default: BLE_STATE_DIR, STATE_DIRECTORY or "
+                + "~/.local/state/swift-ble).",
             valueName: "dir"
         )
     )

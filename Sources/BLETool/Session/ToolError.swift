@@ -26,23 +26,23 @@ enum ToolError: Error, Equatable, CustomStringConvertible {
         case .notUp(let adapter, let time): "\(adapter) was not up in \(time); is it a Bluetooth controller?"
         case .notSeen(.address(let value), let time):
             "\(Target.address(value)) was not seen in \(time); is it on, near and advertising? "
-                + "With --address-type public or random it is called without being looked for"
+                + "With --address-type public or random the connection is made without looking for it"
         case .notSeen(let target, let time):
-            "no device with \(target) was seen in \(time); is it on, near and advertising? `ble scan` lists those there are"
+            "no device with \(target) was seen in \(time); is it on, near and advertising? `ble scan` lists the devices in range"
         case .tooFew(let count, let wanted, let time):
-            "only \(count) of \(wanted) values came in \(time)"
+            "only \(count) of \(wanted) values arrived in \(time)"
         case .scanEnded: "the scan has ended before its time; is the controller still there?"
         case .deliveriesEnded: "the subscription has ended; is the peer still there?"
         case .findings(let count):
             "\(count) \(count == 1 ? "finding keeps" : "findings keep") Bluetooth from being used"
-        case .noStateDirectory: "there is no HOME to keep bonds in; name a directory with --state-dir"
+        case .noStateDirectory: "HOME is not set; name a directory for bonds with --state-dir"
         case .noBond(let address, let directory):
-            "there is no bond with \(address) in \(directory); `ble bonds` lists those there are"
+            "there is no bond with \(address) in \(directory); `ble bonds` lists the bonds"
         case .noBonds(let directory): "there are no bonds in \(directory)"
         case .severalHosts(let hosts):
             "there are bonds of several hosts; name one with --host: \(terminalSafe(hosts.joined(separator: ", ")))"
         case .noThroughputService(let address):
-            "\(address) does not offer what is measured; run `ble throughput serve` there"
+            "\(address) does not have the service that is measured; run `ble throughput serve` there"
         case .unexplored(let limit):
             "the peer was not explored in \(limit); --limit sets another time, and `ble read` reads single values"
         }

@@ -116,7 +116,7 @@ extension BluetoothHost {
         } catch .aborted {
             throw .aborted
         } catch {
-            logger.info("going on without an optional command: \(error)")
+            logger.info("an optional command failed: \(error)")
             return nil
         }
     }

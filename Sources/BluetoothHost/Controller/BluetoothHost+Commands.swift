@@ -48,9 +48,9 @@ extension BluetoothHost {
     func commandCreditTimedOut() {
         commandCreditTimer = nil
         guard commands.isStalled else { return }
-        logger.warning("the controller takes no commands")
+        logger.warning("the controller accepts no commands")
         if power == .on {
-            controllerFailed("it takes no commands", isTransportLost: false)
+            controllerFailed("it accepts no commands", isTransportLost: false)
         } else {
             commands.assumeCredit()
             sendNextCommand()

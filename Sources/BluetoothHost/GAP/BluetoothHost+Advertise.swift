@@ -73,12 +73,12 @@ extension BluetoothHost {
         let longest = max(configuration.advertisingData.length, configuration.scanResponseData.length)
         if configuration.usesExtendedPDUs(maximumLegacyLength: 31) {
             guard information.usesExtendedCommands else {
-                throw .invalidArgument("advertising data has \(longest) octets; this controller takes fewer")
+                throw .invalidArgument("advertising data has \(longest) bytes, more than this controller accepts")
             }
             let length = configuration.extendedAdvertisingData.length
             guard length <= information.maximumAdvertisingDataLength else {
                 throw .invalidArgument(
-                    "advertising data has \(length) octets; this controller takes at most "
+                    "advertising data has \(length) bytes; this controller accepts at most "
                         + "\(information.maximumAdvertisingDataLength)"
                 )
             }

@@ -130,7 +130,7 @@ extension BluetoothHost {
     /// (Vol 6, Part B, 4.5): it is used, or has to end first.
     private func resolveExistingConnection(to addresses: Set<DeviceAddress>) {
         guard let link = links.values.first(where: { $0.isWith(anyOf: addresses) }) else {
-            return controllerFailed("it has a connection that it did not tell of", isTransportLost: false)
+            return controllerFailed("it has a connection that it did not report", isTransportLost: false)
         }
         if link.isEnding || !link.countsAsConnection {
             // A peer that claims to be bonded verifies its identity, or its link is ended after a timeout.
@@ -196,7 +196,7 @@ extension BluetoothHost {
             return
         }
         if links[connection.handle] != nil {
-            endLink(connection.handle, .controllerReset("it gave connection handle \(connection.handle) twice"))
+            endLink(connection.handle, .controllerReset("it used connection handle \(connection.handle) twice"))
         }
         let link = addLink(connection)
         if connection.peerPrivateAddress == nil, isSilencedByPrivacy(connection.peerAddress) {

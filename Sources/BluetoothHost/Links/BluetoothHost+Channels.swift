@@ -45,7 +45,7 @@ extension BluetoothHost {
         channelAcceptors[psm] = nil
     }
 
-    private static let invalidLengths = "a channel's MTU is 23 to 65535 octets, its MPS 23 to 65533"
+    private static let invalidLengths = "a channel's MTU is 23 to 65535 bytes, its MPS 23 to 65533"
 
     private static func invalid(_ psm: SPSM) -> String {
         "a PSM is 1 to 255, not \(psm.rawValue)"
@@ -55,7 +55,7 @@ extension BluetoothHost {
         guard configuration.isValid else { throw .invalidArgument(Self.invalidLengths) }
         guard Int(configuration.mps) <= Reassembler.defaultMaximumPayloadLength else {
             throw .invalidArgument(
-                "this host receives an MPS of at most \(Reassembler.defaultMaximumPayloadLength) octets"
+                "this host receives an MPS of at most \(Reassembler.defaultMaximumPayloadLength) bytes"
             )
         }
     }
@@ -212,7 +212,7 @@ extension BluetoothHost {
     ) async throws(HostError) {
         guard Int(mps) <= Reassembler.defaultMaximumPayloadLength else {
             throw .invalidArgument(
-                "this host receives an MPS of at most \(Reassembler.defaultMaximumPayloadLength) octets"
+                "this host receives an MPS of at most \(Reassembler.defaultMaximumPayloadLength) bytes"
             )
         }
         try await wait(for: .reconfiguration(name)) { host, call in

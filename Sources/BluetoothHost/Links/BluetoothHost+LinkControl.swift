@@ -283,7 +283,7 @@ extension BluetoothHost {
     /// - Parameter octets: the maximum payload in bytes, 27 to 251.
     package func setDataLength(octets: UInt16, of identifier: LinkIdentifier) async throws(HostError) {
         let link = try link(identifier)
-        guard (27...251).contains(octets) else { throw .invalidArgument("a data length is 27 to 251 octets") }
+        guard (27...251).contains(octets) else { throw .invalidArgument("a data length is 27 to 251 bytes") }
         do throws(CommandFailure) {
             // On the 1M PHY a byte takes 8 us; 14 bytes surround the payload (Vol 6, Part B, 4.5.10).
             try await perform(

@@ -43,7 +43,7 @@ extension ChannelError: CustomStringConvertible {
         case .tooManyChannels: "the link has as many channels as it may have; close one"
         case .psmInUse(let psm): "PSM \(psm) has a service already"
         case .noPSMLeft: "every PSM of the dynamic range has a service"
-        case .exceedsMTU(let mtu): "the peer receives at most \(mtu) octets at once"
+        case .exceedsMTU(let mtu): "the peer receives at most \(mtu) bytes at once"
         case .reconfigurationRefused(let result): "the peer refuses the lengths: result \(result.rawValue)"
         case .ended(let end): "\(end)"
         }

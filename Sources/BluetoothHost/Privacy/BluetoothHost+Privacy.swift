@@ -48,7 +48,7 @@ extension BluetoothHost {
                     }
                     if changesList { try await updateResolvingList(information) }
                 } catch {
-                    logger.warning("the controller did not take a change of addresses: \(error)")
+                    logger.warning("the controller refused a change of addresses: \(error)")
                 }
             }
             release()
@@ -190,7 +190,7 @@ extension BluetoothHost {
     /// - Throws: the failure if the controller was reset or removed.
     private func goOnUnlessAborted(_ failure: CommandFailure) throws(CommandFailure) {
         if case .aborted = failure { throw failure }
-        logger.info("going on without the controller's help with private addresses: \(failure)")
+        logger.info("the host resolves private addresses without the controller: \(failure)")
     }
 }
 

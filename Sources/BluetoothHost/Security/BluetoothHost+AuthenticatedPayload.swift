@@ -25,7 +25,7 @@ extension BluetoothHost {
     /// Ends a link on which no packet has proven for the time limit that the peer has the key.
     func authenticatedPayloadTimedOut(_ handle: ConnectionHandle) {
         guard let link = links[handle], link.security.policy.authenticatedPayloadTimeout != nil else { return }
-        logger.warning("\(link.peer) has not proven for long that it has the key of its link")
+        logger.warning("\(link.peer) has not proven within the time limit that it has the key of its link")
         emit(.authenticatedPayloadTimedOut(link.identifier, peer: link.identity))
         giveUp(link, .controller(.authenticationFailure), telling: .authenticationFailure)
         inform(link) { security, context in

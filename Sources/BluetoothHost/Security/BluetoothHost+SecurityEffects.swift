@@ -148,7 +148,7 @@ extension BluetoothHost {
         case .keyReply(nil): refuseKey(link.handle)
         case .watchAuthenticatedPayload: watchAuthenticatedPayload(of: link)
         case .unknownEncryption:
-            logger.warning("the controller encrypts the link to \(link.peer) with a key of its own")
+            logger.warning("the controller encrypts the link to \(link.peer) with an unknown key")
         case .unreportedEncryption:
             logger.warning("the controller has not reported whether the link to \(link.peer) is encrypted")
         case .ask(let inquiry, let number): ask(inquiry, number, on: link)

@@ -22,7 +22,7 @@ extension BluetoothHost {
             toolbox.signature(of: write.message, counter: counter, key: key.value) == write.signature
         else {
             metrics.malformed.increment()
-            return logger.debug("signed write of \(link.peer) dropped: its signature or its counter is not right")
+            return logger.debug("signed write of \(link.peer) dropped: its signature or its counter is invalid")
         }
         let number = link.att.signedWrites.append(write, key.isAuthenticated ? .authenticated : .unauthenticated)
         let change = BondChange.counterUsed(next: counter + 1, .signedWrite(number, link.identifier))
@@ -91,14 +91,14 @@ extension BluetoothHost {
             switch bonds.takeSignCounter(for: identity) {
             case .available(let key, let counter): return (key, counter)
             case .noKey:
-                throw .notSupported("there is no key to sign with; the devices are not bonded, or gave none out")
-            case .usedUp: throw .notSupported("the signing key is used up; pair anew")
+                throw .notSupported("there is no signing key: the devices are not bonded, or distributed none")
+            case .usedUp: throw .notSupported("the signing key is used up; pair again")
             case .noneReserved:
                 let outcome = await withUnsafeContinuation { (continuation: UnsafeContinuation<CallOutcome, Never>) in
                     let call = calls.begin(continuation)
                     perform(bonds.reserveSignCounters(for: identity, notifying: .call(call)))
                 }
-                if case .failure = outcome { throw .notSupported("the sign counter cannot be kept") }
+                if case .failure = outcome { throw .notSupported("the sign counter cannot be saved") }
             }
         }
     }

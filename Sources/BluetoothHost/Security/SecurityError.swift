@@ -42,11 +42,11 @@ extension SecurityError: CustomStringConvertible {
                 + "reordered packets; connect again, and if it fails each time, remove the bond and pair again"
         case .encryptionFailed(let error): "the link could not be encrypted: \(error)"
         case .timedOut: "the peer did not encrypt the link in time"
-        case .repeatedAttempts(let time): "pairing with this peer has just failed; try again in \(time)"
+        case .repeatedAttempts(let time): "a pairing has just failed; try again in \(time)"
         case .refused(let reason): "pairing was refused: \(reason)"
-        case .weakerThanBond(let strength): "the peer offers \(strength.text), which is less than its bond's"
+        case .weakerThanBond(let strength): "the peer offers \(strength.text), which is weaker than its bond"
         case .insufficient(let strength): "the link has only \(strength.text)"
-        case .tooManyBonds(let limit): "there are \(limit) bonds, as many as may be; remove one"
+        case .tooManyBonds(let limit): "there are \(limit) bonds, the maximum, and none may be evicted; remove one"
         }
     }
 }
@@ -54,9 +54,9 @@ extension SecurityError: CustomStringConvertible {
 extension PairingFailure {
     fileprivate var text: String {
         switch self {
-        case .ended(let reason): "\(reason.text), which this device told the peer"
-        case .endedByPeer(let reason): "\(reason.text), as the peer said"
-        case .timedOut: "nothing came from the peer for 30 seconds"
+        case .ended(let reason): "\(reason.text), reported by this device"
+        case .endedByPeer(let reason): "\(reason.text), reported by the peer"
+        case .timedOut: "the peer sent nothing for 30 seconds"
         case .encryptionFailed: "the link could not be encrypted with the new key"
         case .linkEnded: "the link has ended"
         }
@@ -68,7 +68,7 @@ extension PairingFailedReason {
     fileprivate var text: String {
         switch self {
         case .passkeyEntryFailed: "passkey entry failed"
-        case .outOfBandNotAvailable: "out of band data are not available"
+        case .outOfBandNotAvailable: "out-of-band data are not available"
         case .authenticationRequirements: "authentication requirements cannot be met"
         case .confirmValueFailed: "confirm value failed"
         case .pairingNotSupported: "pairing is not supported"
@@ -88,7 +88,7 @@ extension PairingFailedReason {
 
 extension KeyStrength {
     fileprivate var text: String {
-        "\(isAuthenticated ? "an authenticated" : "an unauthenticated") key of \(keySize) octets"
+        "\(isAuthenticated ? "an authenticated" : "an unauthenticated") key of \(keySize) bytes"
             + (isSecureConnections ? " by LE Secure Connections" : " by LE legacy pairing")
     }
 }

@@ -43,7 +43,7 @@ extension CBPeripheral {
         let limit = maximumWriteValueLength(for: .withoutResponse)
         guard data.count <= limit else {
             return ProgrammerError.report(
-                "\(data.count) octets are more than one write without response carries (\(limit)): nothing was written"
+                "\(data.count) bytes are too long for a write without response (maximum: \(limit)): nothing was written"
             )
         }
         content.withLock { content in

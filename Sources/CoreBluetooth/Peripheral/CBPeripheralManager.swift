@@ -155,7 +155,7 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
         }
         guard let definition else {
             ProgrammerError.report(
-                "\(service) is published already, includes what is not, or holds what is not of this host"
+                "\(service) is published already, includes a service that is not, or contains an object that is not local"
             )
             return onQueue { manager in
                 let error = CBError.described(.invalidParameters)

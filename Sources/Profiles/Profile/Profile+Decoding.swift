@@ -13,7 +13,7 @@ extension Profile {
         if let reader = members["name"] {
             let name = try reader.string()
             guard name.utf8.count <= Profile.longestName else {
-                throw reader.error("the name has \(name.utf8.count) octets; it may have \(Profile.longestName)")
+                throw reader.error("the name has \(name.utf8.count) bytes; the maximum is \(Profile.longestName)")
             }
             self.name = name
         }
@@ -49,7 +49,7 @@ extension Profile {
             throw reader.error("expected hexadecimal digits or {\"text\": ...}, not \(reader.value.kind)")
         }
         guard value.count <= longestValue else {
-            throw reader.error("the value has \(value.count) octets; it may have \(longestValue)")
+            throw reader.error("the value has \(value.count) bytes; the maximum is \(longestValue)")
         }
         return value
     }
@@ -124,7 +124,7 @@ extension Profile.Characteristic {
         value = try members["value"].map(Profile.value) ?? []
         maximumLength = try members["maxLength"]?.integer(in: 0...512) ?? 512
         if let reader = members["maxLength"], value.count > maximumLength {
-            throw reader.error("the value has \(value.count) octets, more than \(maximumLength)")
+            throw reader.error("the value has \(value.count) bytes, more than \(maximumLength)")
         }
         descriptors = []
         for element in try members["descriptors"]?.elements() ?? [] {

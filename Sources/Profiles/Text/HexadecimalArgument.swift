@@ -14,6 +14,6 @@ extension Array where Element == UInt8 {
         if let stray = digits.first(where: { !$0.isASCII || !$0.isHexDigit }) {
             return "\"\(terminalSafe(text))\" is not hexadecimal: \"\(terminalSafe(String(stray)))\" is no digit"
         }
-        return "\"\(terminalSafe(text))\" has an odd number of hexadecimal digits; an octet takes two"
+        return "\"\(terminalSafe(text))\" has an odd number of hexadecimal digits; a byte takes two"
     }
 }

@@ -101,13 +101,13 @@ struct KeptBondsTests {
                 #"{"address":"F0:00:00:00:00:02","addressType":"random","centralKey":{"value":""#
                     + String(repeating: "1", count: 32)
                     + #"","authenticated":true,"secureConnections":true,"keySize":17}}"#,
-                "bonds[1].centralKey.keySize: a key has 7 to 16 octets"
+                "bonds[1].centralKey.keySize: a key has 7 to 16 bytes"
             ),
             (
                 #"{"address":"F0:00:00:00:00:02","addressType":"random","centralKey":{"value":""#
                     + String(repeating: "1", count: 32)
                     + #"","authenticated":true,"secureConnections":true,"keySize":7}}"#,
-                "the key has more octets than its size"
+                "the key has more bytes than its size"
             ),
             (
                 #"{"address":"F0:00:00:00:00:01","addressType":"random"}"#,

@@ -243,7 +243,7 @@ struct StateLimitTests {
         "Unusable state is an event for each observer, and an error if state is required",
         arguments: [
             ("{", "is damaged"), (#"{"format":2}"#, "is of a later version"),
-            (#"{"format":1,"identity":{"staticAddress":"40:00:00:00:00:01"}}"#, "what is damaged is left out"),
+            (#"{"format":1,"identity":{"staticAddress":"40:00:00:00:00:01"}}"#, "damaged parts are ignored"),
             (#"{"format":1,"bonds":7}"#, "is not understood"),
             (
                 #"{"format":1,"bonds":[{"address":"F0:00:00:00:00:01","addressType":"random"}]}"#,

@@ -132,7 +132,7 @@ struct LinkSecurityOutcomeTests {
         side = Side(.central)
         side.enter(.storing(side.storing()))
         let question = try #require(side.decide(.replacesOther(Side.strength)).question)
-        let nobody = SecurityError.refused("it would replace a bond, and there is nobody to ask")
+        let nobody = SecurityError.refused("it would replace a bond, and there is no pairing delegate to consent")
         #expect(side.engine.unanswered(question, &side.context).first == side.pairingFailed(nobody))
     }
 

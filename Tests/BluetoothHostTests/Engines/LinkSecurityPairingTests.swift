@@ -145,7 +145,7 @@ struct LinkSecurityPairingTests {
     @Test("Without an app, what the peer has begun is refused, unless the policy accepts it")
     func nobodyAnswers() throws {
         var (side, question) = try asked(Side(.peripheral, hasPairingHandler: false))
-        let refusal = SecurityError.refused("the peer began it, and there is nobody to ask")
+        let refusal = SecurityError.refused("the peer began it, and there is no pairing delegate to consent")
         #expect(side.engine.unanswered(question, &side.context).contains(side.pairingFailed(refusal)))
         (side, question) = try asked(Side(.peripheral, hasPairingHandler: false) { $0.justWorks = .always })
         #expect(side.engine.unanswered(question, &side.context).pdus.map(\.first) == [0x02])

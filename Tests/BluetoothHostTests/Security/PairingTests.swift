@@ -286,7 +286,9 @@ struct PairingTests {
                 try await peer.pair()
             }
             #expect(
-                devices.lockEvents.failures == [.refused("the peer began it, and there is nobody to ask")]
+                devices.lockEvents.failures == [
+                    .refused("the peer began it, and there is no pairing delegate to consent")
+                ]
             )
         }
         try LockAndPhone.run { world in
@@ -305,7 +307,9 @@ struct PairingTests {
                 phone: { $0.security.ioCapability = .keyboardOnly }
             )
             let peer = try await devices.connect()
-            await #expect(throws: BLEError.security(.refused("there is nobody to ask"))) { try await peer.pair() }
+            await #expect(throws: BLEError.security(.refused("there is no pairing delegate to answer"))) {
+                try await peer.pair()
+            }
         }
     }
 }

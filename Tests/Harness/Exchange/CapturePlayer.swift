@@ -93,7 +93,10 @@ struct CapturePlayer {
                 )
             }
             guard try exchange.wait(until: deadline) else {
-                throw Difference("nothing more came in \(exchange.patience)", details: awaited + exchange.hostDetails)
+                throw Difference(
+                    "no further packet arrived in \(exchange.patience)",
+                    details: awaited + exchange.hostDetails
+                )
             }
         }
     }

@@ -15,15 +15,15 @@ struct Difference: Error {
     ///   - expected: the kind in words, and the pattern.
     ///   - got: the whole packet in words, and the bytes that were compared with the pattern, if any.
     init(expected: (words: String, pattern: Pattern), got: (words: String, octets: [UInt8]?)) {
-        message = "something else came"
+        message = "the packet differs"
         details = ["expected  \(expected.words) \(expected.pattern.description)", "got       \(got.words)"]
         guard let octets = got.octets, let offset = expected.pattern.difference(to: octets) else { return }
         let hexadecimal = Description.hexadecimal(octets)
         if let range = got.words.firstOffset(of: hexadecimal), !octets.isEmpty {
             let column = 10 + range + 3 * min(offset, octets.count - 1) + (offset >= octets.count ? 3 : 0)
-            details.append(String(repeating: " ", count: column) + "^^ octet \(offset)")
+            details.append(String(repeating: " ", count: column) + "^^ byte \(offset)")
         } else {
-            details.append("          they differ at octet \(offset)")
+            details.append("          they differ at byte \(offset)")
         }
     }
 }

@@ -94,7 +94,7 @@ extension Exchange {
             }
             guard try wait(until: deadline) else {
                 let others = overtaken.map { "got       \($0.description(on: link))" }
-                throw Difference("nothing more came in \(time)", details: awaiting(source, pattern) + others)
+                throw Difference("no further packet arrived in \(time)", details: awaiting(source, pattern) + others)
             }
         }
     }
@@ -115,7 +115,7 @@ extension Exchange {
         repeat {
             while let message = try nextMessage() {
                 guard try answer(message) else {
-                    throw Difference("something came", details: ["got       \(message.description(on: link))"])
+                    throw Difference("a packet arrived", details: ["got       \(message.description(on: link))"])
                 }
             }
         } while try wait(until: deadline)
@@ -172,7 +172,7 @@ extension Exchange {
         host.reap()
         let deadline = ContinuousClock.now + Exchange.patienceForEnd
         if host.end == nil {
-            journal.note("the host is told to end")
+            journal.note("the host is asked to end")
             host.terminate()
         }
         var ignored: [Message] = []

@@ -54,25 +54,25 @@ final class Exchange {
         do throws(SystemError) {
             try endpoint.send(packet)
         } catch  where !isAnswering {
-            throw Difference("the host takes nothing any more: \(error)", details: hostDetails)
+            throw Difference("the host accepts no more data: \(error)", details: hostDetails)
         } catch {
             // The host has closed its socket. The next wait for the host reports this.
         }
     }
 
     func send(event code: UInt8, _ parameters: [UInt8]) throws(Difference) {
-        guard parameters.count <= 255 else { throw Difference("an event has at most 255 octets of parameters") }
+        guard parameters.count <= 255 else { throw Difference("an event has at most 255 bytes of parameters") }
         try send([0x04, code, UInt8(parameters.count)] + parameters)
     }
 
     func send(acl data: [UInt8], boundary: UInt8) throws(Difference) {
-        guard data.count <= 0xFFFF else { throw Difference("an ACL packet has at most 65535 octets") }
+        guard data.count <= 0xFFFF else { throw Difference("an ACL packet has at most 65535 bytes") }
         try send([0x02] + [UInt8](number: link | UInt16(boundary) << 12) + [UInt8](number: UInt16(data.count)) + data)
     }
 
     /// Sends a frame on the link, in fragments if configured.
     func send(_ payload: [UInt8], on channel: UInt16) throws(Difference) {
-        guard payload.count <= 0xFFFF else { throw Difference("an L2CAP frame has at most 65535 octets") }
+        guard payload.count <= 0xFFFF else { throw Difference("an L2CAP frame has at most 65535 bytes") }
         var rest = ([UInt8](number: UInt16(payload.count)) + [UInt8](number: channel) + payload)[...]
         var boundary: UInt8 = 0b10
         repeat {
@@ -99,7 +99,7 @@ final class Exchange {
             case 0x01 where packet.count >= 4 && packet.count == 4 + Int(packet[3]):
                 return .command(packet.number(at: 1), Array(packet.dropFirst(4)))
             case 0x02: try assemble(packet)
-            default: throw Difference("the host sent what is no packet: \(Description.hexadecimal(packet))")
+            default: throw Difference("the host sent an invalid packet: \(Description.hexadecimal(packet))")
             }
         }
     }

@@ -10,12 +10,12 @@ struct FrameAssembler {
         if isStart {
             guard octets.isEmpty else { throw Complaint("a frame begins before the last one is complete") }
         } else {
-            guard !octets.isEmpty else { throw Complaint("a packet goes on with a frame that was not begun") }
+            guard !octets.isEmpty else { throw Complaint("a packet continues a frame that was not begun") }
         }
         octets += data
         guard octets.count >= 4 else { return nil }
         let length = Int(octets.number(at: 0)) + 4
-        guard octets.count <= length else { throw Complaint("a frame has more octets than its length says") }
+        guard octets.count <= length else { throw Complaint("a frame has more bytes than its length field says") }
         guard octets.count == length else { return nil }
         defer { octets = [] }
         return (octets.number(at: 2), Array(octets.dropFirst(4)))

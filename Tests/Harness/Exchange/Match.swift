@@ -85,7 +85,7 @@ extension Octets {
             case .variable(let name):
                 guard let value = variables[name] else { throw Complaint("$\(name) has no value yet") }
                 octets += value
-            case .capture, .rest: throw Complaint("what is sent has no wildcards")
+            case .capture, .rest: throw Complaint("a packet to send has no wildcards")
             }
         }
         return octets

@@ -35,7 +35,7 @@ extension Octets {
         for (index, word) in zip(words.indices, words) {
             try append(word)
             if case .rest = items.last, index != words.index(before: words.endIndex) {
-                throw Complaint("* stands for all that is left; nothing can follow it")
+                throw Complaint("* matches the rest of a packet; nothing can follow it")
             }
         }
     }
@@ -83,7 +83,7 @@ extension Octets {
     /// Parses pairs of hexadecimal digits, in which ? is any digit.
     private static func digits(_ text: Substring) throws(Complaint) -> [Item] {
         guard !text.isEmpty, text.utf8.count % 2 == 0 else {
-            throw Complaint("\"\(text)\" is neither octets, in pairs of hexadecimal digits, nor anything else known")
+            throw Complaint("\"\(text)\" is neither bytes, in pairs of hexadecimal digits, nor a known notation")
         }
         var items: [Item] = []
         var value: UInt8 = 0
@@ -92,7 +92,7 @@ extension Octets {
             let digit = character == "?" ? 0 : character.isASCII ? character.hexDigitValue : nil
             guard let digit else {
                 throw Complaint(
-                    "\"\(text)\" is neither octets, in pairs of hexadecimal digits, nor anything else known"
+                    "\"\(text)\" is neither bytes, in pairs of hexadecimal digits, nor a known notation"
                 )
             }
             value = value << 4 | UInt8(digit)

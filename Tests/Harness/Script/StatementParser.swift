@@ -56,7 +56,7 @@ extension Statement {
         let word = try words.next("a length, or whole")
         if word == "whole" { return .fragments(nil) }
         let length = try UInt16(number: word, upTo: 0xFFFF)
-        guard length > 0 else { throw Complaint("a fragment has one octet or more") }
+        guard length > 0 else { throw Complaint("a fragment has one byte or more") }
         return .fragments(Int(length))
     }
 
@@ -88,7 +88,7 @@ extension Statement {
                 }
             return .expect(source, try words.pattern(), within: time)
         default:
-            throw Complaint("\"\(verb)\" is not known; see Docs/Harness.md for what a line can say")
+            throw Complaint("\"\(verb)\" is not known; see Docs/Harness.md for the statements")
         }
     }
 
@@ -165,7 +165,7 @@ extension ArraySlice<String> {
     /// Removes and parses all remaining words, as bytes that can be sent.
     fileprivate mutating func complete() throws(Complaint) -> Octets {
         let octets = try pattern()
-        guard octets.isComplete else { throw Complaint("what is sent has no wildcards") }
+        guard octets.isComplete else { throw Complaint("a packet to send has no wildcards") }
         return octets
     }
 
@@ -179,7 +179,7 @@ extension ArraySlice<String> {
     /// Removes and parses one byte.
     fileprivate mutating func octet() throws(Complaint) -> UInt8 {
         guard case .octet(let value, 0xFF) = try Octets(parsing: prefix(1)).items.first, count == 1 else {
-            throw Complaint("one octet belongs here, such as 0C")
+            throw Complaint("one byte is required here, such as 0C")
         }
         removeAll()
         return value

@@ -27,7 +27,7 @@ enum ListenAddress: Equatable, Sendable {
         default:
             throw Complaint(
                 "\"\(text)\" is nothing to listen on; use seqpacket:PATH, unix:PATH, tcp:ADDRESS:PORT or vhci, "
-                    + "a path of at most 107 octets"
+                    + "a path of at most 107 bytes"
             )
         }
     }

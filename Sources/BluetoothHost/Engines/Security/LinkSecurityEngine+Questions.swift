@@ -110,14 +110,14 @@ extension LinkSecurityEngine {
         switch question.inquiry.question {
         case .consent(.justWorks, _):
             if policy.justWorks != .always, !question.inquiry.isStartedHere {
-                refusal = "the peer began it, and there is nobody to ask"
+                refusal = "the peer began it, and there is no pairing delegate to consent"
             }
         case .consent(.outOfBand, _): break
-        case .consent, .showPasskey, .enterPasskey, .compare: refusal = "there is nobody to ask"
+        case .consent, .showPasskey, .enterPasskey, .compare: refusal = "there is no pairing delegate to answer"
         }
         let isReplacementWanted = if case .pairing(let work) = state { work.replacesBond } else { false }
         if question.inquiry.replaces != nil, !isReplacementWanted {
-            refusal = "it would replace a bond, and there is nobody to ask"
+            refusal = "it would replace a bond, and there is no pairing delegate to consent"
         }
         return answered(number, refusal == nil ? .accept : .refuse, refusal: refusal ?? "", &context)
     }

@@ -206,7 +206,7 @@ extension LinkSecurityEngine {
         if channel.isClosed { return .timedOut }
         let initiative = requirement.initiative
         if requirement.required.isAuthenticated || policy.requiresAuthentication, !policy.canAuthenticate {
-            return .refused("it needs authentication, and nothing can be shown or typed here")
+            return .refused("it needs authentication, and this device has no input or output")
         }
         if let wait = context.ownWait { return .repeatedAttempts(wait) }
         let isChosen = isChosenByApp(initiative) || initiative == .demand && role == .central
@@ -216,7 +216,7 @@ extension LinkSecurityEngine {
         case .app: break
         case .demand: if !policy.securesOnDemand { return .refused("the policy does not pair on demand") }
         case .peer:
-            if !policy.pairsOnRequest { return .refused("the policy does not pair when a peripheral asks") }
+            if !policy.pairsOnRequest { return .refused("the policy does not pair when a peripheral requests it") }
             if let obstacle = obstacleToPeersPairing(context) ?? obstacleToEveryModel(context) { return obstacle }
         }
         if policy.bonds, let limit = context.fullAt, context.bond == nil { return .tooManyBonds(limit) }
@@ -228,10 +228,10 @@ extension LinkSecurityEngine {
     private func obstacleToEveryModel(_ context: SecurityContext) -> SecurityError? {
         guard policy.ownOutOfBandData == nil, policy.peerOutOfBandData == nil else { return nil }
         if !context.hasPairingHandler, policy.justWorks != .always {
-            return .refused("a peer asks for it, and there is no pairing delegate to consent")
+            return .refused("a peer requests it, and there is no pairing delegate to consent")
         }
         if policy.justWorks == .never, !policy.canAuthenticate {
-            return .refused("the policy refuses just works, and nothing can be shown or typed here")
+            return .refused("the policy refuses just works, and this device has no input or output")
         }
         return nil
     }
@@ -260,7 +260,8 @@ extension LinkSecurityEngine {
         case .whenProven: return .refused("it would replace the bond of a peer that has not proven its identity")
         case .never: return .refused("it would replace a bond, and the policy lets no pairing do that")
         }
-        return context.hasPairingHandler ? nil : .refused("it would replace a bond, and there is nobody to ask")
+        return context.hasPairingHandler
+            ? nil : .refused("it would replace a bond, and there is no pairing delegate to consent")
     }
 
     /// The reason why the peer at an address must not pair; nil if it may, or has yet to give its identity.
