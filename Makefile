@@ -1,4 +1,4 @@
-# make setup, generate, build, demo, test, simulate, test-interop, test-kernel, fixtures, fuzz, embedded, bench, lint, clean: see README.md.
+# make setup, generate, build, demo, test, simulate, test-interop, test-kernel, fixtures, fuzz, embedded, bench, lint, clean: see Docs/Testing.md.
 
 SHELL := /bin/bash
 SWIFT ?= swift
