@@ -323,4 +323,18 @@ struct EnhancedOpeningTests {
         _ = client.receive(command: [0x18, 1, 10, 0, 64, 0, 64, 0, 1, 0, 0, 0, 0x50, 0])
         #expect(client.events() == [.opened(channel(0x40))])
     }
+
+    @Test("A peer that answers again and again that the connection is pending gets more time once")
+    func pendingAgain() throws {
+        var client = ChannelEndpoint()
+        _ = try client.channels.connect(to: spsm, count: 1, configuration: Self.configuration)
+        _ = client.commands()
+        for seconds in [20, 50, 79] {
+            client.now = Instant(nanoseconds: 0) + .seconds(seconds)
+            _ = client.receive(command: [0x18, 1, 10, 0, 0, 0, 0, 0, 0, 0, 0x0E, 0, 0, 0])
+            #expect(client.channels.deadline == Instant(nanoseconds: 0) + .seconds(80))
+        }
+        client.channels.advance(to: Instant(nanoseconds: 0) + .seconds(80))
+        #expect(client.events() == [.failed(channel(0x40), .timedOut)])
+    }
 }

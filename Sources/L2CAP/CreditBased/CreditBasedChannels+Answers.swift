@@ -21,7 +21,11 @@ extension CreditBasedChannels {
         case (.creditBasedConnectionResponse, .connection(let request)):
             let response = try CreditBasedConnectionResponse(decoding: command.data)
             if response.result.isPending {
-                unanswered[position].deadline = now + CreditBasedChannels.extendedResponseTimeout
+                // Only the first of these answers gives the peer more time. Otherwise it could delay the end forever.
+                if !unanswered[position].isPending {
+                    unanswered[position].isPending = true
+                    unanswered[position].deadline = now + CreditBasedChannels.extendedResponseTimeout
+                }
             } else {
                 unanswered.remove(at: position)
                 open(request, response)

@@ -30,6 +30,8 @@ extension CreditBasedChannels {
         let request: Request
         let identifier: UInt8
         var deadline: Instant
+        /// Whether the peer has answered that the connection is pending.
+        var isPending = false
     }
 
     /// Writes the next signaling command, to be sent on the signaling channel.
