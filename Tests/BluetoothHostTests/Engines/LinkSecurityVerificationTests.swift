@@ -229,6 +229,28 @@ struct LinkSecurityVerificationTests {
         #expect(side.receive([0x01, 0x03, 0x00, 0x09, 0x10, 0x01, 0x01]).pdus == [refusal])
     }
 
+    @Test("The consent of a cancelled call to replace the bond ends with the call")
+    func cancelledConsent() {
+        var side = Side(.peripheral, bond: Side.bond(.peripheral))
+        _ = side.require(pairsAgain: true)
+        _ = side.require(.verification, for: .demand)
+        _ = side.cancel()
+        guard case .requesting(let work) = side.state else {
+            Issue.record("\(side.state)")
+            return
+        }
+        #expect(!work.replacesBond && work.initiative == .demand)
+    }
+
+    @Test("Two calls for another pairing are served by one")
+    func pairingServesBothCalls() {
+        var pair = SecurityPair(Side(.central), Side(.peripheral, bond: Side.bond(.peripheral)))
+        pair.perform(.peripheral) { $0.require(pairsAgain: true) + $0.require(Side.otherCall, pairsAgain: true) }
+        let ended = pair.log[.peripheral]?.filter { $0 == Side.success() || $0 == Side.success(Side.otherCall) }
+        #expect(ended?.count == 2)
+        #expect(pair.peripheral.state == .settled(Side.encrypted(.bond)))
+    }
+
     // MARK: Links that this host ends
 
     @Test("A central that is not verified in time is disconnected once", arguments: [30, 1, 0, -1])

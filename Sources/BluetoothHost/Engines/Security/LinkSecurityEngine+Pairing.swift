@@ -54,7 +54,8 @@ extension LinkSecurityEngine {
                 request?.initiative ?? .peer,
                 replacesBond: request?.replacesBond ?? false,
                 state.standing,
-                state.waiting,
+                // A call that wants a pairing gets this one.
+                state.waiting.map { $0.pairsAgain ? $0.afterPairingBegan : $0 },
                 context
             )
             effects.append(.report(.pairingStarted(link, peer: context.peer)))

@@ -22,8 +22,33 @@ extension LinkSecurityEngine {
         guard let index = state.waiting.firstIndex(where: { $0.caller == caller }) else { return [] }
         let requirement = state.waiting.remove(at: index)
         finish(requirement, .failure(.cancelled))
-        if state.waiting.isEmpty { cancelWork(&context) }
+        if state.waiting.isEmpty { cancelWork(&context) } else { withdrawConsent(context) }
         return takeEffects(&context)
+    }
+
+    /// Ends the consent that a cancelled call gave to a pairing, unless another call that waits gives it as well.
+    private mutating func withdrawConsent(_ context: SecurityContext) {
+        let waiting = state.waiting
+        let isReplacementWanted = waiting.contains { replacesBond($0, context) }
+        let initiative: SecurityInitiative = waiting.contains { $0.initiative == .app } ? .app : .demand
+        switch state {
+        case .requesting(var work) where work.initiative == .app:
+            work.initiative = initiative
+            work.replacesBond = work.replacesBond && isReplacementWanted
+            state = .requesting(work)
+        case .pairing(var work) where work.initiative == .app:
+            work.initiative = initiative
+            work.replacesBond = work.replacesBond && isReplacementWanted
+            state = .pairing(work)
+        case .settled, .requesting, .encrypting, .pairing, .storing, .confirming, .ending, .ended: break
+        }
+    }
+
+    /// Whether the app wants a pairing that replaces the bond, if there is one.
+    private func replacesBond(_ requirement: SecurityRequirement, _ context: SecurityContext) -> Bool {
+        guard requirement.initiative == .app else { return false }
+        let isBondEnough = bondKey(context).map { requirement.required.isMet(by: $0.strength) } ?? false
+        return requirement.replacesBond || !isBondEnough
     }
 
     private mutating func cancelWork(_ context: inout SecurityContext) {
@@ -38,12 +63,9 @@ extension LinkSecurityEngine {
 
     /// Adds a requirement, and begins what it needs unless something is in progress.
     mutating func add(_ requirement: SecurityRequirement, _ context: inout SecurityContext) {
-        var requirement = requirement
-        if requirement.pairsAgain, channel.isPairing {
-            // The pairing in progress serves the caller as well.
-            requirement.pairsAgain = false
-            requirement.hasPaired = true
-        }
+        // A pairing in progress serves a caller that wants another one as well.
+        let requirement =
+            requirement.pairsAgain && channel.isPairing ? requirement.afterPairingBegan : requirement
         switch state {
         case .settled(let standing): settle(standing, [requirement], &context)
         case .requesting, .encrypting, .pairing, .storing, .confirming: state.waiting.append(requirement)
@@ -126,17 +148,10 @@ extension LinkSecurityEngine {
         _ waiting: [SecurityRequirement],
         _ context: inout SecurityContext
     ) {
-        let isBondEnough = bondKey(context).map { first.required.isMet(by: $0.strength) } ?? false
-        let replacesBond = first.initiative == .app && (first.replacesBond || !isBondEnough)
+        let replacesBond = self.replacesBond(first, context)
         let obstacle = obstacle(to: first, context) ?? (replacesBond ? nil : obstacleToReplacement(context))
         if let obstacle { return refuse(first, obstacle, standing, waiting, &context) }
-        let waiting = waiting.map { requirement in
-            var requirement = requirement
-            requirement.hasPaired = true
-            requirement.pairsAgain = false
-            return requirement
-        }
-        start(first, replacesBond: replacesBond, standing, waiting, &context)
+        start(first, replacesBond: replacesBond, standing, waiting.map(\.afterPairingBegan), &context)
     }
 
     /// Ends all callers; a peripheral that has asked for security is answered.

@@ -111,14 +111,22 @@ struct SecurityRequirement: Equatable {
     /// Verifies the identity of a bonded peer.
     static let verification = SecurityRequirement(.verification, for: .demand)
 
+    /// The requirement after the devices have begun to pair: it does not want another pairing.
+    var afterPairingBegan: SecurityRequirement {
+        var requirement = self
+        requirement.hasPaired = true
+        requirement.pairsAgain = false
+        return requirement
+    }
+
     func isServed(by strength: KeyStrength) -> Bool { !pairsAgain && required.isMet(by: strength) }
 }
 
 struct RequestWork: Equatable {
     var before: Standing
-    let initiative: SecurityInitiative
+    var initiative: SecurityInitiative
     /// Whether the app wants a pairing though the devices are bonded.
-    let replacesBond: Bool
+    var replacesBond: Bool
     var waiting: [SecurityRequirement]
 }
 
@@ -141,9 +149,9 @@ struct PairingWork: Equatable {
         case starting(LongTermKey, deadline: Instant)
     }
 
-    let initiative: SecurityInitiative
+    var initiative: SecurityInitiative
     /// Whether the app wants a pairing though the devices are bonded.
-    let replacesBond: Bool
+    var replacesBond: Bool
     /// The only identity that the peer may give; nil for any. Set if the peer may pair although no new peer may.
     var onlyIdentity: DeviceAddress?
     var question: SecurityQuestion?
