@@ -138,11 +138,13 @@ let package = Package(
             ],
             swiftSettings: engine
         ),
+        // The types of Core Bluetooth that only C can declare.
+        .target(name: "CCoreBluetooth"),
         .target(
             name: "CoreBluetooth",
             dependencies: [
-                "BLE", "BluetoothHost", "KeyStore", "ByteCoding", "BluetoothTypes", "HCI", "L2CAP", "ATT", "GATT",
-                "HCITransport", "SMP",
+                "CCoreBluetooth", "BLE", "BluetoothHost", "KeyStore", "ByteCoding", "BluetoothTypes", "HCI", "L2CAP",
+                "ATT", "GATT", "HCITransport", "SMP",
             ],
             swiftSettings: engine
         ),

@@ -221,9 +221,4 @@ struct CatalogueTests {
         #expect((CBATTError(code) as any Error as? CBATTError)?.code == code)
         #expect((code == .unlikelyError) == (rawValue == 0x0E))
     }
-
-    @Test("A number that is not a byte is no ATT error code", arguments: [-1, 0x100, Int.max])
-    func noAttributeErrorCode(rawValue: Int) {
-        #expect(CBATTError.Code(rawValue: rawValue) == nil)
-    }
 }

@@ -442,6 +442,15 @@ struct PeripheralManagerTests {
         #expect(fixture.takeCalls() == [.answer(7, fixture.remote.link, .failure(expected))])
     }
 
+    @Test("An answer that is not a byte becomes an unlikely error", arguments: [-1, 0x100, 0x180])
+    func answerThatIsNoErrorCode(code: Int) throws {
+        let fixture = PeripheralFixture()
+        try fixture.publish()
+        fixture.say(.access(fixture.remote, access(.read(PeripheralFixture.valueHandle, offset: 0))))
+        fixture.manager.respond(to: fixture.recorder.requests[0], withResult: CBATTError.Code(rawValue: code)!)
+        #expect(fixture.takeCalls() == [.answer(7, fixture.remote.link, .failure(.unlikelyError))])
+    }
+
     @Test("Prepared writes arrive together, contiguous parts joined, and get one answer")
     func preparedWrites() throws {
         let fixture = PeripheralFixture()

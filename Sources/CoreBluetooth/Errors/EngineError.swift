@@ -11,8 +11,7 @@ enum EngineError: Error, Hashable, Sendable {
     var error: any Error {
         switch self {
         case .core(let code): CBError.described(code)
-        case .attribute(let code):
-            CBATTError.described(CBATTError.Code(rawValue: Int(code.rawValue)) ?? .unlikelyError)
+        case .attribute(let code): CBATTError.described(CBATTError.Code(code))
         }
     }
 }

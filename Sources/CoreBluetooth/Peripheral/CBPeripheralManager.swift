@@ -188,15 +188,27 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
 
     /// Answers a request. If several requests arrived together, the first answer counts for all of them, and later
     /// answers are ignored. Answers to requests without a response are ignored too.
+    ///
+    /// - Parameter result: `success` or the error code for the Error Response. A code that is not a byte is a mistake of
+    ///   the app; the peer receives `unlikelyError`.
     open func respond(to request: CBATTRequest, withResult result: CBATTError.Code) {
         guard acceptsCommands(), request.access.takeAnswer() else { return }
         let answer: Result<[UInt8], ATT.ErrorCode> =
             if result == .success {
                 .success(request.access.kind == .read ? Array(request.value ?? Data()) : [])
             } else {
-                .failure(ATT.ErrorCode(rawValue: UInt8(truncatingIfNeeded: result.rawValue)))
+                .failure(errorCode(result))
             }
         engine?.answer(request.access.identifier, on: request.access.link, answer)
+    }
+
+    /// Returns the error code to send for `result`.
+    private func errorCode(_ result: CBATTError.Code) -> ATT.ErrorCode {
+        guard let code = UInt8(exactly: result.rawValue) else {
+            ProgrammerError.report("\(result.rawValue) is not an ATT error code, which are 0 to 255")
+            return .unlikelyError
+        }
+        return ATT.ErrorCode(rawValue: code)
     }
 
     /// Sends a value to those of `centrals` that subscribe to the characteristic; to all subscribers if `centrals` is
