@@ -9,7 +9,9 @@ let strict: [SwiftSetting] =
 
 /// Settings of codec modules: borrowed bytes, and every unsafe step is marked.
 let codec: [SwiftSetting] = strict + [.enableExperimentalFeature("Lifetimes"), .strictMemorySafety()]
-let engine: [SwiftSetting] =
+/// Settings of the other modules.
+let engine: [SwiftSetting] = codec + [.enableUpcomingFeature("ImmutableWeakCaptures")]
+let tests: [SwiftSetting] =
     strict + [.enableExperimentalFeature("Lifetimes"), .enableUpcomingFeature("ImmutableWeakCaptures")]
 
 let collections = Package.Dependency.package(
@@ -113,7 +115,7 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Metrics", package: "swift-metrics"),
             ],
-            swiftSettings: engine
+            swiftSettings: tests
         ),
 
         // Files that define what a device advertises and serves.
@@ -157,7 +159,7 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ],
-            swiftSettings: strict
+            swiftSettings: codec
         ),
 
         // Replaces a controller in tests of hosts; independent of the host.
@@ -173,57 +175,57 @@ let package = Package(
         ),
 
         // Tests: each layer separately, then the whole.
-        .testTarget(name: "ByteCodingTests", dependencies: ["ByteCoding"], swiftSettings: engine),
+        .testTarget(name: "ByteCodingTests", dependencies: ["ByteCoding"], swiftSettings: tests),
         .testTarget(
             name: "BluetoothTypesTests",
             dependencies: ["BluetoothTypes", "ByteCoding"],
-            swiftSettings: engine
+            swiftSettings: tests
         ),
-        .testTarget(name: "HCITests", dependencies: ["HCI", "ByteCoding", "BluetoothTypes"], swiftSettings: engine),
+        .testTarget(name: "HCITests", dependencies: ["HCI", "ByteCoding", "BluetoothTypes"], swiftSettings: tests),
         .testTarget(name: "HCIGeneratorTests", dependencies: ["hci-generator"], swiftSettings: strict),
         .testTarget(
             name: "L2CAPTests",
             dependencies: ["L2CAP", "ByteCoding", "BluetoothTypes", "VirtualController"],
-            swiftSettings: engine
+            swiftSettings: tests
         ),
-        .testTarget(name: "ATTTests", dependencies: ["ATT", "ByteCoding", "BluetoothTypes"], swiftSettings: engine),
+        .testTarget(name: "ATTTests", dependencies: ["ATT", "ByteCoding", "BluetoothTypes"], swiftSettings: tests),
         .testTarget(
             name: "GATTTests",
             dependencies: ["GATT", "ATT", "ByteCoding", "BluetoothTypes", "VirtualController"],
-            swiftSettings: engine
+            swiftSettings: tests
         ),
         .testTarget(
             name: "SMPTests",
             dependencies: ["SMP", "Cryptography", "ByteCoding", "BluetoothTypes", "VirtualController"],
-            swiftSettings: engine
+            swiftSettings: tests
         ),
         .testTarget(
             name: "CryptographyTests",
             dependencies: ["Cryptography", "SMP", "BluetoothTypes"],
-            swiftSettings: engine
+            swiftSettings: tests
         ),
         .testTarget(
             name: "CaptureTests",
             dependencies: ["Capture", "ByteCoding", "VirtualController"],
-            swiftSettings: engine
+            swiftSettings: tests
         ),
         .testTarget(
             name: "DissectionTests",
             dependencies: ["Dissection", "Capture", "HCI", "ByteCoding", "BluetoothTypes", "VirtualController"],
-            swiftSettings: engine
+            swiftSettings: tests
         ),
         .testTarget(
             name: "HCITransportTests",
             dependencies: ["HCITransport", "Capture", "ByteCoding", "BluetoothTypes"],
-            swiftSettings: engine
+            swiftSettings: tests
         ),
         .testTarget(
             name: "VirtualControllerTests",
             dependencies: ["VirtualController", "HCI", "SMP", "Cryptography", "ByteCoding", "BluetoothTypes"],
-            swiftSettings: engine
+            swiftSettings: tests
         ),
-        .testTarget(name: "ProfilesTests", dependencies: ["Profiles", "BluetoothTypes"], swiftSettings: engine),
-        .testTarget(name: "KeyStoreTests", dependencies: ["KeyStore", "JSONText"], swiftSettings: engine),
+        .testTarget(name: "ProfilesTests", dependencies: ["Profiles", "BluetoothTypes"], swiftSettings: tests),
+        .testTarget(name: "KeyStoreTests", dependencies: ["KeyStore", "JSONText"], swiftSettings: tests),
         .testTarget(
             name: "BluetoothHostTests",
             dependencies: [
@@ -231,7 +233,7 @@ let package = Package(
                 "Cryptography", "ByteCoding", "BluetoothTypes", "VirtualController",
                 .product(name: "Logging", package: "swift-log"),
             ],
-            swiftSettings: engine
+            swiftSettings: tests
         ),
         // Changes bonds until it is killed.
         .executableTarget(
@@ -246,12 +248,12 @@ let package = Package(
                 "BLE", "BluetoothHost", "BluetoothTesting", "BondWriter", "GATT", "KeyStore", "L2CAP", "SMP",
                 "VirtualController",
             ],
-            swiftSettings: engine
+            swiftSettings: tests
         ),
         .testTarget(
             name: "BluetoothTestingTests",
             dependencies: ["BluetoothTesting", "BLE"],
-            swiftSettings: engine
+            swiftSettings: tests
         ),
         .testTarget(
             name: "SimulationTests",
@@ -259,7 +261,7 @@ let package = Package(
                 "BluetoothTesting", "BLE", "BluetoothHost", "HCI", "SMP", "Cryptography", "VirtualController",
                 .product(name: "Logging", package: "swift-log"),
             ],
-            swiftSettings: engine
+            swiftSettings: tests
         ),
         .testTarget(
             name: "CoreBluetoothTests",
@@ -269,7 +271,7 @@ let package = Package(
                 .product(name: "Metrics", package: "swift-metrics"),
                 .product(name: "MetricsTestKit", package: "swift-metrics"),
             ],
-            swiftSettings: engine
+            swiftSettings: tests
         ),
         // The same source of apps, compiled as Swift 5.
         .testTarget(
@@ -285,13 +287,13 @@ let package = Package(
                 "BluetoothHost", "BLE", "BluetoothTesting", "Capture", "Dissection", "Profiles", "VirtualController",
             ],
             path: "Tests/Fuzz/Targets",
-            swiftSettings: engine
+            swiftSettings: tests
         ),
         .testTarget(
             name: "FuzzTests",
             dependencies: ["FuzzTargets", "ByteCoding", "Capture", "VirtualController"],
             path: "Tests/Fuzz/Tests",
-            swiftSettings: engine
+            swiftSettings: tests
         ),
         // The runs that fixtures are captures of, for their replays, and a program that performs a run with a
         // controller.
@@ -299,7 +301,7 @@ let package = Package(
             name: "RecordedRuns",
             dependencies: ["ATT", "BLE"],
             path: "Tests/Support/RecordedRuns",
-            swiftSettings: engine
+            swiftSettings: tests
         ),
         .executableTarget(
             name: "fixture-recorder",
@@ -313,14 +315,14 @@ let package = Package(
                 "BLE", "BluetoothTesting", "RecordedRuns", "Capture", "HCI", "HCITransport", "L2CAP", "ATT", "SMP",
                 "ByteCoding",
             ],
-            swiftSettings: engine
+            swiftSettings: tests
         ),
         .testTarget(
             name: "ExamplesTests",
             dependencies: [
                 "Examples", "CoreBluetooth", "BLE", "BluetoothHost", "BluetoothTypes", "ByteCoding", "ATT", "GATT",
             ],
-            swiftSettings: engine
+            swiftSettings: tests
         ),
         .testTarget(
             name: "BLEToolTests",
@@ -343,7 +345,7 @@ if ProcessInfo.processInfo.environment["SWIFT_BLE_FUZZ"] != nil {
             name: "fuzz",
             dependencies: ["CFuzzer", "FuzzTargets", "ByteCoding", "HCI", "HCITransport", "L2CAP", "Capture"],
             path: "Tests/Fuzz/Driver",
-            swiftSettings: engine
+            swiftSettings: tests
         ),
     ]
 }

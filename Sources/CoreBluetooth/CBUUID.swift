@@ -51,13 +51,13 @@ open class CBUUID: NSObject, NSCopying, @unchecked Sendable {
     @available(*, deprecated, message: "Use init(nsuuid:)")
     public init(cfuuid theUUID: CFUUID) {
         let bytes = CFUUIDGetUUIDBytes(theUUID)
-        let octets = withUnsafeBytes(of: bytes) { Array($0) }
+        let octets = unsafe withUnsafeBytes(of: bytes) { unsafe Array($0) }
         value = BluetoothUUID(octets.reduce(0 as UInt128) { $0 << 8 | UInt128($1) })
     }
 
     /// The UUID in its own width, most significant byte first.
     open var data: Data {
-        let octets = withUnsafeBytes(of: value.value.bigEndian) { Data($0) }
+        let octets = unsafe withUnsafeBytes(of: value.value.bigEndian) { unsafe Data($0) }
         return switch value.width {
         case .bits16: octets[2..<4].asIndependentData
         case .bits32: octets[0..<4].asIndependentData
@@ -82,7 +82,7 @@ open class CBUUID: NSObject, NSCopying, @unchecked Sendable {
 
 extension BluetoothUUID {
     init(_ uuid: UUID) {
-        let octets = withUnsafeBytes(of: uuid.uuid) { Array($0) }
+        let octets = unsafe withUnsafeBytes(of: uuid.uuid) { unsafe Array($0) }
         self.init(octets.reduce(0 as UInt128) { $0 << 8 | UInt128($1) })
     }
 

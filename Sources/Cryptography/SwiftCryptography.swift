@@ -37,7 +37,9 @@ public struct SwiftCryptography: SecurityFunctions {
             let peerKey = try? P256.KeyAgreement.PublicKey(rawRepresentation: point),
             let secret = try? key.sharedSecretFromKeyAgreement(with: peerKey)
         else { return nil }
-        return UInt256Octets(leastSignificantFirst: secret.withUnsafeBytes { $0.reversed() }).map(DiffieHellmanKey.init)
+        return unsafe UInt256Octets(leastSignificantFirst: secret.withUnsafeBytes { unsafe $0.reversed() }).map(
+            DiffieHellmanKey.init
+        )
     }
 
     private func octets(_ number: UInt128) -> [UInt8] {

@@ -16,8 +16,8 @@ import Synchronization
 public final class LoopQueue: @unchecked Sendable {
     // @unchecked: its other state is constant or used on the queue only.
 
-    /// Work to run on the queue.
-    private enum Work: Sendable {
+    /// Work to run on the queue. A job is added once and run once.
+    @safe private enum Work: Sendable {
         case action(@Sendable () -> Void)
         case job(UnownedJob, UnownedSerialExecutor)
         case task(UnownedJob, UnownedTaskExecutor)
@@ -89,12 +89,12 @@ public final class LoopQueue: @unchecked Sendable {
 
     /// Runs an actor's job on the queue.
     public func async(_ job: UnownedJob, on executor: UnownedSerialExecutor) {
-        add(.job(job, executor))
+        unsafe add(.job(job, executor))
     }
 
     /// Runs a task's job on the queue.
     public func async(_ job: UnownedJob, on executor: UnownedTaskExecutor) {
-        add(.task(job, executor))
+        unsafe add(.task(job, executor))
     }
 
     private func add(_ work: Work) {
@@ -134,8 +134,8 @@ public final class LoopQueue: @unchecked Sendable {
             for work in round {
                 switch work {
                 case .action(let action): action()
-                case .job(let job, let executor): job.runSynchronously(on: executor)
-                case .task(let job, let executor): job.runSynchronously(on: executor)
+                case .job(let job, let executor): unsafe job.runSynchronously(on: executor)
+                case .task(let job, let executor): unsafe job.runSynchronously(on: executor)
                 }
             }
             round.removeAll(keepingCapacity: true)

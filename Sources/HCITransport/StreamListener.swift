@@ -142,7 +142,7 @@ private struct ListeningSocket: Sendable {
         if failure == EADDRINUSE {
             guard SocketFile(path: path) != nil else { throw .occupied(path: path) }
             guard try isStale(socketAddress, address) else { throw .addressInUse(address) }
-            _ = unlink(path)
+            _ = unsafe unlink(path)
             failure = bind(descriptor, to: socketAddress)
         }
         guard failure == 0 else { throw ListeningError(address, errno: failure) }
@@ -223,6 +223,6 @@ private struct SocketFile: Sendable {
     /// Removes the file, unless another file has replaced it.
     func remove() {
         guard let now = SocketFile(path: path), now.device == device, now.number == number else { return }
-        _ = unlink(path)
+        _ = unsafe unlink(path)
     }
 }

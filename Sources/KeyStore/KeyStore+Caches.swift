@@ -47,7 +47,7 @@ extension KeyStore {
             used.insert(file.name)
         }
         if isKept {
-            for file in found where !used.contains(file.name) { unlink(file.path) }
+            for file in found where !used.contains(file.name) { unsafe unlink(file.path) }
         }
         return values
     }
@@ -57,7 +57,7 @@ extension KeyStore {
         var isAnyRemoved = false
         for name in names {
             guard let file = cacheFile(name) else { continue }
-            if unlink(file.path) == 0 { isAnyRemoved = true }
+            if unsafe unlink(file.path) == 0 { isAnyRemoved = true }
         }
         guard isAnyRemoved, let cacheDirectory else { return }
         try StateFile.synchronize(directory: cacheDirectory)
@@ -70,7 +70,7 @@ extension KeyStore {
             guard let source, let contents = try? JSONEncoder().encode(source()),
                 (try? file.replace(with: contents, isDurable: false)) != nil
             else {
-                unlink(file.path)
+                unsafe unlink(file.path)
                 continue
             }
         }

@@ -19,15 +19,15 @@ package enum StateDirectory {
 
     /// Returns the files of a state directory, by their names; none if the directory does not exist.
     package static func files(in directory: String) throws(StateFileError) -> [StateFile] {
-        guard let stream = opendir(directory) else {
+        guard let stream = unsafe opendir(directory) else {
             if errno == ENOENT { return [] }
             throw .failed("read", directory)
         }
-        defer { closedir(stream) }
+        defer { unsafe closedir(stream) }
         var names: [String] = []
-        while let entry = readdir(stream) {
-            let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
-                pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+        while let entry = unsafe readdir(stream) {
+            let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+                unsafe pointer.withMemoryRebound(to: CChar.self, capacity: 256) { unsafe String(cString: $0) }
             }
             if name.hasSuffix(".json") { names.append(name) }
         }

@@ -41,7 +41,7 @@ package struct StateFile: Hashable, Sendable {
     /// Returns the contents of the file; nil if it does not exist.
     package func read() throws(StateFileError) -> Contents? {
         // Without blocking, because it may be a pipe without a writer.
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         guard descriptor >= 0 else {
             switch errno {
             case ENOENT: return nil
@@ -53,7 +53,7 @@ package struct StateFile: Hashable, Sendable {
         }
         defer { close(descriptor) }
         var status = stat()
-        guard fstat(descriptor, &status) == 0 else { throw .failed("read", path) }
+        guard unsafe fstat(descriptor, &status) == 0 else { throw .failed("read", path) }
         guard status.st_mode & S_IFMT == S_IFREG else { throw .notRegular(path) }
         guard status.st_uid == geteuid() else { throw .foreign(path, owner: status.st_uid) }
         let mode = status.st_mode & 0o777
@@ -64,7 +64,7 @@ package struct StateFile: Hashable, Sendable {
         var contents = Data()
         var buffer = [UInt8](repeating: 0, count: 64 << 10)
         while contents.count <= sizeLimit {
-            let count = Glibc.read(descriptor, &buffer, buffer.count)
+            let count = unsafe Glibc.read(descriptor, &buffer, buffer.count)
             if count < 0, errno == EINTR { continue }
             guard count >= 0 else { throw .failed("read", path) }
             if count == 0 { return contents }
@@ -75,7 +75,7 @@ package struct StateFile: Hashable, Sendable {
 
     /// Lets only the owner read and write the file.
     package func tighten() throws(StateFileError) {
-        guard chmod(path, 0o600) == 0 else { throw .failed("change the mode of", path) }
+        guard unsafe chmod(path, 0o600) == 0 else { throw .failed("change the mode of", path) }
     }
 
     /// Checks, by the owner and the mode of the directory, that only this user and root can replace the file.
@@ -84,7 +84,7 @@ package struct StateFile: Hashable, Sendable {
     /// ``replace(with:isDurable:stoppingBefore:)``, with a mode of 0700.
     package func checkDirectory() throws(StateFileError) {
         var status = stat()
-        guard stat(directory, &status) == 0 else {
+        guard unsafe stat(directory, &status) == 0 else {
             if errno == ENOENT || errno == ENOTDIR { return }
             throw .failed("read", directory)
         }
@@ -115,8 +115,8 @@ package struct StateFile: Hashable, Sendable {
         try makeDirectory()
         removeLeftovers()
         let temporary = "\(path).\(getpid()).new"
-        unlink(temporary)
-        let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        unsafe unlink(temporary)
+        let descriptor = unsafe open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw .failed("create", temporary) }
         defer { close(descriptor) }
         do throws(StateFileError) {
@@ -125,9 +125,9 @@ package struct StateFile: Hashable, Sendable {
             if step == .synchronizeFile { return }
             guard !isDurable || fsync(descriptor) == 0 else { throw .failed("synchronize", temporary) }
             if step == .rename { return }
-            guard Glibc.rename(temporary, path) == 0 else { throw .failed("replace", path) }
+            guard unsafe Glibc.rename(temporary, path) == 0 else { throw .failed("replace", path) }
         } catch {
-            unlink(temporary)
+            unsafe unlink(temporary)
             throw error
         }
         if step == .synchronizeDirectory || !isDurable { return }
@@ -137,7 +137,7 @@ package struct StateFile: Hashable, Sendable {
     private func write(_ contents: Data, to descriptor: Int32, _ path: String) throws(StateFileError) {
         var rest = contents[...]
         while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+            let count = unsafe rest.withUnsafeBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
             if count < 0, errno == EINTR { continue }
             guard count > 0 else { throw .failed("write", path) }
             rest = rest.dropFirst(count)
@@ -150,21 +150,21 @@ package struct StateFile: Hashable, Sendable {
     }
 
     private static func makeDirectory(_ path: String) throws(StateFileError) {
-        if mkdir(path, 0o700) == 0 {
+        if unsafe mkdir(path, 0o700) == 0 {
             // It survives a crash only if its parent directory is synchronized.
             return try synchronize(directory: parent(of: path))
         }
         switch errno {
         case EEXIST:
             var status = stat()
-            guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {
+            guard unsafe stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {
                 throw .failed("make", path, errno: ENOTDIR)
             }
         case ENOENT where parent(of: path) != path:
             try makeDirectory(parent(of: path))
             // Not a recursive call, which might not end: in some places `mkdir` fails with ENOENT although the parent
             // exists.
-            guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw .failed("make", path) }
+            guard unsafe mkdir(path, 0o700) == 0 || errno == EEXIST else { throw .failed("make", path) }
             try synchronize(directory: parent(of: path))
         default: throw .failed("make", path)
         }
@@ -180,7 +180,7 @@ package struct StateFile: Hashable, Sendable {
     }
 
     static func synchronize(directory: String) throws(StateFileError) {
-        let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        let descriptor = unsafe open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { throw .failed("open", directory) }
         defer { close(descriptor) }
         guard fsync(descriptor) == 0 else { throw .failed("synchronize", directory) }
@@ -192,7 +192,7 @@ package struct StateFile: Hashable, Sendable {
         for entry in (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
         where entry.hasPrefix(prefix) && entry.hasSuffix(".new") {
             guard let process = pid_t(entry.dropFirst(prefix.count).dropLast(4)) else { continue }
-            if kill(process, 0) != 0, errno == ESRCH { unlink("\(directory)/\(entry)") }
+            if kill(process, 0) != 0, errno == ESRCH { unsafe unlink("\(directory)/\(entry)") }
         }
     }
 
@@ -205,10 +205,11 @@ package struct StateFile: Hashable, Sendable {
         for number in 1...1000 {
             let other = "\(path).damaged-\(number)"
             // A link fails if the name is taken; a rename would not. The file is never changed, only replaced.
-            if link(path, other) == 0 { return other }
+            if unsafe link(path, other) == 0 { return other }
             guard errno == EEXIST else { break }
             var (this, that) = (stat(), stat())
-            if lstat(path, &this) == 0, lstat(other, &that) == 0, this.st_ino == that.st_ino, this.st_dev == that.st_dev
+            if unsafe lstat(path, &this) == 0, unsafe lstat(other, &that) == 0, this.st_ino == that.st_ino,
+                this.st_dev == that.st_dev
             {
                 return other
             }

@@ -31,7 +31,7 @@ package enum StateFileError: Error, Hashable, Sendable, CustomStringConvertible 
     package var description: String {
         switch self {
         case .system(let operation, let path, let errno):
-            "cannot \(operation) \(path): \(String(cString: strerror(errno)))"
+            unsafe "cannot \(operation) \(path): \(String(cString: strerror(errno)))"
         case .symbolicLink(let path):
             "\(path) is a symbolic link: put the file itself there, or name its directory with BLE_STATE_DIR"
         case .notRegular(let path): "\(path) is not a regular file: move it away"

@@ -91,7 +91,7 @@ package final class AsyncEventBuffer<Element: Sendable, Failure: Error>: Sendabl
             state.elements.append(element)
             return state.waiters.popFirst()
         }
-        waiter?.continuation.resume()
+        unsafe waiter?.continuation.resume()
         _ = dropped
     }
 
@@ -103,7 +103,7 @@ package final class AsyncEventBuffer<Element: Sendable, Failure: Error>: Sendabl
             defer { state.waiters = [] }
             return state.waiters
         }
-        for waiter in waiters { waiter.continuation.resume() }
+        for waiter in waiters { unsafe waiter.continuation.resume() }
     }
 
     /// Returns the next element or the end, and waits if there is neither.
@@ -124,33 +124,35 @@ package final class AsyncEventBuffer<Element: Sendable, Failure: Error>: Sendabl
             return state.lastTicket
         }
         await withTaskCancellationHandler {
-            await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
+            unsafe await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
                 let isWaiting = state.withLock { state in
                     // The handler may have run before there was anything to remove.
                     guard state.elements.isEmpty, state.end == nil, !Task.isCancelled else { return false }
-                    state.waiters.append(Waiter(ticket: ticket, continuation: continuation))
+                    unsafe state.waiters.append(Waiter(ticket: ticket, continuation: continuation))
                     return true
                 }
-                if !isWaiting { continuation.resume() }
+                if !isWaiting { unsafe continuation.resume() }
             }
         } onCancel: {
             let waiter = state.withLock { state -> Waiter? in
                 guard let index = state.waiters.firstIndex(where: { $0.ticket == ticket }) else { return nil }
                 return state.waiters.remove(at: index)
             }
-            waiter?.continuation.resume()
+            unsafe waiter?.continuation.resume()
         }
     }
 
     /// Wakes the task that has waited longest, if there is an element for it.
     private func wakeNext() {
         let waiter = state.withLock { $0.elements.isEmpty ? nil : $0.waiters.popFirst() }
-        waiter?.continuation.resume()
+        unsafe waiter?.continuation.resume()
     }
 }
 
 /// A task that waits. The type does not depend on the elements, so that the compiler knows its layout.
-private struct Waiter {
+///
+/// A waiter is removed from the list before it is resumed, so it is resumed once.
+@safe private struct Waiter {
     let ticket: UInt64
     let continuation: UnsafeContinuation<Void, Never>
 }

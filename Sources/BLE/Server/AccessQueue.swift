@@ -36,12 +36,12 @@ final class AccessQueue: Sendable {
     /// The maximum number of commands that wait.
     static let commandLimit = 64
 
-    private struct State {
+    @safe private struct State {
         var accesses = Deque<Access>()
         var commandCount = 0
         var droppedCount = 0
         var isFinished = false
-        /// The task that waits for an access.
+        /// The task that waits for an access. It is removed before it is resumed, so it is resumed once.
         var consumer: UnsafeContinuation<Void, Never>?
     }
 
@@ -60,29 +60,29 @@ final class AccessQueue: Sendable {
     /// - Returns: false if the queue or the server is full; the access was not added.
     func add(_ access: Access) -> Bool {
         let isCommand = access.isCommand
-        let (isAdded, consumer) = state.withLock { state -> (Bool, UnsafeContinuation<Void, Never>?) in
+        let (isAdded, consumer) = unsafe state.withLock { state -> (Bool, UnsafeContinuation<Void, Never>?) in
             guard !isCommand || state.commandCount < AccessQueue.commandLimit, budget.take() else {
                 if isCommand { state.droppedCount += 1 }
                 return (false, nil)
             }
             if isCommand { state.commandCount += 1 }
             state.accesses.append(access)
-            let consumer = state.consumer
-            state.consumer = nil
-            return (true, consumer)
+            let consumer = unsafe state.consumer
+            unsafe state.consumer = nil
+            return unsafe (true, consumer)
         }
-        consumer?.resume()
+        unsafe consumer?.resume()
         return isAdded
     }
 
     /// Ends the queue once its accesses have been taken.
     func finish() {
-        let consumer = state.withLock { state in
+        let consumer = unsafe state.withLock { state in
             state.isFinished = true
-            defer { state.consumer = nil }
-            return state.consumer
+            defer { unsafe state.consumer = nil }
+            return unsafe state.consumer
         }
-        consumer?.resume()
+        unsafe consumer?.resume()
     }
 
     /// Returns the oldest access, waiting for one if there is none; nil once the queue has ended.
@@ -116,13 +116,13 @@ final class AccessQueue: Sendable {
     }
 
     private nonisolated(nonsending) func waitForAccess() async {
-        await withUnsafeContinuation { continuation in
+        unsafe await withUnsafeContinuation { continuation in
             let isReady = state.withLock { state in
                 guard state.accesses.isEmpty, !state.isFinished else { return true }
-                state.consumer = continuation
+                unsafe state.consumer = continuation
                 return false
             }
-            if isReady { continuation.resume() }
+            if isReady { unsafe continuation.resume() }
         }
     }
 }

@@ -13,8 +13,10 @@ final class OctetInput: Sendable {
     /// - Parameter path: nil for standard input.
     init(_ path: String?) throws(FileError) {
         self.path = path ?? "standard input"
-        descriptor = path.map { open($0, O_RDONLY | O_CLOEXEC) } ?? STDIN_FILENO
-        guard descriptor >= 0 else { throw FileError(path: self.path, problem: String(cString: strerror(errno))) }
+        descriptor = path.map { unsafe open($0, O_RDONLY | O_CLOEXEC) } ?? STDIN_FILENO
+        guard descriptor >= 0 else {
+            throw unsafe FileError(path: self.path, problem: String(cString: strerror(errno)))
+        }
     }
 
     deinit {
@@ -40,13 +42,13 @@ final class OctetInput: Sendable {
     private func read() -> Result<[UInt8], FileError> {
         var octets = [UInt8](repeating: 0, count: OctetInput.length)
         while true {
-            let count = octets.withUnsafeMutableBytes { Glibc.read(descriptor, $0.baseAddress, $0.count) }
+            let count = unsafe octets.withUnsafeMutableBytes { unsafe Glibc.read(descriptor, $0.baseAddress, $0.count) }
             if count >= 0 { return .success(Array(octets.prefix(count))) }
             if errno == EAGAIN {
                 var readiness = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-                _ = poll(&readiness, 1, -1)
+                _ = unsafe poll(&readiness, 1, -1)
             } else if errno != EINTR {
-                return .failure(FileError(path: path, problem: String(cString: strerror(errno))))
+                return unsafe .failure(FileError(path: path, problem: String(cString: strerror(errno))))
             }
         }
     }
@@ -79,8 +81,8 @@ final class OctetOutput: Sendable {
     /// - Parameter path: nil for standard output.
     init(_ path: String?) throws(FileError) {
         self.path = path
-        descriptor = path.map { open($0, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666) } ?? STDOUT_FILENO
-        if let path, descriptor < 0 { throw FileError(path: path, problem: String(cString: strerror(errno))) }
+        descriptor = path.map { unsafe open($0, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666) } ?? STDOUT_FILENO
+        if let path, descriptor < 0 { throw unsafe FileError(path: path, problem: String(cString: strerror(errno))) }
     }
 
     deinit {
@@ -90,7 +92,7 @@ final class OctetOutput: Sendable {
     func write(_ octets: [UInt8]) throws {
         guard let path else { return try Output.standard.write(octets) }
         if let failure = Output.write(octets, to: descriptor) {
-            throw FileError(path: path, problem: String(cString: strerror(failure.errno)))
+            throw unsafe FileError(path: path, problem: String(cString: strerror(failure.errno)))
         }
     }
 }

@@ -72,7 +72,7 @@ struct Demo: AsyncParsableCommand {
     func run() async throws {
         if list { return try printList() }
         // The managers of an app read this variable.
-        if let directory = state.stateDir { setenv("BLE_STATE_DIR", directory, 1) }
+        if let directory = state.stateDir { unsafe setenv("BLE_STATE_DIR", directory, 1) }
         let path = capture ?? "\(environment("TMPDIR") ?? "/tmp")/ble-demo-\(getpid()).btsnoop"
         let ends = try performances(capturePath: path)
         let conversation = Conversation(hasColumns: ends.count > 1, asJSON: json)

@@ -58,21 +58,21 @@ struct OutOfBandFile: Hashable, Sendable {
     /// Writes the file, and replaces an existing one. Only its owner can read it. A symbolic link is not followed, and
     /// a file of another user is not written.
     func write(to path: String) throws(FileError) {
-        let descriptor = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw FileError(path: path, problem: String(cString: strerror(errno))) }
+        let descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw unsafe FileError(path: path, problem: String(cString: strerror(errno))) }
         defer { close(descriptor) }
         var status = stat()
-        guard fstat(descriptor, &status) == 0 else {
-            throw FileError(path: path, problem: String(cString: strerror(errno)))
+        guard unsafe fstat(descriptor, &status) == 0 else {
+            throw unsafe FileError(path: path, problem: String(cString: strerror(errno)))
         }
         if status.st_mode & S_IFMT == S_IFREG {
             guard status.st_uid == geteuid() else { throw FileError(path: path, problem: "it belongs to another user") }
             guard fchmod(descriptor, 0o600) == 0, ftruncate(descriptor, 0) == 0 else {
-                throw FileError(path: path, problem: String(cString: strerror(errno)))
+                throw unsafe FileError(path: path, problem: String(cString: strerror(errno)))
             }
         }
         if let failure = Output.write(Array("\(json)\n".utf8), to: descriptor) {
-            throw FileError(path: path, problem: String(cString: strerror(failure.errno)))
+            throw unsafe FileError(path: path, problem: String(cString: strerror(failure.errno)))
         }
     }
 }

@@ -10,13 +10,13 @@ enum File {
     /// - Parameter followsLinks: whether the path may be a symbolic link; otherwise that is an error.
     static func read(_ path: String, followsLinks: Bool = true) throws(FileError) -> [UInt8] {
         let flags = O_RDONLY | O_CLOEXEC | (followsLinks ? 0 : O_NOFOLLOW)
-        let descriptor = path == "-" ? STDIN_FILENO : open(path, flags)
-        guard descriptor >= 0 else { throw FileError(path: path, problem: String(cString: strerror(errno))) }
+        let descriptor = unsafe path == "-" ? STDIN_FILENO : open(path, flags)
+        guard descriptor >= 0 else { throw unsafe FileError(path: path, problem: String(cString: strerror(errno))) }
         defer { if descriptor != STDIN_FILENO { close(descriptor) } }
         var bytes: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 65536)
         while true {
-            let count = chunk.withUnsafeMutableBytes { Glibc.read(descriptor, $0.baseAddress, $0.count) }
+            let count = unsafe chunk.withUnsafeMutableBytes { unsafe Glibc.read(descriptor, $0.baseAddress, $0.count) }
             if count > 0 {
                 bytes += chunk.prefix(count)
                 guard bytes.count <= greatestLength else {
@@ -25,7 +25,7 @@ enum File {
             } else if count == 0 {
                 return bytes
             } else if errno != EINTR {
-                throw FileError(path: path, problem: String(cString: strerror(errno)))
+                throw unsafe FileError(path: path, problem: String(cString: strerror(errno)))
             }
         }
     }
@@ -34,12 +34,12 @@ enum File {
 extension File {
     /// Makes a folder for files, unless it exists.
     static func makeFolder(_ path: String) throws(FileError) {
-        guard mkdir(path, 0o700) == 0 || errno == EEXIST else {
-            throw FileError(path: path, problem: String(cString: strerror(errno)))
+        guard unsafe mkdir(path, 0o700) == 0 || errno == EEXIST else {
+            throw unsafe FileError(path: path, problem: String(cString: strerror(errno)))
         }
         // With the dot, a file of that name is an error.
-        guard access(path + "/.", W_OK | X_OK) == 0 else {
-            throw FileError(path: path, problem: String(cString: strerror(errno)))
+        guard unsafe access(path + "/.", W_OK | X_OK) == 0 else {
+            throw unsafe FileError(path: path, problem: String(cString: strerror(errno)))
         }
     }
 }

@@ -41,12 +41,12 @@ final class Output: Sendable {
     static func write(_ bytes: [UInt8], to descriptor: Int32) -> OutputError? {
         var rest = bytes[...]
         while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+            let count = unsafe rest.withUnsafeBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
             if count >= 0 {
                 rest = rest.dropFirst(count)
             } else if errno == EAGAIN {
                 var waiting = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
-                _ = poll(&waiting, 1, -1)
+                _ = unsafe poll(&waiting, 1, -1)
             } else if errno != EINTR {
                 return OutputError(errno: errno)
             }
@@ -62,5 +62,5 @@ struct OutputError: Error, CustomStringConvertible {
     /// Whether the reader has closed its end. That is not an error, so it is not reported.
     var isBrokenPipe: Bool { errno == EPIPE }
 
-    var description: String { "cannot write to standard output: \(String(cString: strerror(errno)))" }
+    var description: String { unsafe "cannot write to standard output: \(String(cString: strerror(errno)))" }
 }

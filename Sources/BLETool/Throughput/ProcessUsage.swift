@@ -11,7 +11,7 @@ struct ProcessUsage: Equatable, Sendable {
 extension ProcessUsage {
     static var current: ProcessUsage {
         var usage = rusage()
-        getrusage(RUSAGE_SELF.rawValue, &usage)
+        unsafe getrusage(RUSAGE_SELF.rawValue, &usage)
         let seconds = usage.ru_utime.tv_sec + usage.ru_stime.tv_sec
         let microseconds = usage.ru_utime.tv_usec + usage.ru_stime.tv_usec
         return ProcessUsage(
@@ -23,10 +23,10 @@ extension ProcessUsage {
 
     /// 0 if there is no `/proc`.
     private static var residentKibibytes: UInt64 {
-        guard let file = fopen("/proc/self/statm", "re") else { return 0 }
-        defer { fclose(file) }
+        guard let file = unsafe fopen("/proc/self/statm", "re") else { return 0 }
+        defer { unsafe fclose(file) }
         var line = [UInt8](repeating: 0, count: 256)
-        let count = fread(&line, 1, line.count, file)
+        let count = unsafe fread(&line, 1, line.count, file)
         let fields = String(decoding: line.prefix(count), as: UTF8.self).split(separator: " ")
         let pages = fields.dropFirst().first.flatMap { UInt64($0) }
         return (pages ?? 0) * UInt64(sysconf(Int32(_SC_PAGESIZE))) / 1024

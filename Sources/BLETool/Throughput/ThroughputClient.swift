@@ -74,7 +74,7 @@ struct ThroughputClient: Sendable {
 
     private func report() async throws -> ThroughputReport {
         let value = try await peer.read(reported.valueHandle)
-        return try ThroughputReport(decoding: value.span.bytes)
+        return unsafe try ThroughputReport(decoding: value.span.bytes)
     }
 
     private func read() async throws -> Outcome {

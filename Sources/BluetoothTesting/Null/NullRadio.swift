@@ -25,8 +25,7 @@ import VirtualController
 /// So the two may have many links, and each host sees the other as many devices. If ``scriptedAnswer`` is set, links
 /// end at peers that only answer requests, so that one host is measured alone.
 ///
-/// Like a ``World``, it belongs to the thread that runs it. Accesses to state that each packet needs are not checked
-/// for overlap, which keeps the radio's cost small. No host and no script is called while this state is changed.
+/// Like a ``World``, it belongs to the thread that runs it.
 public final class NullRadio: @unchecked Sendable {
     // @unchecked: used on the thread that runs it only.
 
@@ -52,29 +51,39 @@ public final class NullRadio: @unchecked Sendable {
     /// The number of ACL packet buffers that a controller reports.
     public let packetCount: Int
     /// Answers the packets of a host on links that it creates from now on; nil if the links end at the other host.
-    @exclusivity(unchecked)
-    public var scriptedAnswer: ScriptedAnswer?
+    public var scriptedAnswer: ScriptedAnswer? {
+        get { state.scriptedAnswer }
+        set { state.scriptedAnswer = newValue }
+    }
     /// The adapters that were opened, in order.
     public private(set) var adapters: [Adapter] = []
 
     package let loop = SimulatedEventLoop()
     private var random = SeededGenerator(seed: 0)
-    @exclusivity(unchecked)
-    private(set) var controllers: [NullController] = []
-    /// The state for the host of each controller.
-    @exclusivity(unchecked)
-    private var ports: [HostPort] = []
-    /// The buffer for the answers of scripts.
-    private var answer = PacketBuffer()
-    /// The links by handle: the first link has handle 0.
-    @exclusivity(unchecked)
-    private var links: [Link?] = []
-    /// The radio itself while a delivery is scheduled, so that it lives until then. The loop's closure refers to it
-    /// without keeping it: a weak reference would add a fortieth to the cost of a read.
-    @exclusivity(unchecked)
-    private var scheduled: NullRadio?
-    @exclusivity(unchecked)
-    private var deliver: @Sendable () -> Void = {}
+    /// The state that each packet needs. No host and no script is called while it is changed, so accesses never
+    /// overlap. They are not checked for it, which keeps the radio's cost small.
+    @safe @exclusivity(unchecked)
+    private var state = State()
+
+    private struct State {
+        var scriptedAnswer: ScriptedAnswer?
+        var controllers: [NullController] = []
+        /// The state for the host of each controller.
+        var ports: [HostPort] = []
+        /// The buffer for the answers of scripts.
+        var answer = PacketBuffer()
+        /// The links by handle: the first link has handle 0.
+        var links: [Link?] = []
+        /// The radio itself while a delivery is scheduled, so that it lives until then. The loop's closure refers to it
+        /// without keeping it: a weak reference would add a fortieth to the cost of a read.
+        var scheduled: NullRadio?
+        var deliver: @Sendable () -> Void = {}
+
+        subscript(handle: ConnectionHandle) -> Link? {
+            let index = Int(handle.rawValue)
+            return index < links.count ? links[index] : nil
+        }
+    }
 
     /// - Parameters:
     ///   - dataLength: the maximum data length of an ACL packet, in bytes; at least 27.
@@ -82,7 +91,7 @@ public final class NullRadio: @unchecked Sendable {
     public init(dataLength: Int = 251, packetCount: Int = 20) {
         self.dataLength = min(max(dataLength, 27), 0xFFFF)
         self.packetCount = min(max(packetCount, 1), 0xFF)
-        deliver = { [unowned self] in deliverAll() }
+        state.deliver = { [unowned self] in deliverAll() }
     }
 
     // MARK: Hosts
@@ -94,14 +103,14 @@ public final class NullRadio: @unchecked Sendable {
     public func openAdapter(
         _ configure: (inout Adapter.Configuration) -> Void = { _ in }
     ) async throws(BLEError) -> Adapter {
-        precondition(controllers.count < 2, "a null radio holds two hosts")
+        precondition(state.controllers.count < 2, "a null radio holds two hosts")
         let controller = NullController(
-            number: controllers.count,
-            address: DeviceAddress(0x4E55_4C00_0001 + UInt64(controllers.count), isRandom: false),
+            number: state.controllers.count,
+            address: DeviceAddress(0x4E55_4C00_0001 + UInt64(state.controllers.count), isRandom: false),
             radio: self
         )
-        controllers.append(controller)
-        ports.append(HostPort())
+        state.controllers.append(controller)
+        state.ports.append(HostPort())
         var configuration = Adapter.Configuration()
         configure(&configuration)
         let adapter = try await Adapter.open(on: loop, configuration: configuration, random: random.split()) {
@@ -139,7 +148,7 @@ public final class NullRadio: @unchecked Sendable {
         let adapters = adapters
         try? run { for adapter in adapters { await adapter.close() } }
         self.adapters = []
-        controllers = []
+        state.controllers = []
     }
 
     // MARK: Links
@@ -158,7 +167,7 @@ public final class NullRadio: @unchecked Sendable {
 
     /// Sends an Attribute PDU from the scripted end of a link. The PDU must fit into one ACL packet.
     public func send(_ pdu: RawSpan, on handle: ConnectionHandle) {
-        guard let link = self[handle], case .host(let number) = link.peer(of: .script) else { return }
+        guard let link = state[handle], case .host(let number) = link.peer(of: .script) else { return }
         queueAttributePDU(on: handle, toHost: number) { $0.append(pdu) }
         requestDelivery()
     }
@@ -167,17 +176,17 @@ public final class NullRadio: @unchecked Sendable {
     ///
     /// - Parameter number: the host: 0 is the host that was opened first.
     public func inject(_ packet: RawSpan, toHost number: Int = 0) {
-        ports[number].onPacket?(packet)
+        state.ports[number].onPacket?(packet)
     }
 
     /// Creates the link that a host requested, once there is a peer for it.
     func connect(from number: Int) {
-        let central = controllers[number]
+        let central = state.controllers[number]
         guard let peer = central.soughtPeer else { return }
         let party: Party
-        if scriptedAnswer != nil {
+        if state.scriptedAnswer != nil {
             party = .script
-        } else if let other = controllers.first(where: { $0 !== central && $0.isAdvertising }) {
+        } else if let other = state.controllers.first(where: { $0 !== central && $0.isAdvertising }) {
             party = .host(other.number)
             other.isAdvertising = false
         } else {
@@ -192,17 +201,17 @@ public final class NullRadio: @unchecked Sendable {
     }
 
     func advertisingStarted() {
-        for controller in controllers { connect(from: controller.number) }
+        for controller in state.controllers { connect(from: controller.number) }
     }
 
     func disconnect(_ handle: ConnectionHandle, by number: Int, reason: ErrorCode) {
-        guard let link = self[handle] else { return }
-        links[Int(handle.rawValue)] = nil
-        controllers[number].queue(
+        guard let link = state[handle] else { return }
+        state.links[Int(handle.rawValue)] = nil
+        state.controllers[number].queue(
             DisconnectionComplete(connectionHandle: handle, reason: .connectionTerminatedByLocalHost)
         )
         if case .host(let other) = link.peer(of: .host(number)) {
-            controllers[other].queue(DisconnectionComplete(connectionHandle: handle, reason: reason))
+            state.controllers[other].queue(DisconnectionComplete(connectionHandle: handle, reason: reason))
         }
     }
 
@@ -210,18 +219,13 @@ public final class NullRadio: @unchecked Sendable {
         PeerAddress(DeviceAddress(0x4345_0000_0000 + UInt64(handle.rawValue), isRandom: false))
     }
 
-    private subscript(handle: ConnectionHandle) -> Link? {
-        let index = Int(handle.rawValue)
-        return index < links.count ? links[index] : nil
-    }
-
     private func addLink(_ link: Link) -> ConnectionHandle {
-        links.append(link)
-        return ConnectionHandle(UInt16(links.count - 1))
+        state.links.append(link)
+        return ConnectionHandle(UInt16(state.links.count - 1))
     }
 
     private func tellOfConnection(_ handle: ConnectionHandle, role: Role, peer: PeerAddress, to number: Int) {
-        controllers[number].queue(
+        state.controllers[number].queue(
             LEConnectionComplete(
                 connectionHandle: handle,
                 role: role,
@@ -237,24 +241,26 @@ public final class NullRadio: @unchecked Sendable {
 
     /// Sets or removes the receiver of a host that has opened or closed its controller.
     func attach(_ onPacket: (@Sendable (RawSpan) -> Void)?, toHost number: Int) {
-        ports[number].onPacket = onPacket
+        state.ports[number].onPacket = onPacket
     }
 
     /// Takes an ACL packet, without its H4 indicator, from a host.
     func receive(_ packet: RawSpan, fromHost number: Int) {
-        guard let acl = try? ACLPacket(decoding: packet), let link = self[acl.header.connectionHandle] else { return }
+        guard let acl = try? ACLPacket(decoding: packet), let link = state[acl.header.connectionHandle] else { return }
         let handle = acl.header.connectionHandle
         switch link.peer(of: .host(number)) {
-        case .host(let other): ports[other].queueACL(acl.payload, of: acl.header)
+        case .host(let other): state.ports[other].queueACL(acl.payload, of: acl.header)
         case .script: receiveByScript(acl.payload, on: handle, ofHost: number)
         }
-        ports[number].countTaken(on: handle)
+        state.ports[number].countTaken(on: handle)
         requestDelivery()
     }
 
     private func receiveByScript(_ frame: RawSpan, on handle: ConnectionHandle, ofHost number: Int) {
         // Scripts do not answer fragmented frames or frames of other channels.
-        guard let scriptedAnswer, frame.byteCount >= 4, frame[checked: 2] == 4, frame[checked: 3] == 0 else { return }
+        guard let scriptedAnswer = state.scriptedAnswer, frame.byteCount >= 4, frame[checked: 2] == 4,
+            frame[checked: 3] == 0
+        else { return }
         let pdu = frame.extracting(droppingFirst: 4)
         queueAttributePDU(on: handle, toHost: number) { scriptedAnswer(pdu, &$0) }
     }
@@ -267,34 +273,34 @@ public final class NullRadio: @unchecked Sendable {
     ) {
         // `encode` may cause other answers to be written while it runs.
         var pdu = PacketBuffer(capacity: 0, headroom: 0)
-        swap(&pdu, &answer)
+        swap(&pdu, &state.answer)
         pdu.reset()
         encode(&pdu)
-        if !pdu.isEmpty { ports[number].queueAttributePDU(&pdu, on: handle) }
-        answer = pdu
+        if !pdu.isEmpty { state.ports[number].queueAttributePDU(&pdu, on: handle) }
+        state.answer = pdu
     }
 
     /// Queues the event that `encode` appends for a host. `encode` must do nothing else, because the packets are being
     /// changed.
     func queueEvent(toHost number: Int, _ encode: (inout PacketBuffer) -> Void) {
-        ports[number].queueEvent(encode)
+        state.ports[number].queueEvent(encode)
         requestDelivery()
     }
 
     /// Schedules the delivery of the queued packets after the current work of the loop.
     private func requestDelivery() {
-        guard scheduled == nil else { return }
-        scheduled = self
-        loop.execute(deliver)
+        guard state.scheduled == nil else { return }
+        state.scheduled = self
+        loop.execute(state.deliver)
     }
 
     private func deliverAll() {
-        let radio = scheduled.take()
-        for number in ports.indices {
-            guard let packets = ports[number].takePackets() else { continue }
+        let radio = state.scheduled.take()
+        for number in state.ports.indices {
+            guard let packets = state.ports[number].takePackets() else { continue }
             // The port is not accessed during the delivery, because the host sends packets from there.
-            if let onPacket = ports[number].onPacket { packets.forEach(onPacket) }
-            ports[number].giveBack(packets)
+            if let onPacket = state.ports[number].onPacket { packets.forEach(onPacket) }
+            state.ports[number].giveBack(packets)
         }
         withExtendedLifetime(radio) {}
     }

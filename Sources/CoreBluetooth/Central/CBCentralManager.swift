@@ -74,8 +74,8 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
     }
 
     open weak var delegate: (any CBCentralManagerDelegate)? {
-        get { content.withLock { $0.delegate } }
-        set { content.withLock { $0.delegate = newValue } }
+        get { content.withLock { unsafe $0.delegate } }
+        set { content.withLock { unsafe $0.delegate = newValue } }
     }
 
     open var isScanning: Bool { content.withLock { $0.isScanning } }

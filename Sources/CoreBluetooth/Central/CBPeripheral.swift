@@ -63,8 +63,8 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
     }
 
     open weak var delegate: (any CBPeripheralDelegate)? {
-        get { content.withLock { $0.delegate } }
-        set { content.withLock { $0.delegate = newValue } }
+        get { content.withLock { unsafe $0.delegate } }
+        set { content.withLock { unsafe $0.delegate = newValue } }
     }
 
     /// The Device Name, if it was read once, else the advertised name.

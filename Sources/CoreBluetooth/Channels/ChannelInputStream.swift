@@ -4,9 +4,9 @@ import Foundation
 ///
 /// Reading blocks until bytes arrive, like reading from a socket's stream. Bytes that arrived before the channel's end
 /// are read first.
-final class ChannelInputStream: InputStream {
+@safe final class ChannelInputStream: InputStream {
     let direction: ChannelDirection
-    /// The memory that ``getBuffer(_:length:)`` returned last.
+    /// The memory that ``getBuffer(_:length:)`` returned last. It is valid until the next call, and freed only once.
     private var lent: UnsafeMutableBufferPointer<UInt8>?
 
     init(_ pipe: ChannelPipe) {
@@ -16,7 +16,7 @@ final class ChannelInputStream: InputStream {
     }
 
     deinit {
-        lent?.deallocate()
+        unsafe lent?.deallocate()
     }
 
     // MARK: Stream
@@ -55,8 +55,8 @@ final class ChannelInputStream: InputStream {
         guard len > 0 else { return 0 }
         return direction.locked {
             guard waitForOctets() else { return atEnd }
-            let memory = UnsafeMutableBufferPointer(start: buffer, count: len)
-            let count = direction.pipe.state.received.read(into: memory)
+            let memory = unsafe UnsafeMutableBufferPointer(start: buffer, count: len)
+            let count = unsafe direction.pipe.state.received.read(into: memory)
             hasRead(count)
             return count
         }
@@ -71,11 +71,11 @@ final class ChannelInputStream: InputStream {
             guard direction.events.isOpen, !direction.pipe.state.received.isEmpty else { return false }
             let octets = direction.pipe.state.received.takeFirst()
             let memory = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: octets.count)
-            _ = memory.initialize(fromContentsOf: octets)
-            lent?.deallocate()
-            lent = memory
-            buffer.pointee = memory.baseAddress
-            len.pointee = octets.count
+            _ = unsafe memory.initialize(fromContentsOf: octets)
+            unsafe lent?.deallocate()
+            unsafe lent = memory
+            unsafe buffer.pointee = memory.baseAddress
+            unsafe len.pointee = octets.count
             hasRead(octets.count)
             return true
         }

@@ -56,7 +56,7 @@ final class ChannelOutputStream: OutputStream {
             guard direction.events.isOpen else { return -1 }
             guard len > 0 else { return 0 }
             while direction.events.isOpen {
-                let count = pipe.state.hasRoom ? pipe.send(UnsafeBufferPointer(start: buffer, count: len)) : 0
+                let count = unsafe pipe.state.hasRoom ? pipe.send(UnsafeBufferPointer(start: buffer, count: len)) : 0
                 if count > 0 {
                     direction.used()
                     return count

@@ -59,7 +59,7 @@ final class ChannelPipe: @unchecked Sendable {
 
     /// Sends as many bytes as there is space for, and returns their number.
     func send(_ octets: UnsafeBufferPointer<UInt8>) -> Int {
-        let count = engine.send(octets)
+        let count = unsafe engine.send(octets)
         state.hasRoom = count == octets.count
         return count
     }
@@ -96,7 +96,7 @@ struct ReceivedOctets {
         var count = 0
         while count < buffer.count, !isEmpty {
             let rest = pieces[first][offset...].prefix(buffer.count - count)
-            count = buffer[count...].initialize(fromContentsOf: rest)
+            count = unsafe buffer[count...].initialize(fromContentsOf: rest)
             advance(rest.count)
         }
         return count

@@ -27,14 +27,17 @@ final class StreamSchedule: @unchecked Sendable {
 
     init() {
         let target = Target()
-        var context = CFRunLoopSourceContext()
-        context.info = Unmanaged.passRetained(target).toOpaque()
-        context.release = { info in info.map { Unmanaged<Target>.fromOpaque($0).release() } }
-        context.perform = { info in
-            guard let info else { return }
-            Unmanaged<Target>.fromOpaque(info).takeUnretainedValue().schedule?.perform()
+        // The source keeps the target until it is invalidated, so the callbacks find it.
+        var context = unsafe CFRunLoopSourceContext()
+        unsafe context.info = Unmanaged.passRetained(target).toOpaque()
+        unsafe context.release = { info in
+            if let info = unsafe info { unsafe Unmanaged<Target>.fromOpaque(info).release() }
         }
-        source = CFRunLoopSourceCreate(nil, 0, &context)
+        unsafe context.perform = { info in
+            guard let info = unsafe info else { return }
+            unsafe Unmanaged<Target>.fromOpaque(info).takeUnretainedValue().schedule?.perform()
+        }
+        source = unsafe CFRunLoopSourceCreate(nil, 0, &context)
         target.schedule = self
     }
 
@@ -74,17 +77,17 @@ final class StreamSchedule: @unchecked Sendable {
             entries.removeAll { $0.runLoop == name && $0.mode == mode.rawValue }
             return removed
         }
-        for entry in removed { CFRunLoopRemoveSource(entry.loop, source, Self.name(of: entry.mode)) }
+        for entry in removed { unsafe CFRunLoopRemoveSource(entry.loop, source, Self.name(of: entry.mode)) }
     }
 
     /// Makes the run loops call ``perform``.
     func signal() {
         CFRunLoopSourceSignal(source)
-        for entry in entries.withLock({ $0 }) { CFRunLoopWakeUp(entry.loop) }
+        for entry in entries.withLock({ $0 }) { unsafe CFRunLoopWakeUp(entry.loop) }
     }
 
     private static func name(of mode: String) -> CFString {
         let utf8: CFStringEncoding = 0x0800_0100
-        return CFStringCreateWithCString(nil, mode, utf8)
+        return unsafe CFStringCreateWithCString(nil, mode, utf8)
     }
 }

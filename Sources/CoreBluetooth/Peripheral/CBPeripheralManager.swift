@@ -85,8 +85,8 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
     }
 
     open weak var delegate: (any CBPeripheralManagerDelegate)? {
-        get { content.withLock { $0.delegate } }
-        set { content.withLock { $0.delegate = newValue } }
+        get { content.withLock { unsafe $0.delegate } }
+        set { content.withLock { unsafe $0.delegate = newValue } }
     }
 
     open var isAdvertising: Bool { content.withLock { $0.advertising == .on } }

@@ -33,6 +33,6 @@ enum ProgrammerError {
 extension NSObject {
     /// The front of an object's description: its class and address.
     var nameAndAddress: String {
-        "\(type(of: self)): \(Unmanaged.passUnretained(self).toOpaque())"
+        unsafe "\(type(of: self)): \(Unmanaged.passUnretained(self).toOpaque())"
     }
 }

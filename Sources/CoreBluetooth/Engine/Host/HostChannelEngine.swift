@@ -49,7 +49,7 @@ final class HostChannelEngine: ChannelEngine {
         let count = state.withLock { state in
             guard !state.isClosing else { return 0 }
             let count = min(octets.count, HostChannelEngine.capacity - state.outbound.count)
-            state.outbound.append(contentsOf: octets.prefix(count))
+            unsafe state.outbound.append(contentsOf: octets.prefix(count))
             if count < octets.count { state.isRoomAwaited = true }
             return count
         }

@@ -104,7 +104,7 @@ package enum HostRegistry {
     /// The machine's name, cut to the maximum length of a Device Name (Vol 3, Part C, 12.1).
     private static var machineName: String {
         var name = [CChar](repeating: 0, count: 249)
-        guard gethostname(&name, name.count - 1) == 0, name[0] != 0 else { return "swift-ble" }
+        guard unsafe gethostname(&name, name.count - 1) == 0, name[0] != 0 else { return "swift-ble" }
         return String(decoding: name.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
     }
 }
