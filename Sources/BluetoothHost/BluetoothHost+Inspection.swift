@@ -62,7 +62,7 @@ extension BluetoothHost {
         inspection.links = links.count
         inspection.timers = timers.count
         inspection.commands = commands.waitingCount + (commands.isBusy ? 1 : 0)
-        inspection.scans = scanner.sessions.count
+        inspection.scans = scan.scans.sessions.count
         inspection.advertisements = advertiser.entries.count
         #if DEBUG
             inspection.tasks = taskCount
@@ -181,7 +181,7 @@ extension BluetoothHost {
             if link.isDisconnecting { lines.append("the link to \(link.peer) to end") }
         }
         if bonds.pendingSaveCount > 0 { lines.append("\(bonds.pendingSaveCount) change(s) of bonds to be saved") }
-        if !scanner.sessions.isEmpty { lines.append("\(scanner.sessions.count) scan(s) for advertisements") }
+        if !scan.scans.sessions.isEmpty { lines.append("\(scan.scans.sessions.count) scan(s) for advertisements") }
         return lines
     }
 

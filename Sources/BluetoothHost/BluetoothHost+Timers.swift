@@ -81,7 +81,7 @@ extension BluetoothHost {
         case .connectionTurn: connectionTurnEnded()
         case .endOfInitiating: endOfInitiatingTimedOut()
         case .meeting(let identity): meetingTimedOut(identity)
-        case .scanSilence: checkForSilence()
+        case .scanSilence: scanDeadlineReached()
         case .advertisingRefresh: refreshAdvertising()
         case .advertisingRetry: retryAdvertising()
         case .addressRotation: rotatePrivateAddress()

@@ -151,8 +151,7 @@ extension BluetoothHost {
         case .linkEnd(let observer, let reason): observer(reason)
         case .value(let link, let handle, let subscriber, let value):
             links[link]?.att.subscribers[handle]?[subscriber]?(value)
-        case .scanEvent(let identifier, let event):
-            if let session = scanner.sessions[identifier] { session.deliver(event) }
+        case .scanEvent(let scan, let event): scanObservers[scan]?(event)
         case .scanEnd(let deliver, let error): deliver(.ended(error))
         case .hostEnd: removeObservers()
         case .access(let handler, let link, let request): handler(link, request)

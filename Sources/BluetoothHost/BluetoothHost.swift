@@ -147,7 +147,10 @@ package actor BluetoothHost {
     var nextIdentifier: UInt64 = 0
 
     // GAP.
-    var scanner = Scanner()
+    var scan: ScanPlan
+    /// The closures of the scans' apps, in the order of the scans in the plan.
+    var scanObservers: OrderedDictionary<ScanIdentifier, @Sendable (ScanEvent) -> Void> = [:]
+    var scanTimer: PlanTimer?
     var advertiser = Advertiser()
     var connector = Connector()
     var privacy = Privacy()
@@ -197,6 +200,7 @@ package actor BluetoothHost {
             frameLimit: configuration.outboundFrameLimit,
             channelFrameLimit: configuration.channelFrameLimit
         )
+        scan = ScanPlan(silenceTimeout: configuration.scanSilenceTimeout)
         securityPolicy = configuration.security
         pairingHandler = configuration.pairingHandler
         (self.server, addressResolutionHandle) = BluetoothHost.makeServer(configuration)

@@ -94,7 +94,7 @@ extension BluetoothHost {
         generation += 1
         abortCommands()
         endAllLinks(.controllerReset(reason))
-        scanner.forgetController()
+        forgetScan()
         advertiser.forgetController()
         forgetInitiation()
         privacy.forgetController()

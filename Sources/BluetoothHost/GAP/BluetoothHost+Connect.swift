@@ -62,7 +62,7 @@ extension BluetoothHost {
         reportAgain(attempt.addresses)
         forgetMeetings()
         reconcileConnections()
-        if scanner.isSeeking { reconcileScan() }
+        if scan.isSeeking { reconcileScan() }
     }
 
     /// Starts a pass that changes what the controller initiates to what the attempts need.

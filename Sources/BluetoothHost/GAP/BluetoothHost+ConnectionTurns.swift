@@ -7,8 +7,8 @@ import BluetoothTypes
 extension BluetoothHost {
     /// Whether scans have to wait while the controller initiates connections.
     private func scansMustWait(_ information: ControllerInformation) -> Bool {
-        (!scanner.sessions.isEmpty || !soughtPeers.isEmpty)
-            && !information.canScanWhileInitiating(actively: scanner.wanted?.isActive ?? false)
+        (!scan.scans.isEmpty || !soughtPeers.isEmpty)
+            && !information.canScanWhileInitiating(actively: scan.wanted?.isActive ?? false)
     }
 
     /// Runs a timer while a peer or a scan waits for its turn.
@@ -46,9 +46,8 @@ extension BluetoothHost {
     ///
     /// - Returns: whether initiating can begin now. Otherwise it begins when scanning has stopped.
     func isReadyToInitiate(_ wanted: Connector.Initiation?, _ information: ControllerInformation) -> Bool {
-        let isScanning = !scanner.isResting
-        // A pass in progress may be about to start active scanning.
-        let isActive = scanner.reconciliation.isRunning || scanner.applied?.isActive ?? true
+        let isScanning = !scan.isResting
+        let isActive = scan.mayScanActively
         reconcileScan()
         if wanted != nil, isScanning, connector.scanWait != .over,
             !information.canScanWhileInitiating(actively: isActive)

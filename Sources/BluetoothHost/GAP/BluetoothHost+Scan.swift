@@ -16,105 +16,87 @@ extension BluetoothHost {
             endInput()
             return identifier
         }
-        if scanner.sessions.isEmpty { scanner.advertisers.removeAll() }
-        scanner.sessions[identifier] = ScanSession(options: options, deliver: deliver)
-        scanner.newest = identifier
+        scan.scans.insert(identifier, options)
+        scanObservers[identifier] = deliver
         reconcileScan()
         return identifier
     }
 
     package func stopScan(_ identifier: ScanIdentifier) {
-        guard scanner.sessions.removeValue(forKey: identifier) != nil else { return }
+        guard scan.scans.remove(identifier) else { return }
+        scanObservers[identifier] = nil
         reconcileScan()
     }
 
-    /// Starts a pass that changes the controller's scanning to what the scans request.
+    /// Has the plan bring the controller's scanning to what the scans need.
     func reconcileScan() {
         guard power == .on else { return }
-        guard scanner.mayScan || connector.mayInitiate else {
-            scanner.forgetSilenceUnlessWanted()
+        guard scan.mayScan || connector.mayInitiate else {
+            scan.forgetSilenceUnlessWanted()
             return resumeRestWaiters()
         }
-        guard scanner.reconciliation.request() else { return }
-        spawn { await $0.runScanReconciliation() }
+        if scan.requestRun() { spawn { $0.runScanPlan() } }
     }
 
-    private func runScanReconciliation() async {
-        defer {
+    /// Sends the plan's next command. If there is none, other activities may begin that wait for scanning.
+    private func runScanPlan() {
+        if power == .on, let information, let next = scan.nextCommand(scanContext(information)) {
+            send(next.command, as: next.step)
+        } else {
+            scan.endRun()
             resumeRestWaiters()
             scanPassEnded()
         }
-        while scanner.reconciliation.next() {
-            guard power == .on, let information else { continue }
-            scanner.isSeeking = !soughtPeers.isEmpty
-            scanner.forgetSilenceUnlessWanted()
-            let window = connectorWindow(information)
-            superviseConnectionTurns(window, information)
-            var wanted = privacy.hold == .nothing ? scanner.wanted : nil
-            if let parameters = wanted, connector.state != .idle || wantedInitiation(for: window) != nil,
-                !information.canScanWhileInitiating(actively: parameters.isActive)
-            {
-                wanted = nil
-            }
-            guard wanted != scanner.applied else { continue }
-            let generation = generation
-            do throws(CommandFailure) {
-                if scanner.applied != nil {
-                    try await setScanEnabled(false, filtersDuplicates: false)
-                    scanner.pause(at: loop.now)
-                }
-                if let wanted {
-                    try await setScanParameters(wanted)
-                    try await setScanEnabled(true, filtersDuplicates: wanted.filtersDuplicates)
-                    // If the controller failed after its answer, the next one does not have this state.
-                    guard generation == self.generation else { continue }
-                    scanner.begin(wanted, at: loop.now)
-                }
-                watchForSilence()
-            } catch {
-                guard power == .on else { continue }
-                endScans(.command(error))
-                endInput()
+        armScanTimer()
+        endInput()
+    }
+
+    private func scanContext(_ information: ControllerInformation) -> ScanPlan.Context {
+        let window = connectorWindow(information)
+        superviseConnectionTurns(window, information)
+        return ScanPlan.Context(
+            usesExtendedCommands: information.usesExtendedCommands,
+            ownAddressType: ownAddressType,
+            isSeeking: !soughtPeers.isEmpty,
+            isHeld: privacy.hold != .nothing,
+            isInitiating: connector.state != .idle || wantedInitiation(for: window) != nil,
+            canScanPassivelyWhileInitiating: information.canScanWhileInitiating(actively: false),
+            canScanActivelyWhileInitiating: information.canScanWhileInitiating(actively: true)
+        )
+    }
+
+    /// Gives the plan the reply to its command, and has it decide the next one.
+    func scanCommandEnded(_ step: GAPStep, _ failure: CommandFailure?) {
+        spawn { $0.runScanPlan() }
+        if let failure {
+            perform(scan.failed(step, failure, at: loop.now))
+        } else {
+            scan.finished(step, at: loop.now)
+        }
+        armScanTimer()
+    }
+
+    private func perform(_ effects: [ScanEffect]) {
+        for effect in effects {
+            switch effect {
+            case .end(let identifier, let failure): endScan(identifier, .command(failure))
+            case .restart(let silence):
+                emit(HostEvent.scanRestarted(afterSilence: silence))
+                reconcileScan()
+            case .reset(let silence):
+                controllerFailed("its scan has been silent for \(silence)", isTransportLost: false)
             }
         }
     }
 
-    private func setScanParameters(_ parameters: Scanner.Parameters) async throws(CommandFailure) {
-        guard let information else { return }
-        let type: ScanType = parameters.isActive ? .active : .passive
-        if information.usesExtendedCommands {
-            try await perform(
-                LESetExtendedScanParameters(
-                    ownAddressType: ownAddressType,
-                    le1M: .init(scanType: type, scanInterval: parameters.interval, scanWindow: parameters.window)
-                )
-            )
-        } else {
-            try await perform(
-                LESetScanParameters(
-                    leScanType: type,
-                    leScanInterval: parameters.interval,
-                    leScanWindow: parameters.window,
-                    ownAddressType: ownAddressType
-                )
-            )
-        }
-    }
-
-    private func setScanEnabled(_ isEnabled: Bool, filtersDuplicates: Bool) async throws(CommandFailure) {
-        if information?.usesExtendedCommands == true {
-            try await perform(
-                LESetExtendedScanEnable(enable: isEnabled, filterDuplicates: filtersDuplicates ? .enabled : .disabled)
-            )
-        } else {
-            try await perform(LESetScanEnable(leScanEnable: isEnabled, filterDuplicates: filtersDuplicates))
-        }
+    private func endScan(_ identifier: ScanIdentifier, _ error: HostError) {
+        guard let observer = scanObservers.removeValue(forKey: identifier) else { return }
+        deliver(.scanEnd(observer, error))
     }
 
     /// Ends all scans.
     func endScans(_ error: HostError) {
-        for session in scanner.sessions.values { deliver(.scanEnd(session.deliver, error)) }
-        scanner.sessions.removeAll()
+        for identifier in scan.endScans() { endScan(identifier, error) }
     }
 
     /// Makes all scans report peers again that are received from now on, because their link or an attempt to connect to
@@ -122,7 +104,7 @@ extension BluetoothHost {
     ///
     /// Otherwise an app that connects to the peers that its scan reports could connect to each of them only once.
     func reportAgain(_ addresses: Set<DeviceAddress>) {
-        if scanner.forget(addresses) { reconcileScan() }
+        if scan.scans.forget(addresses) { reconcileScan() }
     }
 
     /// Makes one scan report peers again that are received from now on, because its app could not take the earlier
@@ -130,47 +112,33 @@ extension BluetoothHost {
     ///
     /// - Parameter addresses: the addresses of the peers; nil for all peers.
     package func reportAgain(_ addresses: Set<DeviceAddress>?, in scan: ScanIdentifier) {
-        if scanner.forget(addresses, in: scan) { reconcileScan() }
+        if self.scan.scans.forget(addresses, in: scan) { reconcileScan() }
     }
 
     func scanEndedByController() {
-        scanner.pause(at: loop.now)
+        scan.endedByController(at: loop.now)
+        armScanTimer()
         reconcileScan()
     }
 
-    // MARK: Silence
-
-    /// Restarts a scan that receives nothing for a long time, because the controller may have stopped listening. If
-    /// that does not help and no link shows that the controller works, resets the controller. The silent time is summed
-    /// over the turns of a scan.
-    private func watchForSilence() {
-        timers.cancel(scanner.silenceTimer)
-        scanner.silenceTimer = nil
-        guard scanner.applied != nil, let timeout = configuration.scanSilenceTimeout else { return }
-        scanner.silenceTimer = schedule(.scanSilence, at: scanner.lastActivity + timeout)
+    /// Records that the controller was reset and no longer scans.
+    func forgetScan() {
+        scan.controllerLost()
+        armScanTimer()
     }
 
-    func checkForSilence() {
-        scanner.silenceTimer = nil
-        guard scanner.applied != nil, power == .on, let timeout = configuration.scanSilenceTimeout else { return }
-        guard loop.now - scanner.lastActivity >= timeout else { return watchForSilence() }
-        if scanner.hasRestartedInSilence, links.isEmpty {
-            scanner.hasRestartedInSilence = false
-            return controllerFailed("its scan has been silent for \(timeout * 2)", isTransportLost: false)
-        }
-        scanner.hasRestartedInSilence = true
-        emit(HostEvent.scanRestarted(afterSilence: timeout))
-        spawn { await $0.restartScan() }
+    // MARK: Time
+
+    /// Sets the timer to the plan's deadline.
+    private func armScanTimer() {
+        scanTimer = rearmed(scanTimer, .scanSilence, at: scan.deadline)
     }
 
-    private func restartScan() async {
-        do throws(CommandFailure) {
-            try await setScanEnabled(false, filtersDuplicates: false)
-        } catch {
-            logger.debug("\(error)")
-        }
-        scanner.restart()
-        reconcileScan()
+    func scanDeadlineReached() {
+        scanTimer = nil
+        guard power == .on else { return }
+        perform(scan.advance(to: loop.now, hasLink: !links.isEmpty))
+        armScanTimer()
     }
 
     // MARK: Reports
@@ -212,7 +180,7 @@ extension BluetoothHost {
                 case .incompleteMoreToCome: .moreToCome
                 default: .truncated
                 }
-            guard let assembled = scanner.assembler.receive(report.data, from: source, status: status) else { continue }
+            guard let assembled = scan.assembler.receive(report.data, from: source, status: status) else { continue }
             let data = assembled.data ?? []
             let address = identity(of: received)
             let receipt = AdvertisingReceipt(
@@ -233,15 +201,16 @@ extension BluetoothHost {
 
     private func deliver(_ receipt: borrowing AdvertisingReceipt) {
         if receipt.isConnectable { met(receipt.address, at: receipt.privateAddress ?? receipt.address) }
-        guard let matches = scanner.receive(receipt, at: loop.now) else { return }
-        if turn.isIdle, let deliver = scanner.deliver(of: matches) {
-            let event = scanner.event(of: matches)
+        guard let matches = scan.receive(receipt, at: loop.now) else { return }
+        let event = scan.scans.event(of: matches)
+        if turn.isIdle, matches.isSingle {
+            // Observers have the order of their scans, so no lookup is needed.
+            let deliver = scanObservers.values[matches.first]
             let phase = beginDelivery()
             deliver(event)
             turn.phase = phase
         } else {
-            let event = scanner.event(of: matches)
-            for scan in scanner.scans(of: matches) { deliver(.scanEvent(scan, event)) }
+            for scan in scan.scans.scans(of: matches) { deliver(.scanEvent(scan, event)) }
         }
     }
 }

@@ -69,7 +69,7 @@ extension BluetoothHost {
     /// that the sender uses now. That address may change at any time, so the search starts again if no link results
     /// within a few seconds.
     func met(_ identity: DeviceAddress, at address: DeviceAddress) {
-        guard scanner.isSeeking, connector.meetings[identity] == nil,
+        guard scan.isSeeking, connector.meetings[identity] == nil,
             connector.attempts.contains(where: { $0.addresses.contains(identity) }), mustBeSought(identity)
         else { return }
         let timer = schedule(.meeting(identity), after: .seconds(5))

@@ -93,7 +93,7 @@ extension BluetoothHost {
 
     /// Whether the activities that a change of addresses pauses have stopped.
     var isResting: Bool {
-        guard scanner.isResting, connector.isResting else { return false }
+        guard scan.isResting, connector.isResting else { return false }
         return privacy.hold != .everything || advertiser.isResting
     }
 

@@ -20,12 +20,10 @@ struct ScanSession {
     }
 
     let options: ScanOptions
-    let deliver: @Sendable (ScanEvent) -> Void
     private var reported = GenerationalTable<DeviceAddress, Reported>(limit: 4096)
 
-    init(options: ScanOptions, deliver: @escaping @Sendable (ScanEvent) -> Void) {
+    init(options: ScanOptions) {
         self.options = options
-        self.deliver = deliver
     }
 
     /// Handles the state of an advertiser.

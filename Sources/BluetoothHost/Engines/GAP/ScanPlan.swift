@@ -1,0 +1,337 @@
+import BluetoothTypes
+import HCI
+
+/// What the caller of a ``ScanPlan`` does after an input.
+enum ScanEffect: Equatable {
+    /// Report to a scan that it has ended: the controller refused a command. The plan has removed the scan.
+    case end(ScanIdentifier, CommandFailure)
+    /// Report that the scan is restarted after a silence of this length, and have the plan run.
+    case restart(afterSilence: Duration)
+    /// Reset the controller: it receives nothing although the scan was restarted.
+    case reset(silence: Duration)
+}
+
+/// Brings the controller's scanning to what the apps' scans and the search for peers need.
+///
+/// # Model
+/// The plan records what the controller was told: see ``Controller``. From that and from what is wanted,
+/// ``nextCommand(_:)`` decides one command. When the reply has arrived, the next one is decided in the same way.
+/// Parameters can be changed only while scanning is off (Vol 4, Part E, 7.8.10 and 7.8.64). So a change of a running
+/// scan takes three commands.
+///
+/// # Refused commands
+/// If the controller refuses a command, all scans of apps end with the error. The plan then waits for a request to run. If
+/// it is unknown whether the controller scans, the plan first turns scanning off.
+///
+/// # Silence
+/// A scan that receives nothing for a long time is restarted, because the controller may have stopped listening. If that
+/// does not help and no link shows that the controller works, the controller is reset. The silent time is summed over
+/// the turns of a scan. While scanning is being turned off, there is no deadline.
+struct ScanPlan {
+    /// The controller's scan parameters for all scans together.
+    struct Parameters: Equatable {
+        var isActive: Bool
+        var interval: UInt16
+        var window: UInt16
+        var filtersDuplicates: Bool
+        /// The newest scan, if the controller filters duplicates. A change restarts scanning, which clears the
+        /// controller's filter.
+        var filteringSince: ScanIdentifier?
+        /// The number of times that known advertisers were forgotten, if the controller filters duplicates. A change
+        /// restarts scanning, so that the controller reports them again.
+        var forgetCount: UInt64 = 0
+    }
+
+    /// What the next command depends on besides the scans.
+    struct Context {
+        var usesExtendedCommands = false
+        var ownAddressType = OwnAddressType.public
+        /// Whether peers to connect to must be found by scanning first.
+        var isSeeking = false
+        /// Whether scanning must stop for a change of this host's addresses.
+        var isHeld = false
+        /// Whether the controller initiates a connection, or is to do so now.
+        var isInitiating = false
+        /// Whether the controller can scan while it initiates.
+        var canScanPassivelyWhileInitiating = true
+        var canScanActivelyWhileInitiating = true
+
+        fileprivate func canScanWhileInitiating(actively: Bool) -> Bool {
+            actively ? canScanActivelyWhileInitiating : canScanPassivelyWhileInitiating
+        }
+    }
+
+    /// What the controller does, as far as the host knows.
+    enum Controller: Equatable {
+        case off
+        case on(Parameters)
+        /// A command to turn scanning on or off had an unclear outcome, or scanning could not be turned off.
+        case unknown
+    }
+
+    /// The parameters that are set in the controller.
+    struct Configuration: Equatable {
+        let isActive: Bool
+        let interval: UInt16
+        let window: UInt16
+        let ownAddressType: OwnAddressType
+    }
+
+    private enum Purpose {
+        case stop
+        case configure(Configuration)
+        case start(Parameters)
+    }
+
+    /// The time without received packets after which a scan is restarted; nil for no limit.
+    private let silenceTimeout: Duration?
+    /// The scans of apps.
+    var scans = ScanTable()
+    var assembler = ExtendedReportAssembler()
+    /// Whether the host also scans for peers to connect to whose addresses the controller cannot resolve.
+    private(set) var isSeeking = false
+    private(set) var run = PlanRun()
+    private var pending = PendingCommand<Purpose>(of: .scan)
+    private(set) var controller = Controller.off
+    /// The parameters that the controller has for the next start. Forgotten when the scan starts, because they are set
+    /// before each start.
+    private var configuration: Configuration?
+    /// Whether the controller reported the end of the scan before it confirmed the start.
+    private var hasEndedEarly = false
+    /// Whether scanning is to be turned off and on again because of silence.
+    private var isRestartDue = false
+    private var hasRestartedInSilence = false
+    /// When the last report arrived or the scan was started. Time between the turns of a scan does not count: the
+    /// instant is moved forward by it.
+    private var lastActivity = Instant(nanoseconds: 0)
+    /// The time since the last report, when scanning last stopped.
+    private var silence = Duration.zero
+
+    init(silenceTimeout: Duration?) {
+        self.silenceTimeout = silenceTimeout
+    }
+
+    /// The combined parameters of the scans: active if any scan is active, with the shortest interval and the longest
+    /// window.
+    var wanted: Parameters? {
+        guard !scans.isEmpty || isSeeking else { return nil }
+        // Without filtering, because a peer that is searched for may have been reported before.
+        var parameters = Parameters(isActive: false, interval: .max, window: 0, filtersDuplicates: !isSeeking)
+        if isSeeking { (parameters.interval, parameters.window) = (0x60, 0x60) }
+        for session in scans.sessions.values {
+            let options = session.options
+            let interval = min(max(options.interval.inUnits(of: .microseconds(625)), 4), 0x4000)
+            parameters.isActive = parameters.isActive || options.isActive
+            parameters.interval = min(parameters.interval, interval)
+            parameters.window = max(parameters.window, max(options.window.inUnits(of: .microseconds(625)), 4))
+            parameters.filtersDuplicates =
+                parameters.filtersDuplicates && options.filtersInController && !options.reportsDuplicates
+        }
+        parameters.window = min(parameters.window, parameters.interval)
+        if parameters.filtersDuplicates {
+            parameters.filteringSince = scans.newest
+            parameters.forgetCount = scans.forgetCount
+        }
+        return parameters
+    }
+
+    /// Whether a scan is wanted or the controller may be scanning. Otherwise a pass has nothing to do.
+    var mayScan: Bool { !scans.isEmpty || isSeeking || controller != .off || run.isRunning }
+
+    /// Whether the controller does not scan, and no command for it is in progress. A controller whose scan cannot be
+    /// turned off counts as well, because waiting for it would not help.
+    var isResting: Bool {
+        if run.isRunning { return false }
+        if case .on = controller { return false }
+        return true
+    }
+
+    /// Whether the controller may scan actively, now or by the commands in progress.
+    var mayScanActively: Bool {
+        guard !run.isRunning, case .on(let parameters) = controller else { return true }
+        return parameters.isActive
+    }
+
+    // MARK: Scans
+
+    /// Requests a pass.
+    ///
+    /// - Returns: whether the caller must schedule it.
+    mutating func requestRun() -> Bool { run.request() }
+
+    /// Ends all scans.
+    ///
+    /// - Returns: the ended scans, oldest first.
+    mutating func endScans() -> [ScanIdentifier] { scans.removeAll() }
+
+    /// Handles a report.
+    ///
+    /// - Returns: nil if the report is new to no scan.
+    mutating func receive(_ receipt: borrowing AdvertisingReceipt, at now: Instant) -> ScanTable.Matches? {
+        lastActivity = now
+        hasRestartedInSilence = false
+        return scans.receive(receipt, at: now)
+    }
+
+    // MARK: Commands
+
+    /// Returns the command to send now. Nil if the controller does what is wanted, or if the plan waits for a request.
+    mutating func nextCommand(_ context: Context) -> PlannedCommand? {
+        isSeeking = context.isSeeking
+        forgetSilenceUnlessWanted()
+        guard !pending.isPending, run.maySend, let purpose = nextPurpose(context) else {
+            run.end()
+            return nil
+        }
+        run.sent()
+        hasEndedEarly = false
+        return PlannedCommand(command: command(for: purpose, context), step: pending.begin(purpose))
+    }
+
+    /// Ends the run: the controller cannot be used now.
+    mutating func endRun() { run.end() }
+
+    private func nextPurpose(_ context: Context) -> Purpose? {
+        let wanted = wantedParameters(context)
+        switch controller {
+        case .unknown: return .stop
+        case .on(let parameters): return parameters == wanted && !isRestartDue ? nil : .stop
+        case .off:
+            guard let wanted else { return nil }
+            let needed = Configuration(
+                isActive: wanted.isActive,
+                interval: wanted.interval,
+                window: wanted.window,
+                ownAddressType: context.ownAddressType
+            )
+            return configuration == needed ? .start(wanted) : .configure(needed)
+        }
+    }
+
+    /// The parameters with which the controller should scan now.
+    private func wantedParameters(_ context: Context) -> Parameters? {
+        guard !context.isHeld, let wanted else { return nil }
+        return context.isInitiating && !context.canScanWhileInitiating(actively: wanted.isActive) ? nil : wanted
+    }
+
+    private func command(for purpose: Purpose, _ context: Context) -> GAPCommand {
+        switch purpose {
+        case .stop: enableCommand(false, filtersDuplicates: false, context)
+        case .start(let parameters):
+            enableCommand(true, filtersDuplicates: parameters.filtersDuplicates, context)
+        case .configure(let configuration):
+            context.usesExtendedCommands
+                ? GAPCommand(
+                    LESetExtendedScanParameters(
+                        ownAddressType: configuration.ownAddressType,
+                        le1M: .init(
+                            scanType: configuration.isActive ? .active : .passive,
+                            scanInterval: configuration.interval,
+                            scanWindow: configuration.window
+                        )
+                    )
+                )
+                : GAPCommand(
+                    LESetScanParameters(
+                        leScanType: configuration.isActive ? .active : .passive,
+                        leScanInterval: configuration.interval,
+                        leScanWindow: configuration.window,
+                        ownAddressType: configuration.ownAddressType
+                    )
+                )
+        }
+    }
+
+    private func enableCommand(_ isEnabled: Bool, filtersDuplicates: Bool, _ context: Context) -> GAPCommand {
+        context.usesExtendedCommands
+            ? GAPCommand(
+                LESetExtendedScanEnable(enable: isEnabled, filterDuplicates: filtersDuplicates ? .enabled : .disabled)
+            ) : GAPCommand(LESetScanEnable(leScanEnable: isEnabled, filterDuplicates: filtersDuplicates))
+    }
+
+    // MARK: Replies
+
+    /// Handles a successful reply. A reply to a command of an earlier controller has no effect.
+    mutating func finished(_ step: GAPStep, at now: Instant) {
+        switch pending.end(step) {
+        case nil: break
+        case .stop: stopped(.off, at: now)
+        case .configure(let configuration): self.configuration = configuration
+        case .start(let parameters):
+            configuration = nil
+            lastActivity = now + (.zero - silence)
+            controller = hasEndedEarly ? .unknown : .on(parameters)
+        }
+    }
+
+    /// Handles a command that failed. All scans end, unless the controller is reset or the plan can continue.
+    mutating func failed(_ step: GAPStep, _ failure: CommandFailure, at now: Instant) -> [ScanEffect] {
+        switch pending.end(step) {
+        case nil: return []
+        // The controller may have ended the scan before, or may have stopped working. So the restart goes on.
+        case .stop where !failure.meansReset && (isRestartDue || controller == .off):
+            stopped(.off, at: now)
+            return []
+        case .stop: stopped(.unknown, at: now)
+        case .configure: break
+        case .start: if failure.isOutcomeUnknown { controller = .unknown }
+        }
+        configuration = nil
+        run.refused()
+        return failure.meansReset ? [] : endScans().map { .end($0, failure) }
+    }
+
+    /// Records that scanning is off, or could not be turned off. The silent time is kept if a scan is still wanted.
+    private mutating func stopped(_ state: Controller, at now: Instant) {
+        if case .on = controller { silence = isRestartDue ? .zero : now - lastActivity }
+        controller = state
+        isRestartDue = false
+        forgetSilenceUnlessWanted()
+    }
+
+    // MARK: Events
+
+    /// Handles the end of a scan by the controller itself (Vol 4, Part E, 7.7.65.17).
+    mutating func endedByController(at now: Instant) {
+        if case .start? = pending.purpose { hasEndedEarly = true }
+        if case .on = controller { stopped(.off, at: now) }
+    }
+
+    /// Records that the controller was reset and no longer scans. All advertisers are reported again.
+    mutating func controllerLost() {
+        pending.forget()
+        controller = .off
+        configuration = nil
+        isRestartDue = false
+        silence = .zero
+        assembler.removeAll()
+        scans.forgetAdvertisers()
+    }
+
+    // MARK: Silence
+
+    /// When the scan will have been silent for too long; nil if the controller does not scan.
+    var deadline: Instant? {
+        guard let silenceTimeout, !pending.isPending, !isRestartDue, case .on = controller else { return nil }
+        return lastActivity + silenceTimeout
+    }
+
+    /// Handles the passing of time.
+    ///
+    /// - Parameter hasLink: whether a link shows that the controller works.
+    mutating func advance(to now: Instant, hasLink: Bool) -> [ScanEffect] {
+        guard let deadline, let silenceTimeout, deadline <= now else { return [] }
+        if hasRestartedInSilence, !hasLink {
+            hasRestartedInSilence = false
+            return [.reset(silence: silenceTimeout * 2)]
+        }
+        hasRestartedInSilence = true
+        isRestartDue = true
+        return [.restart(afterSilence: silenceTimeout)]
+    }
+
+    /// Forgets the silent time if no scan is wanted.
+    mutating func forgetSilenceUnlessWanted() {
+        if scans.isEmpty, !isSeeking { silence = .zero }
+    }
+}
