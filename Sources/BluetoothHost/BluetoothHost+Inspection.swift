@@ -98,7 +98,7 @@ extension BluetoothHost {
     /// Describes an inconsistency in the host's state; nil if there is none. May be called between any two packets.
     package func contradiction() -> String? {
         var held = 0
-        var timersAccountedFor = 14 + strayHandles.count + connector.attempts.count + connector.meetings.count
+        var timersAccountedFor = 13 + strayHandles.count
         timersAccountedFor += calls.timerCount
         for link in links.values {
             held += sender.packetsInController(link.slot)
@@ -123,6 +123,10 @@ extension BluetoothHost {
             }
         }
         if bonds.records.count > bonds.limit { return "\(bonds.records.count) bonds, at most \(bonds.limit)" }
+        if scan.scans.sessions.keys != scanObservers.keys { return "the scans and their observers differ" }
+        if Set(connector.attempts.map(\.identifier)) != Set(connectionCallers.keys) {
+            return "the attempts to connect and their callers differ"
+        }
         if power == .on, !privacy.restWaiters.isEmpty, isResting { return "a change of addresses waits for nothing" }
         if turn.phase == .idle, !turn.deliveries.isEmpty { return "the closure of an app waits for no turn" }
         if timers.count > timersAccountedFor { return "\(timers.count) timers, \(timersAccountedFor) accounted for" }

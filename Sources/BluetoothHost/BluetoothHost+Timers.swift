@@ -77,10 +77,7 @@ extension BluetoothHost {
         case .flush(let identifier): if let link = links[identifier] { flushTimedOut(of: link) }
         case .procedure(let procedure, let identifier):
             if let link = links[identifier] { end(procedure, of: link, .failure(.timedOut)) }
-        case .connectionAttempt(let attempt): giveUp(attempt, .timedOut)
-        case .connectionTurn: connectionTurnEnded()
-        case .endOfInitiating: endOfInitiatingTimedOut()
-        case .meeting(let identity): meetingTimedOut(identity)
+        case .connecting: connectionDeadlineReached()
         case .scanSilence: scanDeadlineReached()
         case .advertisingRefresh: refreshAdvertising()
         case .advertisingRetry: retryAdvertising()

@@ -219,20 +219,4 @@ extension BluetoothHost {
         case .task, .callback: deliverWhileReceiving(.procedure(call.caller, outcome))
         }
     }
-
-    /// Delivers the outcome of an attempt to connect.
-    func end(_ attempt: ConnectionAttempt, _ result: Result<LinkIdentifier, HostError>) {
-        timers.cancel(attempt.timer)
-        switch attempt.caller {
-        case .task(let call):
-            switch result {
-            case .success(let identifier):
-                // Counted here, so that another caller's release cannot end the link before this caller receives it.
-                links[identifier]?.holdCount += 1
-                end(call, .connected(identifier))
-            case .failure(let error): end(call, .failure(error))
-            }
-        case .callback(let completion): deliver(.connection(completion, result))
-        }
-    }
 }

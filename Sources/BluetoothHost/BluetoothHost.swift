@@ -152,7 +152,10 @@ package actor BluetoothHost {
     var scanObservers: OrderedDictionary<ScanIdentifier, @Sendable (ScanEvent) -> Void> = [:]
     var scanTimer: PlanTimer?
     var advertiser = Advertiser()
-    var connector = Connector()
+    var connector = ConnectionPlan()
+    /// The callers of the attempts to connect, by the identifiers of the attempts.
+    var connectionCallers: [UInt64: ConnectionCaller] = [:]
+    var connectionTimer: PlanTimer?
     var privacy = Privacy()
 
     // GATT.
@@ -217,9 +220,7 @@ package actor BluetoothHost {
     func failPendingOperations(_ error: HostError) {
         endScans(error)
         endSleeps(error)
-        let attempts = connector.takeAllAttempts()
-        forgetMeetings()
-        for attempt in attempts { end(attempt, .failure(error)) }
+        endAttempts(error)
         let entries = advertiser.entries
         advertiser.entries = []
         for entry in entries {

@@ -41,184 +41,27 @@ extension BluetoothHost {
         _ addresses: Set<DeviceAddress>,
         _ parameters: ConnectionParameters,
         _ timeout: Duration?,
-        for caller: ConnectionAttempt.Caller
+        for caller: ConnectionCaller
     ) {
-        var attempt = ConnectionAttempt(
-            identifier: identifier,
-            addresses: addresses,
-            parameters: parameters,
-            caller: caller
+        connectionCallers[identifier] = caller
+        connector.add(
+            ConnectionAttempt(
+                identifier: identifier,
+                addresses: addresses,
+                parameters: parameters,
+                deadline: timeout.map { loop.now + $0 }
+            )
         )
-        attempt.timer = timeout.map { schedule(.connectionAttempt(identifier), after: $0) }
-        connector.add(attempt)
         reconcileAddresses()
         reconcileConnections()
-        if !soughtPeers.isEmpty { reconcileScan() }
+        if isSeekingPeers { reconcileScan() }
     }
 
     func giveUp(_ identifier: UInt64, _ error: HostError) {
-        guard let attempt = connector.takeAttempt(identifier, at: loop.now) else { return }
-        end(attempt, .failure(error))
-        reportAgain(attempt.addresses)
-        forgetMeetings()
-        reconcileConnections()
-        if scan.isSeeking { reconcileScan() }
+        perform(connector.endAttempt(identifier, error, at: loop.now))
     }
 
-    /// Starts a pass that changes what the controller initiates to what the attempts need.
-    func reconcileConnections() {
-        guard power == .on else { return }
-        // Scanning may have waited for an initiation that the controller no longer runs.
-        guard connector.mayInitiate else { return reconcileScan() }
-        guard connector.reconciliation.request() else { return }
-        spawn { await $0.runConnectionReconciliation() }
-    }
-
-    /// Cancels the controller's initiation and starts it again, in case the controller ended it without the host's
-    /// knowledge.
-    func restartInitiating() {
-        guard case .initiating = connector.state else { return }
-        connector.isInitiationDoubtful = true
-        reconcileConnections()
-    }
-
-    private func runConnectionReconciliation() async {
-        defer { resumeRestWaiters() }
-        while connector.reconciliation.next() {
-            guard power == .on, let information else { continue }
-            let window = connectorWindow(information)
-            superviseConnectionTurns(window, information)
-            let wanted = wantedInitiation(for: window)
-            switch connector.state {
-            case .cancelling:
-                continue
-            case .initiating(let initiation):
-                guard wanted != initiation || connector.isInitiationDoubtful else { continue }
-                connector.isInitiationDoubtful = false
-                setInitiation(.cancelling)
-                do throws(CommandFailure) {
-                    try await perform(LECreateConnectionCancel())
-                } catch {
-                    // The connection has just been made or has failed; its event reports which.
-                    logger.debug("\(error)")
-                }
-                expectEndOfInitiating()
-            case .idle:
-                guard isReadyToInitiate(wanted, information), let wanted else { continue }
-                connector.isInitiationDoubtful = false
-                setInitiation(.initiating(wanted))
-                do throws(CommandFailure) {
-                    try await initiate(wanted)
-                } catch {
-                    guard power == .on else { continue }
-                    setInitiation(.idle)
-                    if case .status(.connectionAlreadyExists, _) = error {
-                        resolveExistingConnection(to: wanted.addresses)
-                        endInput()
-                        continue
-                    }
-                    failAttempts(for: wanted.addresses, .command(error))
-                    endInput()
-                }
-            }
-        }
-    }
-
-    // MARK: Outcomes
-
-    /// Handles the controller's answer that a link to one of `addresses` exists. Two devices have at most one link
-    /// (Vol 6, Part B, 4.5): it is used, or has to end first.
-    private func resolveExistingConnection(to addresses: Set<DeviceAddress>) {
-        guard let link = links.values.first(where: { $0.isWith(anyOf: addresses) }) else {
-            return controllerFailed("it has a connection that it did not report", isTransportLost: false)
-        }
-        if link.isEnding || !link.countsAsConnection {
-            // A peer that claims to be bonded verifies its identity, or its link is ended after a timeout.
-            if !link.isEnding, link.security.state.waiting.isEmpty { verifyIdentity(of: link) }
-            endInput()
-            guard connector.blockers.insert(link.identifier).inserted else { return }
-            let identifier = link.identifier
-            link.endObservers[makeIdentifier()] = .host { [weak self] _ in
-                self?.assumeIsolated { host in
-                    host.connector.blockers.remove(identifier)
-                    host.reconcileConnections()
-                }
-            }
-        } else {
-            fulfilAttempts(with: link)
-            reconcileConnections()
-        }
-    }
-
-    private func fulfilAttempts(with link: Link) {
-        for attempt in connector.takeAttempts(forAnyOf: link.addresses) {
-            end(attempt, .success(link.identifier))
-        }
-        forgetMeetings()
-    }
-
-    /// Gives a link to the callers that wait for a connection to its peer, if it counts as one from now on.
-    func linkMayFulfilAttempts(_ link: Link) {
-        guard !connector.attempts.isEmpty, !link.isEnding, link.countsAsConnection else { return }
-        let count = connector.attempts.count
-        fulfilAttempts(with: link)
-        guard connector.attempts.count < count else { return }
-        reconcileConnections()
-        reconcileScan()
-    }
-
-    private func failAttempts(for addresses: Set<DeviceAddress>, _ error: HostError) {
-        for attempt in connector.takeAttempts(forAnyOf: connector.peers(at: addresses)) {
-            end(attempt, .failure(error))
-            reportAgain(attempt.addresses)
-        }
-        forgetMeetings()
-        reconcileConnections()
-    }
-
-    // MARK: Events
-
-    func connectionCompleted(_ connection: NewConnection) {
-        // If the host has given up the controller, pending events end with the reset.
-        guard power == .on else { return }
-        guard connection.status == .success else {
-            // Only initiating fails with this event; the end of directed advertising has an event of its own.
-            guard connection.role == .central || connector.state != .idle else { return }
-            if case .initiating(let initiation) = connector.state {
-                // An earlier initiation has ended late. Whether the controller initiates now is unknown.
-                guard connection.status != .unknownConnectionIdentifier else { return restartInitiating() }
-                setInitiation(.idle)
-                failAttempts(for: initiation.addresses, .disconnected(.controller(connection.status)))
-            }
-            setInitiation(.idle)
-            reconcileConnections()
-            reconcileScan()
-            return
-        }
-        if links[connection.handle] != nil {
-            endLink(connection.handle, .controllerReset("it used connection handle \(connection.handle) twice"))
-        }
-        let link = addLink(connection)
-        if connection.peerPrivateAddress == nil, isSilencedByPrivacy(connection.peerAddress) {
-            // The link exists already and can only be ended.
-            giveUp(link, .controller(.authenticationFailure), telling: .authenticationFailure)
-        }
-        let attempts =
-            link.isEnding || !link.countsAsConnection ? [] : connector.takeAttempts(forAnyOf: link.addresses)
-        for attempt in attempts {
-            end(attempt, .success(link.identifier))
-        }
-        forgetMeetings()
-        switch link.role {
-        case .central:
-            setInitiation(.idle)
-            if attempts.isEmpty { giveUp(link, .controller(.connectionTerminatedByLocalHost)) }
-        case .peripheral:
-            advertisingEndedByConnection()
-        }
-        reconcileConnections()
-        reconcileScan()
-    }
+    // MARK: Ends of links
 
     /// Waits until a link has ended.
     ///

@@ -22,7 +22,8 @@ extension BluetoothHost {
     private func planCommandEnded(_ step: GAPStep, _ failure: CommandFailure?) {
         switch step.plan {
         case .scan: scanCommandEnded(step, failure)
-        case .connection, .advertising, .addresses: break
+        case .connection: connectionCommandEnded(step, failure)
+        case .advertising, .addresses: break
         }
     }
 }

@@ -52,14 +52,15 @@ extension BluetoothHost {
     }
 
     private func scanContext(_ information: ControllerInformation) -> ScanPlan.Context {
-        let window = connectorWindow(information)
-        superviseConnectionTurns(window, information)
+        let connecting = connectionContext(information)
+        if connector.updateTurns(connecting, at: loop.now) { reconcileConnections() }
+        armConnectionTimer()
         return ScanPlan.Context(
             usesExtendedCommands: information.usesExtendedCommands,
             ownAddressType: ownAddressType,
-            isSeeking: !soughtPeers.isEmpty,
+            isSeeking: isSeekingPeers,
             isHeld: privacy.hold != .nothing,
-            isInitiating: connector.state != .idle || wantedInitiation(for: window) != nil,
+            isInitiating: connector.controller != .idle || connector.wantedInitiation(connecting) != nil,
             canScanPassivelyWhileInitiating: information.canScanWhileInitiating(actively: false),
             canScanActivelyWhileInitiating: information.canScanWhileInitiating(actively: true)
         )

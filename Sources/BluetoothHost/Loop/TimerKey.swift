@@ -36,14 +36,8 @@ enum TimerKey {
 
     // MARK: GAP
 
-    /// An attempt to connect has reached its timeout.
-    case connectionAttempt(UInt64)
-    /// The turn of the peers on the filter accept list ends.
-    case connectionTurn
-    /// The controller has not reported the end of a cancelled initiation.
-    case endOfInitiating
-    /// A peer that was found at a private address may have another address now.
-    case meeting(DeviceAddress)
+    /// The earliest deadline of the attempts to connect, their turns and the controller's initiation was reached.
+    case connecting
     /// The scan may have been silent for too long.
     case scanSilence
     /// Advertisements are started again.

@@ -43,55 +43,20 @@ extension BluetoothHost {
         privacy.resolver.keys[identity] != nil && privacy.list?.resolves(identity) != true
     }
 
-    /// The peers to connect to that must be found by scanning first.
-    var soughtPeers: Set<DeviceAddress> {
-        var sought: Set<DeviceAddress> = []
-        for attempt in connector.attempts {
-            for address in attempt.addresses where connector.meetings[address] == nil && mustBeSought(address) {
-                sought.insert(address)
+    /// Whether peers to connect to must be found by scanning first.
+    var isSeekingPeers: Bool {
+        !privacy.resolver.keys.isEmpty
+            && connector.attempts.contains { attempt in
+                attempt.addresses.contains { connector.foundPeers[$0] == nil && mustBeSought($0) }
             }
-        }
-        return sought
-    }
-
-    /// The initiation that the controller should run now, if it is the turn of the peers of `window`.
-    func wantedInitiation(for window: Connector.Window) -> Connector.Initiation? {
-        guard privacy.hold == .nothing, !connector.yieldsToScan else { return nil }
-        return connector.initiation(for: window)
-    }
-
-    /// The peers whose turn it is.
-    func connectorWindow(_ information: ControllerInformation) -> Connector.Window {
-        connector.window(acceptListSize: information.filterAcceptListSize) { mustBeSought($0) }
     }
 
     /// Handles a connectable advertisement. If the host searches for its sender, the controller connects to the address
-    /// that the sender uses now. That address may change at any time, so the search starts again if no link results
-    /// within a few seconds.
+    /// that the sender uses now.
     func met(_ identity: DeviceAddress, at address: DeviceAddress) {
-        guard scan.isSeeking, connector.meetings[identity] == nil,
-            connector.attempts.contains(where: { $0.addresses.contains(identity) }), mustBeSought(identity)
-        else { return }
-        let timer = schedule(.meeting(identity), after: .seconds(5))
-        connector.meetings[identity] = Connector.Meeting(address: address, timer: timer)
-        connector.yieldsToScan = false
+        guard scan.isSeeking, connector.isSeeking(identity), mustBeSought(identity) else { return }
+        connector.found(identity, at: address, loop.now)
         reconcileConnections()
         reconcileScan()
-    }
-
-    /// Searches again for a peer whose private address may have changed.
-    func meetingTimedOut(_ identity: DeviceAddress) {
-        connector.meetings[identity] = nil
-        reconcileConnections()
-        reconcileScan()
-    }
-
-    /// Forgets the addresses of found peers that no attempt wants any more.
-    func forgetMeetings() {
-        for (identity, meeting) in connector.meetings
-        where !connector.attempts.contains(where: { $0.addresses.contains(identity) }) {
-            timers.cancel(meeting.timer)
-            connector.meetings[identity] = nil
-        }
     }
 }

@@ -75,9 +75,9 @@ struct TimerKeyTests {
         let link = try #require(try fixture.run { await host.linkIdentifiers() }.first)
         let (before, after) = try fixture.run {
             await host.fire([
-                .command(Reset.opcode), .commandCredit, .recoveryPause, .connectionAttempt(1), .sleep(call(1)),
-                .endOfInitiating, .strayHandle(0x0050), .strayLinkEnd(0x0050), .stallCheck,
-                .connectionTurn, .procedure(.connectionUpdate, link), .procedure(.phyUpdate, link),
+                .command(Reset.opcode), .commandCredit, .recoveryPause, .connecting, .sleep(call(1)),
+                .scanSilence, .strayHandle(0x0050), .strayLinkEnd(0x0050), .stallCheck,
+                .procedure(.connectionUpdate, link), .procedure(.phyUpdate, link),
             ])
         }
         #expect(before == after)

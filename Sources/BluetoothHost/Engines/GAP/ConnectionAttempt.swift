@@ -1,0 +1,30 @@
+import BluetoothTypes
+
+/// A request for a connection to any of several peers.
+struct ConnectionAttempt: Equatable {
+    let identifier: UInt64
+    let addresses: Set<DeviceAddress>
+    let parameters: ConnectionParameters
+    /// When the attempt fails; nil for no limit.
+    var deadline: Instant?
+}
+
+/// What the caller of a ``ConnectionPlan`` does after an input.
+enum ConnectionEffect: Equatable {
+    /// Report that an attempt has failed. The plan has removed it.
+    case fail(ConnectionAttempt, HostError)
+    /// Find the link to one of these peers: the controller answered that there is one. Two devices have at most one link
+    /// (Vol 6, Part B, 4.5).
+    case useExistingLink(Set<DeviceAddress>)
+    /// Have this plan run: what is wanted has changed.
+    case run
+    /// Have the plan of scanning run, likewise.
+    case runScan
+}
+
+extension Set<DeviceAddress> {
+    /// The addresses in an order that is the same in each run.
+    var inOrder: [DeviceAddress] {
+        sorted { ($0.isRandom ? 1 : 0, $0.value) < ($1.isRandom ? 1 : 0, $1.value) }
+    }
+}

@@ -1,0 +1,75 @@
+import BluetoothTypes
+
+// The attempts of apps, and the peers that must be found by scanning.
+extension ConnectionPlan {
+    mutating func add(_ attempt: ConnectionAttempt) {
+        attempts.append(attempt)
+        for address in attempt.addresses.inOrder { queue.append(address) }
+    }
+
+    /// Removes and returns the attempts that a connection to a device with any of `addresses` fulfils.
+    mutating func takeAttempts(forAnyOf addresses: Set<DeviceAddress>) -> [ConnectionAttempt] {
+        takeAttempts { !$0.addresses.isDisjoint(with: addresses) }
+    }
+
+    /// Removes and returns an attempt that ends without a connection. Its addresses keep their places in the queue.
+    mutating func takeAttempt(_ identifier: UInt64, at now: Instant) -> ConnectionAttempt? {
+        takeAttempts(keepingPlacesAt: now) { $0.identifier == identifier }.first
+    }
+
+    mutating func takeAllAttempts() -> [ConnectionAttempt] {
+        takeAttempts { _ in true }
+    }
+
+    private mutating func takeAttempts(
+        keepingPlacesAt now: Instant? = nil,
+        where isTaken: (ConnectionAttempt) -> Bool
+    ) -> [ConnectionAttempt] {
+        let taken = attempts.filter(isTaken)
+        guard !taken.isEmpty else { return [] }
+        attempts.removeAll(where: isTaken)
+        let wanted = attempts.reduce(into: Set()) { $0.formUnion($1.addresses) }
+        queue.removeAll(except: wanted, keepingPlacesAt: now)
+        foundPeers.removeAll { !wanted.contains($0.key) }
+        return taken
+    }
+
+    /// Ends an attempt that has not led to a connection.
+    mutating func endAttempt(_ identifier: UInt64, _ error: HostError, at now: Instant) -> [ConnectionEffect] {
+        takeAttempt(identifier, at: now).map { [.fail($0, error), .run] } ?? []
+    }
+
+    /// Removes the attempts for an initiation that has failed.
+    mutating func failAttempts(for addresses: Set<DeviceAddress>, _ error: HostError) -> [ConnectionEffect] {
+        takeAttempts(forAnyOf: peers(at: addresses)).map { .fail($0, error) } + [.run]
+    }
+
+    // MARK: Search
+
+    /// The peers of an initiation to `addresses`: these addresses, and the identities of peers that were found at them.
+    func peers(at addresses: Set<DeviceAddress>) -> Set<DeviceAddress> {
+        foundPeers.isEmpty
+            ? addresses : addresses.union(foundPeers.filter { addresses.contains($0.value.address) }.keys)
+    }
+
+    /// Whether an attempt for a peer waits until a scan finds it, provided that the peer must be found by scanning.
+    func isSeeking(_ peer: DeviceAddress) -> Bool {
+        foundPeers[peer] == nil && attempts.contains { $0.addresses.contains(peer) }
+    }
+
+    /// Handles the private address at which a scan has found a peer. The controller connects to that address. It may
+    /// change at any time, so the search starts again if no link results within a few seconds.
+    mutating func found(_ peer: DeviceAddress, at address: DeviceAddress, _ now: Instant) {
+        foundPeers[peer] = FoundPeer(address: address, deadline: now + ConnectionPlan.foundPeerLifetime)
+        yieldsToScan = false
+    }
+
+    // MARK: Existing links
+
+    /// Records that the controller makes no connection to a peer before this link has ended.
+    ///
+    /// - Returns: false if that is known already.
+    mutating func block(by link: LinkIdentifier) -> Bool { blockers.insert(link).inserted }
+
+    mutating func unblock(_ link: LinkIdentifier) { blockers.remove(link) }
+}

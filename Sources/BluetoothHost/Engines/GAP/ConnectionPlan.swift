@@ -1,0 +1,388 @@
+import BluetoothTypes
+import HCI
+import OrderedCollections
+
+/// Brings the controller's initiation of connections to what the apps' attempts need.
+///
+/// # Model
+/// A controller initiates one connection at a time. For several peers, it uses its filter accept list. The plan records
+/// what the controller was told: see ``Controller`` and ``acceptList``. From that and from what is wanted,
+/// ``nextCommand(_:at:)`` decides one command. When the reply has arrived, the next one is decided in the same way. The
+/// accept list cannot be read, so it is cleared and written again for each initiation.
+///
+/// # Turns
+/// Peers that do not all fit on the accept list take turns: see ``Window``. Some controllers cannot scan while they
+/// initiate connections (Vol 4, Part E, 7.8.27). With these, scans have a turn after each turn of peers.
+///
+/// # Unknown outcomes
+/// A cancelled initiation ends with an event (Vol 4, Part E, 7.8.13). If the event does not arrive in time, the plan
+/// assumes that the controller initiates nothing. If the controller then refuses the next initiation, or had refused
+/// the cancellation, the plan cancels once more. An initiation whose reply is unclear, or which may have ended without
+/// an event, is cancelled and started again.
+struct ConnectionPlan {
+    /// The parameters of the controller's initiation.
+    struct Initiation: Equatable {
+        var addresses: Set<DeviceAddress>
+        var parameters: ConnectionParameters
+    }
+
+    /// What the controller does, as far as the host knows.
+    enum Controller: Equatable {
+        case idle
+        case initiating(Initiation)
+        /// Cancel was sent; a Connection Complete event will follow.
+        case cancelling
+        /// A command had an unclear outcome: the controller may be initiating connections, and must stop.
+        case unknown
+    }
+
+    /// What the next command depends on besides the attempts.
+    struct Context {
+        var usesExtendedCommands = false
+        var ownAddressType = OwnAddressType.public
+        /// The number of addresses that the filter accept list holds. Without a list, one address is initiated at a time.
+        var acceptListSize = 8
+        /// Whether initiating must stop for a change of this host's addresses.
+        var isHeld = false
+        /// The peers of attempts that can only be connected to at an address at which a scan found them.
+        var unresolvedPeers: Set<DeviceAddress> = []
+        /// The peers of attempts that are named by identity address types, because they use private addresses. Only
+        /// controllers without privacy modes need these types (Vol 4, Part E, 7.8.12).
+        var peersWithIdentityTypes: Set<DeviceAddress> = []
+        /// Whether the controller may scan, or is about to.
+        var isScanning = false
+        /// Whether the controller can initiate while it scans as it does now.
+        var canInitiateWhileScanning = true
+        /// Whether a scan is wanted for which initiating has to stop.
+        var isScanKeptWaiting = false
+    }
+
+    /// The peers to which the controller is to initiate connections now, limited by the size of its filter accept list.
+    struct Window: Equatable {
+        /// The peers' addresses as the attempts name them.
+        var peers: Set<DeviceAddress> = []
+        /// The peers' addresses on the air.
+        var addresses: Set<DeviceAddress> = []
+        /// Whether other peers wait for their turn.
+        var isPartial = false
+    }
+
+    /// Whether initiating waits until scanning has stopped, because the controller cannot do both at the same time.
+    enum ScanWait {
+        case none
+        case waiting
+        /// The host has stopped scanning, or has tried to.
+        case over
+    }
+
+    /// Whether the controller may still initiate although the plan assumes that it does not.
+    enum EndDoubt {
+        case none
+        /// A cancelled initiation has not ended with its event.
+        case doubtful
+        /// The plan has cancelled again, because the controller may still have initiated.
+        case cancelledAgain
+    }
+
+    /// The private address at which a peer was found, if the controller cannot resolve the peer's addresses.
+    struct FoundPeer: Equatable {
+        let address: DeviceAddress
+        /// When the peer must be searched for again.
+        let deadline: Instant
+    }
+
+    private enum Purpose {
+        case clearList(Initiation)
+        case addToList(DeviceAddress, Initiation)
+        case create(Initiation)
+        case cancel
+    }
+
+    /// The duration of a turn. A peer that advertises about once a second is found within this time.
+    static let turnDuration = Duration.seconds(4)
+    /// How long the host waits for the end of a cancelled initiation.
+    static let cancellationTimeout = Duration.seconds(2)
+    /// How long a peer is expected to use the private address at which it was found.
+    static let foundPeerLifetime = Duration.seconds(5)
+
+    /// All attempts, oldest first.
+    var attempts: [ConnectionAttempt] = []
+    /// The addresses of all attempts.
+    var queue = AcceptListQueue(sufficientTime: ConnectionPlan.turnDuration / 2)
+    /// The addresses at which peers were found, by their identity addresses.
+    var foundPeers: OrderedDictionary<DeviceAddress, FoundPeer> = [:]
+    /// Links that must end first, because the controller makes no second connection to their peers.
+    var blockers: Set<LinkIdentifier> = []
+
+    private var run = PlanRun()
+    private var pending = PendingCommand<Purpose>(of: .connection)
+    private(set) var controller = Controller.idle
+    /// The addresses on the filter accept list, while it is written for the next initiation. Nil if the list must be
+    /// cleared first.
+    private(set) var acceptList: [DeviceAddress]?
+    /// Whether the controller may have ended initiating without an event. The initiation is then cancelled and started
+    /// again.
+    private var isInitiationDoubtful = false
+    private var endDoubt = EndDoubt.none
+    /// Whether the controller refused the cancellation, or its reply was unclear.
+    private var isCancellationDoubtful = false
+    /// When the plan assumes that a cancelled initiation has ended.
+    private(set) var cancellationDeadline: Instant?
+    /// When the current turn ends. Nil if no peer or scan waits for a turn.
+    var turnDeadline: Instant?
+    /// Whether it is the turn of scans, on a controller that cannot scan while it initiates.
+    var yieldsToScan = false
+    private var scanWait = ScanWait.none
+
+    /// Whether a connection is wanted, the controller may be initiating one, or a peer or scan waits for its turn.
+    /// Otherwise a pass has nothing to do.
+    var mayInitiate: Bool {
+        !attempts.isEmpty || !isResting || turnDeadline != nil || yieldsToScan || scanWait != .none
+    }
+
+    /// Whether the controller initiates nothing, and no command for it is in progress.
+    var isResting: Bool { controller == .idle && !run.isRunning }
+
+    /// Whether the plan may begin an initiation in the next pass. Then scanning is brought up to date as well.
+    var isBeforeInitiation: Bool { controller == .idle && acceptList == nil && !pending.isPending }
+
+    // MARK: Commands
+
+    /// Requests a pass.
+    ///
+    /// - Returns: whether the caller must schedule it.
+    mutating func requestRun() -> Bool { run.request() }
+
+    /// Ends the run: the controller cannot be used now.
+    mutating func endRun() { run.end() }
+
+    /// Returns the command to send now. Nil if the controller does what is wanted, or if the plan waits for an event, for
+    /// the end of scanning, or for a request.
+    mutating func nextCommand(_ context: Context, at now: Instant) -> PlannedCommand? {
+        updateTurns(context, at: now)
+        guard !pending.isPending, run.maySend, let purpose = nextPurpose(context) else {
+            run.end()
+            return nil
+        }
+        run.sent()
+        switch purpose {
+        case .clearList, .addToList: scanWait = .over
+        case .create(let initiation):
+            (scanWait, acceptList) = (.none, nil)
+            isInitiationDoubtful = false
+            setController(.initiating(initiation), at: now)
+        case .cancel:
+            (isInitiationDoubtful, isCancellationDoubtful) = (false, false)
+            setController(.cancelling, at: now)
+        }
+        return PlannedCommand(command: command(for: purpose, context), step: pending.begin(purpose))
+    }
+
+    private mutating func nextPurpose(_ context: Context) -> Purpose? {
+        let wanted = wantedInitiation(context)
+        switch controller {
+        case .cancelling: return nil
+        case .unknown: return .cancel
+        case .initiating(let initiation): return wanted == initiation && !isInitiationDoubtful ? nil : .cancel
+        case .idle:
+            guard let wanted else {
+                (scanWait, acceptList) = (.none, nil)
+                return nil
+            }
+            if context.isScanning, !context.canInitiateWhileScanning, scanWait != .over {
+                scanWait = .waiting
+                return nil
+            }
+            guard wanted.addresses.count > 1 else { return .create(wanted) }
+            guard let acceptList, wanted.addresses.isSuperset(of: acceptList) else { return .clearList(wanted) }
+            let missing = wanted.addresses.inOrder.first { !acceptList.contains($0) }
+            return missing.map { .addToList($0, wanted) } ?? .create(wanted)
+        }
+    }
+
+    private func command(for purpose: Purpose, _ context: Context) -> GAPCommand {
+        switch purpose {
+        case .clearList: GAPCommand(LEClearFilterAcceptList())
+        case .addToList(let address, _): GAPCommand(LEAddDeviceToFilterAcceptList(address: PeerAddress(address)))
+        case .create(let initiation): createCommand(initiation, context)
+        case .cancel: GAPCommand(LECreateConnectionCancel())
+        }
+    }
+
+    private func createCommand(_ initiation: Initiation, _ context: Context) -> GAPCommand {
+        // With the accept list, the controller ignores the peer's address.
+        let single = initiation.addresses.count == 1 ? initiation.addresses.first : nil
+        let policy: InitiatorFilterPolicy = single == nil ? .filterAcceptList : .peerAddress
+        let address = single ?? DeviceAddress(0, isRandom: false)
+        let parameters = initiation.parameters
+        guard context.usesExtendedCommands else {
+            return GAPCommand(
+                LECreateConnection(
+                    leScanInterval: 0x60,
+                    leScanWindow: 0x60,
+                    initiatorFilterPolicy: policy,
+                    peerAddress: context.peersWithIdentityTypes.contains(address)
+                        ? PeerAddress(type: address.isRandom ? .randomIdentity : .publicIdentity, value: address.value)
+                        : PeerAddress(address),
+                    ownAddressType: context.ownAddressType,
+                    connectionIntervalMin: parameters.intervalMinimum,
+                    connectionIntervalMax: parameters.intervalMaximum,
+                    maxLatency: parameters.latency,
+                    supervisionTimeout: parameters.timeout
+                )
+            )
+        }
+        return GAPCommand(
+            LEExtendedCreateConnection(
+                initiatorFilterPolicy: policy,
+                ownAddressType: context.ownAddressType,
+                peerAddress: address,
+                le1M: .init(
+                    scanInterval: 0x60,
+                    scanWindow: 0x60,
+                    connectionIntervalMin: parameters.intervalMinimum,
+                    connectionIntervalMax: parameters.intervalMaximum,
+                    maxLatency: parameters.latency,
+                    supervisionTimeout: parameters.timeout
+                )
+            )
+        )
+    }
+
+    /// Records what the controller initiates.
+    private mutating func setController(_ controller: Controller, at now: Instant) {
+        if case .initiating(let initiation) = controller {
+            queue.beginInitiating(peers(at: initiation.addresses), at: now)
+        } else {
+            queue.endInitiating(at: now)
+        }
+        self.controller = controller
+        cancellationDeadline = nil
+    }
+
+    // MARK: Replies
+
+    /// Handles a successful reply. A reply to a command of an earlier controller has no effect.
+    mutating func finished(_ step: GAPStep, at now: Instant) {
+        switch pending.end(step) {
+        case nil: break
+        case .clearList: acceptList = []
+        case .addToList(let address, _): acceptList?.append(address)
+        case .create: endDoubt = .none
+        case .cancel: expectEnd(at: now)
+        }
+    }
+
+    /// Handles a command that failed. The attempts of the initiation fail, unless the controller is reset or the plan can
+    /// continue.
+    mutating func failed(_ step: GAPStep, _ failure: CommandFailure, at now: Instant) -> [ConnectionEffect] {
+        guard let purpose = pending.end(step) else { return [] }
+        acceptList = nil
+        scanWait = .none
+        if failure.meansReset {
+            run.refused()
+            return []
+        }
+        switch purpose {
+        case .clearList(let initiation), .addToList(_, let initiation):
+            run.refused()
+            return failAttempts(for: initiation.addresses, .command(failure))
+        case .create(let initiation): return refused(initiation, failure, at: now)
+        case .cancel:
+            // If nothing can be cancelled, the connection has just been made or has failed. Its event reports which.
+            if case .status(.commandDisallowed, _) = failure {} else { isCancellationDoubtful = true }
+            expectEnd(at: now)
+            return []
+        }
+    }
+
+    private mutating func refused(
+        _ initiation: Initiation,
+        _ failure: CommandFailure,
+        at now: Instant
+    ) -> [ConnectionEffect] {
+        if case .status(.commandDisallowed, _) = failure, endDoubt == .doubtful {
+            endDoubt = .cancelledAgain
+            setController(.unknown, at: now)
+            return []
+        }
+        endDoubt = .none
+        if failure.isOutcomeUnknown {
+            setController(.unknown, at: now)
+        } else {
+            run.refused()
+            setController(.idle, at: now)
+            if case .status(.connectionAlreadyExists, _) = failure { return [.useExistingLink(initiation.addresses)] }
+        }
+        return failAttempts(for: initiation.addresses, .command(failure))
+    }
+
+    /// Limits the time in which the event must arrive that ends a cancelled initiation.
+    private mutating func expectEnd(at now: Instant) {
+        guard controller == .cancelling else { return }
+        cancellationDeadline = now + ConnectionPlan.cancellationTimeout
+    }
+
+    // MARK: Events
+
+    /// Handles a new connection that the controller initiated: with it, the initiation has ended.
+    mutating func connected(at now: Instant) {
+        setController(.idle, at: now)
+    }
+
+    /// Handles an initiation that ended without a connection.
+    mutating func connectionFailed(
+        _ status: HCI.ErrorCode,
+        asCentral isCentral: Bool,
+        at now: Instant
+    ) -> [ConnectionEffect] {
+        // Only initiating fails with this event; the end of directed advertising has an event of its own.
+        guard isCentral || controller != .idle else { return [] }
+        guard case .initiating(let initiation) = controller else {
+            setController(.idle, at: now)
+            return [.run, .runScan]
+        }
+        // An earlier initiation has ended late. Whether the controller initiates now is unknown.
+        guard status != .unknownConnectionIdentifier else { return restartInitiating() }
+        setController(.idle, at: now)
+        return failAttempts(for: initiation.addresses, .disconnected(.controller(status))) + [.runScan]
+    }
+
+    /// Has the initiation cancelled and started again, in case the controller ended it without the host's knowledge.
+    mutating func restartInitiating() -> [ConnectionEffect] {
+        guard case .initiating = controller else { return [] }
+        isInitiationDoubtful = true
+        return [.run]
+    }
+
+    /// Handles a cancelled initiation whose end was not reported in time.
+    mutating func cancellationTimedOut(at now: Instant) -> [ConnectionEffect] {
+        if isCancellationDoubtful, endDoubt != .cancelledAgain {
+            endDoubt = .cancelledAgain
+            setController(.unknown, at: now)
+            return [.run]
+        }
+        if endDoubt == .none { endDoubt = .doubtful }
+        setController(.idle, at: now)
+        return [.run, .runScan]
+    }
+
+    /// Handles the end of a run of the plan of scanning: the controller scans as requested, so initiating may begin.
+    ///
+    /// - Returns: whether initiating waited for this.
+    mutating func scanPassEnded() -> Bool {
+        guard scanWait == .waiting else { return false }
+        scanWait = .over
+        return true
+    }
+
+    /// Records that the controller was reset and initiates nothing.
+    mutating func controllerLost(at now: Instant) {
+        pending.forget()
+        acceptList = nil
+        isInitiationDoubtful = false
+        endDoubt = .none
+        scanWait = .none
+        setController(.idle, at: now)
+    }
+}
