@@ -35,27 +35,34 @@ struct Turn {
     }
 
     var phase = Phase.idle
-    private(set) var deliveries = Deque<Delivery>()
+    let deliveries = DeliveryQueue()
 
     /// Whether a delivery can be made at once, provided that no engine is in the middle of a call.
     var isIdle: Bool { phase == .idle && deliveries.isEmpty }
 
     /// Whether a delivery can be made at once while a PDU of the Attribute Protocol is being received.
     var canDeliverWhileReceiving: Bool { phase == .receiving && deliveries.isEmpty }
+}
 
-    mutating func append(_ delivery: consuming Delivery) {
+/// The deliveries that wait.
+///
+/// The queue is an object, and counts its deliveries itself. So the check whether it is empty, which each packet needs, is
+/// only a load, and the compiler needs no check for overlapping accesses to the turn.
+final class DeliveryQueue {
+    private var deliveries = Deque<Delivery>()
+    private(set) var count = 0
+
+    var isEmpty: Bool { count == 0 }
+
+    func append(_ delivery: consuming Delivery) {
+        count += 1
         deliveries.append(delivery)
     }
 
-    mutating func popFirst() -> Delivery? { deliveries.popFirst() }
-
-    /// Starts to receive a PDU of the Attribute Protocol.
-    ///
-    /// - Returns: the phase to return to.
-    mutating func beginReceiving() -> Phase {
-        let before = phase
-        if before == .idle { phase = .receiving }
-        return before
+    func popFirst() -> Delivery? {
+        guard let delivery = deliveries.popFirst() else { return nil }
+        count -= 1
+        return delivery
     }
 }
 
@@ -112,7 +119,7 @@ extension BluetoothHost {
 
     @inline(never)
     private func makeDeliveries() {
-        while let delivery = turn.popFirst() {
+        while let delivery = turn.deliveries.popFirst() {
             perform(delivery)
             sendFrames()
         }
@@ -120,7 +127,7 @@ extension BluetoothHost {
 
     /// Queues the call of an app's closure in this turn, after those that wait already.
     func deliver(_ delivery: consuming Delivery) {
-        turn.append(delivery)
+        turn.deliveries.append(delivery)
     }
 
     /// Makes a delivery at once while a PDU of the Attribute Protocol is received, if no other delivery waits.
@@ -128,10 +135,19 @@ extension BluetoothHost {
     ///
     /// Call this only when no engine is in the middle of a call.
     func deliverWhileReceiving(_ delivery: consuming Delivery) {
-        guard turn.canDeliverWhileReceiving else { return turn.append(delivery) }
+        guard turn.canDeliverWhileReceiving else { return turn.deliveries.append(delivery) }
         let phase = beginDelivery()
         perform(delivery)
         turn.phase = phase
+    }
+
+    /// Starts to receive a PDU of the Attribute Protocol.
+    ///
+    /// - Returns: the phase to return to.
+    func beginReceiving() -> Turn.Phase {
+        let before = turn.phase
+        if before == .idle { turn.phase = .receiving }
+        return before
     }
 
     /// Starts a delivery at once. Deliveries that the closure causes join the turn.

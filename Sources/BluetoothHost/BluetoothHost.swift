@@ -15,10 +15,10 @@ import Synchronization
 /// all layers in one synchronous call chain, and protocol state is accessed on the loop only. The APIs call the host's
 /// methods and pass `@Sendable` closures, which the host calls on the loop.
 ///
-/// Each access to a stored property checks at run time that no other access overlaps it. These checks cost a fifth of
-/// the time for a packet. Properties marked `@exclusivity(unchecked)` are accessed for each packet and need no check:
-/// they are only loaded, stored, and changed by methods that call no other code. So no two accesses can overlap on the
-/// one loop.
+/// Each change of a stored structure in place checks at run time that no other access overlaps it. For the structures
+/// that each packet changes (`sender`, `links` and `Link.att`), these checks would cost a fifth of the time for a packet.
+/// They are marked `@exclusivity(unchecked)` in release builds: their methods call no code of the host, of transports or
+/// of apps, so no two accesses can overlap on the one loop. Debug builds, and so the tests, check them too.
 package actor BluetoothHost {
     /// The settings of a host, which stay the same during its life.
     package struct Configuration: Sendable {
@@ -90,7 +90,7 @@ package actor BluetoothHost {
     }
 
     package nonisolated let loop: any EventLoop
-    package nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+    package nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
 
     nonisolated let submissions = SubmissionQueue()
     nonisolated let calls = CallTable()
@@ -101,12 +101,10 @@ package actor BluetoothHost {
 
     // Controller.
     let openTransport: TransportOpener
-    @exclusivity(unchecked)
     var transport: (any Transport)?
     /// Incremented for each transport and each reset; input from an earlier generation is ignored.
     var generation: UInt64 = 0
     /// The generation for which the transport was opened.
-    @exclusivity(unchecked)
     var transportGeneration: UInt64 = 0
     var power = Power.off
     /// Whether ``close()`` has finished. From then on, no observer is called, and the host holds nothing for its users.
@@ -117,9 +115,10 @@ package actor BluetoothHost {
     var commandTimer: TimerQueue.Token?
     /// Runs while commands wait because the controller accepts none.
     var commandCreditTimer: TimerQueue.Token?
-    @exclusivity(unchecked)
+    #if !DEBUG
+        @safe @exclusivity(unchecked)
+    #endif
     var sender: LinkSender
-    @exclusivity(unchecked)
     var turn = Turn()
     var recoveryDelay = Duration.milliseconds(100)
     /// Ends the pause between two attempts to bring the controller up again.
@@ -135,7 +134,9 @@ package actor BluetoothHost {
     var taskCount = 0
 
     // Links. All collections that are iterated are ordered: the same packets and calls must have the same outcome.
-    @exclusivity(unchecked)
+    #if !DEBUG
+        @safe @exclusivity(unchecked)
+    #endif
     var links = LinkTable()
     /// The reasons for which links have ended, for callers that ask later; bounded.
     var endedLinks = GenerationalTable<LinkIdentifier, DisconnectionReason>(limit: 256)
@@ -156,7 +157,6 @@ package actor BluetoothHost {
     let server: GATT.Server
     /// The value handle of Central Address Resolution (Vol 3, Part C, 12.4).
     let addressResolutionHandle: AttributeHandle?
-    @exclusivity(unchecked)
     var subscriptions = SubscriptionIndex()
     nonisolated let publishedProperties = PublishedProperties()
     var accessHandlers: [AttributeHandle: AccessHandler] = [:]

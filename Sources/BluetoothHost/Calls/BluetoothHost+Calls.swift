@@ -13,7 +13,7 @@ extension BluetoothHost {
     ) async throws(HostError) -> CallOutcome {
         let call = calls.reserve(subject)
         let outcome = await withTaskCancellationHandler {
-            await withUnsafeContinuation { (continuation: UnsafeContinuation<CallOutcome, Never>) in
+            await CallContinuation.wait { continuation in
                 // A call that is made on the loop would begin before its cancellation arrives.
                 guard !Task.isCancelled else {
                     calls.discard(call)
@@ -66,7 +66,7 @@ extension BluetoothHost {
 
 private struct BeginningCall: Sendable {
     let call: CallToken
-    let continuation: UnsafeContinuation<CallOutcome, Never>
+    let continuation: CallContinuation
     let begin: @Sendable (isolated BluetoothHost, CallToken) -> Void
 }
 

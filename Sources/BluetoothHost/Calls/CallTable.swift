@@ -48,7 +48,7 @@ final class CallTable: Sendable {
             case reserved
             /// The task was cancelled before the call has begun.
             case cancelled
-            case waiting(UnsafeContinuation<CallOutcome, Never>)
+            case waiting(CallContinuation)
         }
 
         let subject: Subject
@@ -74,7 +74,7 @@ final class CallTable: Sendable {
     /// Begins a call.
     ///
     /// - Returns: false if its task was cancelled before; the call has ended then.
-    func begin(_ call: CallToken, _ continuation: UnsafeContinuation<CallOutcome, Never>) -> Bool {
+    func begin(_ call: CallToken, _ continuation: CallContinuation) -> Bool {
         let hasBegun = calls.withLock { calls in
             guard case .reserved? = calls[call]?.state else {
                 calls.remove(call)
@@ -88,7 +88,7 @@ final class CallTable: Sendable {
     }
 
     /// Makes an entry for a call that has reached the loop and cannot be cancelled, and begins it.
-    func begin(_ continuation: UnsafeContinuation<CallOutcome, Never>) -> CallToken {
+    func begin(_ continuation: CallContinuation) -> CallToken {
         calls.withLock { $0.insert(Call(subject: .other, state: .waiting(continuation))) }
     }
 

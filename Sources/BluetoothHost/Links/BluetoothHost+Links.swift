@@ -145,7 +145,7 @@ extension BluetoothHost {
     private func receive(_ frame: borrowing Frame, on link: Link) {
         switch frame.channel {
         case .attribute:
-            let phase = turn.beginReceiving()
+            let phase = beginReceiving()
             receiveAttributePDU(frame.payload, on: link)
             turn.phase = phase
         case .signaling:

@@ -124,9 +124,10 @@ final class Link {
     var identity: DeviceAddress
     /// The link's queue in the host's sender.
     let slot: SenderSlot
-    /// The Attribute Protocol. Its methods call no method of the host. So accesses to it never overlap, and the check
-    /// at run time is not needed.
-    @exclusivity(unchecked)
+    /// The Attribute Protocol. Its methods call no method of the host, so accesses to it never overlap.
+    #if !DEBUG
+        @safe @exclusivity(unchecked)
+    #endif
     var att: ATTRouter
     var signaling: SignalingChannel
     var reassembler = Reassembler()
@@ -141,7 +142,6 @@ final class Link {
     /// The apps' uses of the channels, by our channel identifiers.
     var channelUses: [ChannelIdentifier: ChannelUse] = [:]
     /// Whether channels may have more to send than the link's outbound queue could take.
-    @exclusivity(unchecked)
     var channelsAwaitRoom = false
 
     var parameters: NegotiatedConnectionParameters
@@ -153,7 +153,6 @@ final class Link {
 
     /// The timer for the link's earliest deadline, and when it is due.
     var timer: TimerQueue.Token?
-    @exclusivity(unchecked)
     var timerDue: Instant?
     var isDisconnecting = false
     /// Whether the link will be ended once all packets written to it are sent.

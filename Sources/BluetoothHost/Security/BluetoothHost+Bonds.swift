@@ -66,7 +66,7 @@ extension BluetoothHost {
         endInput()
         for link in peers { try? await waitForEnd(of: link.identifier) }
         // If the removal is saved by now, the continuation is resumed at once.
-        _ = await withUnsafeContinuation { (continuation: UnsafeContinuation<CallOutcome, Never>) in
+        _ = await CallContinuation.wait { continuation in
             _ = calls.begin(saving, continuation)
         }
         return true
