@@ -90,7 +90,7 @@ extension BluetoothHost {
             inspection.pairings += link.security.channel.isPairing ? 1 : 0
             inspection.questions += link.security.state.question == nil ? 0 : 1
             inspection.waiters += link.security.state.waiting.count
-            inspection.waiters += link.connectionUpdates.count + link.phyUpdates.count
+            inspection.waiters += link.control.connectionUpdates.count + link.control.phyUpdates.count
         }
         return inspection
     }
@@ -102,7 +102,7 @@ extension BluetoothHost {
         timersAccountedFor += calls.timerCount
         for link in links.values {
             held += sender.packetsInController(link.slot)
-            timersAccountedFor += 5
+            timersAccountedFor += 2
             if let contradiction = contradictionInSecurity(of: link) { return "\(link.peer): \(contradiction)" }
             if link.deadline != nil, link.timer == nil { return "a link's deadline has no timer" }
             if link.att.hasSendableCall(conditions(on: link)) { return "a call waits that can be sent" }
@@ -130,8 +130,8 @@ extension BluetoothHost {
     }
 
     private func contradictionInProcedures(of link: Link) -> String? {
-        if link.phyUpdates.isPostponed { return "a change of PHYs waits for nothing" }
-        if link.connectionUpdates.isPostponed, link.signaling.deadline == nil {
+        if link.control.phyUpdates.isPostponed { return "a change of PHYs waits for nothing" }
+        if link.control.connectionUpdates.isPostponed, link.signaling.deadline == nil {
             return "an update of connection parameters waits for no answer"
         }
         return nil
@@ -173,12 +173,13 @@ extension BluetoothHost {
             if link.channels.deadline != nil { lines.append("\(link.peer)'s answer to a request for channels") }
             if !link.security.state.waiting.isEmpty { lines.append("the link to \(link.peer) to be secure") }
             if link.security.state.question != nil { lines.append("the answer to a question about \(link.peer)") }
-            if link.connectionUpdates.isRunning { lines.append("connection parameters of the link to \(link.peer)") }
-            if link.connectionUpdates.isPostponed {
+            let control = link.control
+            if control.connectionUpdates.isRunning { lines.append("connection parameters of the link to \(link.peer)") }
+            if control.connectionUpdates.isPostponed {
                 lines.append("\(link.peer)'s answer to an earlier request, before the next update of parameters")
             }
-            if link.phyUpdates.isRunning { lines.append("PHYs of the link to \(link.peer)") }
-            if link.isDisconnecting { lines.append("the link to \(link.peer) to end") }
+            if control.phyUpdates.isRunning { lines.append("PHYs of the link to \(link.peer)") }
+            if control.isDisconnecting { lines.append("the link to \(link.peer) to end") }
         }
         if bonds.pendingSaveCount > 0 { lines.append("\(bonds.pendingSaveCount) change(s) of bonds to be saved") }
         if !scanner.sessions.isEmpty { lines.append("\(scanner.sessions.count) scan(s) for advertisements") }

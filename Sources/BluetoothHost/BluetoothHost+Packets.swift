@@ -86,8 +86,7 @@ extension BluetoothHost {
             // The host sent no more packets than the controller has buffers. So the controller has miscounted its
             // buffers.
             controllerFailed("its buffers have overflowed", isTransportLost: false)
-        case .leReadRemoteFeaturesComplete(let event): remoteFeaturesRead(event)
-        case .readRemoteVersionInformationComplete, .leReadLocalP256PublicKeyComplete,
+        case .leReadRemoteFeaturesComplete, .readRemoteVersionInformationComplete, .leReadLocalP256PublicKeyComplete,
             .leGenerateDHKeyComplete, .leDirectedAdvertisingReport, .lePeriodicAdvertisingSyncEstablished,
             .lePeriodicAdvertisingReport, .lePeriodicAdvertisingSyncLost, .leScanRequestReceived,
             .leChannelSelectionAlgorithm, .leSubrateChange:

@@ -73,10 +73,6 @@ extension BluetoothHost {
         case .roleRestart: restartRoles()
         case .stallCheck: endStalledLinks()
         case .link(let identifier): if let link = links[identifier] { deadlineReached(of: link) }
-        case .disconnection(let identifier): if let link = links[identifier] { disconnectionTimedOut(of: link) }
-        case .flush(let identifier): if let link = links[identifier] { flushTimedOut(of: link) }
-        case .procedure(let procedure, let identifier):
-            if let link = links[identifier] { end(procedure, of: link, .failure(.timedOut)) }
         case .connectionAttempt(let attempt): giveUp(attempt, .timedOut)
         case .connectionTurn: connectionTurnEnded()
         case .endOfInitiating: endOfInitiatingTimedOut()

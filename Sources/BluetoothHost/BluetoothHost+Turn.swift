@@ -228,6 +228,16 @@ extension BluetoothHost {
         }
     }
 
+    /// Delivers the outcome of a call that an engine has ended: success, or this failure.
+    func finish(_ call: CallToken, _ failure: HostError?) {
+        let result: Result<Void, HostError> = if let failure { .failure(failure) } else { .success(()) }
+        if let callback = calls.takeCallback(of: call) {
+            deliver(.callback(callback, result))
+        } else {
+            end(Caller.task(call), result)
+        }
+    }
+
     /// Delivers the outcome of a procedure's call.
     func end(_ call: borrowing ProcedureCall, _ outcome: CallOutcome) {
         switch call.caller {
@@ -245,7 +255,7 @@ extension BluetoothHost {
             switch result {
             case .success(let identifier):
                 // Counted here, so that another caller's release cannot end the link before this caller receives it.
-                links[identifier]?.holdCount += 1
+                links[identifier]?.control.hold()
                 end(call, .connected(identifier))
             case .failure(let error): end(call, .failure(error))
             }

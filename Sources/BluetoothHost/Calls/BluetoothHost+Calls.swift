@@ -47,7 +47,7 @@ extension BluetoothHost {
         case .lane(let identifier): if let link = links[identifier] { remove(call, from: link) }
         case .lanes: for link in links.values { remove(call, from: link) }
         case .endOfLink(let identifier): links[identifier]?.removeEndObserver(call)
-        case .procedure(let procedure, let identifier): links[identifier]?[keyPath: procedure.queue].remove(call)
+        case .procedure(let identifier): links[identifier]?.control.cancel(call)
         case .reconfiguration(let name): links[name.link]?.channelUses[name.channel]?.removeReconfiguration(call)
         case .startOfAdvertisement(let identifier):
             advertiser.remove(call, of: identifier)

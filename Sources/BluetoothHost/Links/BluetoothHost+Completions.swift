@@ -103,7 +103,7 @@ extension BluetoothHost {
         case .bearerClosed:
             // The bearer closes before its link ends if a transaction has timed out.
             .disconnected(
-                links[identifier].map { $0.ownReason ?? .attributeTransactionTimeout }
+                links[identifier].map { $0.control.ownReason ?? .attributeTransactionTimeout }
                     ?? endedLinks[identifier] ?? .adapterClosed
             )
         case .cancelled: .cancelled

@@ -228,7 +228,7 @@ extension BluetoothHost {
             end(call.caller, .success(()))
         case .refused:
             sender.recycle(buffer)
-            end(call.caller, .failure(.disconnected(link.ownReason ?? .attributeTransactionTimeout)))
+            end(call.caller, .failure(.disconnected(link.control.ownReason ?? .attributeTransactionTimeout)))
         }
     }
 

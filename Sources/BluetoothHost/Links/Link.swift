@@ -144,32 +144,14 @@ final class Link {
     /// Whether channels may have more to send than the link's outbound queue could take.
     var channelsAwaitRoom = false
 
-    var parameters: NegotiatedConnectionParameters
-    var transmitPHY = PHY.le1M
-    var receivePHY = PHY.le1M
-    var maximumTransmitOctets: UInt16 = 27
-    var maximumReceiveOctets: UInt16 = 27
-    var remoteFeatures: LEFeatures?
+    /// The Link Layer's parameters and procedures, and the end of the link.
+    var control: LinkControl
 
     /// The timer for the link's earliest deadline, and when it is due.
     var timer: TimerQueue.Token?
     var timerDue: Instant?
-    var isDisconnecting = false
-    /// Whether the link will be ended once all packets written to it are sent.
-    var isReleased = false
-    /// The number of holds: successful calls of ``BluetoothHost/connect(toAnyOf:parameters:timeout:)`` and
-    /// ``BluetoothHost/hold(_:)`` that were not followed by a release.
-    var holdCount = 0
-    /// Fires if the controller does not end the link in time. Before that, it fires if values delay the end too long.
-    var disconnectionTimer: TimerQueue.Token?
-    /// The host's own reason for ending the link, if the controller's reason does not express it.
-    var ownReason: DisconnectionReason?
     /// The observers of the link's end, by the identifiers that ``BluetoothHost/observeEnd(of:_:)`` returned.
     var endObservers: OrderedDictionary<UInt64, EndObserver> = [:]
-    /// The number of PDUs that were dropped because the peer does not take the answers to earlier ones.
-    var floodingCount = 0
-    var connectionUpdates = ProcedureQueue<LinkRequest>()
-    var phyUpdates = ProcedureQueue<LinkRequest>()
 
     /// - Parameters:
     ///   - slot: the link's queue in the host's sender.
@@ -193,10 +175,14 @@ final class Link {
         self.slot = slot
         signaling = SignalingChannel(role: role)
         att = ATTRouter(offeredMTU: Int(offeredMTU), session: session)
-        parameters = NegotiatedConnectionParameters(
-            interval: connection.interval,
-            latency: connection.latency,
-            supervisionTimeout: connection.supervisionTimeout
+        control = LinkControl(
+            handle: handle,
+            role: role,
+            parameters: NegotiatedConnectionParameters(
+                interval: connection.interval,
+                latency: connection.latency,
+                supervisionTimeout: connection.supervisionTimeout
+            )
         )
         publish(security.published)
     }
@@ -243,7 +229,7 @@ final class Link {
     }
 
     /// Whether the link will end soon, so that new connection attempts must not use it.
-    var isEnding: Bool { isDisconnecting || isReleased }
+    var isEnding: Bool { control.isEnding }
 
     /// Whether the link counts as a connection for a caller that asked for one. A link that a peer initiated counts
     /// only if the peer is not bonded or has verified its identity.
@@ -256,7 +242,7 @@ final class Link {
     /// The earliest deadline of the link's protocols; nil if there is none.
     var deadline: Instant? {
         earliest(
-            earliest(security.deadline, channels.deadline),
+            earliest(earliest(security.deadline, control.deadline), channels.deadline),
             earliest(att.deadline, signaling.deadline)
         )
     }

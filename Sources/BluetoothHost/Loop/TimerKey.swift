@@ -25,14 +25,8 @@ enum TimerKey {
 
     // MARK: Links
 
-    /// The earliest deadline of a link's bearer, security, signaling and channels was reached.
+    /// The earliest deadline of a link's bearer, security, control, signaling and channels was reached.
     case link(LinkIdentifier)
-    /// The controller has not ended a link in time.
-    case disconnection(LinkIdentifier)
-    /// A client has not taken the values of the server in time, before its link ends.
-    case flush(LinkIdentifier)
-    /// A Link Layer procedure has taken too long.
-    case procedure(LinkProcedure, LinkIdentifier)
 
     // MARK: GAP
 

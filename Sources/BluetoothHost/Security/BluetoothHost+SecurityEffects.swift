@@ -241,7 +241,7 @@ extension BluetoothHost {
     }
 
     private func isConnected(_ address: DeviceAddress, apartFrom link: Link) -> Bool {
-        links.values.contains { $0 !== link && !$0.isDisconnecting && $0.isWith(anyOf: [address]) }
+        links.values.contains { $0 !== link && !$0.control.isDisconnecting && $0.isWith(anyOf: [address]) }
     }
 
     // MARK: Questions
