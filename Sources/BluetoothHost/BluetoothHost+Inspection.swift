@@ -1,4 +1,3 @@
-import ByteCoding
 import L2CAP
 
 /// A snapshot of the resources that a host holds, for tests that look for leaks and inconsistent state.
@@ -46,6 +45,7 @@ package struct HostInspection: Hashable, Sendable {
     package var securityObservers = 0
     /// L2CAP channels, including those that are being opened or closed.
     package var channels = 0
+    package var channelObservers = 0
 
     /// Whether nothing is held that a closed host must have released. Tasks may be ending.
     package var isEmpty: Bool {
@@ -73,6 +73,7 @@ extension BluetoothHost {
         inspection.hostObservers = hostObservers.count
         inspection.securityObservers = securityObservers.count
         inspection.serverObservers = serverObservers.count
+        inspection.channelObservers = channelObservers.count
         inspection.isTransportOpen = transport != nil
         inspection.deliveries = turn.deliveries.count
         (inspection.submissions, inspection.fastPaths) = submissions.inspect()
@@ -131,7 +132,7 @@ extension BluetoothHost {
 
     private func contradictionInProcedures(of link: Link) -> String? {
         if link.control.phyUpdates.isPostponed { return "a change of PHYs waits for nothing" }
-        if link.control.connectionUpdates.isPostponed, link.signaling.deadline == nil {
+        if link.control.connectionUpdates.isPostponed, !link.channels.isParameterRequestPending {
             return "an update of connection parameters waits for no answer"
         }
         return nil
@@ -170,7 +171,7 @@ extension BluetoothHost {
             if !link.att.signedWrites.isEmpty {
                 lines.append("the counter of a signed write of \(link.peer) to be stored")
             }
-            if link.channels.deadline != nil { lines.append("\(link.peer)'s answer to a request for channels") }
+            if link.channels.awaitsAnswer { lines.append("\(link.peer)'s answer to a request for channels") }
             if !link.security.state.waiting.isEmpty { lines.append("the link to \(link.peer) to be secure") }
             if link.security.state.question != nil { lines.append("the answer to a question about \(link.peer)") }
             let control = link.control

@@ -2,7 +2,6 @@ import BluetoothTypes
 import DequeModule
 import GATT
 import HCITransport
-import L2CAP
 
 /// The pending work of a host's current turn.
 ///
@@ -91,7 +90,9 @@ enum Delivery {
 
     // MARK: Channels
 
-    case channelEvent(Link, CreditBasedChannels.Event)
+    indirect case channelOpened(ObserverToken, OpenedChannel)
+    indirect case channelAccepted(ObserverToken, OpenedChannel)
+    case channelEvent(ObserverToken, HostChannelEvent)
     case channelFailure(ChannelCompletion, HostError)
 
     // MARK: Outcomes of calls
@@ -101,6 +102,8 @@ enum Delivery {
     case call(CallToken, Result<Void, HostError>)
     case procedure(ProcedureCall.Caller, CallOutcome)
     case action(() -> Void)
+    /// A closure of an app that is no longer used. It is released by the delivery, because code of the app may run then.
+    case release(Any)
 }
 
 extension BluetoothHost {
@@ -175,7 +178,9 @@ extension BluetoothHost {
         case .authorization(let link, let request): authorizer?(link, request)
         case .inquiry(let inquiry, let number): ask(inquiry, number)
         case .withdrawal(let withdraw): withdraw()
-        case .channelEvent(let link, let event): perform(event, of: link)
+        case .channelOpened(let observer, let opened): completeOpening(opened, for: observer)
+        case .channelAccepted(let observer, let opened): accept(opened, for: observer)
+        case .channelEvent(let observer, let event): report(event, to: observer)
         case .channelFailure(let completion, let error): _ = completion(.failure(error))
         case .connection(let completion, let result): completion(result)
         case .callback(let callback, let result): callback(result)
@@ -184,6 +189,7 @@ extension BluetoothHost {
         case .procedure(.callback(let completion), let outcome), .procedure(.host(let completion), let outcome):
             completion(outcome)
         case .action(let action): action()
+        case .release: break
         }
     }
 
@@ -208,10 +214,7 @@ extension BluetoothHost {
     /// Sends calls and channel frames that waited until the link's outbound queue had room.
     private func frameSent(on link: Link) {
         if !link.att.lanes.isEmpty { pumpLanes(of: link) }
-        if link.channelsAwaitRoom, sender.channelRoom(link.slot) > 0 {
-            link.channelsAwaitRoom = false
-            pumpChannels(of: link)
-        }
+        if sender.takeChannelRoom(link.slot) { pumpChannels(of: link) }
     }
 
     // MARK: Outcomes of calls

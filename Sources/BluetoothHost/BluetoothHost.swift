@@ -165,6 +165,8 @@ package actor BluetoothHost {
     // L2CAP channels.
     var channelServices = SPSMRegistry()
     var channelAcceptors: [SPSM: ChannelAcceptor] = [:]
+    /// The apps' closures for channels of links.
+    var channelObservers = SlotTable<ChannelObserver>()
 
     // Security.
     var bonds: BondDatabase
@@ -308,11 +310,17 @@ extension BluetoothHost {
 
     /// Releases the closures of apps in a host that was closed.
     func removeObservers() {
-        hostObservers.removeAll()
-        serverObservers.removeAll()
-        securityObservers.removeAll()
-        accessHandlers.removeAll()
+        // Code of apps that runs at the release finds no access to this state in progress.
+        let closures = (
+            hostObservers, serverObservers, securityObservers, accessHandlers, channelAcceptors, channelObservers
+        )
+        hostObservers = [:]
+        serverObservers = [:]
+        securityObservers = [:]
+        accessHandlers = [:]
         channelServices = SPSMRegistry()
-        channelAcceptors.removeAll()
+        channelAcceptors = [:]
+        channelObservers = SlotTable()
+        withExtendedLifetime(closures) {}
     }
 }

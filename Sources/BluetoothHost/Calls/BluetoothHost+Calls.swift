@@ -48,7 +48,7 @@ extension BluetoothHost {
         case .lanes: for link in links.values { remove(call, from: link) }
         case .endOfLink(let identifier): links[identifier]?.removeEndObserver(call)
         case .procedure(let identifier): links[identifier]?.control.cancel(call)
-        case .reconfiguration(let name): links[name.link]?.channelUses[name.channel]?.removeReconfiguration(call)
+        case .reconfiguration(let identifier): links[identifier]?.channels.cancel(call)
         case .startOfAdvertisement(let identifier):
             advertiser.remove(call, of: identifier)
             endAdvertisement(identifier)

@@ -32,7 +32,8 @@ final class CallTable: Sendable {
         case endOfLink(LinkIdentifier)
         /// A procedure of the Link Layer.
         case procedure(LinkIdentifier)
-        case reconfiguration(HostChannelIdentifier)
+        /// The peer's answer to new lengths of a channel.
+        case reconfiguration(LinkIdentifier)
         case startOfAdvertisement(AdvertisementIdentifier)
         case endOfAdvertisement(AdvertisementIdentifier)
         /// Time to pass.

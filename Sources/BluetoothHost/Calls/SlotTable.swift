@@ -42,6 +42,16 @@ struct SlotTable<Element: Sendable>: Sendable {
         slots[index].element = element
     }
 
+    /// Replaces the entry of a token.
+    ///
+    /// - Returns: the entry that was replaced; nil if it was removed before.
+    mutating func replace(_ token: SlotToken, with element: Element) -> Element? {
+        guard let index = index(of: token) else { return nil }
+        let replaced = slots[index].element.take()
+        slots[index].element = element
+        return replaced
+    }
+
     /// Removes the entry of a token.
     ///
     /// - Returns: nil if it was removed before.

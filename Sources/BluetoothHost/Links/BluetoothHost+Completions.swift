@@ -85,7 +85,8 @@ extension BluetoothHost {
 
     /// Removes an observer that ``observeEnd(of:_:)`` added; does nothing if the link has ended.
     package func removeEndObserver(_ observer: UInt64, of identifier: LinkIdentifier) {
-        links[identifier]?.endObservers[observer] = nil
+        // The app's closure is released after the removal.
+        _ = links[identifier]?.endObservers.removeValue(forKey: observer)
     }
 
     /// The host's error for the failure of a procedure.

@@ -1,6 +1,5 @@
 import BluetoothTypes
 import HCI
-import L2CAP
 
 // The connection between the host and the Link Layer control of its links: events, and the effects of all inputs.
 extension BluetoothHost {
@@ -99,18 +98,6 @@ extension BluetoothHost {
                 guard let link = host.links[identifier] else { return }
                 host.perform(link.control.commandFailed(step, failure, host.controlContext), of: link)
             }
-        }
-    }
-
-    private func requestBySignaling(_ request: ConnectionParameterUpdateRequest, of link: Link) {
-        var buffer = sender.takeBuffer()
-        do throws(SignalingChannel.RequestError) {
-            try link.signaling.requestParameterUpdate(request, at: loop.now, into: &buffer)
-            send(consume buffer, .signaling, on: .signaling, of: link)
-            armTimer(of: link)
-        } catch {
-            sender.recycle(buffer)
-            perform(link.control.signalingRefused(error, controlContext), of: link)
         }
     }
 }

@@ -101,11 +101,11 @@ extension BluetoothHost {
         reportAgain(link.addresses)
         endedHandles[handle] = loop.now
         let error = endSecurity(of: link, reason)
-        timers.cancel(link.timer)
+        timers.cancel(link.timer?.token)
         link.att.closeClient()
         performClientEffects(of: link)
         endLanes(of: link, error)
-        link.channels.linkEnded()
+        link.channels.linkEnded(reason)
         pumpChannels(of: link)
         perform(link.control.linkEnded(reason), of: link)
         if link.role == .peripheral { emit(.disconnected(link.identifier, reason)) }
@@ -176,31 +176,6 @@ extension BluetoothHost {
         perform(effects, of: link)
     }
 
-    private func receiveSignaling(_ payload: RawSpan, on link: Link) {
-        if receiveChannelCommand(payload, on: link) { return }
-        var buffer = sender.takeBuffer()
-        let action = link.signaling.receive(payload, into: &buffer)
-        switch action {
-        case .send:
-            send(consume buffer, .signaling, on: .signaling, of: link)
-        case .none:
-            sender.recycle(buffer)
-        case .malformed(let error):
-            countMalformed("signaling command", error)
-            sender.recycle(buffer)
-        case .rejected(let error):
-            countMalformed("signaling command", error)
-            send(consume buffer, .signaling, on: .signaling, of: link)
-        case .parameterUpdateRequested(let request, let identifier):
-            link.signaling.answer(.accepted, identifier: identifier, into: &buffer)
-            send(consume buffer, .signaling, on: .signaling, of: link)
-            perform(link.control.peerRequested(request, controlContext), of: link)
-        case .parameterUpdateFinished(let response):
-            sender.recycle(buffer)
-            perform(link.control.signalingFinished(response, controlContext), of: link)
-        }
-    }
-
     // MARK: Time
 
     /// Sets the link's timer to its earliest deadline.
@@ -213,27 +188,24 @@ extension BluetoothHost {
 
     /// Sets the link's timer to `deadline`, unless the timer is due earlier.
     func armTimer(of link: Link, by deadline: Instant) {
-        if let due = link.timerDue, due <= deadline { return }
-        timers.cancel(link.timer)
-        link.timerDue = deadline
-        link.timer = schedule(.link(link.identifier), at: deadline)
+        if let due = link.timer?.due, due <= deadline { return }
+        timers.cancel(link.timer?.token)
+        link.timer = LinkTimer(token: schedule(.link(link.identifier), at: deadline), due: deadline)
     }
 
     /// Ends each operation of a link whose deadline has passed. The timer may have been due before the deadline.
     func deadlineReached(of link: Link) {
         link.timer = nil
-        link.timerDue = nil
         let now = loop.now
         perform(link.control.advance(controlContext), of: link)
         guard links[link.identifier] != nil else { return }
-        if case .parameterUpdateFinished(let response) = link.signaling.advance(to: now) {
+        if case .parameterUpdateFinished(let response) = link.channels.advance(to: now) {
             perform(link.control.signalingFinished(response, controlContext), of: link)
         }
         if link.att.advance(to: now) {
             performClientEffects(of: link)
             giveUp(link, .attributeTransactionTimeout)
         }
-        link.channels.advance(to: now)
         inform(link) { security, context in security.advance(&context) }
         pumpChannels(of: link)
         if links[link.identifier] != nil { armTimer(of: link) }

@@ -111,6 +111,12 @@ enum EndObserver {
     case call(CallToken)
 }
 
+/// A timer of a link that is set, and when it is due.
+struct LinkTimer {
+    let token: TimerQueue.Token
+    let due: Instant
+}
+
 /// One connection: the state of its channels and the calls that wait for it. Owned by the host, used on its loop.
 final class Link {
     let identifier: LinkIdentifier
@@ -129,7 +135,6 @@ final class Link {
         @safe @exclusivity(unchecked)
     #endif
     var att: ATTRouter
-    var signaling: SignalingChannel
     var reassembler = Reassembler()
     /// Encryption, pairing and the verification of the peer's identity.
     var security: LinkSecurityEngine
@@ -138,18 +143,13 @@ final class Link {
     private(set) var isUnverified = false
     /// The question to the app, and how it is withdrawn.
     var question: (number: UInt64, withdraw: @Sendable () -> Void)?
-    var channels = CreditBasedChannels()
-    /// The apps' uses of the channels, by our channel identifiers.
-    var channelUses: [ChannelIdentifier: ChannelUse] = [:]
-    /// Whether channels may have more to send than the link's outbound queue could take.
-    var channelsAwaitRoom = false
-
+    /// The credit-based channels and the signaling channel.
+    var channels: ChannelEngine
     /// The Link Layer's parameters and procedures, and the end of the link.
     var control: LinkControl
 
-    /// The timer for the link's earliest deadline, and when it is due.
-    var timer: TimerQueue.Token?
-    var timerDue: Instant?
+    /// The timer for the link's earliest deadline.
+    var timer: LinkTimer?
     /// The observers of the link's end, by the identifiers that ``BluetoothHost/observeEnd(of:_:)`` returned.
     var endObservers: OrderedDictionary<UInt64, EndObserver> = [:]
 
@@ -173,7 +173,7 @@ final class Link {
         self.identity = identity
         self.security = security
         self.slot = slot
-        signaling = SignalingChannel(role: role)
+        channels = ChannelEngine(link: identifier, role: role)
         att = ATTRouter(offeredMTU: Int(offeredMTU), session: session)
         control = LinkControl(
             handle: handle,
@@ -242,8 +242,8 @@ final class Link {
     /// The earliest deadline of the link's protocols; nil if there is none.
     var deadline: Instant? {
         earliest(
-            earliest(earliest(security.deadline, control.deadline), channels.deadline),
-            earliest(att.deadline, signaling.deadline)
+            earliest(security.deadline, control.deadline),
+            earliest(att.deadline, channels.deadline)
         )
     }
 }

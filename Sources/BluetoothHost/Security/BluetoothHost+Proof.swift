@@ -47,17 +47,12 @@ extension BluetoothHost {
 
     /// Whether procedures have left their lane, or channels are being opened.
     private func hasWaitingOperations(_ link: Link) -> Bool {
-        !link.client.isIdle || link.channelUses.values.contains(where: \.isOpening)
+        !link.client.isIdle || link.channels.isOpening
     }
 
     /// Ends the channels of a link whose peer's identity is no longer verified, for example because encryption has ended.
     private func endUnverifiedChannels(of link: Link) {
         guard link.session.security.isIdentityUnverified, link.channels.count > 0 else { return }
-        for (channel, use) in link.channelUses.sorted(by: { $0.value.number < $1.value.number })
-        where !link.channels.isHeld(channel) {
-            // The peer may answer a request before its identity is verified.
-            if case .opening = use.phase { endOpening(of: channel, on: link, .channel(.ended(.unverifiedPeer))) }
-        }
         link.channels.peerIsUnverified()
         pumpChannels(of: link)
     }
@@ -95,9 +90,7 @@ extension BluetoothHost {
 
     /// Ends the channels that are being opened. Requests that still wait in the client lane are not sent.
     private func giveUpChannels(of link: Link, _ error: HostError) {
-        for (channel, _) in link.channelUses.sorted(by: { $0.value.number < $1.value.number }) {
-            endOpening(of: channel, on: link, error)
-        }
+        for channel in link.channels.openings { endOpening(of: channel, on: link, error) }
     }
 
     // MARK: Clients
@@ -154,11 +147,5 @@ extension BluetoothHost {
         advanceClient(of: link, opcode, consume buffer)
         if opcode == nil { pumpClient(of: link) }
         pumpLanes(of: link)
-    }
-}
-
-extension ChannelUse {
-    fileprivate var isOpening: Bool {
-        if case .opening = phase { true } else { false }
     }
 }
