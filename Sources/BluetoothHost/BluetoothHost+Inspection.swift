@@ -61,7 +61,7 @@ extension BluetoothHost {
         inspection.isOn = power == .on
         inspection.links = links.count
         inspection.timers = timers.count
-        inspection.commands = commands.waitingCount + (commands.isBusy ? 1 : 0)
+        inspection.commands = session.commands.count
         inspection.scans = scanner.sessions.count
         inspection.advertisements = advertiser.entries.count
         #if DEBUG
@@ -99,7 +99,7 @@ extension BluetoothHost {
     /// Describes an inconsistency in the host's state; nil if there is none. May be called between any two packets.
     package func contradiction() -> String? {
         var held = 0
-        var timersAccountedFor = 14 + strayHandles.count + connector.attempts.count + connector.meetings.count
+        var timersAccountedFor = 11 + connector.attempts.count + connector.meetings.count
         timersAccountedFor += calls.timerCount
         for link in links.values {
             held += sender.packetsInController(link.slot)
@@ -119,10 +119,12 @@ extension BluetoothHost {
             if sender.credits + held != sender.packetCount {
                 return "\(sender.credits) ACL credits and \(held) packets in a controller of \(sender.packetCount)"
             }
-            if commands.waitingCount > 0, !commands.isBusy, commands.credits > 0 {
-                return "a command waits for nothing"
-            }
         }
+        if turn.phase == .idle, session.commands.hasSendableCommand { return "a command waits for nothing" }
+        if let deadline = session.deadline, (sessionTimer?.due).map({ $0 > deadline }) ?? true {
+            return "the session's deadline has no timer"
+        }
+        if session.commands.callerCount != commandCallers.count { return "a caller waits for no command" }
         if bonds.records.count > bonds.limit { return "\(bonds.records.count) bonds, at most \(bonds.limit)" }
         if power == .on, !privacy.restWaiters.isEmpty, isResting { return "a change of addresses waits for nothing" }
         if turn.phase == .idle, !turn.deliveries.isEmpty { return "the closure of an app waits for no turn" }
@@ -158,7 +160,7 @@ extension BluetoothHost {
         case .starting, .recovering: lines.append("the controller to come up")
         case .off, .on, .closed: break
         }
-        if let opcode = commands.opcodeInFlight { lines.append("the controller's answer to \(opcode)") }
+        if let opcode = session.commands.opcodeInFlight { lines.append("the controller's answer to \(opcode)") }
         for attempt in connector.attempts {
             let names = attempt.addresses.inOrder.map { "\($0)" }.joined(separator: " or ")
             lines.append("a connection to \(names)")

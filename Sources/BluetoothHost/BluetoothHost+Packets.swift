@@ -81,11 +81,11 @@ extension BluetoothHost {
             encryptionChanged(event.connectionHandle, event.status, isOn: true)
         case .authenticatedPayloadTimeoutExpired(let event): authenticatedPayloadTimedOut(event.connectionHandle)
         case .hardwareError(let event):
-            controllerFailed("hardware error \(event.hardwareCode)", isTransportLost: false)
+            controllerFailed("hardware error \(event.hardwareCode)")
         case .dataBufferOverflow:
             // The host sent no more packets than the controller has buffers. So the controller has miscounted its
             // buffers.
-            controllerFailed("its buffers have overflowed", isTransportLost: false)
+            controllerFailed("its buffers have overflowed")
         case .leReadRemoteFeaturesComplete, .readRemoteVersionInformationComplete, .leReadLocalP256PublicKeyComplete,
             .leGenerateDHKeyComplete, .leDirectedAdvertisingReport, .lePeriodicAdvertisingSyncEstablished,
             .lePeriodicAdvertisingReport, .lePeriodicAdvertisingSyncLost, .leScanRequestReceived,

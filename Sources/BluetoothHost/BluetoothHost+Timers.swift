@@ -65,12 +65,7 @@ extension BluetoothHost {
     /// Runs the action of a timer. A stale key does nothing: see ``TimerKey``.
     func timerFired(_ key: TimerKey) {
         switch key {
-        case .command(let opcode): commandTimedOut(opcode)
-        case .commandCredit: commandCreditTimedOut()
-        case .recoveryPause: endRecoveryPause()
-        case .strayHandle(let handle): strayHandleTimedOut(handle)
-        case .strayLinkEnd(let handle): strayLinkEndTimedOut(handle)
-        case .roleRestart: restartRoles()
+        case .session: sessionDeadlineReached()
         case .stallCheck: endStalledLinks()
         case .link(let identifier): if let link = links[identifier] { deadlineReached(of: link) }
         case .connectionAttempt(let attempt): giveUp(attempt, .timedOut)

@@ -70,25 +70,6 @@ package actor BluetoothHost {
         package init() {}
     }
 
-    /// Whether the controller can be used.
-    enum Power: Equatable {
-        case off
-        case starting
-        case on
-        case recovering
-        case closed
-    }
-
-    /// The progress of a bring-up.
-    enum BringUpPhase: Equatable {
-        /// The controller has not confirmed Reset. An error that it reports now dates from before the reset.
-        case resetting
-        /// The controller is being prepared. An error may erase its settings, such as the event masks.
-        case preparing
-        /// The controller has failed since its reset; the text describes the failure.
-        case failed(String)
-    }
-
     package nonisolated let loop: any EventLoop
     package nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
 
@@ -97,33 +78,24 @@ package actor BluetoothHost {
     let configuration: Configuration
     package nonisolated let logger: Logger
     let metrics = HostMetrics()
+    /// Whether ``close()`` has finished. From then on, no observer is called, and the host holds nothing for its users.
+    private nonisolated let end = Atomic(false)
     var random: any RandomNumberGenerator & Sendable
 
     // Controller.
     let openTransport: TransportOpener
     var transport: (any Transport)?
-    /// Incremented for each transport and each reset; input from an earlier generation is ignored.
-    var generation: UInt64 = 0
     /// The generation for which the transport was opened.
     var transportGeneration: UInt64 = 0
-    var power = Power.off
-    /// Whether ``close()`` has finished. From then on, no observer is called, and the host holds nothing for its users.
-    private nonisolated let end = Atomic(false)
-    var bringUpPhase = BringUpPhase.resetting
-    var information: ControllerInformation?
-    var commands = CommandQueue()
-    var commandTimer: TimerQueue.Token?
-    /// Runs while commands wait because the controller accepts none.
-    var commandCreditTimer: TimerQueue.Token?
+    var session: ControllerSession
+    /// Runs until the session's deadline.
+    var sessionTimer: (token: TimerQueue.Token, due: Instant)?
+    var commandCallers = SlotTable<CommandCaller>()
     #if !DEBUG
         @safe @exclusivity(unchecked)
     #endif
     var sender: LinkSender
     var turn = Turn()
-    var recoveryDelay = Duration.milliseconds(100)
-    /// Ends the pause between two attempts to bring the controller up again.
-    var recoveryPause: (() -> Void)?
-    var lastPowerOn: Instant?
 
     // Loop.
     var timers = TimerQueue()
@@ -140,11 +112,6 @@ package actor BluetoothHost {
     var links = LinkTable()
     /// The reasons for which links have ended, for callers that ask later; bounded.
     var endedLinks = GenerationalTable<LinkIdentifier, DisconnectionReason>(limit: 256)
-    /// When links ended, by their handles: data that was on its way may still arrive from the controller.
-    var endedHandles = GenerationalTable<ConnectionHandle, Instant>(limit: 64)
-    var strayHandles = StrayHandles()
-    /// Runs until advertising and initiating start again after the end of an unknown link.
-    var roleRestartTimer: TimerQueue.Token?
     var nextIdentifier: UInt64 = 0
 
     // GAP.
@@ -195,6 +162,10 @@ package actor BluetoothHost {
         self.configuration = configuration
         self.logger = configuration.logger
         self.openTransport = openTransport
+        session = ControllerSession(
+            commandTimeout: configuration.commandTimeout,
+            mayUseExtendedCommands: configuration.usesExtendedCommands
+        )
         sender = LinkSender(
             frameLimit: configuration.outboundFrameLimit,
             channelFrameLimit: configuration.channelFrameLimit

@@ -2,8 +2,8 @@
 ///
 /// The place of a removed entry is used again under another generation. So a token finds its own entry or none, and the memory
 /// is bounded by the greatest number of entries at one time. The generations of a place repeat after 2^32 entries.
-struct SlotTable<Element: Sendable>: Sendable {
-    private struct Slot: Sendable {
+struct SlotTable<Element> {
+    fileprivate struct Slot {
         var generation: UInt32 = 0
         /// Nil if the place is free.
         var element: Element?
@@ -78,3 +78,6 @@ struct SlotTable<Element: Sendable>: Sendable {
         }
     }
 }
+
+extension SlotTable: Sendable where Element: Sendable {}
+extension SlotTable.Slot: Sendable where Element: Sendable {}

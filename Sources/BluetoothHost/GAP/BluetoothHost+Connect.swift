@@ -130,7 +130,7 @@ extension BluetoothHost {
     /// (Vol 6, Part B, 4.5): it is used, or has to end first.
     private func resolveExistingConnection(to addresses: Set<DeviceAddress>) {
         guard let link = links.values.first(where: { $0.isWith(anyOf: addresses) }) else {
-            return controllerFailed("it has a connection that it did not report", isTransportLost: false)
+            return controllerFailed("it has a connection that it did not report")
         }
         if link.isEnding || !link.countsAsConnection {
             // A peer that claims to be bonded verifies its identity, or its link is ended after a timeout.

@@ -1,4 +1,3 @@
-import ByteCoding
 import HCI
 
 // How the commands of GAP's plans are sent, and how their replies get back.
@@ -9,40 +8,13 @@ extension BluetoothHost {
     /// command in a pass of its own, after the jobs that wait on the loop already.
     func send(_ command: GAPCommand, as step: GAPStep) {
         endInput()
-        let exchange = GAPCommandExchange(command) { [weak self] failure in
-            self?.assumeIsolated { $0.planCommandEnded(step, failure) }
-        }
-        guard transport != nil else { return exchange.fail(.aborted) }
-        commands.enqueue(exchange)
-        sendNextCommand()
+        submit(CommandRequest(command, .plan(step)))
     }
 
     /// Gives a plan the reply to its command.
-    private func planCommandEnded(_ step: GAPStep, _ failure: CommandFailure?) {
+    func planCommandEnded(_ step: GAPStep, _ failure: CommandFailure?) {
         switch step.plan {
         case .scan, .connection, .advertising, .addresses: break
         }
-    }
-}
-
-/// The command of a plan on its way.
-private final class GAPCommandExchange: CommandExchange {
-    private let completion: (CommandFailure?) -> Void
-
-    init(_ command: GAPCommand, completion: @escaping (CommandFailure?) -> Void) {
-        self.completion = completion
-        super.init(opcode: command.opcode, isAnsweredByStatus: command.isAnsweredByStatus, packet: command.packet)
-    }
-
-    override func succeed(returning parameters: RawSpan) {
-        guard let byte = parameters[checked: 0] else {
-            return completion(.malformedReply(opcode, .truncated(needed: 1, available: 0)))
-        }
-        let status = HCI.ErrorCode(rawValue: byte)
-        completion(status == .success ? nil : .status(status, opcode))
-    }
-
-    override func fail(_ failure: CommandFailure) {
-        completion(failure)
     }
 }

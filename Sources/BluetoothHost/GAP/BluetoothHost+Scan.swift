@@ -156,7 +156,7 @@ extension BluetoothHost {
         guard loop.now - scanner.lastActivity >= timeout else { return watchForSilence() }
         if scanner.hasRestartedInSilence, links.isEmpty {
             scanner.hasRestartedInSilence = false
-            return controllerFailed("its scan has been silent for \(timeout * 2)", isTransportLost: false)
+            return controllerFailed("its scan has been silent for \(timeout * 2)")
         }
         scanner.hasRestartedInSilence = true
         emit(HostEvent.scanRestarted(afterSilence: timeout))

@@ -75,7 +75,7 @@ extension BluetoothHost {
         case .command(let command, let step): send(command, step, of: link)
         case .requestBySignaling(let request): requestBySignaling(request, of: link)
         case .finish(let call, let failure): finish(call, failure)
-        case .notEnding: controllerFailed("it did not end the link to \(link.peer)", isTransportLost: false)
+        case .notEnding: controllerFailed("it did not end the link to \(link.peer)")
         case .hasEnded: endLink(link.handle, .controller(.connectionTerminatedByLocalHost))
         }
     }

@@ -28,7 +28,7 @@ extension BluetoothHost {
             session: ServerSession(server: server),
             offeredMTU: configuration.mtu
         )
-        forgetStray(connection.handle)
+        session.linkBegan(connection.handle)
         links.insert(link)
         metrics.links.record(links.count)
         logger.info("connected to \(link.peer)")
@@ -99,7 +99,7 @@ extension BluetoothHost {
         sender.close(link.slot)
         subscriptions.removeAll()
         reportAgain(link.addresses)
-        endedHandles[handle] = loop.now
+        session.linkEnded(handle, at: loop.now)
         let error = endSecurity(of: link, reason)
         timers.cancel(link.timer?.token)
         link.att.closeClient()

@@ -1,5 +1,4 @@
 import BluetoothTypes
-import HCI
 
 /// The purpose of a timer of the host.
 ///
@@ -8,18 +7,8 @@ import HCI
 enum TimerKey {
     // MARK: Controller
 
-    /// The controller has not answered a command in time.
-    case command(HCI.Opcode)
-    /// The controller has accepted no command in time.
-    case commandCredit
-    /// The pause before the next attempt to bring the controller up ends.
-    case recoveryPause
-    /// Data arrived for a handle without a link, and no Connection Complete event followed in time.
-    case strayHandle(ConnectionHandle)
-    /// The controller has not ended a link that the host does not know.
-    case strayLinkEnd(ConnectionHandle)
-    /// Advertising and initiating start again after the end of an unknown link.
-    case roleRestart
+    /// The session's deadline was reached.
+    case session
     /// The sender looks for stalled links.
     case stallCheck
 

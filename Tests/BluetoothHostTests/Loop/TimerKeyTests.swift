@@ -71,9 +71,7 @@ struct TimerKeyTests {
         let host = fixture.host
         let (before, after) = try fixture.run {
             await host.fire([
-                .command(Reset.opcode), .commandCredit, .recoveryPause, .connectionAttempt(1), .sleep(call(1)),
-                .endOfInitiating, .strayHandle(0x0050), .strayLinkEnd(0x0050), .stallCheck,
-                .connectionTurn,
+                .session, .connectionAttempt(1), .sleep(call(1)), .endOfInitiating, .stallCheck, .connectionTurn,
             ])
         }
         #expect(before == after)
@@ -81,14 +79,14 @@ struct TimerKeyTests {
         #expect(fixture.events.all == ["poweredOn"])
     }
 
-    @Test func earlierKeyOfAStrayHandleDoesNotEndTheLaterWait() throws {
+    @Test func earlyKeyOfTheSessionDoesNotEndTheWaitForAnUnknownLink() throws {
         let (fixture, _) = try fixtureWithEndedLink()
         let host = fixture.host
-        // The controller answers that it has the link and does not end it: then the first key is stale.
+        // The controller answers that it has the link and does not end it.
         fixture.controller.override = { $0.opcode == Disconnect.opcode ? ScriptedController.status($0.opcode) : nil }
         fixture.controller.emit(HostFixture.acl([0x01], on: 0x0050))
         fixture.loop.run(for: .milliseconds(1100))
-        let (before, after) = try fixture.run { await host.fire([.strayHandle(0x0050)]) }
+        let (before, after) = try fixture.run { await host.fire([.session]) }
         #expect(before == after)
         #expect(fixture.events.all == ["poweredOn"])
         #expect(try fixture.run { await host.contradiction() } == nil)
