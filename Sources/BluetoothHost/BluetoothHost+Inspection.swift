@@ -70,9 +70,9 @@ extension BluetoothHost {
         inspection.calls = calls.count
         inspection.sleeps = calls.sleeps.count
         inspection.connectionAttempts = connector.attempts.count
-        inspection.hostObservers = hostObservers.count
-        inspection.securityObservers = securityObservers.count
-        inspection.serverObservers = serverObservers.count
+        inspection.hostObservers = observers.host.count
+        inspection.securityObservers = observers.security.count
+        inspection.serverObservers = observers.server.count
         inspection.channelObservers = channelObservers.count
         inspection.isTransportOpen = transport != nil
         inspection.deliveries = turn.deliveries.count

@@ -164,9 +164,9 @@ extension BluetoothHost {
 
     private func perform(_ delivery: consuming Delivery) {
         switch delivery {
-        case .hostEvent(let observer, let event): hostObservers[observer]?(event)
-        case .serverEvent(let observer, let event): serverObservers[observer]?(event)
-        case .securityEvent(let observer, let event): securityObservers[observer]?(event)
+        case .hostEvent(let observer, let event): observers.host[observer]?(event)
+        case .serverEvent(let observer, let event): observers.server[observer]?(event)
+        case .securityEvent(let observer, let event): observers.security[observer]?(event)
         case .linkEnd(let observer, let reason): observer(reason)
         case .value(let link, let handle, let subscriber, let value):
             links[link]?.att.subscribers[handle]?[subscriber]?(value)

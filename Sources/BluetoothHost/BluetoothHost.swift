@@ -6,7 +6,6 @@ import HCI
 import HCITransport
 import L2CAP
 import Logging
-import OrderedCollections
 import Synchronization
 
 /// A Bluetooth LE host on one controller: bring-up and recovery, links, GAP, GATT in both roles.
@@ -137,20 +136,11 @@ package actor BluetoothHost {
 
     // Security.
     var bonds: BondDatabase
+    var pairing: HostPairing
     /// Why saved state could not be used, or changes cannot be saved.
     var stateProblem: String?
-    var securityPolicy: SecurityPolicy
-    var pairingHandler: PairingHandler?
-    /// The identifier of the handler that was set last.
-    var pairingHandlerIdentifier: UInt64 = 0
-    var pairingAttempts = PairingAttempts()
-    /// The end of the pairing window and the timer for it; nil if no window is open.
-    var pairingWindow: (end: Instant, timer: TimerQueue.Token)?
 
-    // Observers.
-    var securityObservers: OrderedDictionary<UInt64, @Sendable (SecurityEvent) -> Void> = [:]
-    var hostObservers: OrderedDictionary<UInt64, @Sendable (HostEvent) -> Void> = [:]
-    var serverObservers: OrderedDictionary<UInt64, @Sendable (ServerRoleEvent) -> Void> = [:]
+    var observers = Observers()
 
     package init(
         loop: any EventLoop,
@@ -170,8 +160,7 @@ package actor BluetoothHost {
             frameLimit: configuration.outboundFrameLimit,
             channelFrameLimit: configuration.channelFrameLimit
         )
-        securityPolicy = configuration.security
-        pairingHandler = configuration.pairingHandler
+        pairing = HostPairing(policy: configuration.security, handler: configuration.pairingHandler)
         (self.server, addressResolutionHandle) = BluetoothHost.makeServer(configuration)
         var random = random
         bonds = BondDatabase(
@@ -237,7 +226,7 @@ extension BluetoothHost {
         if hasEnded {
             deliver(.action { observer(.closed) })
         } else {
-            hostObservers[identifier] = observer
+            observers.add(identifier, observer)
             if let stateProblem { deliver(.hostEvent(identifier, .stateUnavailable(reason: stateProblem))) }
         }
         endInput()
@@ -248,15 +237,16 @@ extension BluetoothHost {
     package func observeServer(_ observer: @escaping @Sendable (ServerRoleEvent) -> Void) -> UInt64 {
         let identifier = makeIdentifier()
         guard !hasEnded else { return identifier }
-        serverObservers[identifier] = observer
-        if serverObservers.count == 1 { serverObserversChanged() }
+        observers.add(identifier, observer)
+        if observers.server.count == 1 { serverObserversChanged() }
         return identifier
     }
 
     package func removeObserver(_ identifier: UInt64) {
-        hostObservers[identifier] = nil
-        if serverObservers.removeValue(forKey: identifier) != nil, serverObservers.isEmpty { serverObserversChanged() }
-        securityObservers[identifier] = nil
+        let hadServerObservers = !observers.server.isEmpty
+        let removed = observers.remove(identifier)
+        if hadServerObservers, observers.server.isEmpty { serverObserversChanged() }
+        withExtendedLifetime(removed) {}
     }
 
     private func serverObserversChanged() {
@@ -264,12 +254,12 @@ extension BluetoothHost {
     }
 
     func emit(_ event: HostEvent) {
-        for observer in hostObservers.keys { deliver(.hostEvent(observer, event)) }
+        for observer in observers.host.keys { deliver(.hostEvent(observer, event)) }
     }
 
     func emit(_ event: ServerRoleEvent) {
-        for identifier in serverObservers.keys {
-            if turn.canDeliverWhileReceiving, let observer = serverObservers[identifier] {
+        for identifier in observers.server.keys {
+            if turn.canDeliverWhileReceiving, let observer = observers.server[identifier] {
                 let phase = beginDelivery()
                 observer(event)
                 turn.phase = phase
@@ -282,12 +272,7 @@ extension BluetoothHost {
     /// Releases the closures of apps in a host that was closed.
     func removeObservers() {
         // Code of apps that runs at the release finds no access to this state in progress.
-        let closures = (
-            hostObservers, serverObservers, securityObservers, accessHandlers, channelAcceptors, channelObservers
-        )
-        hostObservers = [:]
-        serverObservers = [:]
-        securityObservers = [:]
+        let closures = (observers.removeAll(), accessHandlers, channelAcceptors, channelObservers)
         accessHandlers = [:]
         channelServices = SPSMRegistry()
         channelAcceptors = [:]

@@ -178,7 +178,7 @@ extension BluetoothHost {
 
     /// Enables events of the link's server session only while there is an observer.
     func reportServerEvents(of link: Link) {
-        link.session.reportsEvents = !serverObservers.isEmpty
+        link.session.reportsEvents = !observers.server.isEmpty
     }
 }
 

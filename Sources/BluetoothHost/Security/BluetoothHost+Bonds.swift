@@ -125,11 +125,11 @@ extension BluetoothHost {
     /// Calls `observer` on the loop with each event of links' security and of bonds, until ``removeObserver(_:)``.
     package func observeSecurity(_ observer: @escaping @Sendable (SecurityEvent) -> Void) -> UInt64 {
         let identifier = makeIdentifier()
-        if !hasEnded { securityObservers[identifier] = observer }
+        if !hasEnded { observers.add(identifier, observer) }
         return identifier
     }
 
     func emit(_ event: SecurityEvent) {
-        for observer in securityObservers.keys { deliver(.securityEvent(observer, event)) }
+        for observer in observers.security.keys { deliver(.securityEvent(observer, event)) }
     }
 }

@@ -20,7 +20,7 @@ extension BluetoothHost {
                 identity: localIdentity,
                 functions: SwiftCryptography()
             ),
-            policy: securityPolicy,
+            policy: pairing.policy,
             securityContext(of: identity)
         )
     }
@@ -54,10 +54,10 @@ extension BluetoothHost {
             bond: bonds[identity]?.bond,
             bondStrength: bonds.strength(of: identity),
             fullAt: bonds.isFull ? bonds.limit : nil,
-            ownWait: pairingAttempts.wait(for: identity, at: loop.now),
-            waitOfAll: pairingAttempts.waitOfAll(at: loop.now),
-            isPairingWindowOpen: isPairingWindowOpen,
-            hasPairingHandler: pairingHandler != nil,
+            ownWait: pairing.attempts.wait(for: identity, at: loop.now),
+            waitOfAll: pairing.attempts.waitOfAll(at: loop.now),
+            isPairingWindowOpen: pairing.isWindowOpen(at: loop.now),
+            hasPairingHandler: pairing.handler != nil,
             localIdentity: localIdentity,
             random: random
         )
@@ -163,8 +163,8 @@ extension BluetoothHost {
         case .admit(let outcome, let isForApp, let isConfirmed):
             admit(outcome, on: link, isForApp: isForApp, isConfirmed: isConfirmed)
         case .attemptFailed(let peer, let countsForAll):
-            pairingAttempts.failed(peer, countsForAll: countsForAll, at: loop.now)
-        case .attemptSucceeded(let peer): pairingAttempts.succeeded(peer)
+            pairing.attempts.failed(peer, countsForAll: countsForAll, at: loop.now)
+        case .attemptSucceeded(let peer): pairing.attempts.succeeded(peer)
         case .publish: break
         case .report(let event):
             log(event)
@@ -248,7 +248,7 @@ extension BluetoothHost {
 
     /// Asks the app. Without a pairing handler, the engine decides in a later turn of the loop.
     private func ask(_ inquiry: PairingInquiry, _ number: UInt64, on link: Link) {
-        if pairingHandler != nil { return deliver(.inquiry(inquiry, number: number)) }
+        if pairing.handler != nil { return deliver(.inquiry(inquiry, number: number)) }
         let identifier = link.identifier
         loop.execute { [weak self] in
             self?.assumeIsolated { $0.answerWithoutApp(number, on: identifier) }
@@ -259,8 +259,8 @@ extension BluetoothHost {
     func ask(_ inquiry: PairingInquiry, _ number: UInt64) {
         let identifier = inquiry.link
         guard links[identifier]?.security.state.question?.number == number else { return }
-        guard let pairingHandler else { return answerWithoutApp(number, on: identifier) }
-        let withdraw = pairingHandler(inquiry) { [weak self] answer in
+        guard let handler = pairing.handler else { return answerWithoutApp(number, on: identifier) }
+        let withdraw = handler(inquiry) { [weak self] answer in
             guard let self else { return }
             loop.execute { [weak self] in
                 self?.assumeIsolated { $0.answer(number, on: identifier, answer) }
@@ -283,7 +283,7 @@ extension BluetoothHost {
         guard let link = links[identifier], link.security.state.question?.number == number else { return }
         if link.question?.number == number { link.question = nil }
         var isPasskeyReused = false
-        if case .passkey(let passkey) = answer { isPasskeyReused = pairingAttempts.use(passkey: passkey) }
+        if case .passkey(let passkey) = answer { isPasskeyReused = pairing.attempts.use(passkey: passkey) }
         inform(link) { security, context in
             security.answered(number, answer, isPasskeyReused: isPasskeyReused, &context)
         }
