@@ -74,7 +74,7 @@ extension BluetoothHost {
         inspection.securityObservers = observers.security.count
         inspection.serverObservers = observers.server.count
         inspection.channelObservers = channelObservers.count
-        inspection.isTransportOpen = transport != nil
+        inspection.isTransportOpen = port.isOpen
         inspection.deliveries = turn.deliveries.count
         (inspection.submissions, inspection.fastPaths) = submissions.inspect()
         for link in links.values {

@@ -7,7 +7,7 @@ import L2CAP
 extension BluetoothHost {
     /// Handles one packet from the controller. The packet starts with its H4 indicator.
     func receive(_ packet: RawSpan, generation: UInt64) {
-        guard generation == transportGeneration, transport != nil else { return }
+        guard port.accepts(generation) else { return }
         metrics.packetsReceived.increment()
         switch packet[checked: 0].flatMap(PacketType.init(rawValue:)) {
         case .event: receiveEvent(packet.extracting(droppingFirst: 1))

@@ -42,19 +42,14 @@ extension BluetoothHost {
 
     /// Sets the alarm for the next timer, unless the alarm is due earlier.
     private func armAlarm() {
-        guard let due = timers.nextDue else { return }
-        if let armedFor, armedFor <= due { return }
-        if alarm == nil {
-            alarm = loop.makeAlarm { [weak self] in
-                self?.assumeIsolated { $0.runDueTimers() }
-            }
-        }
-        armedFor = due
-        alarm?.set(due)
+        guard let due = timers.nextAlarm() else { return }
+        let alarm = timers.alarm ?? loop.makeAlarm { [weak self] in self?.assumeIsolated { $0.runDueTimers() } }
+        timers.alarm = alarm
+        alarm.set(due)
     }
 
     private func runDueTimers() {
-        armedFor = nil
+        timers.alarmFired()
         while let key = timers.takeDue(at: loop.now) {
             timerFired(key)
             endInput()

@@ -197,7 +197,7 @@ extension BluetoothHost {
 
     /// Sends queued packets to the controller until it has no free buffer.
     private func sendFrames() {
-        guard sender.hasPacket, let transport else { return }
+        guard sender.hasPacket, let transport = port.transport else { return }
         while let packet = sender.nextPacket() {
             send(packet, through: transport)
             guard let slot = sender.sent(packet), let handle = sender.handle(of: slot), let link = links[handle]

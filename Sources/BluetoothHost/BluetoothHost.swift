@@ -82,10 +82,7 @@ package actor BluetoothHost {
     var random: any RandomNumberGenerator & Sendable
 
     // Controller.
-    let openTransport: TransportOpener
-    var transport: (any Transport)?
-    /// The generation for which the transport was opened.
-    var transportGeneration: UInt64 = 0
+    var port: TransportPort
     var session: ControllerSession
     /// Runs until the session's deadline.
     var sessionTimer: (token: TimerQueue.Token, due: Instant)?
@@ -98,8 +95,6 @@ package actor BluetoothHost {
 
     // Loop.
     var timers = TimerQueue()
-    var alarm: (any Alarm)?
-    var armedFor: Instant?
 
     /// The number of the host's tasks that have started and not ended.
     var taskCount = 0
@@ -151,7 +146,7 @@ package actor BluetoothHost {
         self.loop = loop
         self.configuration = configuration
         self.logger = configuration.logger
-        self.openTransport = openTransport
+        port = TransportPort(open: openTransport)
         session = ControllerSession(
             commandTimeout: configuration.commandTimeout,
             mayUseExtendedCommands: configuration.usesExtendedCommands

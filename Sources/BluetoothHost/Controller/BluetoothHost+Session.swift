@@ -33,8 +33,9 @@ extension BluetoothHost {
     }
 
     func transportEnded(_ error: TransportError, generation: UInt64) {
-        guard generation == transportGeneration, transport != nil else { return }
-        transport = nil
+        guard port.accepts(generation) else { return }
+        let transport = port.remove()
+        withExtendedLifetime(transport) {}
         perform(session.transportEnded("the connection to it was lost: \(error)", at: loop.now))
         endInput()
     }
@@ -64,12 +65,10 @@ extension BluetoothHost {
     private func perform(_ effect: SessionEffect) {
         switch effect {
         case .openTransport(let generation): spawn { await $0.connectTransport(generation) }
-        case .closeTransport:
-            transport?.close()
-            transport = nil
+        case .closeTransport: port.remove()?.close()
         case .send(let packet):
             metrics.packetsSent.increment()
-            transport?.send(packet.rawSpan)
+            port.transport?.send(packet.rawSpan)
         case .commandFailed(let tag, let failure): commandFailed(tag, failure)
         case .loadBonds(let publicAddress): spawn { await $0.loadBonds(of: publicAddress) }
         case .prepareAddresses(let information): spawn { await $0.setUpAddresses(information) }
@@ -118,15 +117,14 @@ extension BluetoothHost {
     private func connectTransport(_ generation: UInt64) async {
         let transport: any Transport
         do throws(TransportError) {
-            transport = try await openTransport()
+            transport = try await port.open()
         } catch {
             guard session.awaitsTransport(generation) else { return }
             perform(session.transportNotOpened(.transport(error), at: loop.now))
             return endInput()
         }
         guard session.awaitsTransport(generation) else { return transport.close() }
-        self.transport = transport
-        transportGeneration = generation
+        port.set(transport, generation)
         let receive = LoopFunction<RawSpan> { $0.receive($1, generation: generation) }
         transport.start(
             onPacket: { [weak self] packet in
