@@ -5,7 +5,7 @@ extension BluetoothHost {
     /// Opens the transport and brings the controller up.
     package func start() async throws(HostError) {
         guard power == .off else { throw power == .closed ? .closed : .notReady }
-        let outcome = await withUnsafeContinuation { (continuation: UnsafeContinuation<CallOutcome, Never>) in
+        let outcome = await CallContinuation.wait { continuation in
             perform(session.start(calls.begin(continuation)))
             endInput()
         }
