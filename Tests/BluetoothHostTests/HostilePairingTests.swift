@@ -98,7 +98,7 @@ struct BondTakeoverTests {
             encounter.heard = []
             encounter.pair()
             #expect(encounter.heard == [], "the link ends, and no other pairing begins on it")
-            let left = try encounter.run { $0.pairingAttempts.wait(for: privateAddress, at: $0.loop.now) }
+            let left = try encounter.run { $0.pairing.attempts.wait(for: privateAddress, at: $0.loop.now) }
             #expect(try #require(left) > .seconds(wait) - .milliseconds(100))
             encounter.fixture.loop.run(for: .seconds(wait))
         }
@@ -391,7 +391,7 @@ struct RepeatedAttemptsTests {
     func securityRequest() throws {
         for kept in [bond(secure), nil] {
             let encounter = try Encounter(.central, bond: kept, meets: false)
-            try encounter.run { $0.pairingAttempts.failed(peerAddress, at: $0.loop.now) }
+            try encounter.run { $0.pairing.attempts.failed(peerAddress, at: $0.loop.now) }
             encounter.expectedKey = kept?.centralKey
             encounter.meet()
             encounter.send([0x0B, 0x01])
@@ -407,7 +407,7 @@ struct RepeatedAttemptsTests {
         let encounter = try Encounter(.peripheral) { $0.pairingHandler = { _, _ in {} } }
         encounter.send(Self.request)
         encounter.send([0x05, reason])
-        let wait = try encounter.run { $0.pairingAttempts.wait(for: peerAddress, at: $0.loop.now) }
+        let wait = try encounter.run { $0.pairing.attempts.wait(for: peerAddress, at: $0.loop.now) }
         #expect(wait != nil)
     }
 
