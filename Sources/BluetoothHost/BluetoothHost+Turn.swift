@@ -175,7 +175,7 @@ extension BluetoothHost {
         case .scanEnd(let deliver, let error): deliver(.ended(error))
         case .hostEnd: removeObservers()
         case .access(let handler, let link, let request): handler(link, request)
-        case .authorization(let link, let request): authorizer?(link, request)
+        case .authorization(let link, let request): services.authorizer?(link, request)
         case .inquiry(let inquiry, let number): ask(inquiry, number)
         case .withdrawal(let withdraw): withdraw()
         case .channelOpened(let observer, let opened): completeOpening(opened, for: observer)

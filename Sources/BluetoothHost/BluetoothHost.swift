@@ -114,18 +114,9 @@ package actor BluetoothHost {
     var connector = Connector()
     var privacy = Privacy()
 
-    // GATT.
-    let server: GATT.Server
-    /// The value handle of Central Address Resolution (Vol 3, Part C, 12.4).
-    let addressResolutionHandle: AttributeHandle?
-    var subscriptions = SubscriptionIndex()
+    // Services and channels.
+    var services: PublishedServices
     nonisolated let publishedProperties = PublishedProperties()
-    var accessHandlers: [AttributeHandle: AccessHandler] = [:]
-    var authorizer: Authorizer?
-
-    // L2CAP channels.
-    var channelServices = SPSMRegistry()
-    var channelAcceptors: [SPSM: ChannelAcceptor] = [:]
     /// The apps' closures for channels of links.
     var channelObservers = SlotTable<ChannelObserver>()
 
@@ -156,7 +147,7 @@ package actor BluetoothHost {
             channelFrameLimit: configuration.channelFrameLimit
         )
         pairing = HostPairing(policy: configuration.security, handler: configuration.pairingHandler)
-        (self.server, addressResolutionHandle) = BluetoothHost.makeServer(configuration)
+        services = PublishedServices(configuration)
         var random = random
         bonds = BondDatabase(
             identity: KeptIdentity(random: &random),
@@ -267,10 +258,7 @@ extension BluetoothHost {
     /// Releases the closures of apps in a host that was closed.
     func removeObservers() {
         // Code of apps that runs at the release finds no access to this state in progress.
-        let closures = (observers.removeAll(), accessHandlers, channelAcceptors, channelObservers)
-        accessHandlers = [:]
-        channelServices = SPSMRegistry()
-        channelAcceptors = [:]
+        let closures = (observers.removeAll(), services.removeClosures(), channelObservers)
         channelObservers = SlotTable()
         withExtendedLifetime(closures) {}
     }

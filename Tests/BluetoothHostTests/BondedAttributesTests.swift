@@ -64,7 +64,7 @@ struct BondedAttributesTests {
         let bonded = try BondedHost()
         bonded.fixture.connect(peer: peer)
         _ = try bonded.makeTrusted()
-        let handle = try #require(try bonded.run { $0.server.serviceChanged })
+        let handle = try #require(try bonded.run { $0.services.server.serviceChanged })
         let descriptor = octets(AttributeHandle(handle.rawValue + 1))
         #expect(bonded.fixture.exchange([0x12] + descriptor + [2, 0]) == [[0x13]])
         bonded.disconnect()

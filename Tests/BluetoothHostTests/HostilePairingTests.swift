@@ -146,7 +146,7 @@ struct BondTakeoverTests {
     func keepsConfiguration() throws {
         let encounter = try Encounter(.peripheral) { $0.security.justWorks = .always }
         encounter.pair()
-        let serviceChanged = try #require(try encounter.run { $0.server.serviceChanged })
+        let serviceChanged = try #require(try encounter.run { $0.services.server.serviceChanged })
         let descriptor = serviceChanged.rawValue + 1
         let pdu = [0x12, UInt8(truncatingIfNeeded: descriptor), UInt8(descriptor >> 8), 0x02, 0x00]
         #expect(encounter.fixture.exchange(pdu, on: connection) == [[0x13]])
@@ -377,9 +377,9 @@ struct PolicyTests {
 extension BluetoothHost {
     /// The minimum key size for attributes, before and after setting the default policy.
     fileprivate func minimumKeySizes() -> [UInt8] {
-        let before = server.minimumKeySize
+        let before = services.server.minimumKeySize
         setSecurityPolicy(SecurityPolicy())
-        return [before, server.minimumKeySize]
+        return [before, services.server.minimumKeySize]
     }
 }
 

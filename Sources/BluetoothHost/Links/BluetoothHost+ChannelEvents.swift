@@ -11,7 +11,7 @@ extension BluetoothHost {
         var buffer = sender.takeBuffer()
         let outcome = link.channels.receiveSignaling(
             payload,
-            services: channelServices,
+            services: services.channels,
             security: link.session.security,
             at: loop.now,
             into: &buffer
@@ -151,7 +151,7 @@ extension BluetoothHost {
 
     /// Gives an app the channel that a peer has opened. It returns the handler of the channel's events.
     func accept(_ opened: OpenedChannel, for observer: ObserverToken) {
-        guard let accept = channelAcceptors[opened.psm] else {
+        guard let accept = services.channelAcceptor(at: opened.psm) else {
             channelObservers.remove(observer)
             return reject(opened.identifier)
         }

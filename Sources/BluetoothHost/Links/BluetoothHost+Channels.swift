@@ -20,15 +20,7 @@ extension BluetoothHost {
         guard power != .closed else { throw .closed }
         try ChannelEngine.check(service.configuration)
         do throws(SPSMRegistry.RegistrationError) {
-            let registered: SPSM
-            if let psm {
-                try channelServices.register(service, at: psm)
-                registered = psm
-            } else {
-                registered = try channelServices.register(service)
-            }
-            channelAcceptors[registered] = accept
-            return registered
+            return try services.publish(service, at: psm, accept: accept)
         } catch {
             switch error {
             case .invalidSPSM(let psm): throw .invalidPSM(psm)
@@ -41,9 +33,8 @@ extension BluetoothHost {
 
     /// Stops accepting channels to a service. Open channels stay open.
     package func unpublishChannels(at psm: SPSM) {
-        channelServices.unregister(psm)
         // The app's closure is released after the removal.
-        if let acceptor = channelAcceptors.removeValue(forKey: psm) { deliver(.release(acceptor)) }
+        if let acceptor = services.removeChannels(at: psm) { deliver(.release(acceptor)) }
         endInput()
     }
 

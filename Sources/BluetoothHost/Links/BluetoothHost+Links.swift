@@ -25,7 +25,7 @@ extension BluetoothHost {
             slot: sender.open(connection.handle),
             identity: identity,
             security: makeSecurity(for: connection, identifier, identity: identity),
-            session: ServerSession(server: server),
+            session: ServerSession(server: services.server),
             offeredMTU: configuration.mtu
         )
         session.linkBegan(connection.handle)
@@ -33,7 +33,7 @@ extension BluetoothHost {
         metrics.links.record(links.count)
         logger.info("connected to \(link.peer)")
         reportServerEvents(of: link)
-        link.session.asksForAuthorization = authorizer != nil
+        link.session.asksForAuthorization = services.authorizer != nil
         if link.role == .peripheral { emit(.connected(identifier, link.peer)) }
         prepare(link)
         if link.isUnverified { inform(link) { security, context in security.linkBegan(&context) } }
@@ -97,7 +97,7 @@ extension BluetoothHost {
         metrics.links.record(links.count)
         logger.info("disconnected from \(link.peer): \(reason)")
         sender.close(link.slot)
-        subscriptions.removeAll()
+        services.linkEnded()
         reportAgain(link.addresses)
         session.linkEnded(handle, at: loop.now)
         let error = endSecurity(of: link, reason)

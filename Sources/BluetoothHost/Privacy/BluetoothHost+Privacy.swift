@@ -14,7 +14,7 @@ extension BluetoothHost {
         renewPrivateAddress()
         if let address = wantedRandomAddress(information) { try await setRandomAddress(address) }
         // Peers may direct advertising to this host's private addresses only if the controller can resolve them.
-        if let handle = addressResolutionHandle { server.setValue([information.hasResolvingList ? 1 : 0], of: handle) }
+        services.setAddressResolution(information.hasResolvingList)
         guard information.hasResolvingList else { return }
         privacy.list = Privacy.ResolvingList(capacity: information.resolvingListSize)
         if configuration.usesPrivateAddresses {

@@ -9,7 +9,7 @@ extension BluetoothHost {
     /// with.
     package func setSecurityPolicy(_ policy: SecurityPolicy) {
         pairing.policy = policy
-        server.minimumKeySize = policy.minimumKeySize
+        services.server.minimumKeySize = policy.minimumKeySize
         for link in links.values {
             setPolicy(policy, of: link)
         }
@@ -40,7 +40,7 @@ extension BluetoothHost {
 
     /// Whether this host serves values or channels that need an encrypted link.
     package var servesProtectedValues: Bool {
-        channelServices.hasProtectedServices || server.database.hasProtectedAttributes
+        services.channels.hasProtectedServices || services.server.database.hasProtectedAttributes
     }
 
     /// Allows the peer of a link to use attributes that need authorization (Vol 3, Part C, 10.5), or withdraws that.

@@ -1,4 +1,5 @@
 import BluetoothTypes
+import GATT
 import Testing
 
 @testable import BluetoothHost
@@ -36,6 +37,18 @@ private func pairingHandler(_ host: BluetoothHost, _ inspections: Recorder<HostI
     }
 }
 
+/// Makes a closure for accesses whose release calls the host.
+private func accessHandler(_ host: BluetoothHost, _ inspections: Recorder<HostInspection>) -> AccessHandler {
+    let caller = CallerAtItsEnd(host, inspections)
+    return { _, _ in withExtendedLifetime(caller) {} }
+}
+
+/// Makes a closure for authorizations whose release calls the host.
+private func authorizer(_ host: BluetoothHost, _ inspections: Recorder<HostInspection>) -> Authorizer {
+    let caller = CallerAtItsEnd(host, inspections)
+    return { _, _ in withExtendedLifetime(caller) {} }
+}
+
 @Suite("Closures of apps that are released")
 struct ReleasedClosureTests {
     private let fixture = HostFixture()
@@ -67,6 +80,34 @@ struct ReleasedClosureTests {
         }
         #expect(inspections.all.count == 3)
         #expect(inspections.all.allSatisfy { $0.isEmpty })
+    }
+
+    @Test func closuresOfServicesMayCallTheHostAtTheirEnd() throws {
+        let (host, inspections) = (fixture.host, inspections)
+        try fixture.run {
+            let published = try await host.publish(
+                [
+                    ServiceDefinition(
+                        uuid: "180F",
+                        characteristics: [
+                            CharacteristicDefinition(
+                                uuid: "2A19",
+                                properties: [.read],
+                                permissions: [.read],
+                                value: .handled
+                            )
+                        ]
+                    )
+                ],
+                handler: accessHandler(host, inspections)
+            )
+            await host.setAuthorizer(authorizer(host, inspections))
+            #expect(inspections.all.isEmpty)
+            await host.setAuthorizer(nil)
+            #expect(inspections.all.count == 1)
+            for service in published { await host.removeService(at: service.handle) }
+            #expect(inspections.all.count == 2)
+        }
     }
 
     @Test func replacedPairingHandlerMayCallTheHostAtItsEnd() throws {
