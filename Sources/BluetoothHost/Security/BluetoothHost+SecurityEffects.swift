@@ -113,7 +113,7 @@ extension BluetoothHost {
     ///
     /// - Returns: the error of calls that waited for the link to be secure, or to be sent.
     func endSecurity(of link: Link, _ reason: DisconnectionReason) -> HostError {
-        if link.att.isTrusted { perform(bonds.flush()) }
+        if link.att.usesBondedState { perform(bonds.flush()) }
         var context = securityContext(of: link)
         let (effects, error) = link.security.linkEnded(reason, &context)
         random = context.random
@@ -157,7 +157,7 @@ extension BluetoothHost {
         case .trusted:
             perform(bonds.update(link.identity, .used))
             requestOwedMTU(on: link)
-            if let record = record(for: link) { linkBecameTrusted(link, record) }
+            if let record = record(for: link) { useBondedState(of: link, record) }
             linkMayFulfilAttempts(link)
         case .finish(let caller, let result): finish(caller, result, on: link)
         case .admit(let outcome, let isForApp, let isConfirmed):
@@ -229,7 +229,7 @@ extension BluetoothHost {
             (decision, effects) = bonds.admit(
                 outcome,
                 from: link.identity,
-                keeping: link.att.isTrusted ? link.session.persistentState : nil,
+                keeping: link.att.usesBondedState ? link.session.persistentState : nil,
                 isForApp: isForApp,
                 isConfirmed: isConfirmed,
                 inUse: connectedIdentities

@@ -39,11 +39,17 @@ struct ATTRouter: ~Copyable {
     let session: ServerSession
     /// Why the link could not be made as secure as the server requires, while the ends of procedures are taken.
     private(set) var elevationFailure: HostError?
-    /// Whether the peer has proven its bond on this link.
-    private(set) var isTrusted = false
+    /// Whether the state that is stored with the peer's bond is used: from the time at which the peer was first
+    /// verified on this link.
+    private(set) var usesBondedState = false
     var subscribers = Subscribers()
+    /// The peer's signed writes that are not carried out yet, and what came after them.
+    var signedWrites = SignedWriteQueue()
+    /// Whether the exchange of ATT_MTU was refused because the peer's identity was not verified.
+    var owesMTUExchange = false
 
-    // The extensions in other files change these. Nothing else does.
+    // Only the methods in the extensions change these. The host reads some, and changes the bearer only to answer with
+    // unchecked bytes.
     var bearer: Bearer
     var lanes = OutboundLanes()
     /// The calls of the procedures that the client has, the oldest first.
@@ -51,10 +57,6 @@ struct ATTRouter: ~Copyable {
     /// The indication whose confirmation is awaited.
     var indicationInFlight: ValueCall?
     var drains: [Drain] = []
-    /// The peer's signed writes that are not carried out yet, and what came after them.
-    var signedWrites = SignedWriteQueue()
-    /// Whether the exchange of ATT_MTU was refused because the peer's identity was not verified.
-    var owesMTUExchange = false
     var lastSequence: UInt64 = 0
     var isPumping = false
     /// Whether the peer's identity is being verified for calls in the client lane.
@@ -119,7 +121,7 @@ struct ATTRouter: ~Copyable {
         while let output = session.takeOutput() {
             switch output {
             case .event(let event): return .report(event)
-            case .persistentStateChanged: if isTrusted { return .keepServerState }
+            case .persistentStateChanged: if usesBondedState { return .keepServerState }
             }
         }
         return nil
@@ -167,12 +169,12 @@ struct ATTRouter: ~Copyable {
         elevationFailure = nil
     }
 
-    /// Records that the peer has proven its bond, and restores the server's state of the peer.
+    /// Records that the peer is verified, and restores the server's state of the peer.
     ///
-    /// - Returns: false if that is known already.
-    mutating func becomeTrusted(restoring state: ServerSession.PersistentState?) -> Bool {
-        guard !isTrusted else { return false }
-        isTrusted = true
+    /// - Returns: false if that has happened on this link already.
+    mutating func useBondedState(_ state: ServerSession.PersistentState?) -> Bool {
+        guard !usesBondedState else { return false }
+        usesBondedState = true
         if let state { session.restore(state) }
         return true
     }
