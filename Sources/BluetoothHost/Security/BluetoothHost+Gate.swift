@@ -1,12 +1,9 @@
-import ATT
 import BluetoothTypes
-import ByteCoding
-import GATT
 import L2CAP
 import SMP
 
-// Operations that wait until encryption has verified the identity of a bonded peer (BLESA), and requests that a server
-// has refused because the link is not secure enough.
+// Operations of this host's client and channels that wait at a closed gate, until encryption has verified the identity
+// of a bonded peer (BLESA). See ``LinkSecurityEngine`` for the terms.
 extension BluetoothHost {
     /// Encrypts a link with the key of its peer's bond. As the peripheral, sends a Security Request instead.
     func verifyIdentity(of link: Link) {
@@ -50,18 +47,19 @@ extension BluetoothHost {
         !link.client.isIdle || link.channels.isOpening
     }
 
-    /// Ends the channels of a link whose peer's identity is no longer verified, for example because encryption has ended.
+    /// Ends the channels of a link whose peer's identity is no longer verified, for example because encryption has
+    /// ended.
     private func endUnverifiedChannels(of link: Link) {
         guard link.session.security.isIdentityUnverified, link.channels.count > 0 else { return }
         link.channels.peerIsUnverified()
         pumpChannels(of: link)
     }
 
-    /// Returns the link for a new channel. If the peer's identity is not verified, this begins the verification, and
-    /// the channel waits for it.
+    /// Returns the link for a new channel. If the gate is closed, this begins the verification, and the channel waits
+    /// for it.
     ///
     /// - Throws: the reason why the peer's identity cannot be verified, if that is known already.
-    func provableLink(_ identifier: LinkIdentifier) throws(HostError) -> Link {
+    func linkForChannel(_ identifier: LinkIdentifier) throws(HostError) -> Link {
         let link = try link(identifier)
         guard link.isUnverified else { return link }
         if link.security.state.waiting.isEmpty { verifyIdentity(of: link) }
@@ -91,61 +89,5 @@ extension BluetoothHost {
     /// Ends the channels that are being opened. Requests that still wait in the client lane are not sent.
     private func giveUpChannels(of link: Link, _ error: HostError) {
         for channel in link.channels.openings { endOpening(of: channel, on: link, error) }
-    }
-
-    // MARK: Clients
-
-    /// Returns the security that a server's refusal requires; nil if the link has it, or if the refusal has another
-    /// reason.
-    private func requirement(of error: ATT.ErrorCode, on link: Link) -> RequiredSecurity? {
-        let required: RequiredSecurity
-        switch (error, link.security.strength) {
-        case (.insufficientAuthentication, nil), (.insufficientEncryption, nil): required = .encryption
-        // If an authenticated key is not enough, the server requires LE Secure Connections.
-        case (.insufficientAuthentication, let strength):
-            required = RequiredSecurity(
-                isAuthenticated: true,
-                isSecureConnections: strength?.isAuthenticated ?? false
-            )
-        case (.encryptionKeySizeTooShort, _): required = RequiredSecurity(keySize: 16)
-        default: return nil
-        }
-        if let strength = link.security.strength, required.isMet(by: strength) { return nil }
-        return required
-    }
-
-    /// Begins to make a link as secure as a server requires. The client then sends the request again.
-    ///
-    /// - Returns: false if the policy does not allow that, or the refusal has another reason.
-    func elevateSecurity(of link: Link, after error: ATT.ErrorCode) -> Bool {
-        let identifier = link.identifier
-        guard links[identifier] != nil, link.security.policy.securesOnDemand,
-            let required = requirement(of: error, on: link)
-        else { return false }
-        // The packets that could be sent after the refusal are sent first.
-        loop.execute { [weak self] in
-            self?.assumeIsolated { host in
-                guard let link = host.links[identifier] else { return }
-                host.require(SecurityRequirement(.elevation(error), required, for: .demand), of: link)
-                host.endInput()
-            }
-        }
-        return true
-    }
-
-    func securityElevated(
-        _ result: Result<KeyStrength, HostError>,
-        _ error: ATT.ErrorCode,
-        on identifier: LinkIdentifier
-    ) {
-        guard let link = links[identifier], link.att.bearer.awaitedRequest == nil else { return }
-        let failure: HostError? = if case .failure(let failure) = result { failure } else { nil }
-        var buffer = sender.takeBuffer()
-        let opcode = link.att.securityElevated(failure, after: error, into: &buffer)
-        performClientEffects(of: link)
-        link.att.elevationFailureWasTaken()
-        advanceClient(of: link, opcode, consume buffer)
-        if opcode == nil { pumpClient(of: link) }
-        pumpLanes(of: link)
     }
 }
