@@ -88,7 +88,7 @@ extension BluetoothHost {
             inspection.channels += link.channels.count
             inspection.calls += link.att.suspendedProcedureCount
             inspection.waiters += link.att.lanes.count + link.att.drains.count
-            inspection.pairings += link.security.channel.isPairing ? 1 : 0
+            inspection.pairings += link.security.securityManager.isPairing ? 1 : 0
             inspection.questions += link.security.state.question == nil ? 0 : 1
             inspection.waiters += link.security.state.waiting.count
             inspection.waiters += link.control.connectionUpdates.count + link.control.phyUpdates.count

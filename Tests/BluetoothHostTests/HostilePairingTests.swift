@@ -416,7 +416,7 @@ struct RepeatedAttemptsTests {
         let encounter = try Encounter(.peripheral) { $0.pairingHandler = { _, _ in {} } }
         encounter.send(Self.request)
         encounter.fixture.loop.run(for: .seconds(30))
-        let isClosed = try encounter.run { $0.links[connection]?.security.channel.deadline == nil }
+        let isClosed = try encounter.run { $0.links[connection]?.security.securityManager.deadline == nil }
         #expect(isClosed)
         encounter.send(Self.request)
         encounter.settle()

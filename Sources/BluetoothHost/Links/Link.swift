@@ -236,8 +236,8 @@ final class Link {
     var countsAsConnection: Bool { role == .central || !isUnverified }
 
     /// The addresses that were used on air when the link was made.
-    var ownAddress: DeviceAddress { security.channel.ownAddress }
-    var peerAddress: DeviceAddress { security.channel.peerAddress }
+    var ownAddress: DeviceAddress { security.securityManager.ownAddress }
+    var peerAddress: DeviceAddress { security.securityManager.peerAddress }
 
     /// The earliest deadline of the link's protocols; nil if there is none.
     var deadline: Instant? {

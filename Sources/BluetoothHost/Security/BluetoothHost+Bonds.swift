@@ -60,7 +60,7 @@ extension BluetoothHost {
         for link in peers {
             beginDisconnection(of: link, .remoteUserTerminatedConnection)
             let error = HostError.disconnected(.controller(.connectionTerminatedByLocalHost))
-            inform(link) { security, context in security.linkWillEnd(error, &context) }
+            inform(link) { security, context in security.disconnectionBegan(error, &context) }
         }
         perform(bonds.remove(identity, notifying: .call(saving)))
         endInput()

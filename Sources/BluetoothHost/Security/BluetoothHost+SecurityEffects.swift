@@ -13,7 +13,7 @@ extension BluetoothHost {
     ) -> LinkSecurityEngine {
         LinkSecurityEngine(
             link: link,
-            channel: SecurityChannel(
+            securityManager: SecurityChannel(
                 role: connection.role == .central ? .central : .peripheral,
                 ownAddress: connection.localPrivateAddress ?? ownAddress(of: connection),
                 peerAddress: connection.peerPrivateAddress ?? connection.peerAddress,
@@ -53,8 +53,8 @@ extension BluetoothHost {
             peer: identity,
             bond: bonds[identity]?.bond,
             bondStrength: bonds.strength(of: identity),
-            fullAt: bonds.isFull ? bonds.limit : nil,
-            ownWait: pairing.attempts.wait(for: identity, at: loop.now),
+            reachedBondLimit: bonds.isFull ? bonds.limit : nil,
+            waitOfPeer: pairing.attempts.wait(for: identity, at: loop.now),
             waitOfAll: pairing.attempts.waitOfAll(at: loop.now),
             isPairingWindowOpen: pairing.isWindowOpen(at: loop.now),
             hasPairingHandler: pairing.handler != nil,
@@ -146,7 +146,7 @@ extension BluetoothHost {
         case .keyReply(let key?):
             sendAndForget(LELongTermKeyRequestReply(connectionHandle: link.handle, longTermKey: key.value))
         case .keyReply(nil): refuseKey(link.handle)
-        case .watchAuthenticatedPayload: watchAuthenticatedPayload(of: link)
+        case .setAuthenticatedPayloadTimeout: setAuthenticatedPayloadTimeout(of: link)
         case .unknownEncryption:
             logger.warning("the controller encrypts the link to \(link.peer) with an unknown key")
         case .unreportedEncryption:
@@ -154,14 +154,14 @@ extension BluetoothHost {
         case .ask(let inquiry, let number): ask(inquiry, number, on: link)
         case .withdraw(let number): withdraw(number, on: link)
         case .outOfBandDataUsed(let parameters): forgetOutOfBandData(of: parameters, on: link)
-        case .trusted:
+        case .identityVerified:
             perform(bonds.update(link.identity, .used))
             requestOwedMTU(on: link)
             if let record = record(for: link) { useBondedState(of: link, record) }
             linkMayFulfilAttempts(link)
         case .finish(let caller, let result): finish(caller, result, on: link)
-        case .admit(let outcome, let isForApp, let isConfirmed):
-            admit(outcome, on: link, isForApp: isForApp, isConfirmed: isConfirmed)
+        case .decideBond(let outcome, let isForApp, let isConfirmed):
+            decideBond(outcome, on: link, isForApp: isForApp, isConfirmed: isConfirmed)
         case .attemptFailed(let peer, let countsForAll):
             pairing.attempts.failed(peer, countsForAll: countsForAll, at: loop.now)
         case .attemptSucceeded(let peer): pairing.attempts.succeeded(peer)
@@ -219,7 +219,7 @@ extension BluetoothHost {
 
     // MARK: Bonds
 
-    private func admit(_ outcome: PairingOutcome, on link: Link, isForApp: Bool, isConfirmed: Bool) {
+    private func decideBond(_ outcome: PairingOutcome, on link: Link, isForApp: Bool, isConfirmed: Bool) {
         let identity = outcome.bond.identity
         var decision: BondDecision
         if isConnected(identity, apartFrom: link) {

@@ -132,7 +132,7 @@ struct ClosedGateTests {
         try fixture.run { host in
             guard let link = host.links[link] else { return }
             host.inform(link) { security, context in
-                security.linkWillEnd(.security(.tooManyBonds(3)), &context)
+                security.disconnectionBegan(.security(.tooManyBonds(3)), &context)
             }
             host.endInput()
         }
@@ -182,7 +182,7 @@ struct ClosedGateTests {
                 host?.assumeIsolated { host in
                     guard let link = host.links[link] else { return }
                     host.inform(link) { security, context in
-                        security.linkWillEnd(.disconnected(.adapterClosed), &context)
+                        security.disconnectionBegan(.disconnected(.adapterClosed), &context)
                     }
                 }
                 return { withdrawn.append(1) }
