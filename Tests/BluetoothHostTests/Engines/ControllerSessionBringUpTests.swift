@@ -161,6 +161,21 @@ struct ControllerSessionBringUpTests {
         #expect(rest.last == .finish(call, nil) && other.session.power == .on)
     }
 
+    @Test func buffersOfAnOldControllerMustBeRead() {
+        let opcode = LEReadBufferSize.opcode
+        let refused = CommandFailure.status(.unknownHCICommand, opcode)
+        let malformed = CommandFailure.malformedReply(opcode, .truncated(needed: 2, available: 1))
+        for (reply, failure) in [([0x01], refused), ([0x00, 0x1B], malformed)] as [([UInt8], CommandFailure)] {
+            var fixture = SessionFixture.bringingUp(at: .readLEBuffers, .least)
+            let effects = fixture.answer(opcode, reply).effects
+            #expect(effects == [.closeTransport, .finish(call, .command(failure))])
+        }
+        var fixture = SessionFixture.bringingUp(at: .readLEBuffers, .least)
+        let effects = fixture.advance(by: .seconds(4))
+        let failure = CommandFailure.timedOut(opcode)
+        #expect(effects == [.report(.unanswered(opcode)), .closeTransport, .finish(call, .command(failure))])
+    }
+
     // MARK: Errors of the controller
 
     @Test(arguments: steps.dropFirst())

@@ -89,7 +89,7 @@ struct ControllerSession {
     /// When a time limit passes next.
     var deadline: Instant? {
         let endOfPause: Instant? = if case .pausing(let end) = phase { end } else { nil }
-        return [commands.deadline, strays.deadline, endOfPause].compactMap(\.self).min()
+        return earliest(commands.deadline, earliest(strays.deadline, endOfPause))
     }
 
     // MARK: Start and end

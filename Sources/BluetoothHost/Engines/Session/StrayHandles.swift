@@ -26,11 +26,11 @@ import OrderedCollections
 /// The number of handles is at most ``limit``. Packets with further handles are only counted.
 struct StrayHandles {
     private enum State {
-        /// Data arrived. From then on, the host no longer waits for a late Connection Complete event.
+        /// Data arrived. A late Connection Complete event is awaited until this instant.
         case observed(until: Instant)
         /// The controller was told to end the link. Its answer is pending.
         case ending
-        /// The controller confirmed that it has the link. The end may take until then.
+        /// The controller confirmed that it has the link. The link must end until this instant.
         case endConfirmed(until: Instant)
         /// The controller has no link with this handle. Its packets are something else, such as its own log.
         case unlinked
@@ -71,9 +71,7 @@ struct StrayHandles {
 
     /// When something is due next.
     var deadline: Instant? {
-        let handles = states.values.compactMap(\.deadline).min()
-        guard let roleRestart else { return handles }
-        return handles.map { min($0, roleRestart) } ?? roleRestart
+        states.values.reduce(roleRestart) { earliest($0, $1.deadline) }
     }
 
     private mutating func hasJustEnded(_ handle: ConnectionHandle, at now: Instant) -> Bool {
