@@ -99,7 +99,7 @@ extension BluetoothHost {
     /// Describes an inconsistency in the host's state; nil if there is none. May be called between any two packets.
     package func contradiction() -> String? {
         var held = 0
-        var timersAccountedFor = 11 + connector.attempts.count + connector.meetings.count
+        var timersAccountedFor = 10 + connector.attempts.count + connector.meetings.count
         timersAccountedFor += calls.timerCount
         for link in links.values {
             held += sender.packetsInController(link.slot)
@@ -126,7 +126,7 @@ extension BluetoothHost {
         }
         if session.commands.callerCount != commandCallers.count { return "a caller waits for no command" }
         if bonds.records.count > bonds.limit { return "\(bonds.records.count) bonds, at most \(bonds.limit)" }
-        if power == .on, !privacy.restWaiters.isEmpty, isResting { return "a change of addresses waits for nothing" }
+        if power == .on, privacy.awaitsRest, isResting { return "a change of addresses waits for nothing" }
         if turn.phase == .idle, !turn.deliveries.isEmpty { return "the closure of an app waits for no turn" }
         if timers.count > timersAccountedFor { return "\(timers.count) timers, \(timersAccountedFor) accounted for" }
         return nil

@@ -110,9 +110,11 @@ package actor BluetoothHost {
 
     // GAP.
     var scanner = Scanner()
-    var advertiser = Advertiser()
+    var advertiser: AdvertisingPlan
+    var advertisingTimer: PlanTimer?
     var connector = Connector()
-    var privacy = Privacy()
+    var privacy: AddressPlan
+    var addressTimer: PlanTimer?
 
     // Services and channels.
     var services: PublishedServices
@@ -146,6 +148,14 @@ package actor BluetoothHost {
             frameLimit: configuration.outboundFrameLimit,
             channelFrameLimit: configuration.channelFrameLimit
         )
+        advertiser = AdvertisingPlan(refreshInterval: configuration.advertisingRefreshInterval)
+        privacy = AddressPlan(
+            AddressPlan.Settings(
+                usesPrivateAddresses: configuration.usesPrivateAddresses,
+                privacyMode: configuration.privacyMode,
+                timeout: configuration.privateAddressTimeout
+            )
+        )
         pairing = HostPairing(policy: configuration.security, handler: configuration.pairingHandler)
         services = PublishedServices(configuration)
         var random = random
@@ -164,11 +174,7 @@ package actor BluetoothHost {
         let attempts = connector.takeAllAttempts()
         forgetMeetings()
         for attempt in attempts { end(attempt, .failure(error)) }
-        let entries = advertiser.entries
-        advertiser.entries = []
-        for entry in entries {
-            for call in entry.calls { end(call, .failure(error)) }
-        }
+        perform(advertiser.removeAll(error))
     }
 
     func makeIdentifier() -> UInt64 {

@@ -18,7 +18,6 @@ extension BluetoothHost {
         let wasOn = session.close()
         publishedProperties.close()
         failPendingOperations(.closed)
-        resumeRestWaiters()
         endInput()
         if wasOn {
             await disconnectAll()

@@ -95,6 +95,7 @@ extension BluetoothHost {
         sender.configure(packetLength: information.aclDataLength, packetCount: information.aclPacketCount)
         rotatePrivateAddressLater()
         emit(HostEvent.poweredOn(information))
+        reconcileAddresses()
         reconcileAdvertising()
         reconcileScan()
         reconcileConnections()
@@ -105,10 +106,9 @@ extension BluetoothHost {
         metrics.recoveries.increment()
         endAllLinks(.controllerReset(reason))
         scanner.forgetController()
-        advertiser.forgetController()
+        perform(advertiser.controllerLost())
         forgetInitiation()
-        privacy.forgetController()
-        resumeRestWaiters()
+        privacy.controllerLost()
         emit(HostEvent.resetting(reason: reason))
     }
 

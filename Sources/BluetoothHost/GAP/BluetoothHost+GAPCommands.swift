@@ -1,3 +1,4 @@
+import BluetoothTypes
 import HCI
 
 // How the commands of GAP's plans are sent, and how their replies get back.
@@ -11,10 +12,53 @@ extension BluetoothHost {
         submit(CommandRequest(command, .plan(step)))
     }
 
+    /// Sends a plan's command and waits for the reply, while the controller is brought up.
+    func perform(_ command: GAPCommand) async throws(CommandFailure) {
+        endInput()
+        let failure = await withCheckedContinuation { continuation in
+            let caller = commandCallers.insert(PlanCommandCaller(command.opcode) { continuation.resume(returning: $0) })
+            submit(CommandRequest(command, .caller(caller)))
+        }
+        if let failure { throw failure }
+    }
+
     /// Gives a plan the reply to its command.
     func planCommandEnded(_ step: GAPStep, _ failure: CommandFailure?) {
         switch step.plan {
-        case .scan, .connection, .advertising, .addresses: break
+        case .scan, .connection: break
+        case .advertising: advertisingCommandEnded(step, failure)
+        case .addresses: addressCommandEnded(step, failure)
         }
+    }
+}
+
+/// The code that waits for a plan's command while the controller is brought up.
+private final class PlanCommandCaller: CommandCaller {
+    private let opcode: HCI.Opcode
+    private let completion: (CommandFailure?) -> Void
+
+    init(_ opcode: HCI.Opcode, _ completion: @escaping (CommandFailure?) -> Void) {
+        self.opcode = opcode
+        self.completion = completion
+    }
+
+    override func receive(_ reply: RawSpan) { completion(CommandFailure(in: reply, of: opcode)) }
+
+    override func fail(_ failure: CommandFailure) { completion(failure) }
+}
+
+/// The timer for the deadline of a plan.
+struct PlanTimer {
+    let token: TimerQueue.Token
+    let due: Instant
+}
+
+extension BluetoothHost {
+    /// Sets a timer to a deadline; for nil, cancels it. A timer that is due before the deadline stays: when it fires, it
+    /// finds nothing to do and is set again.
+    func rearmed(_ timer: PlanTimer?, _ key: TimerKey, at deadline: Instant?) -> PlanTimer? {
+        if let timer, let deadline, timer.due <= deadline { return timer }
+        timers.cancel(timer?.token)
+        return deadline.map { PlanTimer(token: schedule(key, at: $0), due: $0) }
     }
 }

@@ -29,10 +29,8 @@ enum TimerKey {
     case meeting(DeviceAddress)
     /// The scan may have been silent for too long.
     case scanSilence
-    /// Advertisements are started again.
-    case advertisingRefresh
-    /// An advertisement that failed is tried again.
-    case advertisingRetry
+    /// Advertisements are started again, or one that failed is tried again.
+    case advertising
     /// The host takes its next private address.
     case addressRotation
 
