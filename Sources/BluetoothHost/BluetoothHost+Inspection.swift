@@ -142,7 +142,9 @@ extension BluetoothHost {
 
     private func contradictionInSecurity(of link: Link) -> String? {
         if let contradiction = link.security.contradiction(securityContext(of: link)) { return contradiction }
-        if !link.hasPublishedSecurity { return "attributes and client have other security than the link" }
+        if !link.att.hasSecurity(link.security.published) {
+            return "attributes and client have other security than the link"
+        }
         let isLaneVerified = link.security.state.waiting.contains { $0.caller == .clientLane }
         if link.att.isVerifying != isLaneVerified { return "calls wait for a verification that nothing brings about" }
         if case .failed = link.security.published.gate, turn.phase == .idle, !link.client.isIdle,

@@ -105,7 +105,7 @@ extension BluetoothHost {
         case .finish(let call, let error): end(call, error.map { .failure($0) } ?? .success)
         case .reconsiderAddresses: reconcileAddresses()
         case .ownAddressKnown(let handle, let address):
-            guard let link = links[handle], link.role == .peripheral, !link.hasAddressOfController,
+            guard let link = links[handle], link.role == .peripheral, !link.facts.hasAddressOfController,
                 let address = address ?? information?.identityAddress
             else { return }
             inform(link) { security, context in security.contextChanged(ownAddress: address, &context) }

@@ -111,6 +111,18 @@ enum EndObserver {
     case call(CallToken)
 }
 
+/// The properties of a link that do not change, and the peer's identity.
+struct LinkFacts {
+    /// The role of this host.
+    let role: SignalingChannel.Role
+    /// The peer's address when the link was made: its identity address, if a bond revealed it.
+    let peer: DeviceAddress
+    /// Whether the controller itself generated this host's address.
+    let hasAddressOfController: Bool
+    /// The peer's current address: its identity address, once a bond reveals it.
+    var identity: DeviceAddress
+}
+
 /// A timer of a link that is set, and when it is due.
 struct LinkTimer {
     let token: TimerQueue.Token
@@ -120,14 +132,8 @@ struct LinkTimer {
 /// One connection: the state of its channels and the calls that wait for it. Owned by the host, used on its loop.
 final class Link {
     let identifier: LinkIdentifier
-    let handle: ConnectionHandle
-    let role: SignalingChannel.Role
-    /// The peer's address when the link was made: its identity address, if a bond revealed it.
-    let peer: DeviceAddress
-    /// Whether the controller itself generated this host's address.
-    let hasAddressOfController: Bool
-    /// The peer's current address: its identity address, once a bond reveals it.
-    var identity: DeviceAddress
+    /// The role of this host, and the addresses of the peer.
+    var facts: LinkFacts
     /// The link's queue in the host's sender.
     let slot: SenderSlot
     /// The Attribute Protocol. Its methods call no method of the host, so accesses to it never overlap.
@@ -138,9 +144,6 @@ final class Link {
     var reassembler = Reassembler()
     /// Encryption, pairing and the verification of the peer's identity.
     var security: LinkSecurityEngine
-    /// Whether the gate that ``security`` has published is closed: the peer has the address of a bonded device and its
-    /// identity is not verified (BLESA), or this host ends the link. Stored, because each call of a client asks for it.
-    private(set) var isUnverified = false
     /// The question to the app, and how it is withdrawn.
     var question: (number: UInt64, withdraw: @Sendable () -> Void)?
     /// The credit-based channels and the signaling channel.
@@ -166,25 +169,26 @@ final class Link {
         offeredMTU: UInt16
     ) {
         self.identifier = identifier
-        handle = connection.handle
-        role = connection.role == .central ? .central : .peripheral
-        peer = identity
-        hasAddressOfController = connection.localPrivateAddress != nil
-        self.identity = identity
+        facts = LinkFacts(
+            role: connection.role == .central ? .central : .peripheral,
+            peer: identity,
+            hasAddressOfController: connection.localPrivateAddress != nil,
+            identity: identity
+        )
         self.security = security
         self.slot = slot
-        channels = ChannelEngine(link: identifier, role: role)
+        channels = ChannelEngine(link: identifier, role: facts.role)
         att = ATTRouter(offeredMTU: Int(offeredMTU), session: session)
         control = LinkControl(
-            handle: handle,
-            role: role,
+            handle: connection.handle,
+            role: facts.role,
             parameters: NegotiatedConnectionParameters(
                 interval: connection.interval,
                 latency: connection.latency,
                 supervisionTimeout: connection.supervisionTimeout
             )
         )
-        publish(security.published)
+        att.securityPublished(security.published)
     }
 
     /// Removes a call from those that wait for the end of the link.
@@ -194,30 +198,11 @@ final class Link {
         }
     }
 
-    /// Shows attributes, the client and channels the security that ``security`` has published.
-    func publish(_ snapshot: SecuritySnapshot) {
-        isUnverified = snapshot.gate != .open
-        client.isHeld = isUnverified
-        session.security.isIdentityUnverified = snapshot.isIdentityUnverified
-        session.security.isEncrypted = snapshot.strength != nil
-        session.security.isAuthenticated = snapshot.strength?.isAuthenticated ?? false
-        session.security.isSecureConnections = snapshot.strength?.isSecureConnections ?? false
-        session.security.keySize = snapshot.strength?.keySize ?? 0
-        session.security.hasKey = snapshot.hasKey
-    }
-
-    /// Whether attributes and the client have the security that ``security`` has published.
-    var hasPublishedSecurity: Bool {
-        let snapshot = security.published
-        let current = session.security
-        return isUnverified == (snapshot.gate != .open) && client.isHeld == isUnverified
-            && current.isIdentityUnverified == snapshot.isIdentityUnverified && current.hasKey == snapshot.hasKey
-            && current.isEncrypted == (snapshot.strength != nil)
-            && current.isAuthenticated == (snapshot.strength?.isAuthenticated ?? false)
-            && current.isSecureConnections == (snapshot.strength?.isSecureConnections ?? false)
-            && current.keySize == snapshot.strength?.keySize ?? 0
-    }
-
+    var handle: ConnectionHandle { identifier.handle }
+    var role: SignalingChannel.Role { facts.role }
+    var peer: DeviceAddress { facts.peer }
+    var identity: DeviceAddress { facts.identity }
+    var isUnverified: Bool { att.isUnverified }
     var client: GATT.Client { att.client }
     var session: ServerSession { att.session }
 

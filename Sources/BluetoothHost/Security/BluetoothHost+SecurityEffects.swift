@@ -127,7 +127,7 @@ extension BluetoothHost {
     private func perform(_ effects: [SecurityEffect], of link: Link) {
         let wasUnverified = link.isUnverified
         // The other effects use the published security.
-        if case .publish(let snapshot)? = effects.last { link.publish(snapshot) }
+        if case .publish(let snapshot)? = effects.last { link.att.securityPublished(snapshot) }
         for effect in effects {
             if case .publish = effect {
                 // If the peer's identity did not have to be verified before and does not have to be now, no operation
@@ -234,7 +234,7 @@ extension BluetoothHost {
                 isConfirmed: isConfirmed,
                 inUse: connectedIdentities
             )
-            if decision == .bonded { link.identity = identity }
+            if decision == .bonded { link.facts.identity = identity }
             perform(effects)
         }
         inform(link) { security, context in security.bondDecided(decision, &context) }

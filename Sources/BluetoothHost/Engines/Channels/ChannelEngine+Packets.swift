@@ -68,7 +68,8 @@ extension ChannelEngine {
 
     /// Ends the requests whose time has expired.
     ///
-    /// - Returns: ``SignalingOutcome/parameterUpdateFinished(_:)``, if a request for connection parameters has timed out.
+    /// - Returns: ``SignalingOutcome/parameterUpdateFinished(_:)``, if a request for connection parameters has timed
+    ///   out.
     mutating func advance(to now: Instant) -> SignalingOutcome {
         channels.advance(to: now)
         if case .parameterUpdateFinished(let response) = signaling.advance(to: now) {

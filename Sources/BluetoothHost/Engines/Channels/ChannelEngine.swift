@@ -7,13 +7,13 @@ import L2CAP
 /// ## Overview
 ///
 /// The engine knows the app's closures for a channel by one token, its observer. The first effect for an observer is
-/// ``ChannelEffect/opened(_:_:_:)`` or ``ChannelEffect/failed(_:_:)``; a channel that the peer has opened gets its observer
-/// by ``observe(_:_:)``. The last is ``ChannelEffect/failed(_:_:)`` or ``ChannelEffect/ended(_:_:unread:)``, unless the app
-/// has rejected the channel.
+/// ``ChannelEffect/opened(_:_:_:)`` or ``ChannelEffect/failed(_:_:)``; a channel that the peer has opened gets its
+/// observer by ``observe(_:_:)``. The last is ``ChannelEffect/failed(_:_:)`` or ``ChannelEffect/ended(_:_:unread:)``,
+/// unless the app has rejected the channel.
 ///
-/// After each input the caller takes commands with ``nextCommand(at:into:)``, frames with ``nextFrame(into:)`` while the
-/// link has room, and effects with ``nextEffect()``. These return one thing at a time, because they are used for each
-/// packet.
+/// After each input the caller takes commands with ``nextCommand(at:into:)``, frames with ``nextFrame(into:)`` while
+/// the link has room, and effects with ``nextEffect()``. These return one thing at a time, because they are used for
+/// each packet.
 ///
 /// A request for channels is held until ``release(_:)``, so that it keeps its place among the calls of the app.
 ///
@@ -130,8 +130,8 @@ struct ChannelEngine {
         return use(channel, psm, isOpening: true)
     }
 
-    /// Requests up to five channels with enhanced credit-based flow control, in one request. ``observe(_:_:)`` follows for
-    /// each.
+    /// Requests up to five channels with enhanced credit-based flow control, in one request. ``observe(_:_:)`` follows
+    /// for each.
     mutating func connect(
         to psm: SPSM,
         count: Int,
@@ -166,7 +166,6 @@ struct ChannelEngine {
 
     /// Ends a channel that no app takes. Its observer gets no further effects.
     mutating func reject(_ name: HostChannelIdentifier) {
-        takeEvents()
         guard let index = index(of: name) else { return }
         if let call = uses.remove(at: index).reconfiguration { effects.append(.finish(call, .channel(.ended(.byUs)))) }
         channels.disconnect(name.channel)
@@ -187,8 +186,8 @@ struct ChannelEngine {
         return true
     }
 
-    /// Ends the channels of a peer whose identity is no longer verified, for example because encryption has ended. Requests
-    /// that are still held stay.
+    /// Ends the channels of a peer whose identity is no longer verified, for example because encryption has ended.
+    /// Requests that are still held stay.
     mutating func peerIsUnverified() {
         // The peer may answer a request before its identity is verified.
         for channel in openings where !channels.isHeld(channel) {

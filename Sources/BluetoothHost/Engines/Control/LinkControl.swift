@@ -6,15 +6,15 @@ import L2CAP
 ///
 /// ## Procedures
 ///
-/// Calls request connection updates and changes of PHYs. One procedure of each kind runs at a time; the others wait in the
-/// order of their calls. A procedure ends with the controller's event, with the refusal of its command or request, or
-/// after 40 s. A refusal ends only the procedure that sent the command, because another may have begun meanwhile.
+/// Calls request connection updates and changes of PHYs. One procedure of each kind runs at a time; the others wait in
+/// the order of their calls. A procedure ends with the controller's event, with the refusal of its command or request,
+/// or after 40 s. A refusal ends only the procedure that sent the command, because another may have begun meanwhile.
 ///
 /// ## End
 ///
-/// A link may be released before it is disconnected: then its last packets are still sent, and new connection attempts do
-/// not use it. A link that the controller does not end in time is reported. After ``linkEnded(_:)`` requests fail at once
-/// and all other inputs have no effect.
+/// A link may be released before it is disconnected: then its last packets are still sent, and new connection attempts
+/// do not use it. A link that the controller does not end in time is reported. After ``linkEnded(_:)`` requests fail at
+/// once and all other inputs have no effect.
 struct LinkControl {
     private enum Phase: Equatable {
         case connected
@@ -226,8 +226,8 @@ struct LinkControl {
                 context
             )
         }
-        // The procedure's event is still to come. If an update by the central has ended this call, that event is not for
-        // the next call.
+        // The procedure's event is still to come. If an update by the central has ended this call, that event is not
+        // for the next call.
         connectionUpdates.beginWithoutCall(until: context.now + LinkControl.procedureTimeout)
         return []
     }
@@ -287,8 +287,8 @@ struct LinkControl {
 
     /// Has the controller end the link, unless the link is ending already.
     ///
-    /// The controller waits for the peer's answer for at most the supervision timeout (Vol 6, Part B, 5.1.6). If the link
-    /// still exists after that, the controller has failed.
+    /// The controller waits for the peer's answer for at most the supervision timeout (Vol 6, Part B, 5.1.6). If the
+    /// link still exists after that, the controller has failed.
     ///
     /// - Parameters:
     ///   - ownReason: the host's reason, if the controller's reason does not express it.

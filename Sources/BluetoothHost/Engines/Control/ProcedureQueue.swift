@@ -3,8 +3,8 @@ import DequeModule
 
 /// The requests for one kind of Link Layer procedure on a link, for example connection updates.
 ///
-/// The event that ends a procedure does not say for which request it is. So the next procedure begins when the current one
-/// has ended, and each call gets the outcome of its own.
+/// The event that ends a procedure does not say for which request it is. So the next procedure begins when the current
+/// one has ended, and each call gets the outcome of its own.
 ///
 /// A queue of a link that asks for nothing allocates no memory.
 struct ProcedureQueue<Request: Equatable>: Equatable {
