@@ -115,7 +115,7 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Metrics", package: "swift-metrics"),
             ],
-            swiftSettings: tests
+            swiftSettings: engine
         ),
 
         // Files that define what a device advertises and serves.

@@ -1,4 +1,3 @@
-import ByteCoding
 import L2CAP
 
 /// A snapshot of the resources that a host holds, for tests that look for leaks and inconsistent state.
@@ -46,6 +45,7 @@ package struct HostInspection: Hashable, Sendable {
     package var securityObservers = 0
     /// L2CAP channels, including those that are being opened or closed.
     package var channels = 0
+    package var channelObservers = 0
 
     /// Whether nothing is held that a closed host must have released. Tasks may be ending.
     package var isEmpty: Bool {
@@ -61,7 +61,7 @@ extension BluetoothHost {
         inspection.isOn = power == .on
         inspection.links = links.count
         inspection.timers = timers.count
-        inspection.commands = commands.waitingCount + (commands.isBusy ? 1 : 0)
+        inspection.commands = session.commands.count
         inspection.scans = scan.scans.sessions.count
         inspection.advertisements = advertiser.entries.count
         #if DEBUG
@@ -70,10 +70,11 @@ extension BluetoothHost {
         inspection.calls = calls.count
         inspection.sleeps = calls.sleeps.count
         inspection.connectionAttempts = connector.attempts.count
-        inspection.hostObservers = hostObservers.count
-        inspection.securityObservers = securityObservers.count
-        inspection.serverObservers = serverObservers.count
-        inspection.isTransportOpen = transport != nil
+        inspection.hostObservers = observers.host.count
+        inspection.securityObservers = observers.security.count
+        inspection.serverObservers = observers.server.count
+        inspection.channelObservers = channelObservers.count
+        inspection.isTransportOpen = port.isOpen
         inspection.deliveries = turn.deliveries.count
         (inspection.submissions, inspection.fastPaths) = submissions.inspect()
         for link in links.values {
@@ -87,10 +88,10 @@ extension BluetoothHost {
             inspection.channels += link.channels.count
             inspection.calls += link.att.suspendedProcedureCount
             inspection.waiters += link.att.lanes.count + link.att.drains.count
-            inspection.pairings += link.security.channel.isPairing ? 1 : 0
+            inspection.pairings += link.security.securityManager.isPairing ? 1 : 0
             inspection.questions += link.security.state.question == nil ? 0 : 1
             inspection.waiters += link.security.state.waiting.count
-            inspection.waiters += link.connectionUpdates.count + link.phyUpdates.count
+            inspection.waiters += link.control.connectionUpdates.count + link.control.phyUpdates.count
         }
         return inspection
     }
@@ -98,11 +99,11 @@ extension BluetoothHost {
     /// Describes an inconsistency in the host's state; nil if there is none. May be called between any two packets.
     package func contradiction() -> String? {
         var held = 0
-        var timersAccountedFor = 13 + strayHandles.count
+        var timersAccountedFor = 10
         timersAccountedFor += calls.timerCount
         for link in links.values {
             held += sender.packetsInController(link.slot)
-            timersAccountedFor += 5
+            timersAccountedFor += 2
             if let contradiction = contradictionInSecurity(of: link) { return "\(link.peer): \(contradiction)" }
             if link.deadline != nil, link.timer == nil { return "a link's deadline has no timer" }
             if link.att.hasSendableCall(conditions(on: link)) { return "a call waits that can be sent" }
@@ -118,24 +119,26 @@ extension BluetoothHost {
             if sender.credits + held != sender.packetCount {
                 return "\(sender.credits) ACL credits and \(held) packets in a controller of \(sender.packetCount)"
             }
-            if commands.waitingCount > 0, !commands.isBusy, commands.credits > 0 {
-                return "a command waits for nothing"
-            }
         }
+        if turn.phase == .idle, session.commands.hasSendableCommand { return "a command waits for nothing" }
+        if let deadline = session.deadline, (sessionTimer?.due).map({ $0 > deadline }) ?? true {
+            return "the session's deadline has no timer"
+        }
+        if session.commands.callerCount != commandCallers.count { return "a caller waits for no command" }
         if bonds.records.count > bonds.limit { return "\(bonds.records.count) bonds, at most \(bonds.limit)" }
         if scan.scans.sessions.keys != scanObservers.keys { return "the scans and their observers differ" }
         if Set(connector.attempts.map(\.identifier)) != Set(connectionCallers.keys) {
             return "the attempts to connect and their callers differ"
         }
-        if power == .on, !privacy.restWaiters.isEmpty, isResting { return "a change of addresses waits for nothing" }
+        if power == .on, privacy.awaitsRest, isResting { return "a change of addresses waits for nothing" }
         if turn.phase == .idle, !turn.deliveries.isEmpty { return "the closure of an app waits for no turn" }
         if timers.count > timersAccountedFor { return "\(timers.count) timers, \(timersAccountedFor) accounted for" }
         return nil
     }
 
     private func contradictionInProcedures(of link: Link) -> String? {
-        if link.phyUpdates.isPostponed { return "a change of PHYs waits for nothing" }
-        if link.connectionUpdates.isPostponed, link.signaling.deadline == nil {
+        if link.control.phyUpdates.isPostponed { return "a change of PHYs waits for nothing" }
+        if link.control.connectionUpdates.isPostponed, !link.channels.isParameterRequestPending {
             return "an update of connection parameters waits for no answer"
         }
         return nil
@@ -143,7 +146,9 @@ extension BluetoothHost {
 
     private func contradictionInSecurity(of link: Link) -> String? {
         if let contradiction = link.security.contradiction(securityContext(of: link)) { return contradiction }
-        if !link.hasPublishedSecurity { return "attributes and client have other security than the link" }
+        if !link.att.hasSecurity(link.security.published) {
+            return "attributes and client have other security than the link"
+        }
         let isLaneVerified = link.security.state.waiting.contains { $0.caller == .clientLane }
         if link.att.isVerifying != isLaneVerified { return "calls wait for a verification that nothing brings about" }
         if case .failed = link.security.published.gate, turn.phase == .idle, !link.client.isIdle,
@@ -161,7 +166,7 @@ extension BluetoothHost {
         case .starting, .recovering: lines.append("the controller to come up")
         case .off, .on, .closed: break
         }
-        if let opcode = commands.opcodeInFlight { lines.append("the controller's answer to \(opcode)") }
+        if let opcode = session.commands.opcodeInFlight { lines.append("the controller's answer to \(opcode)") }
         for attempt in connector.attempts {
             let names = attempt.addresses.inOrder.map { "\($0)" }.joined(separator: " or ")
             lines.append("a connection to \(names)")
@@ -174,15 +179,16 @@ extension BluetoothHost {
             if !link.att.signedWrites.isEmpty {
                 lines.append("the counter of a signed write of \(link.peer) to be stored")
             }
-            if link.channels.deadline != nil { lines.append("\(link.peer)'s answer to a request for channels") }
+            if link.channels.awaitsAnswer { lines.append("\(link.peer)'s answer to a request for channels") }
             if !link.security.state.waiting.isEmpty { lines.append("the link to \(link.peer) to be secure") }
             if link.security.state.question != nil { lines.append("the answer to a question about \(link.peer)") }
-            if link.connectionUpdates.isRunning { lines.append("connection parameters of the link to \(link.peer)") }
-            if link.connectionUpdates.isPostponed {
+            let control = link.control
+            if control.connectionUpdates.isRunning { lines.append("connection parameters of the link to \(link.peer)") }
+            if control.connectionUpdates.isPostponed {
                 lines.append("\(link.peer)'s answer to an earlier request, before the next update of parameters")
             }
-            if link.phyUpdates.isRunning { lines.append("PHYs of the link to \(link.peer)") }
-            if link.isDisconnecting { lines.append("the link to \(link.peer) to end") }
+            if control.phyUpdates.isRunning { lines.append("PHYs of the link to \(link.peer)") }
+            if control.isDisconnecting { lines.append("the link to \(link.peer) to end") }
         }
         if bonds.pendingSaveCount > 0 { lines.append("\(bonds.pendingSaveCount) change(s) of bonds to be saved") }
         if !scan.scans.sessions.isEmpty { lines.append("\(scan.scans.sessions.count) scan(s) for advertisements") }

@@ -7,7 +7,7 @@ import L2CAP
 extension BluetoothHost {
     /// Handles one packet from the controller. The packet starts with its H4 indicator.
     func receive(_ packet: RawSpan, generation: UInt64) {
-        guard generation == transportGeneration, transport != nil else { return }
+        guard port.accepts(generation) else { return }
         metrics.packetsReceived.increment()
         switch packet[checked: 0].flatMap(PacketType.init(rawValue:)) {
         case .event: receiveEvent(packet.extracting(droppingFirst: 1))
@@ -81,13 +81,12 @@ extension BluetoothHost {
             encryptionChanged(event.connectionHandle, event.status, isOn: true)
         case .authenticatedPayloadTimeoutExpired(let event): authenticatedPayloadTimedOut(event.connectionHandle)
         case .hardwareError(let event):
-            controllerFailed("hardware error \(event.hardwareCode)", isTransportLost: false)
+            controllerFailed("hardware error \(event.hardwareCode)")
         case .dataBufferOverflow:
             // The host sent no more packets than the controller has buffers. So the controller has miscounted its
             // buffers.
-            controllerFailed("its buffers have overflowed", isTransportLost: false)
-        case .leReadRemoteFeaturesComplete(let event): remoteFeaturesRead(event)
-        case .readRemoteVersionInformationComplete, .leReadLocalP256PublicKeyComplete,
+            controllerFailed("its buffers have overflowed")
+        case .leReadRemoteFeaturesComplete, .readRemoteVersionInformationComplete, .leReadLocalP256PublicKeyComplete,
             .leGenerateDHKeyComplete, .leDirectedAdvertisingReport, .lePeriodicAdvertisingSyncEstablished,
             .lePeriodicAdvertisingReport, .lePeriodicAdvertisingSyncLost, .leScanRequestReceived,
             .leChannelSelectionAlgorithm, .leSubrateChange:

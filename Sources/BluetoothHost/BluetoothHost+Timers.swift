@@ -42,19 +42,14 @@ extension BluetoothHost {
 
     /// Sets the alarm for the next timer, unless the alarm is due earlier.
     private func armAlarm() {
-        guard let due = timers.nextDue else { return }
-        if let armedFor, armedFor <= due { return }
-        if alarm == nil {
-            alarm = loop.makeAlarm { [weak self] in
-                self?.assumeIsolated { $0.runDueTimers() }
-            }
-        }
-        armedFor = due
-        alarm?.set(due)
+        guard let due = timers.nextAlarm() else { return }
+        let alarm = timers.alarm ?? loop.makeAlarm { [weak self] in self?.assumeIsolated { $0.runDueTimers() } }
+        timers.alarm = alarm
+        alarm.set(due)
     }
 
     private func runDueTimers() {
-        armedFor = nil
+        timers.alarmFired()
         while let key = timers.takeDue(at: loop.now) {
             timerFired(key)
             endInput()
@@ -65,22 +60,12 @@ extension BluetoothHost {
     /// Runs the action of a timer. A stale key does nothing: see ``TimerKey``.
     func timerFired(_ key: TimerKey) {
         switch key {
-        case .command(let opcode): commandTimedOut(opcode)
-        case .commandCredit: commandCreditTimedOut()
-        case .recoveryPause: endRecoveryPause()
-        case .strayHandle(let handle): strayHandleTimedOut(handle)
-        case .strayLinkEnd(let handle): strayLinkEndTimedOut(handle)
-        case .roleRestart: restartRoles()
+        case .session: sessionDeadlineReached()
         case .stallCheck: endStalledLinks()
         case .link(let identifier): if let link = links[identifier] { deadlineReached(of: link) }
-        case .disconnection(let identifier): if let link = links[identifier] { disconnectionTimedOut(of: link) }
-        case .flush(let identifier): if let link = links[identifier] { flushTimedOut(of: link) }
-        case .procedure(let procedure, let identifier):
-            if let link = links[identifier] { end(procedure, of: link, .failure(.timedOut)) }
         case .connecting: connectionDeadlineReached()
         case .scanSilence: scanDeadlineReached()
-        case .advertisingRefresh: refreshAdvertising()
-        case .advertisingRetry: retryAdvertising()
+        case .advertising: advertisingDeadlineReached()
         case .addressRotation: rotatePrivateAddress()
         case .pairingWindow: pairingWindowExpired()
         case .sleep(let call): end(call, .success(()))

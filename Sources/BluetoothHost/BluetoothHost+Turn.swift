@@ -2,7 +2,6 @@ import BluetoothTypes
 import DequeModule
 import GATT
 import HCITransport
-import L2CAP
 
 /// The pending work of a host's current turn.
 ///
@@ -35,27 +34,34 @@ struct Turn {
     }
 
     var phase = Phase.idle
-    private(set) var deliveries = Deque<Delivery>()
+    let deliveries = DeliveryQueue()
 
     /// Whether a delivery can be made at once, provided that no engine is in the middle of a call.
     var isIdle: Bool { phase == .idle && deliveries.isEmpty }
 
     /// Whether a delivery can be made at once while a PDU of the Attribute Protocol is being received.
     var canDeliverWhileReceiving: Bool { phase == .receiving && deliveries.isEmpty }
+}
 
-    mutating func append(_ delivery: consuming Delivery) {
+/// The deliveries that wait.
+///
+/// The queue is an object, and counts its deliveries itself. So the check whether it is empty, which each packet needs, is
+/// only a load, and the compiler needs no check for overlapping accesses to the turn.
+final class DeliveryQueue {
+    private var deliveries = Deque<Delivery>()
+    private(set) var count = 0
+
+    var isEmpty: Bool { count == 0 }
+
+    func append(_ delivery: consuming Delivery) {
+        count += 1
         deliveries.append(delivery)
     }
 
-    mutating func popFirst() -> Delivery? { deliveries.popFirst() }
-
-    /// Starts to receive a PDU of the Attribute Protocol.
-    ///
-    /// - Returns: the phase to return to.
-    mutating func beginReceiving() -> Phase {
-        let before = phase
-        if before == .idle { phase = .receiving }
-        return before
+    func popFirst() -> Delivery? {
+        guard let delivery = deliveries.popFirst() else { return nil }
+        count -= 1
+        return delivery
     }
 }
 
@@ -84,7 +90,9 @@ enum Delivery {
 
     // MARK: Channels
 
-    case channelEvent(Link, CreditBasedChannels.Event)
+    indirect case channelOpened(ObserverToken, OpenedChannel)
+    indirect case channelAccepted(ObserverToken, OpenedChannel)
+    case channelEvent(ObserverToken, HostChannelEvent)
     case channelFailure(ChannelCompletion, HostError)
 
     // MARK: Outcomes of calls
@@ -94,6 +102,8 @@ enum Delivery {
     case call(CallToken, Result<Void, HostError>)
     case procedure(ProcedureCall.Caller, CallOutcome)
     case action(() -> Void)
+    /// A closure of an app that is no longer used. It is released by the delivery, because code of the app may run then.
+    case release(Any)
 }
 
 extension BluetoothHost {
@@ -112,7 +122,7 @@ extension BluetoothHost {
 
     @inline(never)
     private func makeDeliveries() {
-        while let delivery = turn.popFirst() {
+        while let delivery = turn.deliveries.popFirst() {
             perform(delivery)
             sendFrames()
         }
@@ -120,7 +130,7 @@ extension BluetoothHost {
 
     /// Queues the call of an app's closure in this turn, after those that wait already.
     func deliver(_ delivery: consuming Delivery) {
-        turn.append(delivery)
+        turn.deliveries.append(delivery)
     }
 
     /// Makes a delivery at once while a PDU of the Attribute Protocol is received, if no other delivery waits.
@@ -128,10 +138,19 @@ extension BluetoothHost {
     ///
     /// Call this only when no engine is in the middle of a call.
     func deliverWhileReceiving(_ delivery: consuming Delivery) {
-        guard turn.canDeliverWhileReceiving else { return turn.append(delivery) }
+        guard turn.canDeliverWhileReceiving else { return turn.deliveries.append(delivery) }
         let phase = beginDelivery()
         perform(delivery)
         turn.phase = phase
+    }
+
+    /// Starts to receive a PDU of the Attribute Protocol.
+    ///
+    /// - Returns: the phase to return to.
+    func beginReceiving() -> Turn.Phase {
+        let before = turn.phase
+        if before == .idle { turn.phase = .receiving }
+        return before
     }
 
     /// Starts a delivery at once. Deliveries that the closure causes join the turn.
@@ -145,9 +164,9 @@ extension BluetoothHost {
 
     private func perform(_ delivery: consuming Delivery) {
         switch delivery {
-        case .hostEvent(let observer, let event): hostObservers[observer]?(event)
-        case .serverEvent(let observer, let event): serverObservers[observer]?(event)
-        case .securityEvent(let observer, let event): securityObservers[observer]?(event)
+        case .hostEvent(let observer, let event): observers.host[observer]?(event)
+        case .serverEvent(let observer, let event): observers.server[observer]?(event)
+        case .securityEvent(let observer, let event): observers.security[observer]?(event)
         case .linkEnd(let observer, let reason): observer(reason)
         case .value(let link, let handle, let subscriber, let value):
             links[link]?.att.subscribers[handle]?[subscriber]?(value)
@@ -155,10 +174,12 @@ extension BluetoothHost {
         case .scanEnd(let deliver, let error): deliver(.ended(error))
         case .hostEnd: removeObservers()
         case .access(let handler, let link, let request): handler(link, request)
-        case .authorization(let link, let request): authorizer?(link, request)
+        case .authorization(let link, let request): services.authorizer?(link, request)
         case .inquiry(let inquiry, let number): ask(inquiry, number)
         case .withdrawal(let withdraw): withdraw()
-        case .channelEvent(let link, let event): perform(event, of: link)
+        case .channelOpened(let observer, let opened): completeOpening(opened, for: observer)
+        case .channelAccepted(let observer, let opened): accept(opened, for: observer)
+        case .channelEvent(let observer, let event): report(event, to: observer)
         case .channelFailure(let completion, let error): _ = completion(.failure(error))
         case .connection(let completion, let result): completion(result)
         case .callback(let callback, let result): callback(result)
@@ -167,6 +188,7 @@ extension BluetoothHost {
         case .procedure(.callback(let completion), let outcome), .procedure(.host(let completion), let outcome):
             completion(outcome)
         case .action(let action): action()
+        case .release: break
         }
     }
 
@@ -174,7 +196,7 @@ extension BluetoothHost {
 
     /// Sends queued packets to the controller until it has no free buffer.
     private func sendFrames() {
-        guard sender.hasPacket, let transport else { return }
+        guard sender.hasPacket, let transport = port.transport else { return }
         while let packet = sender.nextPacket() {
             send(packet, through: transport)
             guard let slot = sender.sent(packet), let handle = sender.handle(of: slot), let link = links[handle]
@@ -191,10 +213,7 @@ extension BluetoothHost {
     /// Sends calls and channel frames that waited until the link's outbound queue had room.
     private func frameSent(on link: Link) {
         if !link.att.lanes.isEmpty { pumpLanes(of: link) }
-        if link.channelsAwaitRoom, sender.channelRoom(link.slot) > 0 {
-            link.channelsAwaitRoom = false
-            pumpChannels(of: link)
-        }
+        if sender.takeChannelRoom(link.slot) { pumpChannels(of: link) }
     }
 
     // MARK: Outcomes of calls
@@ -208,6 +227,16 @@ extension BluetoothHost {
         case .broadcast(let broadcast):
             if let result = broadcast.clientEnded(result) { end(broadcast.caller, result) }
         case .unawaited: break
+        }
+    }
+
+    /// Delivers the outcome of a call that an engine has ended: success, or this failure.
+    func finish(_ call: CallToken, _ failure: HostError?) {
+        let result: Result<Void, HostError> = if let failure { .failure(failure) } else { .success(()) }
+        if let callback = calls.takeCallback(of: call) {
+            deliver(.callback(callback, result))
+        } else {
+            end(Caller.task(call), result)
         }
     }
 

@@ -8,7 +8,7 @@ struct LoopFunction<Argument: ~Copyable & ~Escapable>: Sendable {
 
     init(_ function: @escaping @Sendable (isolated BluetoothHost, borrowing Argument) -> Void) {
         // The function's isolation is only the promise that it runs on the loop.
-        self.function = unsafeBitCast(function, to: (@Sendable (BluetoothHost, borrowing Argument) -> Void).self)
+        self.function = unsafe unsafeBitCast(function, to: (@Sendable (BluetoothHost, borrowing Argument) -> Void).self)
     }
 
     /// - Precondition: this is called on the host's loop.
@@ -23,7 +23,10 @@ struct LoopQuery<Argument, Output>: Sendable {
     private let function: @Sendable (BluetoothHost, borrowing Argument) -> Output
 
     init(_ function: @escaping @Sendable (isolated BluetoothHost, borrowing Argument) -> Output) {
-        self.function = unsafeBitCast(function, to: (@Sendable (BluetoothHost, borrowing Argument) -> Output).self)
+        self.function = unsafe unsafeBitCast(
+            function,
+            to: (@Sendable (BluetoothHost, borrowing Argument) -> Output).self
+        )
     }
 
     /// - Precondition: this is called on the host's loop.

@@ -15,10 +15,10 @@ import Synchronization
 /// all layers in one synchronous call chain, and protocol state is accessed on the loop only. The APIs call the host's
 /// methods and pass `@Sendable` closures, which the host calls on the loop.
 ///
-/// Each access to a stored property checks at run time that no other access overlaps it. These checks cost a fifth of
-/// the time for a packet. Properties marked `@exclusivity(unchecked)` are accessed for each packet and need no check:
-/// they are only loaded, stored, and changed by methods that call no other code. So no two accesses can overlap on the
-/// one loop.
+/// Each change of a stored structure in place checks at run time that no other access overlaps it. For the structures
+/// that each packet changes (`sender`, `links` and `Link.att`), these checks would cost a fifth of the time for a packet.
+/// They are marked `@exclusivity(unchecked)` in release builds: their methods call no code of the host, of transports or
+/// of apps, so no two accesses can overlap on the one loop. Debug builds, and so the tests, check them too.
 package actor BluetoothHost {
     /// The settings of a host, which stay the same during its life.
     package struct Configuration: Sendable {
@@ -70,80 +70,43 @@ package actor BluetoothHost {
         package init() {}
     }
 
-    /// Whether the controller can be used.
-    enum Power: Equatable {
-        case off
-        case starting
-        case on
-        case recovering
-        case closed
-    }
-
-    /// The progress of a bring-up.
-    enum BringUpPhase: Equatable {
-        /// The controller has not confirmed Reset. An error that it reports now dates from before the reset.
-        case resetting
-        /// The controller is being prepared. An error may erase its settings, such as the event masks.
-        case preparing
-        /// The controller has failed since its reset; the text describes the failure.
-        case failed(String)
-    }
-
     package nonisolated let loop: any EventLoop
-    package nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+    package nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe loop.asUnownedSerialExecutor() }
 
     nonisolated let submissions = SubmissionQueue()
     nonisolated let calls = CallTable()
     let configuration: Configuration
     package nonisolated let logger: Logger
     let metrics = HostMetrics()
+    /// Whether ``close()`` has finished. From then on, no observer is called, and the host holds nothing for its users.
+    private nonisolated let end = Atomic(false)
     var random: any RandomNumberGenerator & Sendable
 
     // Controller.
-    let openTransport: TransportOpener
-    @exclusivity(unchecked)
-    var transport: (any Transport)?
-    /// Incremented for each transport and each reset; input from an earlier generation is ignored.
-    var generation: UInt64 = 0
-    /// The generation for which the transport was opened.
-    @exclusivity(unchecked)
-    var transportGeneration: UInt64 = 0
-    var power = Power.off
-    /// Whether ``close()`` has finished. From then on, no observer is called, and the host holds nothing for its users.
-    private nonisolated let end = Atomic(false)
-    var bringUpPhase = BringUpPhase.resetting
-    var information: ControllerInformation?
-    var commands = CommandQueue()
-    var commandTimer: TimerQueue.Token?
-    /// Runs while commands wait because the controller accepts none.
-    var commandCreditTimer: TimerQueue.Token?
-    @exclusivity(unchecked)
+    var port: TransportPort
+    var session: ControllerSession
+    /// Runs until the session's deadline.
+    var sessionTimer: (token: TimerQueue.Token, due: Instant)?
+    var commandCallers = SlotTable<CommandCaller>()
+    #if !DEBUG
+        @safe @exclusivity(unchecked)
+    #endif
     var sender: LinkSender
-    @exclusivity(unchecked)
     var turn = Turn()
-    var recoveryDelay = Duration.milliseconds(100)
-    /// Ends the pause between two attempts to bring the controller up again.
-    var recoveryPause: (() -> Void)?
-    var lastPowerOn: Instant?
 
     // Loop.
     var timers = TimerQueue()
-    var alarm: (any Alarm)?
-    var armedFor: Instant?
 
     /// The number of the host's tasks that have started and not ended.
     var taskCount = 0
 
     // Links. All collections that are iterated are ordered: the same packets and calls must have the same outcome.
-    @exclusivity(unchecked)
+    #if !DEBUG
+        @safe @exclusivity(unchecked)
+    #endif
     var links = LinkTable()
     /// The reasons for which links have ended, for callers that ask later; bounded.
     var endedLinks = GenerationalTable<LinkIdentifier, DisconnectionReason>(limit: 256)
-    /// When links ended, by their handles: data that was on its way may still arrive from the controller.
-    var endedHandles = GenerationalTable<ConnectionHandle, Instant>(limit: 64)
-    var strayHandles = StrayHandles()
-    /// Runs until advertising and initiating start again after the end of an unknown link.
-    var roleRestartTimer: TimerQueue.Token?
     var nextIdentifier: UInt64 = 0
 
     // GAP.
@@ -151,43 +114,28 @@ package actor BluetoothHost {
     /// The closures of the scans' apps, in the order of the scans in the plan.
     var scanObservers: OrderedDictionary<ScanIdentifier, @Sendable (ScanEvent) -> Void> = [:]
     var scanTimer: PlanTimer?
-    var advertiser = Advertiser()
+    var advertiser: AdvertisingPlan
+    var advertisingTimer: PlanTimer?
     var connector = ConnectionPlan()
     /// The callers of the attempts to connect, by the identifiers of the attempts.
     var connectionCallers: [UInt64: ConnectionCaller] = [:]
     var connectionTimer: PlanTimer?
-    var privacy = Privacy()
+    var privacy: AddressPlan
+    var addressTimer: PlanTimer?
 
-    // GATT.
-    let server: GATT.Server
-    /// The value handle of Central Address Resolution (Vol 3, Part C, 12.4).
-    let addressResolutionHandle: AttributeHandle?
-    @exclusivity(unchecked)
-    var subscriptions = SubscriptionIndex()
+    // Services and channels.
+    var services: PublishedServices
     nonisolated let publishedProperties = PublishedProperties()
-    var accessHandlers: [AttributeHandle: AccessHandler] = [:]
-    var authorizer: Authorizer?
-
-    // L2CAP channels.
-    var channelServices = SPSMRegistry()
-    var channelAcceptors: [SPSM: ChannelAcceptor] = [:]
+    /// The apps' closures for channels of links.
+    var channelObservers = SlotTable<ChannelObserver>()
 
     // Security.
     var bonds: BondDatabase
+    var pairing: HostPairing
     /// Why saved state could not be used, or changes cannot be saved.
     var stateProblem: String?
-    var securityPolicy: SecurityPolicy
-    var pairingHandler: PairingHandler?
-    /// The identifier of the handler that was set last.
-    var pairingHandlerIdentifier: UInt64 = 0
-    var pairingAttempts = PairingAttempts()
-    /// The end of the pairing window and the timer for it; nil if no window is open.
-    var pairingWindow: (end: Instant, timer: TimerQueue.Token)?
 
-    // Observers.
-    var securityObservers: OrderedDictionary<UInt64, @Sendable (SecurityEvent) -> Void> = [:]
-    var hostObservers: OrderedDictionary<UInt64, @Sendable (HostEvent) -> Void> = [:]
-    var serverObservers: OrderedDictionary<UInt64, @Sendable (ServerRoleEvent) -> Void> = [:]
+    var observers = Observers()
 
     package init(
         loop: any EventLoop,
@@ -198,15 +146,26 @@ package actor BluetoothHost {
         self.loop = loop
         self.configuration = configuration
         self.logger = configuration.logger
-        self.openTransport = openTransport
+        port = TransportPort(open: openTransport)
+        session = ControllerSession(
+            commandTimeout: configuration.commandTimeout,
+            mayUseExtendedCommands: configuration.usesExtendedCommands
+        )
         sender = LinkSender(
             frameLimit: configuration.outboundFrameLimit,
             channelFrameLimit: configuration.channelFrameLimit
         )
         scan = ScanPlan(silenceTimeout: configuration.scanSilenceTimeout)
-        securityPolicy = configuration.security
-        pairingHandler = configuration.pairingHandler
-        (self.server, addressResolutionHandle) = BluetoothHost.makeServer(configuration)
+        advertiser = AdvertisingPlan(refreshInterval: configuration.advertisingRefreshInterval)
+        privacy = AddressPlan(
+            AddressPlan.Settings(
+                usesPrivateAddresses: configuration.usesPrivateAddresses,
+                privacyMode: configuration.privacyMode,
+                timeout: configuration.privateAddressTimeout
+            )
+        )
+        pairing = HostPairing(policy: configuration.security, handler: configuration.pairingHandler)
+        services = PublishedServices(configuration)
         var random = random
         bonds = BondDatabase(
             identity: KeptIdentity(random: &random),
@@ -221,11 +180,7 @@ package actor BluetoothHost {
         endScans(error)
         endSleeps(error)
         endAttempts(error)
-        let entries = advertiser.entries
-        advertiser.entries = []
-        for entry in entries {
-            for call in entry.calls { end(call, .failure(error)) }
-        }
+        perform(advertiser.removeAll(error))
     }
 
     func makeIdentifier() -> UInt64 {
@@ -269,7 +224,7 @@ extension BluetoothHost {
         if hasEnded {
             deliver(.action { observer(.closed) })
         } else {
-            hostObservers[identifier] = observer
+            observers.add(identifier, observer)
             if let stateProblem { deliver(.hostEvent(identifier, .stateUnavailable(reason: stateProblem))) }
         }
         endInput()
@@ -280,15 +235,16 @@ extension BluetoothHost {
     package func observeServer(_ observer: @escaping @Sendable (ServerRoleEvent) -> Void) -> UInt64 {
         let identifier = makeIdentifier()
         guard !hasEnded else { return identifier }
-        serverObservers[identifier] = observer
-        if serverObservers.count == 1 { serverObserversChanged() }
+        observers.add(identifier, observer)
+        if observers.server.count == 1 { serverObserversChanged() }
         return identifier
     }
 
     package func removeObserver(_ identifier: UInt64) {
-        hostObservers[identifier] = nil
-        if serverObservers.removeValue(forKey: identifier) != nil, serverObservers.isEmpty { serverObserversChanged() }
-        securityObservers[identifier] = nil
+        let hadServerObservers = !observers.server.isEmpty
+        let removed = observers.remove(identifier)
+        if hadServerObservers, observers.server.isEmpty { serverObserversChanged() }
+        withExtendedLifetime(removed) {}
     }
 
     private func serverObserversChanged() {
@@ -296,12 +252,12 @@ extension BluetoothHost {
     }
 
     func emit(_ event: HostEvent) {
-        for observer in hostObservers.keys { deliver(.hostEvent(observer, event)) }
+        for observer in observers.host.keys { deliver(.hostEvent(observer, event)) }
     }
 
     func emit(_ event: ServerRoleEvent) {
-        for identifier in serverObservers.keys {
-            if turn.canDeliverWhileReceiving, let observer = serverObservers[identifier] {
+        for identifier in observers.server.keys {
+            if turn.canDeliverWhileReceiving, let observer = observers.server[identifier] {
                 let phase = beginDelivery()
                 observer(event)
                 turn.phase = phase
@@ -313,11 +269,9 @@ extension BluetoothHost {
 
     /// Releases the closures of apps in a host that was closed.
     func removeObservers() {
-        hostObservers.removeAll()
-        serverObservers.removeAll()
-        securityObservers.removeAll()
-        accessHandlers.removeAll()
-        channelServices = SPSMRegistry()
-        channelAcceptors.removeAll()
+        // Code of apps that runs at the release finds no access to this state in progress.
+        let closures = (observers.removeAll(), services.removeClosures(), channelObservers)
+        channelObservers = SlotTable()
+        withExtendedLifetime(closures) {}
     }
 }

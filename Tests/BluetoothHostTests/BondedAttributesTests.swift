@@ -25,7 +25,7 @@ struct BondedAttributesTests {
         let descriptor = octets(try #require(characteristic.clientConfigurationHandle))
         bonded.fixture.connect(peer: peer)
         #expect(bonded.fixture.exchange([0x12] + descriptor + [1, 0]).first?.last == 0x05)
-        _ = try bonded.makeTrusted()
+        _ = try bonded.verifyPeer()
         #expect(bonded.fixture.exchange([0x12] + descriptor + [1, 0]) == [[0x13]])
         #expect(try bonded.notify([61], of: value) == [[0x1B] + octets(value) + [61]])
 
@@ -34,7 +34,7 @@ struct BondedAttributesTests {
         let subscribers = { try bonded.run { $0.subscribers(of: value, .notification).count } }
         #expect(try subscribers() == 0)
         #expect(try bonded.notify([62], of: value) == [])
-        _ = try bonded.makeTrusted()
+        _ = try bonded.verifyPeer()
         #expect(try subscribers() == 1)
         #expect(try bonded.notify([63], of: value) == [[0x1B] + octets(value) + [63]])
         try bonded.run { $0.setEncrypted(false) }
@@ -63,8 +63,8 @@ struct BondedAttributesTests {
     func serviceChanged() throws {
         let bonded = try BondedHost()
         bonded.fixture.connect(peer: peer)
-        _ = try bonded.makeTrusted()
-        let handle = try #require(try bonded.run { $0.server.serviceChanged })
+        _ = try bonded.verifyPeer()
+        let handle = try #require(try bonded.run { $0.services.server.serviceChanged })
         let descriptor = octets(AttributeHandle(handle.rawValue + 1))
         #expect(bonded.fixture.exchange([0x12] + descriptor + [2, 0]) == [[0x13]])
         bonded.disconnect()
@@ -73,15 +73,72 @@ struct BondedAttributesTests {
         for _ in 0..<2 {
             bonded.fixture.connect(peer: peer)
             #expect(bonded.sent == [], "not before it has proven who it is")
-            #expect(try bonded.makeTrusted() == [indication])
+            #expect(try bonded.verifyPeer() == [indication])
             bonded.disconnect()
         }
         bonded.fixture.connect(peer: peer)
-        #expect(try bonded.makeTrusted() == [indication])
+        #expect(try bonded.verifyPeer() == [indication])
         #expect(bonded.fixture.exchange([0x1E]) == [])
         bonded.disconnect()
         bonded.fixture.connect(peer: peer)
-        #expect(try bonded.makeTrusted() == [])
+        #expect(try bonded.verifyPeer() == [])
+    }
+
+    /// A link on which the verified peer has subscribed to Service Changed, and the indication that it gets.
+    private func subscribed() throws -> (SecurityFixture, indication: [UInt8]) {
+        let fixture = try SecurityFixture()
+        try connect(fixture)
+        verify(fixture)
+        let handle = try #require(try fixture.run { $0.services.server.serviceChanged })
+        #expect(fixture.exchange([0x12] + octets(AttributeHandle(handle.rawValue + 1)) + [2, 0]) == [[0x13]])
+        return (fixture, [0x1D] + octets(handle) + [0x01, 0x00, 0xFF, 0xFF])
+    }
+
+    private func connect(_ fixture: SecurityFixture) throws {
+        try fixture.connect(.peripheral)
+        fixture.controller.forgetData()
+    }
+
+    private func verify(_ fixture: SecurityFixture) {
+        fixture.requestKey()
+        fixture.encryptionChanged()
+    }
+
+    private func publishService(on fixture: SecurityFixture) throws {
+        _ = try fixture.run { try $0.publish([ServiceDefinition(uuid: "180F")]) }
+    }
+
+    @Test("Service Changed for a peer that is not verified is sent once it is verified, for several changes once")
+    func serviceChangedBeforeVerification() throws {
+        let (fixture, indication) = try subscribed()
+        fixture.disconnected()
+        try publishService(on: fixture)
+        try connect(fixture)
+        #expect(fixture.sent(on: 4) == [])
+        try publishService(on: fixture)
+        #expect(fixture.sent(on: 4) == [])
+        verify(fixture)
+        #expect(fixture.sent(on: 4) == [indication])
+        #expect(fixture.exchange([0x1E]) == [])
+        fixture.disconnected()
+        try connect(fixture)
+        verify(fixture)
+        #expect(fixture.sent(on: 4) == [], "the peer has confirmed it")
+    }
+
+    @Test("Service Changed is not sent while encryption has ended, and at the latest on the next link")
+    func serviceChangedWithoutEncryption() throws {
+        let (fixture, indication) = try subscribed()
+        fixture.encryptionChanged(isOn: false)
+        fixture.controller.forgetData()
+        try publishService(on: fixture)
+        #expect(fixture.sent(on: 4) == [])
+        verify(fixture)
+        fixture.disconnected()
+        try connect(fixture)
+        #expect(fixture.sent(on: 4) == [])
+        verify(fixture)
+        #expect(fixture.sent(on: 4) == [indication])
     }
 
     @Test("The database of a bonded server is discovered once for several connections")
@@ -97,7 +154,7 @@ struct BondedAttributesTests {
         bonded.fixture.connect(role: .central, peer: peer)
         let session = ServerSession(server: server)
         #expect(bonded.fixture.exchange([0x03, 0x17, 0x00]) == [], "ATT_MTU stays 23")
-        let first = try serve(session, try bonded.makeTrusted(), bonded)
+        let first = try serve(session, try bonded.verifyPeer(), bonded)
         #expect(first.first == hashRequest && first.count > 5)
         #expect(bonded.store.record?.clientCache?.services.map(\.uuid) == ["1801", "180F"])
         #expect(try discover(bonded) == ["1801", "180F"])
@@ -107,7 +164,7 @@ struct BondedAttributesTests {
         _ = bonded.fixture.exchange([0x03, 0x17, 0x00])
         let again = ServerSession(server: server)
         again.restore(session.persistentState)
-        #expect(try serve(again, try bonded.makeTrusted(), bonded) == [hashRequest])
+        #expect(try serve(again, try bonded.verifyPeer(), bonded) == [hashRequest])
         bonded.fixture.controller.forgetData()
         #expect(try discover(bonded) == ["1801", "180F"])
         #expect(bonded.sent == [], "nothing is asked")

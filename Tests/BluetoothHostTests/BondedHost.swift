@@ -58,10 +58,10 @@ final class WatchedStore: BondStore {
 
 extension BluetoothHost {
     /// Gives the link the state that it has after encryption with the bond's key.
-    func makeTrusted(_ security: LinkSecurity = LinkSecurity(isEncrypted: true, keySize: 16)) {
+    func verifyPeer(_ security: LinkSecurity = LinkSecurity(isEncrypted: true, keySize: 16)) {
         guard let link = links[connection], let record = record(for: link) else { return }
         link.session.security = security
-        linkBecameTrusted(link, record)
+        useBondedState(of: link, record)
         endInput()
     }
 
@@ -102,9 +102,9 @@ struct BondedHost {
         return try fixture.run { try await body(host) }
     }
 
-    func makeTrusted() throws -> [[UInt8]] {
+    func verifyPeer() throws -> [[UInt8]] {
         fixture.controller.forgetData()
-        try run { $0.makeTrusted() }
+        try run { $0.verifyPeer() }
         return sent
     }
 

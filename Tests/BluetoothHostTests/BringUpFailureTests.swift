@@ -4,6 +4,19 @@ import HCI
 import Synchronization
 import Testing
 
+/// A store whose state cannot be read.
+private final class DamagedStore: BondStore {
+    let saveCount = Atomic(0)
+    let problem: String? = "the file is damaged"
+
+    nonisolated(nonsending) func load(for publicAddress: DeviceAddress?) async -> KeptSecurity { KeptSecurity() }
+
+    func keep(_ security: KeptSecurity, whenKept: (@Sendable (Bool) -> Void)?) {
+        saveCount.add(1, ordering: .relaxed)
+        whenKept?(true)
+    }
+}
+
 /// Events after which a controller may have lost its settings.
 @Suite("Errors that a controller reports while it is brought up")
 struct BringUpFailureTests {
@@ -129,5 +142,22 @@ struct BringUpFailureTests {
         #expect(throws: HostError.self) { try fixture.run { try await host.start() } }
         let inspection = try fixture.run { await host.inspect() }
         #expect(!inspection.isOn && !inspection.isTransportOpen)
+    }
+
+    @Test("A host that requires its state saves no identity in place of one that it cannot read")
+    func damagedState() throws {
+        let store = DamagedStore()
+        let fixture = HostFixture {
+            $0.bondStore = store
+            $0.requiresState = true
+        }
+        let host = fixture.host
+        for _ in 0..<2 {
+            #expect(throws: HostError.stateUnavailable("the file is damaged")) {
+                try fixture.run { try await host.start() }
+            }
+        }
+        #expect(store.saveCount.load(ordering: .relaxed) == 0)
+        #expect(!fixture.controller.opcodes.contains(SetEventMask.opcode))
     }
 }

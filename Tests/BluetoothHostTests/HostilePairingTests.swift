@@ -98,7 +98,7 @@ struct BondTakeoverTests {
             encounter.heard = []
             encounter.pair()
             #expect(encounter.heard == [], "the link ends, and no other pairing begins on it")
-            let left = try encounter.run { $0.pairingAttempts.wait(for: privateAddress, at: $0.loop.now) }
+            let left = try encounter.run { $0.pairing.attempts.wait(for: privateAddress, at: $0.loop.now) }
             #expect(try #require(left) > .seconds(wait) - .milliseconds(100))
             encounter.fixture.loop.run(for: .seconds(wait))
         }
@@ -146,7 +146,7 @@ struct BondTakeoverTests {
     func keepsConfiguration() throws {
         let encounter = try Encounter(.peripheral) { $0.security.justWorks = .always }
         encounter.pair()
-        let serviceChanged = try #require(try encounter.run { $0.server.serviceChanged })
+        let serviceChanged = try #require(try encounter.run { $0.services.server.serviceChanged })
         let descriptor = serviceChanged.rawValue + 1
         let pdu = [0x12, UInt8(truncatingIfNeeded: descriptor), UInt8(descriptor >> 8), 0x02, 0x00]
         #expect(encounter.fixture.exchange(pdu, on: connection) == [[0x13]])
@@ -377,9 +377,9 @@ struct PolicyTests {
 extension BluetoothHost {
     /// The minimum key size for attributes, before and after setting the default policy.
     fileprivate func minimumKeySizes() -> [UInt8] {
-        let before = server.minimumKeySize
+        let before = services.server.minimumKeySize
         setSecurityPolicy(SecurityPolicy())
-        return [before, server.minimumKeySize]
+        return [before, services.server.minimumKeySize]
     }
 }
 
@@ -391,7 +391,7 @@ struct RepeatedAttemptsTests {
     func securityRequest() throws {
         for kept in [bond(secure), nil] {
             let encounter = try Encounter(.central, bond: kept, meets: false)
-            try encounter.run { $0.pairingAttempts.failed(peerAddress, at: $0.loop.now) }
+            try encounter.run { $0.pairing.attempts.failed(peerAddress, at: $0.loop.now) }
             encounter.expectedKey = kept?.centralKey
             encounter.meet()
             encounter.send([0x0B, 0x01])
@@ -407,7 +407,7 @@ struct RepeatedAttemptsTests {
         let encounter = try Encounter(.peripheral) { $0.pairingHandler = { _, _ in {} } }
         encounter.send(Self.request)
         encounter.send([0x05, reason])
-        let wait = try encounter.run { $0.pairingAttempts.wait(for: peerAddress, at: $0.loop.now) }
+        let wait = try encounter.run { $0.pairing.attempts.wait(for: peerAddress, at: $0.loop.now) }
         #expect(wait != nil)
     }
 
@@ -416,7 +416,7 @@ struct RepeatedAttemptsTests {
         let encounter = try Encounter(.peripheral) { $0.pairingHandler = { _, _ in {} } }
         encounter.send(Self.request)
         encounter.fixture.loop.run(for: .seconds(30))
-        let isClosed = try encounter.run { $0.links[connection]?.security.channel.deadline == nil }
+        let isClosed = try encounter.run { $0.links[connection]?.security.securityManager.deadline == nil }
         #expect(isClosed)
         encounter.send(Self.request)
         encounter.settle()

@@ -260,6 +260,20 @@ struct RecoveryTests {
         #expect(throws: HostError.closed) { try fixture.run { try await host.start() } }
     }
 
+    @Test("Closing ends a start that waits for the controller", arguments: [Reset.opcode, LESetEventMask.opcode])
+    func closeDuringStart(opcode: HCI.Opcode) throws {
+        let fixture = HostFixture()
+        fixture.controller.override = { $0.opcode == opcode ? .silence : nil }
+        let host = fixture.host
+        let start = fixture.start { try await host.start() }
+        #expect(start.all.isEmpty && fixture.controller.opcodes.last == opcode)
+        try fixture.run { await host.close() }
+        fixture.loop.run(for: .milliseconds(1))
+        #expect(throws: HostError.closed) { try start.all.first?.get() }
+        #expect(start.all.count == 1)
+        #expect(try fixture.run { await host.inspect() }.isEmpty)
+    }
+
     @Test(
         "Malformed packets are ignored and the link continues",
         arguments: [

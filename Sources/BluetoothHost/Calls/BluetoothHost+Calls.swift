@@ -13,7 +13,7 @@ extension BluetoothHost {
     ) async throws(HostError) -> CallOutcome {
         let call = calls.reserve(subject)
         let outcome = await withTaskCancellationHandler {
-            await withUnsafeContinuation { (continuation: UnsafeContinuation<CallOutcome, Never>) in
+            await CallContinuation.wait { continuation in
                 // A call that is made on the loop would begin before its cancellation arrives.
                 guard !Task.isCancelled else {
                     calls.discard(call)
@@ -47,8 +47,8 @@ extension BluetoothHost {
         case .lane(let identifier): if let link = links[identifier] { remove(call, from: link) }
         case .lanes: for link in links.values { remove(call, from: link) }
         case .endOfLink(let identifier): links[identifier]?.removeEndObserver(call)
-        case .procedure(let procedure, let identifier): links[identifier]?[keyPath: procedure.queue].remove(call)
-        case .reconfiguration(let name): links[name.link]?.channelUses[name.channel]?.removeReconfiguration(call)
+        case .procedure(let identifier): links[identifier]?.control.cancel(call)
+        case .reconfiguration(let identifier): links[identifier]?.channels.cancel(call)
         case .startOfAdvertisement(let identifier):
             advertiser.remove(call, of: identifier)
             endAdvertisement(identifier)
@@ -66,7 +66,7 @@ extension BluetoothHost {
 
 private struct BeginningCall: Sendable {
     let call: CallToken
-    let continuation: UnsafeContinuation<CallOutcome, Never>
+    let continuation: CallContinuation
     let begin: @Sendable (isolated BluetoothHost, CallToken) -> Void
 }
 

@@ -1,7 +1,7 @@
 import BluetoothTypes
 import Synchronization
 
-/// The suspended calls of apps.
+/// The suspended calls of apps, and calls whose outcome a closure receives.
 ///
 /// ## Overview
 ///
@@ -30,8 +30,10 @@ final class CallTable: Sendable {
         /// The lanes of several links.
         case lanes
         case endOfLink(LinkIdentifier)
-        case procedure(LinkProcedure, LinkIdentifier)
-        case reconfiguration(HostChannelIdentifier)
+        /// A procedure of the Link Layer.
+        case procedure(LinkIdentifier)
+        /// The peer's answer to new lengths of a channel.
+        case reconfiguration(LinkIdentifier)
         case startOfAdvertisement(AdvertisementIdentifier)
         case endOfAdvertisement(AdvertisementIdentifier)
         /// Time to pass.
@@ -48,7 +50,9 @@ final class CallTable: Sendable {
             case reserved
             /// The task was cancelled before the call has begun.
             case cancelled
-            case waiting(UnsafeContinuation<CallOutcome, Never>)
+            case waiting(CallContinuation)
+            /// The call has begun, and a closure of an app receives its outcome.
+            case callback(@Sendable (Result<Void, HostError>) -> Void)
         }
 
         let subject: Subject
@@ -74,7 +78,7 @@ final class CallTable: Sendable {
     /// Begins a call.
     ///
     /// - Returns: false if its task was cancelled before; the call has ended then.
-    func begin(_ call: CallToken, _ continuation: UnsafeContinuation<CallOutcome, Never>) -> Bool {
+    func begin(_ call: CallToken, _ continuation: CallContinuation) -> Bool {
         let hasBegun = calls.withLock { calls in
             guard case .reserved? = calls[call]?.state else {
                 calls.remove(call)
@@ -88,8 +92,13 @@ final class CallTable: Sendable {
     }
 
     /// Makes an entry for a call that has reached the loop and cannot be cancelled, and begins it.
-    func begin(_ continuation: UnsafeContinuation<CallOutcome, Never>) -> CallToken {
+    func begin(_ continuation: CallContinuation) -> CallToken {
         calls.withLock { $0.insert(Call(subject: .other, state: .waiting(continuation))) }
+    }
+
+    /// Makes an entry for a call whose outcome a closure receives. ``takeCallback(of:)`` ends it.
+    func begin(_ callback: @escaping @Sendable (Result<Void, HostError>) -> Void) -> CallToken {
+        calls.withLock { $0.insert(Call(subject: .other, state: .callback(callback))) }
     }
 
     /// Notes the timer of a call that has begun. It is cancelled when the call ends.
@@ -110,6 +119,17 @@ final class CallTable: Sendable {
         return ended.timer
     }
 
+    /// Ends a call whose outcome a closure receives.
+    ///
+    /// - Returns: the closure; nil if the call is that of a task, or has ended.
+    func takeCallback(of call: CallToken) -> (@Sendable (Result<Void, HostError>) -> Void)? {
+        calls.withLock { calls in
+            guard case .callback(let callback)? = calls[call]?.state else { return nil }
+            calls.remove(call)
+            return callback
+        }
+    }
+
     /// Cancels a call. One that has not begun ends when it begins.
     ///
     /// - Returns: the call if it was waiting; the caller then removes what the host keeps of it.
@@ -120,7 +140,7 @@ final class CallTable: Sendable {
                 calls.update(call) { $0.state = .cancelled }
                 return nil
             case .waiting: return calls.remove(call)
-            case .cancelled, nil: return nil
+            case .cancelled, .callback, nil: return nil
             }
         }
         guard let cancelled, case .waiting(let continuation) = cancelled.state else { return nil }
@@ -130,8 +150,12 @@ final class CallTable: Sendable {
 
     // MARK: Looking
 
-    /// The number of calls that have not ended.
-    var count: Int { calls.withLock { $0.count } }
+    /// The number of calls of tasks that have not ended.
+    var count: Int {
+        calls.withLock { calls in
+            calls.count - calls.tokens { if case .callback = $0.state { true } else { false } }.count
+        }
+    }
 
     /// The number of calls that have a timer.
     var timerCount: Int { calls.withLock { $0.tokens { $0.timer != nil }.count } }

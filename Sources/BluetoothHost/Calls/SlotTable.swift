@@ -2,8 +2,8 @@
 ///
 /// The place of a removed entry is used again under another generation. So a token finds its own entry or none, and the memory
 /// is bounded by the greatest number of entries at one time. The generations of a place repeat after 2^32 entries.
-struct SlotTable<Element: Sendable>: Sendable {
-    private struct Slot: Sendable {
+struct SlotTable<Element> {
+    fileprivate struct Slot {
         var generation: UInt32 = 0
         /// Nil if the place is free.
         var element: Element?
@@ -42,6 +42,16 @@ struct SlotTable<Element: Sendable>: Sendable {
         slots[index].element = element
     }
 
+    /// Replaces the entry of a token.
+    ///
+    /// - Returns: the entry that was replaced; nil if it was removed before.
+    mutating func replace(_ token: SlotToken, with element: Element) -> Element? {
+        guard let index = index(of: token) else { return nil }
+        let replaced = slots[index].element.take()
+        slots[index].element = element
+        return replaced
+    }
+
     /// Removes the entry of a token.
     ///
     /// - Returns: nil if it was removed before.
@@ -68,3 +78,6 @@ struct SlotTable<Element: Sendable>: Sendable {
         }
     }
 }
+
+extension SlotTable: Sendable where Element: Sendable {}
+extension SlotTable.Slot: Sendable where Element: Sendable {}

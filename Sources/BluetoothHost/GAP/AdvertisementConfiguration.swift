@@ -41,6 +41,33 @@ public struct AdvertisementConfiguration: Sendable, Hashable {
 }
 
 extension AdvertisementConfiguration {
+    /// Checks what the caller has chosen.
+    ///
+    /// - Throws: ``HostError/invalidArgument(_:)`` if this controller cannot advertise it.
+    func check(against information: ControllerInformation) throws(HostError) {
+        guard interval >= .milliseconds(20), interval <= .milliseconds(10_240) else {
+            throw .invalidArgument("an advertising interval is 20 ms to 10.24 s, not \(interval)")
+        }
+        if let address, address.kind != .randomStatic {
+            throw .invalidArgument("\(address) is not a static random address: its two highest bits must be set")
+        }
+        guard isConnectable || peer == nil else {
+            throw .invalidArgument("an advertisement that is directed to a device is connectable")
+        }
+        guard usesExtendedPDUs(maximumLegacyLength: 31) else { return }
+        guard information.usesExtendedCommands else {
+            let longest = max(advertisingData.length, scanResponseData.length)
+            throw .invalidArgument("advertising data has \(longest) bytes, more than this controller accepts")
+        }
+        let length = extendedAdvertisingData.length
+        guard length <= information.maximumAdvertisingDataLength else {
+            throw .invalidArgument(
+                "advertising data has \(length) bytes; this controller accepts at most "
+                    + "\(information.maximumAdvertisingDataLength)"
+            )
+        }
+    }
+
     /// Whether extended PDUs are requested, or are needed for the length of the data.
     func usesExtendedPDUs(maximumLegacyLength: Int) -> Bool {
         let maximumLength = peer == nil ? maximumLegacyLength : 0

@@ -27,7 +27,7 @@ extension BluetoothHost {
                 !$0.isEnding && $0.countsAsConnection && $0.isWith(anyOf: addresses)
             }
             if let link {
-                link.holdCount += 1
+                link.control.hold()
                 return host.end(call, .connected(link.identifier))
             }
             host.begin(identifier, addresses, parameters, timeout, for: .task(call))
@@ -83,49 +83,37 @@ extension BluetoothHost {
     /// Releases one hold on a link (see ``hold(_:)``). Releasing the last hold ends the link and waits for its end.
     package func release(_ identifier: LinkIdentifier) async {
         guard let link = links[identifier] else { return }
-        link.holdCount -= 1
-        if link.holdCount <= 0 { await disconnect(identifier) }
+        if link.control.releaseHold() { await disconnect(identifier) }
     }
 
     /// Adds a hold to a link, as a successful ``connect(toAnyOf:parameters:timeout:)`` does.
     package func hold(_ identifier: LinkIdentifier) {
-        links[identifier]?.holdCount += 1
+        links[identifier]?.control.hold()
     }
 
     /// Whether a link has more than one hold.
     package func isShared(_ identifier: LinkIdentifier) -> Bool {
-        (links[identifier]?.holdCount ?? 0) > 1
+        (links[identifier]?.control.holdCount ?? 0) > 1
     }
 
     /// Releases one hold on a link without ending it, even if it was the last.
     package func discardHold(on identifier: LinkIdentifier) {
-        links[identifier]?.holdCount -= 1
+        links[identifier]?.control.releaseHold()
     }
 
     /// Ends a link once all packets written to it are sent. Connections that are requested from now on do not use this
     /// link; they are made after its end. Does nothing if the link is ending already.
     ///
     /// - Parameter isServer: whether the values are those of the server. Then they include indications that wait for the
-    ///   confirmations of earlier ones, and the link ends after ``flushLimit`` even if the client has not taken all.
+    ///   confirmations of earlier ones, and the link ends after ``LinkControl/flushLimit`` even if the client has not taken all.
     package func disconnectAfterFlush(_ identifier: LinkIdentifier, isServer: Bool = false) {
-        guard let link = links[identifier], !link.isEnding else { return }
-        link.isReleased = true
-        if isServer {
-            link.disconnectionTimer = schedule(.flush(identifier), after: BluetoothHost.flushLimit)
-        }
+        guard let link = links[identifier], link.control.release(isLimited: isServer, controlContext) else { return }
+        armTimer(of: link)
         spawn { host in
             await host.flush(identifier, includingIndications: isServer)
             await host.disconnect(identifier)
         }
     }
-
-    /// Ends a link whose client has not taken the values in time.
-    func flushTimedOut(of link: Link) {
-        giveUp(link, .controller(.connectionTerminatedByLocalHost))
-    }
-
-    /// Maximum time for which values of the server delay the end of a link that the app ends.
-    static var flushLimit: Duration { .seconds(2) }
 
     /// If a link is ending, waits until it has ended. Cancelling the task ends the wait.
     package func waitIfDisconnecting(_ identifier: LinkIdentifier) async {
@@ -140,16 +128,6 @@ extension BluetoothHost {
         guard let link = links[identifier] else { return }
         beginDisconnection(of: link, reason)
         try? await waitForEnd(of: identifier)
-    }
-
-    /// Has the controller end a link, unless the link ends already.
-    func beginDisconnection(of link: Link, _ reason: HCI.ErrorCode) {
-        guard !link.isDisconnecting else { return }
-        link.isDisconnecting = true
-        expectDisconnection(of: link)
-        // Earlier calls are sent first.
-        endInput()
-        sendDisconnect(link, reason)
     }
 
     func disconnected(_ event: DisconnectionComplete) {

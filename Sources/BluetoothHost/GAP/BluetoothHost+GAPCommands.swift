@@ -1,5 +1,4 @@
 import BluetoothTypes
-import ByteCoding
 import HCI
 
 // How the commands of GAP's plans are sent, and how their replies get back.
@@ -10,22 +9,43 @@ extension BluetoothHost {
     /// command in a pass of its own, after the jobs that wait on the loop already.
     func send(_ command: GAPCommand, as step: GAPStep) {
         endInput()
-        let exchange = GAPCommandExchange(command) { [weak self] failure in
-            self?.assumeIsolated { $0.planCommandEnded(step, failure) }
+        submit(CommandRequest(command, .plan(step)))
+    }
+
+    /// Sends a plan's command and waits for the reply, while the controller is brought up.
+    func perform(_ command: GAPCommand) async throws(CommandFailure) {
+        endInput()
+        let failure = await withCheckedContinuation { continuation in
+            let caller = commandCallers.insert(PlanCommandCaller(command.opcode) { continuation.resume(returning: $0) })
+            submit(CommandRequest(command, .caller(caller)))
         }
-        guard transport != nil else { return exchange.fail(.aborted) }
-        commands.enqueue(exchange)
-        sendNextCommand()
+        if let failure { throw failure }
     }
 
     /// Gives a plan the reply to its command.
-    private func planCommandEnded(_ step: GAPStep, _ failure: CommandFailure?) {
+    func planCommandEnded(_ step: GAPStep, _ failure: CommandFailure?) {
         switch step.plan {
         case .scan: scanCommandEnded(step, failure)
         case .connection: connectionCommandEnded(step, failure)
-        case .advertising, .addresses: break
+        case .advertising: advertisingCommandEnded(step, failure)
+        case .addresses: addressCommandEnded(step, failure)
         }
     }
+}
+
+/// The code that waits for a plan's command while the controller is brought up.
+private final class PlanCommandCaller: CommandCaller {
+    private let opcode: HCI.Opcode
+    private let completion: (CommandFailure?) -> Void
+
+    init(_ opcode: HCI.Opcode, _ completion: @escaping (CommandFailure?) -> Void) {
+        self.opcode = opcode
+        self.completion = completion
+    }
+
+    override func receive(_ reply: RawSpan) { completion(CommandFailure(in: reply, of: opcode)) }
+
+    override func fail(_ failure: CommandFailure) { completion(failure) }
 }
 
 /// The timer for the deadline of a plan.
@@ -41,27 +61,5 @@ extension BluetoothHost {
         if let timer, let deadline, timer.due <= deadline { return timer }
         timers.cancel(timer?.token)
         return deadline.map { PlanTimer(token: schedule(key, at: $0), due: $0) }
-    }
-}
-
-/// The command of a plan on its way.
-private final class GAPCommandExchange: CommandExchange {
-    private let completion: (CommandFailure?) -> Void
-
-    init(_ command: GAPCommand, completion: @escaping (CommandFailure?) -> Void) {
-        self.completion = completion
-        super.init(opcode: command.opcode, isAnsweredByStatus: command.isAnsweredByStatus, packet: command.packet)
-    }
-
-    override func succeed(returning parameters: RawSpan) {
-        guard let byte = parameters[checked: 0] else {
-            return completion(.malformedReply(opcode, .truncated(needed: 1, available: 0)))
-        }
-        let status = HCI.ErrorCode(rawValue: byte)
-        completion(status == .success ? nil : .status(status, opcode))
-    }
-
-    override func fail(_ failure: CommandFailure) {
-        completion(failure)
     }
 }

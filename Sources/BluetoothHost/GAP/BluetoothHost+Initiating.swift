@@ -103,7 +103,7 @@ extension BluetoothHost {
     /// Handles the controller's answer that a link to one of `addresses` exists. The link is used, or has to end first.
     private func useExistingLink(to addresses: Set<DeviceAddress>) {
         guard let link = links.values.first(where: { $0.isWith(anyOf: addresses) }) else {
-            return controllerFailed("it has a connection that it did not report", isTransportLost: false)
+            return controllerFailed("it has a connection that it did not report")
         }
         guard link.isEnding || !link.countsAsConnection else {
             fulfilAttempts(with: link)
@@ -153,7 +153,7 @@ extension BluetoothHost {
             switch result {
             case .success(let identifier):
                 // Counted here, so that another caller's release cannot end the link before this caller receives it.
-                links[identifier]?.holdCount += 1
+                links[identifier]?.control.hold()
                 end(call, .connected(identifier))
             case .failure(let error): end(call, .failure(error))
             }

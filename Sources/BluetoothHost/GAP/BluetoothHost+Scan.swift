@@ -85,7 +85,7 @@ extension BluetoothHost {
                 emit(HostEvent.scanRestarted(afterSilence: silence))
                 reconcileScan()
             case .reset(let silence):
-                controllerFailed("its scan has been silent for \(silence)", isTransportLost: false)
+                controllerFailed("its scan has been silent for \(silence)")
             }
         }
     }

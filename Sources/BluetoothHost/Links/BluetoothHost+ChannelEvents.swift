@@ -2,28 +2,54 @@ import BluetoothTypes
 import ByteCoding
 import L2CAP
 
-// L2CAP channels: what arrives from the link, what is sent on it, and which events apps receive.
+// The connection between the host and the channels of its links: frames in both directions, and the effects of all inputs.
 extension BluetoothHost {
-    // MARK: What comes
+    // MARK: Receiving
 
-    /// Handles a signaling command.
-    ///
-    /// - Returns: whether the command was for the channels.
-    func receiveChannelCommand(_ payload: RawSpan, on link: Link) -> Bool {
-        let outcome = link.channels.receive(
-            command: payload,
-            services: channelServices,
+    /// Handles a frame on the signaling channel.
+    func receiveSignaling(_ payload: RawSpan, on link: Link) {
+        var buffer = sender.takeBuffer()
+        let outcome = link.channels.receiveSignaling(
+            payload,
+            services: services.channels,
             security: link.session.security,
-            at: loop.now
+            at: loop.now,
+            into: &buffer
         )
         switch outcome {
-        case .notForChannels: return false
-        case .handled: break
-        case .malformed(let error): countMalformed("signalling command", error)
-        case .overloaded: metrics.overloadedCommands.increment()
+        case .none, .forChannels, .malformed, .malformedForChannels, .overloaded, .parameterUpdateFinished:
+            sender.recycle(buffer)
+        case .send, .rejected, .parameterUpdateRequested:
+            send(consume buffer, .signaling, on: .signaling, of: link)
         }
-        pumpChannels(of: link)
-        return true
+        switch outcome {
+        case .none, .send: break
+        case .forChannels: pumpChannels(of: link)
+        case .malformed(let error), .rejected(let error): countMalformed("signaling command", error)
+        case .malformedForChannels(let error):
+            countMalformed("signaling command", error)
+            pumpChannels(of: link)
+        case .overloaded:
+            metrics.overloadedCommands.increment()
+            pumpChannels(of: link)
+        case .parameterUpdateRequested(let request):
+            perform(link.control.peerRequested(request, controlContext), of: link)
+        case .parameterUpdateFinished(let response):
+            perform(link.control.signalingFinished(response, controlContext), of: link)
+        }
+    }
+
+    /// As the peripheral: sends a request for other connection parameters.
+    func requestBySignaling(_ request: ConnectionParameterUpdateRequest, of link: Link) {
+        var buffer = sender.takeBuffer()
+        do throws(SignalingChannel.RequestError) {
+            try link.channels.requestParameterUpdate(request, at: loop.now, into: &buffer)
+            send(consume buffer, .signaling, on: .signaling, of: link)
+            armTimer(of: link)
+        } catch {
+            sender.recycle(buffer)
+            perform(link.control.signalingRefused(error, controlContext), of: link)
+        }
     }
 
     func receiveChannelFrame(_ payload: RawSpan, on channel: ChannelIdentifier, of link: Link) {
@@ -38,19 +64,18 @@ extension BluetoothHost {
         pumpChannels(of: link)
     }
 
-    // MARK: What goes
+    // MARK: Sending
 
-    /// Sends the frames and commands of a link's channels until its outbound queue is full, and queues the deliveries
-    /// of their events. Call this after each change of the channels.
+    /// Sends the frames and commands of a link's channels until its outbound queue is full, and performs their effects.
+    /// Call this after each change of the channels.
     func pumpChannels(of link: Link) {
         sendChannelFrames(of: link)
-        while let event = link.channels.nextEvent() { deliver(.channelEvent(link, event)) }
+        performChannelEffects(of: link)
         if let deadline = link.channels.deadline, links[link.identifier] != nil { armTimer(of: link, by: deadline) }
     }
 
     private func sendChannelFrames(of link: Link) {
         sendChannelCommands(of: link)
-        link.channelsAwaitRoom = false
         var hasSentFrame = false
         while sender.channelRoom(link.slot) > 0 {
             var buffer = sender.takeBuffer()
@@ -61,7 +86,7 @@ extension BluetoothHost {
             sender.enqueue(buffer, .channel, on: channel, of: link.slot)
             hasSentFrame = true
         }
-        link.channelsAwaitRoom = sender.channelRoom(link.slot) == 0
+        sender.awaitChannelRoom(link.slot)
         // This frame may have been the last one of a channel that finishes.
         if hasSentFrame { sendChannelCommands(of: link) }
     }
@@ -69,13 +94,7 @@ extension BluetoothHost {
     private func sendChannelCommands(of link: Link) {
         while true {
             var buffer = sender.takeBuffer()
-            guard
-                link.channels.nextCommand(
-                    at: loop.now,
-                    identifiers: &link.signaling.identifiers,
-                    into: &buffer
-                )
-            else { return sender.recycle(buffer) }
+            guard link.channels.nextCommand(at: loop.now, into: &buffer) else { return sender.recycle(buffer) }
             send(consume buffer, .signaling, on: .signaling, of: link)
         }
     }
@@ -87,102 +106,71 @@ extension BluetoothHost {
         pumpChannels(of: link)
     }
 
-    // MARK: Who is told
+    // MARK: Effects
 
-    /// Delivers an event of a channel. The app's closure may use the channel; the host then sends the resulting frames.
-    func perform(_ event: CreditBasedChannels.Event, of link: Link) {
-        switch event {
-        case .opened(let channel):
-            opened(channel, of: link)
-        case .accepted(let channel):
-            accepted(channel, of: link)
-        case .failed(let channel, let failure):
-            guard let use = link.channelUses.removeValue(forKey: channel) else { break }
-            if case .opening(let completion) = use.phase {
-                _ = completion(.failure(hostError(failure, on: link)))
-            }
-        case .received(let channel): tell(channel, of: link, .readable)
-        case .hasRoom(let channel): tell(channel, of: link, .hasRoom)
-        case .peerReconfigured(let channel): tell(channel, of: link, .peerReconfigured)
-        case .reconfigurationFinished(let channels, let outcome):
-            for channel in channels {
-                guard let call = link.channelUses[channel]?.reconfiguration.take() else { continue }
-                end(call, BluetoothHost.result(outcome))
-            }
-        case .closed(let channel, let reason, let unread):
-            guard let use = link.channelUses.removeValue(forKey: channel) else { break }
-            let end = channelEnd(reason, of: link)
-            if let call = use.reconfiguration { self.end(call, .failure(.channel(.ended(end)))) }
-            if case .open(let handler) = use.phase { handler(.ended(end, unread: unread)) }
-        }
-        if links[link.identifier] != nil { pumpChannels(of: link) }
+    func performChannelEffects(of link: Link) {
+        while let effect = link.channels.nextEffect() { perform(effect, of: link) }
     }
 
-    private func opened(_ channel: ChannelIdentifier, of link: Link) {
-        guard let use = link.channelUses[channel], case .opening(let completion) = use.phase else { return }
-        let opened = OpenedChannel(
-            identifier: HostChannelIdentifier(link: link.identifier, channel: channel, number: use.number),
-            psm: use.psm,
-            peer: link.peer
-        )
+    private func perform(_ effect: ChannelEffect, of link: Link) {
+        switch effect {
+        case .opened(let observer, let name, let psm):
+            deliver(.channelOpened(observer, OpenedChannel(identifier: name, psm: psm, peer: link.peer)))
+        case .failed(let observer, let error):
+            if case .opening(let completion)? = channelObservers.remove(observer) {
+                deliver(.channelFailure(completion, error))
+            }
+        case .accepted(let name, let psm):
+            let observer = channelObservers.insert(.accepting)
+            if link.channels.observe(name, observer) {
+                deliver(.channelAccepted(observer, OpenedChannel(identifier: name, psm: psm, peer: link.peer)))
+            } else {
+                channelObservers.remove(observer)
+            }
+        case .readable(let observer): deliver(.channelEvent(observer, .readable))
+        case .hasRoom(let observer): deliver(.channelEvent(observer, .hasRoom))
+        case .peerReconfigured(let observer): deliver(.channelEvent(observer, .peerReconfigured))
+        case .ended(let observer, let end, let unread):
+            deliver(.channelEvent(observer, .ended(end, unread: unread)))
+        case .finish(let call, let failure): finish(call, failure)
+        }
+    }
+
+    // MARK: Deliveries
+
+    /// Gives an app the channel that it requested. It returns the handler of the channel's events.
+    func completeOpening(_ opened: OpenedChannel, for observer: ObserverToken) {
+        guard case .opening(let completion)? = channelObservers[observer] else { return }
         if let handler = completion(.success(opened)) {
-            link.channelUses[channel]?.phase = .open(handler)
+            _ = channelObservers.replace(observer, with: .open(handler))
         } else {
-            link.channelUses[channel] = nil
-            link.channels.disconnect(channel)
+            _ = channelObservers.remove(observer)
+            reject(opened.identifier)
         }
     }
 
-    private func accepted(_ channel: ChannelIdentifier, of link: Link) {
-        guard let psm = link.channels[channel]?.spsm, let accept = channelAcceptors[psm] else {
-            return link.channels.disconnect(channel)
+    /// Gives an app the channel that a peer has opened. It returns the handler of the channel's events.
+    func accept(_ opened: OpenedChannel, for observer: ObserverToken) {
+        guard let accept = services.channelAcceptor(at: opened.psm) else {
+            channelObservers.remove(observer)
+            return reject(opened.identifier)
         }
-        let number = makeIdentifier()
-        let opened = OpenedChannel(
-            identifier: HostChannelIdentifier(link: link.identifier, channel: channel, number: number),
-            psm: psm,
-            peer: link.peer
-        )
-        link.channelUses[channel] = ChannelUse(number: number, psm: psm, phase: .open(accept(opened)))
+        let handler = accept(opened)
+        _ = channelObservers.replace(observer, with: .open(handler))
     }
 
-    private func tell(_ channel: ChannelIdentifier, of link: Link, _ event: HostChannelEvent) {
-        if case .open(let handler) = link.channelUses[channel]?.phase { handler(event) }
+    private func reject(_ channel: HostChannelIdentifier) {
+        guard let link = links[channel.link] else { return }
+        link.channels.reject(channel)
+        pumpChannels(of: link)
     }
 
-    // MARK: Words for it
-
-    private func disconnectionReason(of link: Link) -> DisconnectionReason {
-        endedLinks[link.identifier] ?? .adapterClosed
-    }
-
-    private func channelEnd(_ reason: CreditBasedChannels.CloseReason, of link: Link) -> ChannelEnd {
-        switch reason {
-        case .byUs: .byUs
-        case .byPeer: .byPeer
-        case .violation(let violation): .violation(violation)
-        case .unverifiedPeer: .unverifiedPeer
-        case .linkEnded: .disconnected(disconnectionReason(of: link))
-        }
-    }
-
-    private func hostError(_ failure: CreditBasedChannels.ConnectionFailure, on link: Link) -> HostError {
-        switch failure {
-        case .refused(let result): .channel(.refused(result))
-        case .rejected: .channel(.notUnderstood)
-        case .invalidResponse, .destinationAlreadyAllocated: .channel(.invalidResponse)
-        case .timedOut: .timedOut
-        case .canceled: .cancelled
-        case .linkEnded: .disconnected(disconnectionReason(of: link))
-        }
-    }
-
-    private static func result(_ outcome: CreditBasedChannels.ReconfigurationOutcome) -> Result<Void, HostError> {
-        switch outcome {
-        case .answered(.successful): .success(())
-        case .answered(let result): .failure(.channel(.reconfigurationRefused(result)))
-        case .rejected: .failure(.channel(.notUnderstood))
-        case .timedOut: .failure(.timedOut)
+    /// Gives an app an event of its channel. The app may use the channel; the host then sends the resulting frames.
+    func report(_ event: HostChannelEvent, to observer: ObserverToken) {
+        if case .ended = event {
+            if case .open(let handler)? = channelObservers.remove(observer) { handler(event) }
+        } else if case .open(let handler)? = channelObservers[observer] {
+            handler(event)
         }
     }
 }

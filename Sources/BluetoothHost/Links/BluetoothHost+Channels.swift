@@ -18,46 +18,24 @@ extension BluetoothHost {
         accept: @escaping ChannelAcceptor
     ) throws(HostError) -> SPSM {
         guard power != .closed else { throw .closed }
-        try check(service.configuration)
+        try ChannelEngine.check(service.configuration)
         do throws(SPSMRegistry.RegistrationError) {
-            let registered: SPSM
-            if let psm {
-                try channelServices.register(service, at: psm)
-                registered = psm
-            } else {
-                registered = try channelServices.register(service)
-            }
-            channelAcceptors[registered] = accept
-            return registered
+            return try services.publish(service, at: psm, accept: accept)
         } catch {
             switch error {
-            case .invalidSPSM(let psm): throw .invalidArgument(Self.invalid(psm))
+            case .invalidSPSM(let psm): throw .invalidPSM(psm)
             case .alreadyRegistered(let psm): throw .channel(.psmInUse(psm.rawValue))
             case .noDynamicSPSMLeft: throw .channel(.noPSMLeft)
-            case .invalidConfiguration: throw .invalidArgument(Self.invalidLengths)
+            case .invalidConfiguration: throw .invalidChannelLengths
             }
         }
     }
 
     /// Stops accepting channels to a service. Open channels stay open.
     package func unpublishChannels(at psm: SPSM) {
-        channelServices.unregister(psm)
-        channelAcceptors[psm] = nil
-    }
-
-    private static let invalidLengths = "a channel's MTU is 23 to 65535 bytes, its MPS 23 to 65533"
-
-    private static func invalid(_ psm: SPSM) -> String {
-        "a PSM is 1 to 255, not \(psm.rawValue)"
-    }
-
-    private func check(_ configuration: CreditBasedChannel.Configuration) throws(HostError) {
-        guard configuration.isValid else { throw .invalidArgument(Self.invalidLengths) }
-        guard Int(configuration.mps) <= Reassembler.defaultMaximumPayloadLength else {
-            throw .invalidArgument(
-                "this host receives an MPS of at most \(Reassembler.defaultMaximumPayloadLength) bytes"
-            )
-        }
+        // The app's closure is released after the removal.
+        if let acceptor = services.removeChannels(at: psm) { deliver(.release(acceptor)) }
+        endInput()
     }
 
     // MARK: Opening
@@ -72,18 +50,9 @@ extension BluetoothHost {
         completion: @escaping ChannelCompletion
     ) throws(HostError) -> HostChannelIdentifier {
         defer { endInput() }
-        let link = try provableLink(identifier)
-        try check(configuration)
-        let channel: ChannelIdentifier
-        do throws(CreditBasedChannels.ConnectionError) {
-            channel = try link.channels.connect(to: psm, configuration: configuration, isHeld: true)
-        } catch {
-            throw Self.hostError(error)
-        }
-        let name = use(channel, to: psm, of: link, completion)
-        var channels = ChannelIdentifierList()
-        channels.append(channel)
-        submit(.channelRequest(channels), on: link)
+        let link = try linkForChannel(identifier)
+        let name = try link.channels.connect(to: psm, configuration: configuration)
+        request([name], on: link, completion)
         return name
     }
 
@@ -97,60 +66,26 @@ extension BluetoothHost {
         completion: @escaping ChannelCompletion
     ) throws(HostError) -> [HostChannelIdentifier] {
         defer { endInput() }
-        let link = try provableLink(identifier)
-        try check(configuration)
-        let channels: ChannelIdentifierList
-        do throws(CreditBasedChannels.ConnectionError) {
-            channels = try link.channels.connect(to: psm, count: count, configuration: configuration, isHeld: true)
-        } catch {
-            throw Self.hostError(error)
-        }
-        let names = channels.map { use($0, to: psm, of: link, completion) }
-        submit(.channelRequest(channels), on: link)
+        let link = try linkForChannel(identifier)
+        let names = try link.channels.connect(to: psm, count: count, configuration: configuration)
+        request(names, on: link, completion)
         return names
     }
 
-    private func use(
-        _ channel: ChannelIdentifier,
-        to psm: SPSM,
-        of link: Link,
-        _ completion: @escaping ChannelCompletion
-    ) -> HostChannelIdentifier {
-        let number = makeIdentifier()
-        link.channelUses[channel] = ChannelUse(number: number, psm: psm, phase: .opening(completion))
-        return HostChannelIdentifier(link: link.identifier, channel: channel, number: number)
-    }
-
-    private static func hostError(_ error: CreditBasedChannels.ConnectionError) -> HostError {
-        switch error {
-        case .invalidSPSM(let psm): .invalidArgument(invalid(psm))
-        case .invalidConfiguration: .invalidArgument(invalidLengths)
-        case .invalidCount(let count): .invalidArgument("one request is for 1 to 5 channels, not \(count)")
-        case .tooManyChannels: .channel(.tooManyChannels)
+    private func request(_ names: [HostChannelIdentifier], on link: Link, _ completion: @escaping ChannelCompletion) {
+        var channels = ChannelIdentifierList()
+        for name in names {
+            _ = link.channels.observe(name, channelObservers.insert(.opening(completion)))
+            channels.append(name.channel)
         }
+        submit(.channelRequest(channels), on: link)
     }
 
     // MARK: Using
 
-    /// The link of a channel; nil if the channel has ended.
-    private func link(of name: HostChannelIdentifier) -> Link? {
-        guard let link = links[name.link], link.channelUses[name.channel]?.number == name.number else {
-            return nil
-        }
-        return link
-    }
-
     /// The current properties of a channel; nil if the channel has ended.
     package func information(on name: HostChannelIdentifier) -> ChannelInformation? {
-        guard let channel = link(of: name)?.channels[name.channel] else { return nil }
-        return ChannelInformation(
-            mtu: channel.mtu,
-            mps: channel.mps,
-            peerMTU: channel.peerMTU,
-            peerMPS: channel.peerMPS,
-            unreadCount: channel.unreadCount,
-            unsentCount: channel.unsentCount
-        )
+        links[name.link]?.channels.information(on: name)
     }
 
     /// The outcome of a call that sends bytes.
@@ -163,24 +98,10 @@ extension BluetoothHost {
 
     /// Queues bytes as SDUs of the peer's MTU, until the channel's queue is full.
     package func send(_ octets: ArraySlice<UInt8>, on name: HostChannelIdentifier) -> SendOutcome {
-        guard let link = link(of: name), let channel = link.channels[name.channel], channel.isOpen else {
-            return .notOpen
-        }
-        var rest = octets
-        var isOpen = true
-        while !rest.isEmpty, isOpen {
-            let unit = Array(rest.prefix(channel.peerMTU))
-            do throws(CreditBasedChannel.SendError) {
-                try link.channels.send(unit, on: name.channel)
-                rest = rest.dropFirst(unit.count)
-            } catch {
-                if error == .noRoom { break }
-                isOpen = false
-            }
-        }
+        guard let link = links[name.link], let count = link.channels.send(octets, on: name) else { return .notOpen }
         pumpChannels(of: link)
         endInput()
-        return isOpen || rest.count < octets.count ? .taken(octets.count - rest.count) : .notOpen
+        return .taken(count)
     }
 
     /// Returns and removes all received SDUs, which lets the peer send more.
@@ -190,13 +111,8 @@ extension BluetoothHost {
 
     /// Returns and removes received SDUs, oldest first, until their total length reaches `limit` or none is left.
     package func read(from name: HostChannelIdentifier, octets limit: Int) -> [[UInt8]] {
-        guard let link = link(of: name) else { return [] }
-        var units: [[UInt8]] = []
-        var count = 0
-        while count < limit, let unit = link.channels.read(from: name.channel) {
-            count += unit.count
-            units.append(unit)
-        }
+        guard let link = links[name.link] else { return [] }
+        let units = link.channels.read(from: name, limit: limit)
         guard !units.isEmpty else { return [] }
         pumpChannels(of: link)
         endInput()
@@ -210,46 +126,15 @@ extension BluetoothHost {
         mtu: UInt16,
         mps: UInt16
     ) async throws(HostError) {
-        guard Int(mps) <= Reassembler.defaultMaximumPayloadLength else {
-            throw .invalidArgument(
-                "this host receives an MPS of at most \(Reassembler.defaultMaximumPayloadLength) bytes"
-            )
-        }
-        try await wait(for: .reconfiguration(name)) { host, call in
+        try await wait(for: .reconfiguration(name.link)) { host, call in
             do throws(HostError) {
-                try host.beginReconfiguring(name, mtu: mtu, mps: mps, for: call)
+                guard let link = host.links[name.link] else { throw .channel(.ended(.byUs)) }
+                try link.channels.reconfigure(name, mtu: mtu, mps: mps, for: call)
+                host.pumpChannels(of: link)
+                host.endInput()
             } catch {
                 host.end(call, .failure(error))
             }
-        }
-    }
-
-    private func beginReconfiguring(
-        _ name: HostChannelIdentifier,
-        mtu: UInt16,
-        mps: UInt16,
-        for call: CallToken
-    ) throws(HostError) {
-        guard let link = link(of: name), let list = ChannelIdentifierList(CollectionOfOne(name.channel)) else {
-            throw .channel(.ended(.byUs))
-        }
-        do throws(CreditBasedChannels.ReconfigurationError) {
-            try link.channels.reconfigure(list, mtu: mtu, mps: mps)
-        } catch {
-            throw Self.hostError(error)
-        }
-        link.channelUses[name.channel]?.reconfiguration = call
-        pumpChannels(of: link)
-        endInput()
-    }
-
-    private static func hostError(_ error: CreditBasedChannels.ReconfigurationError) -> HostError {
-        switch error {
-        case .notEnhanced: .notSupported("only enhanced channels are reconfigured")
-        case .pending: .notReady
-        case .notOpen: .channel(.ended(.byUs))
-        case .reductionOfMTUNotAllowed, .reductionOfMPSNotAllowed, .invalidChannels, .invalidParameters:
-            .invalidArgument("a channel's MTU cannot be reduced, and both lengths are 64 or more")
         }
     }
 
@@ -257,16 +142,16 @@ extension BluetoothHost {
 
     /// Ends a channel at once, or cancels its opening. Unsent data is lost.
     package func closeChannel(_ name: HostChannelIdentifier) {
-        guard let link = link(of: name) else { return }
-        link.channels.disconnect(name.channel)
+        guard let link = links[name.link] else { return }
+        link.channels.disconnect(name)
         channelMayBeGivenUp(name.channel, on: link)
         endInput()
     }
 
     /// Ends a channel once all queued data is sent. It receives until then.
     package func finishChannel(_ name: HostChannelIdentifier) {
-        guard let link = link(of: name) else { return }
-        link.channels.finish(name.channel)
+        guard let link = links[name.link] else { return }
+        link.channels.finish(name)
         channelMayBeGivenUp(name.channel, on: link)
         endInput()
     }
@@ -279,10 +164,8 @@ extension BluetoothHost {
 
     /// Ends the opening of a channel with an error. Does nothing if the opening has ended.
     func endOpening(of channel: ChannelIdentifier, on link: Link, _ error: HostError) {
-        guard let use = link.channelUses[channel], case .opening(let completion) = use.phase else { return }
-        link.channelUses[channel] = nil
-        link.channels.disconnect(channel)
+        guard link.channels.endOpening(of: channel, error) else { return }
+        performChannelEffects(of: link)
         if !link.channels.isHeld(channel) { _ = link.att.removeRequest(for: channel) }
-        deliver(.channelFailure(completion, error))
     }
 }

@@ -32,13 +32,16 @@ extension BluetoothHost {
         // The loop uses the run until the call has ended, and the caller afterwards.
         nonisolated(unsafe) let run = run
         let outcome = await withTaskCancellationHandler {
-            await withUnsafeContinuation { (continuation: UnsafeContinuation<CallOutcome, Never>) in
+            await CallContinuation.wait { continuation in
                 // The loop may be cancelling the run already.
                 guard !Task.isCancelled else { return continuation.resume(returning: .failure(.cancelled)) }
-                call(.submitProcedure, SuspendedProcedure(run: run, link: identifier, continuation: continuation))
+                unsafe call(
+                    .submitProcedure,
+                    SuspendedProcedure(run: run, link: identifier, continuation: continuation)
+                )
             }
         } onCancel: {
-            spawn { $0.cancel(run, on: identifier) }
+            spawn { unsafe $0.cancel(run, on: identifier) }
         }
         if case .failure(let error) = outcome { throw error }
         return outcome.elevationFailure
@@ -226,7 +229,7 @@ private struct SuspendedProcedure: @unchecked Sendable {
 
     let run: ProcedureRun
     let link: LinkIdentifier
-    let continuation: UnsafeContinuation<CallOutcome, Never>
+    let continuation: CallContinuation
 }
 
 extension LoopFunction<SuspendedProcedure> {

@@ -85,7 +85,8 @@ extension BluetoothHost {
 
     /// Removes an observer that ``observeEnd(of:_:)`` added; does nothing if the link has ended.
     package func removeEndObserver(_ observer: UInt64, of identifier: LinkIdentifier) {
-        links[identifier]?.endObservers[observer] = nil
+        // The app's closure is released after the removal.
+        _ = links[identifier]?.endObservers.removeValue(forKey: observer)
     }
 
     /// The host's error for the failure of a procedure.
@@ -103,7 +104,7 @@ extension BluetoothHost {
         case .bearerClosed:
             // The bearer closes before its link ends if a transaction has timed out.
             .disconnected(
-                links[identifier].map { $0.ownReason ?? .attributeTransactionTimeout }
+                links[identifier].map { $0.control.ownReason ?? .attributeTransactionTimeout }
                     ?? endedLinks[identifier] ?? .adapterClosed
             )
         case .cancelled: .cancelled

@@ -1,7 +1,5 @@
 import BluetoothTypes
-import ByteCoding
 import HCI
-import L2CAP
 
 /// The current properties of a link.
 public struct LinkInformation: Hashable, Sendable {
@@ -33,11 +31,11 @@ extension BluetoothHost {
             peerAddress: link.peerAddress,
             isCentral: link.role == .central,
             mtu: link.att.mtu,
-            parameters: link.parameters,
-            maximumTransmitOctets: Int(link.maximumTransmitOctets),
-            maximumReceiveOctets: Int(link.maximumReceiveOctets),
-            transmitPHY: link.transmitPHY,
-            receivePHY: link.receivePHY
+            parameters: link.control.parameters,
+            maximumTransmitOctets: Int(link.control.maximumTransmitOctets),
+            maximumReceiveOctets: Int(link.control.maximumReceiveOctets),
+            transmitPHY: link.control.transmitPHY,
+            receivePHY: link.control.receivePHY
         )
     }
 
@@ -104,7 +102,7 @@ extension BluetoothHost {
         of identifier: LinkIdentifier
     ) async throws(HostError) {
         guard parameters.isValid else { throw .invalidArgument("connection parameters out of range") }
-        try await wait(for: .connectionUpdate, of: identifier, .parameters(parameters))
+        try await request(.parameters(parameters), of: identifier)
     }
 
     /// Changes the connection's parameters, likewise. `completion` is called on the loop. The procedure follows those
@@ -119,144 +117,21 @@ extension BluetoothHost {
             let error = HostError.invalidArgument("connection parameters out of range")
             return deliver(.callback(completion, .failure(error)))
         }
-        add(.callback(completion), for: .connectionUpdate, of: identifier, .parameters(parameters))
+        request(.parameters(parameters), of: identifier, for: calls.begin(completion))
     }
 
     /// Changes the connection's parameters, likewise, and reports no outcome. A newer request replaces a waiting one.
     package func beginUpdatingParameters(_ parameters: ConnectionParameters, of identifier: LinkIdentifier) {
         defer { endInput() }
         guard parameters.isValid, let link = links[identifier] else { return }
-        link.connectionUpdates.appendUnawaited(.parameters(parameters))
-        begin(.connectionUpdate, of: link)
-    }
-
-    private func requestParameters(_ parameters: ConnectionParameters, of link: Link) {
-        switch link.role {
-        case .central:
-            let command = LEConnectionUpdate(
-                connectionHandle: link.handle,
-                connectionIntervalMin: parameters.intervalMinimum,
-                connectionIntervalMax: parameters.intervalMaximum,
-                maxLatency: parameters.latency,
-                supervisionTimeout: parameters.timeout
-            )
-            request(command, for: .connectionUpdate, of: link)
-        case .peripheral:
-            let request = ConnectionParameterUpdateRequest(
-                intervalMin: parameters.intervalMinimum,
-                intervalMax: parameters.intervalMaximum,
-                latency: parameters.latency,
-                timeout: parameters.timeout
-            )
-            var buffer = sender.takeBuffer()
-            do throws(SignalingChannel.RequestError) {
-                try link.signaling.requestParameterUpdate(request, at: loop.now, into: &buffer)
-                send(consume buffer, .signaling, on: .signaling, of: link)
-                armTimer(of: link)
-                endInput()
-            } catch {
-                sender.recycle(buffer)
-                guard error != .requestPending else { return postpone(.connectionUpdate, of: link) }
-                end(.connectionUpdate, of: link, .failure(.invalidArgument("\(error)")))
-            }
-        }
-    }
-
-    /// Postpones the current procedure of a kind until the peer has answered an earlier request.
-    private func postpone(_ procedure: LinkProcedure, of link: Link) {
-        timers.cancel(link[keyPath: procedure.queue].timer)
-        link[keyPath: procedure.queue].timer = nil
-        link[keyPath: procedure.queue].postpone()
-    }
-
-    /// Waits until a procedure of the Link Layer ends.
-    private func wait(
-        for procedure: LinkProcedure,
-        of identifier: LinkIdentifier,
-        _ request: LinkRequest
-    ) async throws(HostError) {
-        try await wait(for: .procedure(procedure, identifier)) { host, call in
-            host.add(.task(call), for: procedure, of: identifier, request)
-        }
-    }
-
-    /// Adds a call to those that request a procedure.
-    private func add(
-        _ caller: Caller,
-        for procedure: LinkProcedure,
-        of identifier: LinkIdentifier,
-        _ request: LinkRequest
-    ) {
-        guard let link = links[identifier] else { return end(caller, .failure(endOfLink(identifier))) }
-        link[keyPath: procedure.queue].append(caller, request)
-        begin(procedure, of: link)
-    }
-
-    /// Starts the timer that ends the current procedure of a kind after 40 s, the time that the Link Layer allows for
-    /// it (Vol 6, Part B, 5.2).
-    func startTimer(of procedure: LinkProcedure, on link: Link) {
-        link[keyPath: procedure.queue].timer = schedule(.procedure(procedure, link.identifier), after: .seconds(40))
-    }
-
-    /// Starts the next procedure of a kind, unless one is running.
-    func begin(_ procedure: LinkProcedure, of link: Link) {
-        // While the host abandons the controller, the calls fail when their links end.
-        guard power == .on, let request = link[keyPath: procedure.queue].begin() else { return }
-        startTimer(of: procedure, on: link)
-        switch request {
-        case .parameters(let parameters): requestParameters(parameters, of: link)
-        case .peerParameters(let parameters):
-            let command = LEConnectionUpdate(
-                connectionHandle: link.handle,
-                connectionIntervalMin: parameters.intervalMin,
-                connectionIntervalMax: parameters.intervalMax,
-                maxLatency: parameters.latency,
-                supervisionTimeout: parameters.timeout
-            )
-            self.request(command, for: procedure, of: link)
-        case .phys(let transmit, let receive):
-            self.request(
-                LESetPHY(connectionHandle: link.handle, txPHYs: transmit, rxPHYs: receive),
-                for: procedure,
-                of: link
-            )
-        }
-    }
-
-    /// Sends the command that starts a procedure. The procedure ends if the controller refuses the command. If the controller
-    /// is lost, it ends with the link.
-    private func request(_ command: some HCI.Command, for procedure: LinkProcedure, of link: Link) {
-        let identifier = link.identifier
-        send(command) { [weak self] result in
-            guard case .failure(let failure) = result, !failure.endsLinks else { return }
-            self?.assumeIsolated { host in
-                guard let link = host.links[identifier] else { return }
-                host.end(procedure, of: link, .failure(.command(failure)))
-            }
-        }
-    }
-
-    /// Ends the current procedure of a kind, and starts the next.
-    func end(_ procedure: LinkProcedure, of link: Link, _ result: Result<Void, HostError>) {
-        timers.cancel(link[keyPath: procedure.queue].timer)
-        link[keyPath: procedure.queue].timer = nil
-        if let caller = link[keyPath: procedure.queue].end() { end(caller, result) }
-        begin(procedure, of: link)
-    }
-
-    /// Ends all procedures of a link that has ended.
-    func endProcedures(of link: Link, _ error: HostError) {
-        for procedure in [LinkProcedure.connectionUpdate, .phyUpdate] {
-            timers.cancel(link[keyPath: procedure.queue].timer)
-            for caller in link[keyPath: procedure.queue].removeAll() { end(caller, .failure(error)) }
-        }
+        perform(link.control.requestUnawaited(parameters, controlContext), of: link)
     }
 
     /// Requests other PHYs; the link then uses those that both sides support. An earlier change of the link is finished
     /// first. Cancelling the task ends the wait; the PHYs may change nevertheless.
     package func setPHY(transmit: PHYSet, receive: PHYSet, of identifier: LinkIdentifier) async throws(HostError) {
         if let error = obstacleToPHYs(of: identifier) { throw error }
-        try await wait(for: .phyUpdate, of: identifier, .phys(transmit: transmit, receive: receive))
+        try await request(.phys(transmit: transmit, receive: receive), of: identifier)
     }
 
     /// Requests other PHYs, likewise. `completion` is called on the loop. The procedure follows those of earlier calls.
@@ -268,7 +143,7 @@ extension BluetoothHost {
     ) {
         defer { endInput() }
         if let error = obstacleToPHYs(of: identifier) { return deliver(.callback(completion, .failure(error))) }
-        add(.callback(completion), for: .phyUpdate, of: identifier, .phys(transmit: transmit, receive: receive))
+        request(.phys(transmit: transmit, receive: receive), of: identifier, for: calls.begin(completion))
     }
 
     /// The reason why the PHYs of a link cannot be changed; nil if they can.
@@ -276,6 +151,19 @@ extension BluetoothHost {
         guard links[identifier] != nil else { return endOfLink(identifier) }
         return information?.commands.contains(LESetPHY.self) == true
             ? nil : .notSupported("this controller has only the 1M PHY")
+    }
+
+    /// Waits until a procedure of the Link Layer ends.
+    private func request(_ request: LinkRequest, of identifier: LinkIdentifier) async throws(HostError) {
+        try await wait(for: .procedure(identifier)) { host, call in
+            host.request(request, of: identifier, for: call)
+            host.endInput()
+        }
+    }
+
+    private func request(_ request: LinkRequest, of identifier: LinkIdentifier, for call: CallToken) {
+        guard let link = links[identifier] else { return finish(call, endOfLink(identifier)) }
+        perform(link.control.request(request, for: call, controlContext), of: link)
     }
 
     /// Requests a longer or shorter maximum Link Layer payload.
@@ -291,34 +179,6 @@ extension BluetoothHost {
             )
         } catch {
             throw linkError(error, on: identifier)
-        }
-    }
-}
-
-extension CommandFailure {
-    /// Whether the host abandons the controller because of this failure, or has already done so. All links end then.
-    fileprivate var endsLinks: Bool {
-        switch self {
-        case .timedOut, .aborted: true
-        case .status, .malformedReply: false
-        }
-    }
-}
-
-/// A request for a Link Layer procedure.
-enum LinkRequest {
-    case parameters(ConnectionParameters)
-    /// A peripheral's request, which this host has accepted.
-    case peerParameters(ConnectionParameterUpdateRequest)
-    case phys(transmit: PHYSet, receive: PHYSet)
-}
-
-extension LinkProcedure {
-    /// The calls of a link that request this procedure.
-    var queue: ReferenceWritableKeyPath<Link, ProcedureQueue<LinkRequest>> {
-        switch self {
-        case .connectionUpdate: \.connectionUpdates
-        case .phyUpdate: \.phyUpdates
         }
     }
 }

@@ -10,8 +10,6 @@ extension BluetoothHost {
     static let securityReplyLimit = 16
     /// Maximum number of unsent signaling commands per link.
     static let signalingReplyLimit = 8
-    /// Number of PDUs of one link that are dropped before the peer is disconnected.
-    static let floodingLimit = 256
 
     func link(_ identifier: LinkIdentifier) throws(HostError) -> Link {
         if let link = links[identifier] { return link }
@@ -27,15 +25,15 @@ extension BluetoothHost {
             slot: sender.open(connection.handle),
             identity: identity,
             security: makeSecurity(for: connection, identifier, identity: identity),
-            session: ServerSession(server: server),
+            session: ServerSession(server: services.server),
             offeredMTU: configuration.mtu
         )
-        forgetStray(connection.handle)
+        session.linkBegan(connection.handle)
         links.insert(link)
         metrics.links.record(links.count)
         logger.info("connected to \(link.peer)")
         reportServerEvents(of: link)
-        link.session.asksForAuthorization = authorizer != nil
+        link.session.asksForAuthorization = services.authorizer != nil
         if link.role == .peripheral { emit(.connected(identifier, link.peer)) }
         prepare(link)
         if link.isUnverified { inform(link) { security, context in security.linkBegan(&context) } }
@@ -45,15 +43,7 @@ extension BluetoothHost {
     /// Prepares a new link: requests longer packets and, as the central, a longer ATT_MTU.
     private func prepare(_ link: Link) {
         guard let information else { return }
-        if information.maximumTransmitOctets > 27, information.commands.contains(LESetDataLength.self) {
-            sendAndForget(
-                LESetDataLength(
-                    connectionHandle: link.handle,
-                    txOctets: information.maximumTransmitOctets,
-                    txTime: information.maximumTransmitTime
-                )
-            )
-        }
+        perform(link.control.linkBegan(information), of: link)
         if link.role == .central, configuration.requestsMTU { requestMTU(on: link) }
     }
 
@@ -102,23 +92,22 @@ extension BluetoothHost {
     func endLink(_ handle: ConnectionHandle, _ controllerReason: DisconnectionReason) {
         guard let link = links.remove(handle) else { return }
         submissions.removeFastPath(to: link.identifier)
-        let reason = link.ownReason ?? controllerReason
+        let reason = link.control.ownReason ?? controllerReason
         endedLinks[link.identifier] = reason
         metrics.links.record(links.count)
         logger.info("disconnected from \(link.peer): \(reason)")
         sender.close(link.slot)
-        subscriptions.removeAll()
+        services.linkEnded()
         reportAgain(link.addresses)
-        endedHandles[handle] = loop.now
+        session.linkEnded(handle, at: loop.now)
         let error = endSecurity(of: link, reason)
-        timers.cancel(link.timer)
-        timers.cancel(link.disconnectionTimer)
+        timers.cancel(link.timer?.token)
         link.att.closeClient()
         performClientEffects(of: link)
         endLanes(of: link, error)
-        link.channels.linkEnded()
+        link.channels.linkEnded(reason)
         pumpChannels(of: link)
-        endProcedures(of: link, .disconnected(reason))
+        perform(link.control.linkEnded(reason), of: link)
         if link.role == .peripheral { emit(.disconnected(link.identifier, reason)) }
         let endObservers = link.endObservers
         link.endObservers = [:]
@@ -145,7 +134,7 @@ extension BluetoothHost {
     private func receive(_ frame: borrowing Frame, on link: Link) {
         switch frame.channel {
         case .attribute:
-            let phase = turn.beginReceiving()
+            let phase = beginReceiving()
             receiveAttributePDU(frame.payload, on: link)
             turn.phase = phase
         case .signaling:
@@ -181,47 +170,10 @@ extension BluetoothHost {
     /// is disconnected.
     func countFlooding(by link: Link) {
         metrics.floodingPDUs.increment()
-        link.floodingCount += 1
-        guard link.floodingCount == BluetoothHost.floodingLimit else { return }
+        let effects = link.control.peerFloods(controlContext)
+        guard !effects.isEmpty else { return }
         logger.warning("\(link.peer) sends requests and does not take the answers; it is disconnected")
-        giveUp(link, .peerFlooding)
-    }
-
-    private func receiveSignaling(_ payload: RawSpan, on link: Link) {
-        if receiveChannelCommand(payload, on: link) { return }
-        var buffer = sender.takeBuffer()
-        let action = link.signaling.receive(payload, into: &buffer)
-        switch action {
-        case .send:
-            send(consume buffer, .signaling, on: .signaling, of: link)
-        case .none:
-            sender.recycle(buffer)
-        case .malformed(let error):
-            countMalformed("signaling command", error)
-            sender.recycle(buffer)
-        case .rejected(let error):
-            countMalformed("signaling command", error)
-            send(consume buffer, .signaling, on: .signaling, of: link)
-        case .parameterUpdateRequested(let request, let identifier):
-            link.signaling.answer(.accepted, identifier: identifier, into: &buffer)
-            send(consume buffer, .signaling, on: .signaling, of: link)
-            link.connectionUpdates.setPeerRequest(.peerParameters(request))
-            begin(.connectionUpdate, of: link)
-        case .parameterUpdateFinished(let response):
-            sender.recycle(buffer)
-            finishParameterUpdate(of: link, response)
-        }
-    }
-
-    private func finishParameterUpdate(of link: Link, _ response: ConnectionParameterUpdateResponse?) {
-        if response == .accepted {
-            // The procedure's event is still to come. If an update by the central has ended this call, that event is
-            // not for the next call.
-            if link.connectionUpdates.beginWithoutCall() { startTimer(of: .connectionUpdate, on: link) }
-            return
-        }
-        let refusal = HostError.notSupported("the central refuses these connection parameters")
-        end(.connectionUpdate, of: link, .failure(refusal))
+        perform(effects, of: link)
     }
 
     // MARK: Time
@@ -236,86 +188,26 @@ extension BluetoothHost {
 
     /// Sets the link's timer to `deadline`, unless the timer is due earlier.
     func armTimer(of link: Link, by deadline: Instant) {
-        if let due = link.timerDue, due <= deadline { return }
-        timers.cancel(link.timer)
-        link.timerDue = deadline
-        link.timer = schedule(.link(link.identifier), at: deadline)
+        if let due = link.timer?.due, due <= deadline { return }
+        timers.cancel(link.timer?.token)
+        link.timer = LinkTimer(token: schedule(.link(link.identifier), at: deadline), due: deadline)
     }
 
     /// Ends each operation of a link whose deadline has passed. The timer may have been due before the deadline.
     func deadlineReached(of link: Link) {
         link.timer = nil
-        link.timerDue = nil
         let now = loop.now
-        if case .parameterUpdateFinished(let response) = link.signaling.advance(to: now) {
-            finishParameterUpdate(of: link, response)
+        perform(link.control.advance(controlContext), of: link)
+        guard links[link.identifier] != nil else { return }
+        if case .parameterUpdateFinished(let response) = link.channels.advance(to: now) {
+            perform(link.control.signalingFinished(response, controlContext), of: link)
         }
         if link.att.advance(to: now) {
             performClientEffects(of: link)
             giveUp(link, .attributeTransactionTimeout)
         }
-        link.channels.advance(to: now)
         inform(link) { security, context in security.advance(&context) }
         pumpChannels(of: link)
         if links[link.identifier] != nil { armTimer(of: link) }
-    }
-
-    // MARK: Events
-
-    func connectionUpdated(_ event: LEConnectionUpdateComplete) {
-        guard let link = links[event.connectionHandle] else { return }
-        if event.status == .success {
-            link.parameters = NegotiatedConnectionParameters(
-                interval: event.connectionInterval,
-                latency: event.peripheralLatency,
-                supervisionTimeout: event.supervisionTimeout
-            )
-        }
-        let failure = HostError.command(.status(event.status, LEConnectionUpdate.opcode))
-        end(.connectionUpdate, of: link, event.status == .success ? .success(()) : .failure(failure))
-    }
-
-    /// Answers a peer that requests other parameters through the Link Layer: valid ones are accepted.
-    func parametersRequested(_ event: LERemoteConnectionParameterRequest) {
-        let request = ConnectionParameterUpdateRequest(
-            intervalMin: event.intervalMin,
-            intervalMax: event.intervalMax,
-            latency: event.maxLatency,
-            timeout: event.timeout
-        )
-        if request.isValid {
-            sendAndForget(
-                LERemoteConnectionParameterRequestReply(
-                    connectionHandle: event.connectionHandle,
-                    intervalMin: event.intervalMin,
-                    intervalMax: event.intervalMax,
-                    maxLatency: event.maxLatency,
-                    timeout: event.timeout
-                )
-            )
-        } else {
-            sendAndForget(LERemoteConnectionParameterRequestNegativeReply(connectionHandle: event.connectionHandle))
-        }
-    }
-
-    func dataLengthChanged(_ event: LEDataLengthChange) {
-        guard let link = links[event.connectionHandle] else { return }
-        link.maximumTransmitOctets = event.maxTXOctets
-        link.maximumReceiveOctets = event.maxRXOctets
-    }
-
-    func phyUpdated(_ event: LEPHYUpdateComplete) {
-        guard let link = links[event.connectionHandle] else { return }
-        if event.status == .success {
-            link.transmitPHY = event.txPHY
-            link.receivePHY = event.rxPHY
-        }
-        let failure = HostError.command(.status(event.status, LESetPHY.opcode))
-        end(.phyUpdate, of: link, event.status == .success ? .success(()) : .failure(failure))
-    }
-
-    func remoteFeaturesRead(_ event: LEReadRemoteFeaturesComplete) {
-        guard event.status == .success else { return }
-        links[event.connectionHandle]?.remoteFeatures = event.leFeatures
     }
 }

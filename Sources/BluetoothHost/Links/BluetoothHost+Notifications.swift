@@ -9,7 +9,7 @@ extension BluetoothHost {
     /// The clients that have subscribed to the characteristic whose value has this handle, and whose links are as
     /// secure as it requires.
     package func subscribers(of handle: AttributeHandle, _ configuration: ClientConfiguration) -> [LinkIdentifier] {
-        subscriptions.links(configuring: handle, among: links.values, server)
+        services.links(configuring: handle, among: links.values)
             .filter { $0.session.sendable(of: handle).contains(configuration) }
             .map(\.identifier)
     }
@@ -54,7 +54,7 @@ extension BluetoothHost {
 
     /// The links of the wanted clients that have configured the characteristic.
     private func receivers(of call: borrowing NotifyCall) -> [Link] {
-        let links = subscriptions.links(configuring: call.handle, among: links.values, server)
+        let links = services.links(configuring: call.handle, among: links.values)
         guard let clients = call.clients else { return links }
         return links.filter { clients.contains($0.identifier) }
     }
@@ -228,7 +228,7 @@ extension BluetoothHost {
             end(call.caller, .success(()))
         case .refused:
             sender.recycle(buffer)
-            end(call.caller, .failure(.disconnected(link.ownReason ?? .attributeTransactionTimeout)))
+            end(call.caller, .failure(.disconnected(link.control.ownReason ?? .attributeTransactionTimeout)))
         }
     }
 
@@ -241,9 +241,9 @@ extension BluetoothHost {
     }
 
     func indicateServiceChanged(_ range: HandleRange, to link: Link) {
-        guard let handle = server.serviceChanged, link.session.sendable(of: handle).contains(.indication) else {
-            return
-        }
+        guard let handle = services.server.serviceChanged,
+            link.session.sendable(of: handle).contains(.indication)
+        else { return }
         let value = PacketBuffer.bytes {
             $0.append(range.start.rawValue)
             $0.append(range.end.rawValue)

@@ -1,7 +1,6 @@
 import ATT
 import BluetoothTypes
 import ByteCoding
-import Cryptography
 import GATT
 import HCI
 import SMP
@@ -24,32 +23,6 @@ package typealias Authorizer = @Sendable (LinkIdentifier, AuthorizationRequest) 
 
 // The services of the host, and the accesses that apps answer.
 extension BluetoothHost {
-    /// Makes the server with its two built-in services, and finds the handle of Central Address Resolution.
-    static func makeServer(_ configuration: Configuration) -> (GATT.Server, addressResolution: AttributeHandle?) {
-        let server = GATT.Server(minimumKeySize: configuration.security.minimumKeySize) { key, message in
-            var code: [UInt8] = []
-            code.append(
-                mostSignificantFirst: SwiftCryptography().authenticationCode(
-                    of: message,
-                    key: UInt128(mostSignificantFirst: key)
-                )
-            )
-            return code
-        }
-        // Two services of fixed form in an empty database: there are always enough handles.
-        let services = try? server.publish([
-            .genericAccess(
-                deviceName: configuration.deviceName,
-                appearance: configuration.appearance,
-                preferredParameters: (minimum: 12, maximum: 24, latency: 0, timeout: 400),
-                supportsAddressResolution: false
-            ),
-            .genericAttribute,
-        ])
-        let addressResolution = services?.first?.characteristics.first { $0.uuid == .centralAddressResolution }
-        return (server, addressResolution?.valueHandle)
-    }
-
     /// Performs an action of a link's server session, after the session's effects.
     func perform(_ action: ServerAction, _ buffer: consuming PacketBuffer, on link: Link) {
         switch action {
@@ -62,7 +35,7 @@ extension BluetoothHost {
             ask(request, on: link)
         case .authorize(let request):
             sender.recycle(buffer)
-            if authorizer != nil { deliver(.authorization(link.identifier, request)) }
+            if services.authorizer != nil { deliver(.authorization(link.identifier, request)) }
         case .verify(let write):
             sender.recycle(buffer)
             verify(write, on: link)
@@ -78,7 +51,7 @@ extension BluetoothHost {
             case .write(let write, _): write.handle
             case .execute(let writes): writes.first?.handle ?? .invalid
             }
-        guard let handler = accessHandlers[handle] else {
+        guard let handler = services.accessHandler(of: handle) else {
             return answer(request.identifier, on: link.identifier, with: .failure(.unlikelyError))
         }
         deliverWhileReceiving(.access(handler, link.identifier, request))
@@ -123,8 +96,9 @@ extension BluetoothHost {
     /// Sets the closure that decides on accesses that need authorization; it answers with
     /// ``BluetoothHost/authorize(_:on:isAuthorized:)``. Nil refuses all such accesses.
     package func setAuthorizer(_ authorizer: Authorizer?) {
-        self.authorizer = authorizer
+        let previous = services.setAuthorizer(authorizer)
         for link in links.values { link.session.asksForAuthorization = authorizer != nil }
+        withExtendedLifetime(previous) {}
     }
 
     /// Applies the app's decision about an access, which stays valid until the client's link ends. Does nothing if the
@@ -138,14 +112,9 @@ extension BluetoothHost {
         _ definitions: [ServiceDefinition],
         handler: AccessHandler? = nil
     ) throws(DatabaseError) -> [PublishedService] {
-        let published = try server.publish(definitions)
+        let published = try services.server.publish(definitions)
         publishedProperties.add(published, definitions)
-        for service in published {
-            for characteristic in service.characteristics {
-                accessHandlers[characteristic.valueHandle] = handler
-                for descriptor in characteristic.descriptorHandles { accessHandlers[descriptor] = handler }
-            }
-        }
+        services.setAccessHandler(handler, of: published)
         if let start = published.map(\.handle).min(), let end = published.map(\.endHandle).max() {
             servicesChanged(HandleRange(start: start, end: end))
         }
@@ -153,32 +122,31 @@ extension BluetoothHost {
     }
 
     package func removeService(at handle: AttributeHandle) {
-        guard let range = server.remove(serviceAt: handle) else { return }
+        guard let range = services.server.remove(serviceAt: handle) else { return }
         publishedProperties.remove(range)
-        for handle in accessHandlers.keys where handle >= range.start && handle <= range.end {
-            accessHandlers[handle] = nil
-        }
+        let removed = services.removeAccessHandlers(in: range)
         for link in links.values {
             link.session.servicesRemoved(in: range)
             performServerEffects(of: link)
         }
         servicesChanged(range)
+        withExtendedLifetime(removed) {}
     }
 
     package func value(of handle: AttributeHandle) -> [UInt8]? {
-        server.value(of: handle)
+        services.server.value(of: handle)
     }
 
     /// Sets a value that the server stores.
     ///
     /// - Returns: false if there is no such value, or the new one is too long.
     package func setValue(_ value: [UInt8], of handle: AttributeHandle) -> Bool {
-        server.setValue(value, of: handle)
+        services.server.setValue(value, of: handle)
     }
 
     /// Enables events of the link's server session only while there is an observer.
     func reportServerEvents(of link: Link) {
-        link.session.reportsEvents = !serverObservers.isEmpty
+        link.session.reportsEvents = !observers.server.isEmpty
     }
 }
 

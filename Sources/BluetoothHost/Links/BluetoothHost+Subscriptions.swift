@@ -116,7 +116,8 @@ extension BluetoothHost {
         let (identifier, handle) = (subscription.link, subscription.handle)
         removeSubscriber(subscription.subscriber, of: handle, on: identifier)
         removeEndObserver(subscription.endObserver, of: identifier)
-        guard let link = links[identifier], !link.isDisconnecting, link.att.subscribers.removeConfiguration(of: handle)
+        guard let link = links[identifier], !link.control.isDisconnecting,
+            link.att.subscribers.removeConfiguration(of: handle)
         else {
             deliver(.callback(completion, .success(())))
             return endInput()

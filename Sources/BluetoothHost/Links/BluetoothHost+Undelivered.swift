@@ -32,7 +32,7 @@ extension BluetoothHost {
 
     /// Disconnects a peer that causes more events than the app takes, if none of them may be dropped.
     package func disconnectFlooding(_ identifier: LinkIdentifier) {
-        guard let link = links[identifier], !link.isDisconnecting else { return }
+        guard let link = links[identifier], !link.control.isDisconnecting else { return }
         logger.warning("\(link.peer) causes more events than the app handles; it is disconnected")
         giveUp(link, .peerFlooding)
         endInput()

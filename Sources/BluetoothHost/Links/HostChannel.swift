@@ -54,20 +54,14 @@ package typealias ChannelAcceptor = @Sendable (OpenedChannel) -> ChannelHandler
 /// Returning nil closes the channel.
 package typealias ChannelCompletion = @Sendable (Result<OpenedChannel, HostError>) -> ChannelHandler?
 
-/// The app's use of one channel of a link: the completion of its opening, or the handler of its events.
-struct ChannelUse {
-    enum Phase {
-        case opening(ChannelCompletion)
-        case open(ChannelHandler)
-    }
-
-    let number: UInt64
-    let psm: SPSM
-    var phase: Phase
-    /// The call that waits for the outcome of a reconfiguration.
-    var reconfiguration: CallToken?
-
-    mutating func removeReconfiguration(_ call: CallToken) {
-        if reconfiguration == call { reconfiguration = nil }
-    }
+/// The closures of an app that observe one channel. The channel's ``ChannelEngine`` names them by their token.
+///
+/// A closure that is no longer needed is moved out of the table and released afterwards. So code of an app that runs at its
+/// release finds no access to the host's state in progress.
+enum ChannelObserver: Sendable {
+    /// The channel is being opened by this host.
+    case opening(ChannelCompletion)
+    /// The channel was opened by the peer, and the app was not asked for a handler yet.
+    case accepting
+    case open(ChannelHandler)
 }

@@ -111,10 +111,9 @@ enum EndObserver {
     case call(CallToken)
 }
 
-/// One connection: the state of its channels and the calls that wait for it. Owned by the host, used on its loop.
-final class Link {
-    let identifier: LinkIdentifier
-    let handle: ConnectionHandle
+/// The properties of a link that do not change, and the peer's identity.
+struct LinkFacts {
+    /// The role of this host.
     let role: SignalingChannel.Role
     /// The peer's address when the link was made: its identity address, if a bond revealed it.
     let peer: DeviceAddress
@@ -122,55 +121,40 @@ final class Link {
     let hasAddressOfController: Bool
     /// The peer's current address: its identity address, once a bond reveals it.
     var identity: DeviceAddress
+}
+
+/// A timer of a link that is set, and when it is due.
+struct LinkTimer {
+    let token: TimerQueue.Token
+    let due: Instant
+}
+
+/// One connection: the state of its channels and the calls that wait for it. Owned by the host, used on its loop.
+final class Link {
+    let identifier: LinkIdentifier
+    /// The role of this host, and the addresses of the peer.
+    var facts: LinkFacts
     /// The link's queue in the host's sender.
     let slot: SenderSlot
-    /// The Attribute Protocol. Its methods call no method of the host. So accesses to it never overlap, and the check
-    /// at run time is not needed.
-    @exclusivity(unchecked)
+    /// The Attribute Protocol. Its methods call no method of the host, so accesses to it never overlap.
+    #if !DEBUG
+        @safe @exclusivity(unchecked)
+    #endif
     var att: ATTRouter
-    var signaling: SignalingChannel
     var reassembler = Reassembler()
     /// Encryption, pairing and the verification of the peer's identity.
     var security: LinkSecurityEngine
-    /// Whether the gate that ``security`` has published is closed: the peer has the address of a bonded device and its
-    /// identity is not verified (BLESA), or this host ends the link. Stored, because each call of a client asks for it.
-    private(set) var isUnverified = false
     /// The question to the app, and how it is withdrawn.
     var question: (number: UInt64, withdraw: @Sendable () -> Void)?
-    var channels = CreditBasedChannels()
-    /// The apps' uses of the channels, by our channel identifiers.
-    var channelUses: [ChannelIdentifier: ChannelUse] = [:]
-    /// Whether channels may have more to send than the link's outbound queue could take.
-    @exclusivity(unchecked)
-    var channelsAwaitRoom = false
+    /// The credit-based channels and the signaling channel.
+    var channels: ChannelEngine
+    /// The Link Layer's parameters and procedures, and the end of the link.
+    var control: LinkControl
 
-    var parameters: NegotiatedConnectionParameters
-    var transmitPHY = PHY.le1M
-    var receivePHY = PHY.le1M
-    var maximumTransmitOctets: UInt16 = 27
-    var maximumReceiveOctets: UInt16 = 27
-    var remoteFeatures: LEFeatures?
-
-    /// The timer for the link's earliest deadline, and when it is due.
-    var timer: TimerQueue.Token?
-    @exclusivity(unchecked)
-    var timerDue: Instant?
-    var isDisconnecting = false
-    /// Whether the link will be ended once all packets written to it are sent.
-    var isReleased = false
-    /// The number of holds: successful calls of ``BluetoothHost/connect(toAnyOf:parameters:timeout:)`` and
-    /// ``BluetoothHost/hold(_:)`` that were not followed by a release.
-    var holdCount = 0
-    /// Fires if the controller does not end the link in time. Before that, it fires if values delay the end too long.
-    var disconnectionTimer: TimerQueue.Token?
-    /// The host's own reason for ending the link, if the controller's reason does not express it.
-    var ownReason: DisconnectionReason?
+    /// The timer for the link's earliest deadline.
+    var timer: LinkTimer?
     /// The observers of the link's end, by the identifiers that ``BluetoothHost/observeEnd(of:_:)`` returned.
     var endObservers: OrderedDictionary<UInt64, EndObserver> = [:]
-    /// The number of PDUs that were dropped because the peer does not take the answers to earlier ones.
-    var floodingCount = 0
-    var connectionUpdates = ProcedureQueue<LinkRequest>()
-    var phyUpdates = ProcedureQueue<LinkRequest>()
 
     /// - Parameters:
     ///   - slot: the link's queue in the host's sender.
@@ -185,21 +169,26 @@ final class Link {
         offeredMTU: UInt16
     ) {
         self.identifier = identifier
-        handle = connection.handle
-        role = connection.role == .central ? .central : .peripheral
-        peer = identity
-        hasAddressOfController = connection.localPrivateAddress != nil
-        self.identity = identity
+        facts = LinkFacts(
+            role: connection.role == .central ? .central : .peripheral,
+            peer: identity,
+            hasAddressOfController: connection.localPrivateAddress != nil,
+            identity: identity
+        )
         self.security = security
         self.slot = slot
-        signaling = SignalingChannel(role: role)
+        channels = ChannelEngine(link: identifier, role: facts.role)
         att = ATTRouter(offeredMTU: Int(offeredMTU), session: session)
-        parameters = NegotiatedConnectionParameters(
-            interval: connection.interval,
-            latency: connection.latency,
-            supervisionTimeout: connection.supervisionTimeout
+        control = LinkControl(
+            handle: connection.handle,
+            role: facts.role,
+            parameters: NegotiatedConnectionParameters(
+                interval: connection.interval,
+                latency: connection.latency,
+                supervisionTimeout: connection.supervisionTimeout
+            )
         )
-        publish(security.published)
+        att.securityPublished(security.published)
     }
 
     /// Removes a call from those that wait for the end of the link.
@@ -209,30 +198,11 @@ final class Link {
         }
     }
 
-    /// Shows attributes, the client and channels the security that ``security`` has published.
-    func publish(_ snapshot: SecuritySnapshot) {
-        isUnverified = snapshot.gate != .open
-        client.isHeld = isUnverified
-        session.security.isIdentityUnverified = snapshot.isIdentityUnverified
-        session.security.isEncrypted = snapshot.strength != nil
-        session.security.isAuthenticated = snapshot.strength?.isAuthenticated ?? false
-        session.security.isSecureConnections = snapshot.strength?.isSecureConnections ?? false
-        session.security.keySize = snapshot.strength?.keySize ?? 0
-        session.security.hasKey = snapshot.hasKey
-    }
-
-    /// Whether attributes and the client have the security that ``security`` has published.
-    var hasPublishedSecurity: Bool {
-        let snapshot = security.published
-        let current = session.security
-        return isUnverified == (snapshot.gate != .open) && client.isHeld == isUnverified
-            && current.isIdentityUnverified == snapshot.isIdentityUnverified && current.hasKey == snapshot.hasKey
-            && current.isEncrypted == (snapshot.strength != nil)
-            && current.isAuthenticated == (snapshot.strength?.isAuthenticated ?? false)
-            && current.isSecureConnections == (snapshot.strength?.isSecureConnections ?? false)
-            && current.keySize == snapshot.strength?.keySize ?? 0
-    }
-
+    var handle: ConnectionHandle { identifier.handle }
+    var role: SignalingChannel.Role { facts.role }
+    var peer: DeviceAddress { facts.peer }
+    var identity: DeviceAddress { facts.identity }
+    var isUnverified: Bool { att.isUnverified }
     var client: GATT.Client { att.client }
     var session: ServerSession { att.session }
 
@@ -244,21 +214,21 @@ final class Link {
     }
 
     /// Whether the link will end soon, so that new connection attempts must not use it.
-    var isEnding: Bool { isDisconnecting || isReleased }
+    var isEnding: Bool { control.isEnding }
 
     /// Whether the link counts as a connection for a caller that asked for one. A link that a peer initiated counts
     /// only if the peer is not bonded or has verified its identity.
     var countsAsConnection: Bool { role == .central || !isUnverified }
 
     /// The addresses that were used on air when the link was made.
-    var ownAddress: DeviceAddress { security.channel.ownAddress }
-    var peerAddress: DeviceAddress { security.channel.peerAddress }
+    var ownAddress: DeviceAddress { security.securityManager.ownAddress }
+    var peerAddress: DeviceAddress { security.securityManager.peerAddress }
 
     /// The earliest deadline of the link's protocols; nil if there is none.
     var deadline: Instant? {
         earliest(
-            earliest(security.deadline, channels.deadline),
-            earliest(att.deadline, signaling.deadline)
+            earliest(security.deadline, control.deadline),
+            earliest(att.deadline, channels.deadline)
         )
     }
 }

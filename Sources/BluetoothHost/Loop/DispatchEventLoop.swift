@@ -32,7 +32,7 @@ package final class DispatchEventLoop: EventLoop {
     }
 
     package func enqueue(_ job: consuming ExecutorJob) {
-        queue.async(UnownedJob(job), on: asUnownedSerialExecutor())
+        unsafe queue.async(UnownedJob(job), on: asUnownedSerialExecutor())
     }
 
     package func checkIsolated() {
@@ -52,7 +52,7 @@ private final class QueueTaskExecutor: TaskExecutor {
     }
 
     func enqueue(_ job: consuming ExecutorJob) {
-        queue.async(UnownedJob(job), on: asUnownedTaskExecutor())
+        unsafe queue.async(UnownedJob(job), on: asUnownedTaskExecutor())
     }
 }
 

@@ -106,8 +106,8 @@ package final class SimulatedEventLoop: EventLoop {
             while let item = round.popFirst() {
                 switch item {
                 case .action(let action): action()
-                case .job(let job): job.runSynchronously(on: asUnownedSerialExecutor())
-                case .taskJob(let job): job.runSynchronously(on: executor.asUnownedTaskExecutor())
+                case .job(let job): unsafe job.runSynchronously(on: asUnownedSerialExecutor())
+                case .taskJob(let job): unsafe job.runSynchronously(on: executor.asUnownedTaskExecutor())
                 }
             }
             if isIdle, !passTime(until: end) { return isDone() }

@@ -1,5 +1,4 @@
 import BluetoothTypes
-import HCI
 
 /// The purpose of a timer of the host.
 ///
@@ -8,31 +7,15 @@ import HCI
 enum TimerKey {
     // MARK: Controller
 
-    /// The controller has not answered a command in time.
-    case command(HCI.Opcode)
-    /// The controller has accepted no command in time.
-    case commandCredit
-    /// The pause before the next attempt to bring the controller up ends.
-    case recoveryPause
-    /// Data arrived for a handle without a link, and no Connection Complete event followed in time.
-    case strayHandle(ConnectionHandle)
-    /// The controller has not ended a link that the host does not know.
-    case strayLinkEnd(ConnectionHandle)
-    /// Advertising and initiating start again after the end of an unknown link.
-    case roleRestart
+    /// The session's deadline was reached.
+    case session
     /// The sender looks for stalled links.
     case stallCheck
 
     // MARK: Links
 
-    /// The earliest deadline of a link's bearer, security, signaling and channels was reached.
+    /// The earliest deadline of a link's bearer, security, control, signaling and channels was reached.
     case link(LinkIdentifier)
-    /// The controller has not ended a link in time.
-    case disconnection(LinkIdentifier)
-    /// A client has not taken the values of the server in time, before its link ends.
-    case flush(LinkIdentifier)
-    /// A Link Layer procedure has taken too long.
-    case procedure(LinkProcedure, LinkIdentifier)
 
     // MARK: GAP
 
@@ -40,10 +23,8 @@ enum TimerKey {
     case connecting
     /// The scan may have been silent for too long.
     case scanSilence
-    /// Advertisements are started again.
-    case advertisingRefresh
-    /// An advertisement that failed is tried again.
-    case advertisingRetry
+    /// Advertisements are started again, or one that failed is tried again.
+    case advertising
     /// The host takes its next private address.
     case addressRotation
 

@@ -21,6 +21,10 @@ struct TimerQueue {
     private var entries = Heap<Entry>()
     private var keys: [UInt64: TimerKey] = [:]
     private var nextSequence: UInt64 = 0
+    /// The alarm of the host's loop, from when it is first needed.
+    var alarm: (any Alarm)?
+    /// When the alarm fires; nil if it is not set.
+    private var alarmDue: Instant?
 
     /// The number of timers that are set and not cancelled.
     var count: Int { keys.count }
@@ -48,6 +52,19 @@ struct TimerQueue {
     mutating func cancelAll() {
         keys.removeAll()
         entries = Heap()
+    }
+
+    /// The instant to which the alarm must be set now; nil if it fires early enough. An alarm that fires too early is set
+    /// again.
+    mutating func nextAlarm() -> Instant? {
+        guard let due = nextDue else { return nil }
+        if let alarmDue, alarmDue <= due { return nil }
+        alarmDue = due
+        return due
+    }
+
+    mutating func alarmFired() {
+        alarmDue = nil
     }
 
     /// Removes and returns the key of the earliest timer that is due at `now`.

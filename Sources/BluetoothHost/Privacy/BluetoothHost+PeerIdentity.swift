@@ -5,18 +5,14 @@ import HCI
 extension BluetoothHost {
     /// The identity address of a device that uses `address`, if a bond has its key; otherwise `address` itself.
     func identity(of address: DeviceAddress) -> DeviceAddress {
-        // The resolver checks this as well, but it is changed by a lookup, and most addresses need none.
-        guard address.kind == .resolvablePrivate else { return address }
-        return privacy.resolver.identity(of: address) ?? address
+        // The plan checks this as well, but it is changed by a lookup, and most addresses need none.
+        address.kind == .resolvablePrivate ? privacy.identity(of: address) : address
     }
 
-    /// Whether packets of a peer are ignored in network privacy mode, because it uses its identity address although it
-    /// has a key for private ones (Vol 6, Part B, 4.7). For peers on the resolving list, the controller ignores them.
+    /// Whether packets of a peer are ignored in network privacy mode: see ``AddressPlan/isSilenced(_:)``.
     ///
     /// - Parameter address: the address as it was received.
-    func isSilencedByPrivacy(_ address: DeviceAddress) -> Bool {
-        configuration.privacyMode == .network && mustBeSought(address)
-    }
+    func isSilencedByPrivacy(_ address: DeviceAddress) -> Bool { usesNetworkPrivacy && privacy.isSilenced(address) }
 
     /// Applies a change of the bonds: private addresses are resolved with their keys from now on.
     func bondsChanged() {
@@ -37,11 +33,8 @@ extension BluetoothHost {
 
     // MARK: Seeking
 
-    /// Whether a peer may use private addresses that only this host can resolve. Such a peer must be found by scanning
-    /// first, because the controller cannot recognize it.
-    func mustBeSought(_ identity: DeviceAddress) -> Bool {
-        privacy.resolver.keys[identity] != nil && privacy.list?.resolves(identity) != true
-    }
+    /// Whether a peer must be found by scanning first: see ``AddressPlan/mustBeSought(_:)``.
+    func mustBeSought(_ identity: DeviceAddress) -> Bool { privacy.mustBeSought(identity) }
 
     /// Whether peers to connect to must be found by scanning first.
     var isSeekingPeers: Bool {

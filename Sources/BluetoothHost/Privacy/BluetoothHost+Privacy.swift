@@ -1,135 +1,98 @@
 import BluetoothTypes
 import HCI
 
-// Addresses in the controller: its random address and its resolving list. Both can be changed only while no activity
-// uses them (Vol 4, Part E, 7.8.4 and 7.8.38). So the host pauses these activities during a change.
+// Addresses in the controller: its random address and its resolving list. `AddressPlan` decides.
 extension BluetoothHost {
     /// Whether a bonded peer that has a key for private addresses is received only under these (Vol 6, Part B, 4.7).
     package var usesNetworkPrivacy: Bool { configuration.privacyMode == .network }
 
     /// Sets up addresses in a controller that has just been reset.
     func prepareAddresses(_ information: ControllerInformation) async throws(CommandFailure) {
-        privacy.forgetController()
         setResolvingKeys()
-        renewPrivateAddress()
-        if let address = wantedRandomAddress(information) { try await setRandomAddress(address) }
+        privacy.controllerWasReset(addressContext(information), &random)
         // Peers may direct advertising to this host's private addresses only if the controller can resolve them.
-        if let handle = addressResolutionHandle { server.setValue([information.hasResolvingList ? 1 : 0], of: handle) }
-        guard information.hasResolvingList else { return }
-        privacy.list = Privacy.ResolvingList(capacity: information.resolvingListSize)
-        if configuration.usesPrivateAddresses {
-            let seconds = UInt16(clamping: privateAddressTimeout.components.seconds)
+        services.setAddressResolution(information.hasResolvingList)
+        while let next = privacy.nextCommand(addressContext(information)) {
             do throws(CommandFailure) {
-                try await perform(LESetResolvablePrivateAddressTimeout(rpaTimeout: seconds))
+                try await perform(next.command)
+                privacy.finished(next.step, information)
             } catch {
-                try goOnUnlessAborted(error)
+                let effects = privacy.failed(next.step, error)
+                guard error != .aborted, !effects.contains(.addressRefused(error)) else { throw error }
+                perform(effects)
             }
         }
-        try await updateResolvingList(information)
     }
 
-    /// Starts a pass that changes the controller's random address and resolving list to the wanted state.
+    // MARK: Passes
+
+    /// Has the address plan decide its next command.
     func reconcileAddresses() {
-        guard power == .on, privacy.reconciliation.request() else { return }
-        spawn { await $0.runAddressReconciliation() }
+        guard power == .on, privacy.requestRun() else { return }
+        spawn { $0.addressPass() }
     }
 
-    private func runAddressReconciliation() async {
-        while privacy.reconciliation.next() {
-            guard power == .on, let information else { continue }
-            let changesList = privacy.list.map { Array($0.entries.values) != wantedEntries($0, information) } ?? false
-            let changesAddress = wantedRandomAddress(information) != privacy.randomAddress
-            guard changesList || changesAddress else { continue }
-            await hold(changesList || !information.usesExtendedCommands ? .everything : .scanningAndInitiating)
-            if power == .on {
-                do throws(CommandFailure) {
-                    if let address = wantedRandomAddress(information), address != privacy.randomAddress {
-                        try await setRandomAddress(address)
-                    }
-                    if changesList { try await updateResolvingList(information) }
-                } catch {
-                    logger.warning("the controller refused a change of addresses: \(error)")
-                }
+    private func addressPass() {
+        guard power == .on, let information else { return }
+        let hold = privacy.hold
+        let next = privacy.nextCommand(addressContext(information))
+        if privacy.hold > hold { activitiesArePaused() }
+        if privacy.hold < hold { activitiesMayContinue() }
+        if let next { return send(next.command, as: next.step) }
+        // Legacy advertising waits for the end of the run.
+        if !privacy.run.isRunning { reconcileAdvertising() }
+        endInput()
+    }
+
+    /// Gives the address plan the reply to its command. What follows from the reply, and the next command, come after the
+    /// jobs that wait on the loop already.
+    func addressCommandEnded(_ step: GAPStep, _ failure: CommandFailure?) {
+        var effects: [AddressEffect] = []
+        if let failure {
+            effects = privacy.failed(step, failure)
+        } else if let information {
+            privacy.finished(step, information)
+        }
+        loop.execute { [effects] in
+            self.assumeIsolated { host in
+                host.perform(effects)
+                host.addressPass()
             }
-            release()
-        }
-        // Legacy advertising waits for the end of this pass.
-        reconcileAdvertising()
-    }
-
-    private func setRandomAddress(_ address: DeviceAddress) async throws(CommandFailure) {
-        try await perform(LESetRandomAddress(randomAddress: address))
-        privacy.randomAddress = address
-    }
-
-    // MARK: Holding
-
-    private func hold(_ hold: Privacy.Hold) async {
-        privacy.hold = hold
-        reconcileScan()
-        reconcileConnections()
-        reconcileAdvertising()
-        await withCheckedContinuation { continuation in
-            privacy.restWaiters.append { continuation.resume() }
-            resumeRestWaiters()
         }
     }
 
-    private func release() {
-        privacy.hold = .nothing
-        reconcileConnections()
-        reconcileScan()
-        reconcileAdvertising()
-    }
-
-    /// Resumes the calls that wait until the paused activities have stopped. They also resume if the controller can no
-    /// longer be used.
-    func resumeRestWaiters() {
-        guard !privacy.restWaiters.isEmpty, power != .on || isResting else { return }
-        let waiters = privacy.restWaiters
-        privacy.restWaiters = []
-        for waiter in waiters { waiter() }
-    }
-
-    /// Whether the activities that a change of addresses pauses have stopped.
-    var isResting: Bool {
-        guard scan.isResting, connector.isResting else { return false }
-        return privacy.hold != .everything || advertiser.isResting
-    }
-
-    // MARK: Resolving list
-
-    /// The wanted entries of the resolving list: this host itself, for the private addresses of its advertisements, and
-    /// the bonded peers with keys. If not all peers fit, those to connect to or to advertise to come first, then the
-    /// most recently used.
-    private func wantedEntries(
-        _ list: Privacy.ResolvingList,
-        _ information: ControllerInformation
-    ) -> [Privacy.Entry] {
-        let localKey = configuration.usesPrivateAddresses ? bonds.identity.resolvingKey : 0
-        var entries: [Privacy.Entry] = []
-        if localKey != 0 {
-            entries.append(Privacy.Entry(identity: information.identityAddress, peerKey: 0, localKey: localKey))
+    private func perform(_ effects: [AddressEffect]) {
+        for effect in effects {
+            switch effect {
+            case .addressRefused(let failure):
+                guard power == .on, let information else { continue }
+                logger.warning("the controller refused a change of addresses: \(failure)")
+                let addresses = privacy.ownAddresses(information)
+                perform(advertiser.addressRefused(failure, addresses, at: loop.now))
+            case .resolvedByHost(let failure):
+                logger.info("the host resolves private addresses without the controller: \(failure)")
+            }
         }
-        var keys: Set<UInt128> = []
-        for identity in wantedPeers {
-            guard let key = privacy.resolver.keys[identity], identity != information.identityAddress,
-                keys.insert(key).inserted
-            else { continue }
-            entries.append(Privacy.Entry(identity: identity, peerKey: key, localKey: localKey))
-        }
-        let taken = entries.lazy.filter { !list.refused.contains($0) }.prefix(list.capacity)
-        // The order is irrelevant to the controller, so existing entries keep their places.
-        let isTaken = Set(taken)
-        let present = list.entries.values.filter { isTaken.contains($0) }
-        let isPresent = Set(present)
-        return present + taken.filter { !isPresent.contains($0) }
     }
 
+    // MARK: Context
+
+    private func addressContext(_ information: ControllerInformation) -> AddressPlan.Context {
+        AddressPlan.Context(
+            information: information,
+            ownKey: bonds.identity.resolvingKey,
+            legacyAdvertisingAddress: advertiser.legacyAddress,
+            peers: wantedPeers,
+            rest: power == .on ? restingActivities : .everything
+        )
+    }
+
+    /// The peers that the controller should resolve: those to connect to or to advertise to come first, then the most
+    /// recently used.
     private var wantedPeers: [DeviceAddress] {
         var peers: [DeviceAddress] = []
         for attempt in connector.attempts { peers += attempt.addresses.inOrder }
-        for entry in advertiser.entries { if let peer = entry.configuration.peer { peers.append(peer) } }
+        peers += advertiser.peers
         var known = Set(peers)
         for record in bonds.records.reversed() where known.insert(record.bond.identity).inserted {
             peers.append(record.bond.identity)
@@ -137,68 +100,33 @@ extension BluetoothHost {
         return peers
     }
 
-    private func updateResolvingList(_ information: ControllerInformation) async throws(CommandFailure) {
-        guard let list = privacy.list else { return }
-        let wanted = wantedEntries(list, information)
-        let kept = Set(wanted)
-        for entry in list.entries.values where !kept.contains(entry) {
-            do throws(CommandFailure) {
-                try await perform(LERemoveDeviceFromResolvingList(peerIdentityAddress: entry.identity))
-            } catch {
-                try goOnUnlessAborted(error)
-            }
-            privacy.list?.entries[entry.identity] = nil
-        }
-        for entry in wanted where list.entries[entry.identity] != entry { try await add(entry, information) }
-        try await setResolving(privacy.list?.entries.isEmpty == false)
-        privacy.isMadeByController =
-            privacy.list?.isResolving == true && privacy.list?.entries[information.identityAddress]?.localKey ?? 0 != 0
+    // MARK: Paused activities
+
+    private func activitiesArePaused() {
+        reconcileScan()
+        reconcileConnections()
+        reconcileAdvertising()
+        resumeRestWaiters()
     }
 
-    private func add(_ entry: Privacy.Entry, _ information: ControllerInformation) async throws(CommandFailure) {
-        do throws(CommandFailure) {
-            try await perform(
-                LEAddDeviceToResolvingList(
-                    peerIdentityAddress: entry.identity,
-                    peerIRK: entry.peerKey,
-                    localIRK: entry.localKey
-                )
-            )
-            privacy.list?.entries[entry.identity] = entry
-            guard information.commands.contains(LESetPrivacyMode.self) else { return }
-            try await perform(
-                LESetPrivacyMode(peerIdentityAddress: entry.identity, privacyMode: configuration.privacyMode)
-            )
-        } catch {
-            try goOnUnlessAborted(error)
-            if privacy.list?.entries[entry.identity] == nil { privacy.list?.refused.insert(entry) }
-        }
+    private func activitiesMayContinue() {
+        reconcileConnections()
+        reconcileScan()
+        reconcileAdvertising()
     }
 
-    private func setResolving(_ isResolving: Bool) async throws(CommandFailure) {
-        guard privacy.list?.isResolving != isResolving else { return }
-        do throws(CommandFailure) {
-            try await perform(LESetAddressResolutionEnable(addressResolutionEnable: isResolving))
-            privacy.list?.isResolving = isResolving
-        } catch {
-            try goOnUnlessAborted(error)
-        }
+    /// Lets the address plan continue if the paused activities rest.
+    func resumeRestWaiters() {
+        guard privacy.awaitsRest, power == .on, isResting else { return }
+        privacy.rested()
+        loop.execute { self.assumeIsolated { $0.addressPass() } }
     }
 
-    /// Ignores a refusal by the controller: the host then resolves the addresses by itself.
-    ///
-    /// - Throws: the failure if the controller was reset or removed.
-    private func goOnUnlessAborted(_ failure: CommandFailure) throws(CommandFailure) {
-        if case .aborted = failure { throw failure }
-        logger.info("the host resolves private addresses without the controller: \(failure)")
-    }
-}
+    /// Whether the activities that a change of addresses pauses have stopped.
+    var isResting: Bool { restingActivities >= privacy.hold }
 
-extension ControllerInformation {
-    /// Whether the controller resolves private addresses, within the size of its list.
-    fileprivate var hasResolvingList: Bool {
-        features.contains(.llPrivacy) && resolvingListSize > 0 && commands.contains(LEAddDeviceToResolvingList.self)
-            && commands.contains(LERemoveDeviceFromResolvingList.self)
-            && commands.contains(LESetAddressResolutionEnable.self)
+    private var restingActivities: AddressHold {
+        guard scan.isResting, connector.isResting else { return .nothing }
+        return advertiser.isResting ? .everything : .scanningAndInitiating
     }
 }

@@ -5,7 +5,7 @@ import HCI
 extension BluetoothHost {
     /// Makes the controller check a link that has just been encrypted, if the policy sets a time limit and the
     /// controller supports it.
-    func watchAuthenticatedPayload(of link: Link) {
+    func setAuthenticatedPayloadTimeout(of link: Link) {
         guard let timeout = link.security.policy.authenticatedPayloadTimeout, let information,
             information.commands.contains(WriteAuthenticatedPayloadTimeout.self)
         else { return }
@@ -29,7 +29,7 @@ extension BluetoothHost {
         emit(.authenticatedPayloadTimedOut(link.identifier, peer: link.identity))
         giveUp(link, .controller(.authenticationFailure), telling: .authenticationFailure)
         inform(link) { security, context in
-            security.linkWillEnd(.disconnected(.controller(.authenticationFailure)), &context)
+            security.disconnectionBegan(.disconnected(.controller(.authenticationFailure)), &context)
         }
     }
 }

@@ -2,7 +2,7 @@ import ATT
 import BluetoothTypes
 import GATT
 
-// The state of server and client that is saved with a bond. It is used only after the peer has proven the bond's key.
+// The state of server and client that is saved with a bond. It is used only after the peer was verified.
 extension BluetoothHost {
     /// Restores the saved state of a bonded peer.
     ///
@@ -11,8 +11,8 @@ extension BluetoothHost {
     ///
     /// The server restores the peer's configurations, and sends Service Changed if services have changed since the last
     /// connection. The client validates its cache of the peer's database. If the cache is valid, discovery uses it.
-    func linkBecameTrusted(_ link: Link, _ record: BondRecord) {
-        guard link.att.becomeTrusted(restoring: record.serverState) else { return }
+    func useBondedState(of link: Link, _ record: BondRecord) {
+        guard link.att.useBondedState(record.serverState) else { return }
         performServerEffects(of: link)
         keepServerState(of: link)
         if link.session.isServiceChangedOwed { indicateServiceChanged(.all, to: link) }

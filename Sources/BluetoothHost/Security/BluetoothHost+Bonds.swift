@@ -60,13 +60,13 @@ extension BluetoothHost {
         for link in peers {
             beginDisconnection(of: link, .remoteUserTerminatedConnection)
             let error = HostError.disconnected(.controller(.connectionTerminatedByLocalHost))
-            inform(link) { security, context in security.linkWillEnd(error, &context) }
+            inform(link) { security, context in security.disconnectionBegan(error, &context) }
         }
         perform(bonds.remove(identity, notifying: .call(saving)))
         endInput()
         for link in peers { try? await waitForEnd(of: link.identifier) }
         // If the removal is saved by now, the continuation is resumed at once.
-        _ = await withUnsafeContinuation { (continuation: UnsafeContinuation<CallOutcome, Never>) in
+        _ = await CallContinuation.wait { continuation in
             _ = calls.begin(saving, continuation)
         }
         return true
@@ -125,11 +125,11 @@ extension BluetoothHost {
     /// Calls `observer` on the loop with each event of links' security and of bonds, until ``removeObserver(_:)``.
     package func observeSecurity(_ observer: @escaping @Sendable (SecurityEvent) -> Void) -> UInt64 {
         let identifier = makeIdentifier()
-        if !hasEnded { securityObservers[identifier] = observer }
+        if !hasEnded { observers.add(identifier, observer) }
         return identifier
     }
 
     func emit(_ event: SecurityEvent) {
-        for observer in securityObservers.keys { deliver(.securityEvent(observer, event)) }
+        for observer in observers.security.keys { deliver(.securityEvent(observer, event)) }
     }
 }

@@ -4,7 +4,7 @@ import SMP
 extension BluetoothHost {
     /// Removes the out-of-band data that the pairing on a link has used from the policies of the host and of all links.
     func forgetOutOfBandData(of used: PairingParameters, on link: Link) {
-        securityPolicy.forgetOutOfBandData(of: used)
+        pairing.policy.forgetOutOfBandData(of: used)
         for other in links.values { other.security.outOfBandDataWasUsed(by: used, isOwn: other === link) }
     }
 

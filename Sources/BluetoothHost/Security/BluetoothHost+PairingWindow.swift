@@ -7,19 +7,17 @@ extension BluetoothHost {
     package func openPairingWindow(for duration: Duration) {
         closePairingWindow()
         let end = loop.now + max(duration, .zero)
-        pairingWindow = (end, schedule(.pairingWindow, at: end))
+        pairing.window = (end, schedule(.pairingWindow, at: end))
     }
 
     /// Ends the window. Pairings in progress continue.
     package func closePairingWindow() {
-        timers.cancel(pairingWindow?.timer)
-        pairingWindow = nil
+        timers.cancel(pairing.window?.timer)
+        pairing.window = nil
     }
 
     func pairingWindowExpired() {
-        pairingWindow = nil
+        pairing.window = nil
         emit(.pairingWindowExpired)
     }
-
-    var isPairingWindowOpen: Bool { pairingWindow.map { loop.now < $0.end } ?? false }
 }

@@ -8,8 +8,8 @@ extension BluetoothHost {
     /// Sets the security policy of the host and of all links. A pairing in progress keeps the policy that it began
     /// with.
     package func setSecurityPolicy(_ policy: SecurityPolicy) {
-        securityPolicy = policy
-        server.minimumKeySize = policy.minimumKeySize
+        pairing.policy = policy
+        services.server.minimumKeySize = policy.minimumKeySize
         for link in links.values {
             setPolicy(policy, of: link)
         }
@@ -25,23 +25,22 @@ extension BluetoothHost {
     /// - Returns: the previous handler, and the identifier of the new one for ``restorePairingHandler(_:inPlaceOf:)``.
     @discardableResult
     package func setPairingHandler(_ handler: PairingHandler?) -> (previous: PairingHandler?, identifier: UInt64) {
-        let previous = pairingHandler
-        pairingHandler = handler
-        pairingHandlerIdentifier = makeIdentifier()
-        return (previous, pairingHandlerIdentifier)
+        let identifier = makeIdentifier()
+        return (pairing.setHandler(handler, identifier), identifier)
     }
 
     /// Sets an earlier handler again, if the current handler is the one with `identifier`.
     package func restorePairingHandler(_ handler: PairingHandler?, inPlaceOf identifier: UInt64) {
-        if pairingHandlerIdentifier == identifier { pairingHandler = handler }
+        let replaced = pairing.restoreHandler(handler, inPlaceOf: identifier)
+        withExtendedLifetime(replaced) {}
     }
 
     /// Whether a handler is asked about pairings.
-    package var hasPairingHandler: Bool { pairingHandler != nil }
+    package var hasPairingHandler: Bool { pairing.handler != nil }
 
     /// Whether this host serves values or channels that need an encrypted link.
     package var servesProtectedValues: Bool {
-        channelServices.hasProtectedServices || server.database.hasProtectedAttributes
+        services.channels.hasProtectedServices || services.server.database.hasProtectedAttributes
     }
 
     /// Allows the peer of a link to use attributes that need authorization (Vol 3, Part C, 10.5), or withdraws that.

@@ -13,14 +13,14 @@ extension BluetoothHost {
     ) -> LinkSecurityEngine {
         LinkSecurityEngine(
             link: link,
-            channel: SecurityChannel(
+            securityManager: SecurityChannel(
                 role: connection.role == .central ? .central : .peripheral,
                 ownAddress: connection.localPrivateAddress ?? ownAddress(of: connection),
                 peerAddress: connection.peerPrivateAddress ?? connection.peerAddress,
                 identity: localIdentity,
                 functions: SwiftCryptography()
             ),
-            policy: securityPolicy,
+            policy: pairing.policy,
             securityContext(of: identity)
         )
     }
@@ -53,11 +53,11 @@ extension BluetoothHost {
             peer: identity,
             bond: bonds[identity]?.bond,
             bondStrength: bonds.strength(of: identity),
-            fullAt: bonds.isFull ? bonds.limit : nil,
-            ownWait: pairingAttempts.wait(for: identity, at: loop.now),
-            waitOfAll: pairingAttempts.waitOfAll(at: loop.now),
-            isPairingWindowOpen: isPairingWindowOpen,
-            hasPairingHandler: pairingHandler != nil,
+            reachedBondLimit: bonds.isFull ? bonds.limit : nil,
+            waitOfPeer: pairing.attempts.wait(for: identity, at: loop.now),
+            waitOfAll: pairing.attempts.waitOfAll(at: loop.now),
+            isPairingWindowOpen: pairing.isWindowOpen(at: loop.now),
+            hasPairingHandler: pairing.handler != nil,
             localIdentity: localIdentity,
             random: random
         )
@@ -113,7 +113,7 @@ extension BluetoothHost {
     ///
     /// - Returns: the error of calls that waited for the link to be secure, or to be sent.
     func endSecurity(of link: Link, _ reason: DisconnectionReason) -> HostError {
-        if link.att.isTrusted { perform(bonds.flush()) }
+        if link.att.usesBondedState { perform(bonds.flush()) }
         var context = securityContext(of: link)
         let (effects, error) = link.security.linkEnded(reason, &context)
         random = context.random
@@ -127,7 +127,7 @@ extension BluetoothHost {
     private func perform(_ effects: [SecurityEffect], of link: Link) {
         let wasUnverified = link.isUnverified
         // The other effects use the published security.
-        if case .publish(let snapshot)? = effects.last { link.publish(snapshot) }
+        if case .publish(let snapshot)? = effects.last { link.att.securityPublished(snapshot) }
         for effect in effects {
             if case .publish = effect {
                 // If the peer's identity did not have to be verified before and does not have to be now, no operation
@@ -146,7 +146,7 @@ extension BluetoothHost {
         case .keyReply(let key?):
             sendAndForget(LELongTermKeyRequestReply(connectionHandle: link.handle, longTermKey: key.value))
         case .keyReply(nil): refuseKey(link.handle)
-        case .watchAuthenticatedPayload: watchAuthenticatedPayload(of: link)
+        case .setAuthenticatedPayloadTimeout: setAuthenticatedPayloadTimeout(of: link)
         case .unknownEncryption:
             logger.warning("the controller encrypts the link to \(link.peer) with an unknown key")
         case .unreportedEncryption:
@@ -154,17 +154,17 @@ extension BluetoothHost {
         case .ask(let inquiry, let number): ask(inquiry, number, on: link)
         case .withdraw(let number): withdraw(number, on: link)
         case .outOfBandDataUsed(let parameters): forgetOutOfBandData(of: parameters, on: link)
-        case .trusted:
+        case .identityVerified:
             perform(bonds.update(link.identity, .used))
             requestOwedMTU(on: link)
-            if let record = record(for: link) { linkBecameTrusted(link, record) }
+            if let record = record(for: link) { useBondedState(of: link, record) }
             linkMayFulfilAttempts(link)
         case .finish(let caller, let result): finish(caller, result, on: link)
-        case .admit(let outcome, let isForApp, let isConfirmed):
-            admit(outcome, on: link, isForApp: isForApp, isConfirmed: isConfirmed)
+        case .decideBond(let outcome, let isForApp, let isConfirmed):
+            decideBond(outcome, on: link, isForApp: isForApp, isConfirmed: isConfirmed)
         case .attemptFailed(let peer, let countsForAll):
-            pairingAttempts.failed(peer, countsForAll: countsForAll, at: loop.now)
-        case .attemptSucceeded(let peer): pairingAttempts.succeeded(peer)
+            pairing.attempts.failed(peer, countsForAll: countsForAll, at: loop.now)
+        case .attemptSucceeded(let peer): pairing.attempts.succeeded(peer)
         case .publish: break
         case .report(let event):
             log(event)
@@ -219,7 +219,7 @@ extension BluetoothHost {
 
     // MARK: Bonds
 
-    private func admit(_ outcome: PairingOutcome, on link: Link, isForApp: Bool, isConfirmed: Bool) {
+    private func decideBond(_ outcome: PairingOutcome, on link: Link, isForApp: Bool, isConfirmed: Bool) {
         let identity = outcome.bond.identity
         var decision: BondDecision
         if isConnected(identity, apartFrom: link) {
@@ -229,26 +229,26 @@ extension BluetoothHost {
             (decision, effects) = bonds.admit(
                 outcome,
                 from: link.identity,
-                keeping: link.att.isTrusted ? link.session.persistentState : nil,
+                keeping: link.att.usesBondedState ? link.session.persistentState : nil,
                 isForApp: isForApp,
                 isConfirmed: isConfirmed,
                 inUse: connectedIdentities
             )
-            if decision == .bonded { link.identity = identity }
+            if decision == .bonded { link.facts.identity = identity }
             perform(effects)
         }
         inform(link) { security, context in security.bondDecided(decision, &context) }
     }
 
     private func isConnected(_ address: DeviceAddress, apartFrom link: Link) -> Bool {
-        links.values.contains { $0 !== link && !$0.isDisconnecting && $0.isWith(anyOf: [address]) }
+        links.values.contains { $0 !== link && !$0.control.isDisconnecting && $0.isWith(anyOf: [address]) }
     }
 
     // MARK: Questions
 
     /// Asks the app. Without a pairing handler, the engine decides in a later turn of the loop.
     private func ask(_ inquiry: PairingInquiry, _ number: UInt64, on link: Link) {
-        if pairingHandler != nil { return deliver(.inquiry(inquiry, number: number)) }
+        if pairing.handler != nil { return deliver(.inquiry(inquiry, number: number)) }
         let identifier = link.identifier
         loop.execute { [weak self] in
             self?.assumeIsolated { $0.answerWithoutApp(number, on: identifier) }
@@ -259,8 +259,8 @@ extension BluetoothHost {
     func ask(_ inquiry: PairingInquiry, _ number: UInt64) {
         let identifier = inquiry.link
         guard links[identifier]?.security.state.question?.number == number else { return }
-        guard let pairingHandler else { return answerWithoutApp(number, on: identifier) }
-        let withdraw = pairingHandler(inquiry) { [weak self] answer in
+        guard let handler = pairing.handler else { return answerWithoutApp(number, on: identifier) }
+        let withdraw = handler(inquiry) { [weak self] answer in
             guard let self else { return }
             loop.execute { [weak self] in
                 self?.assumeIsolated { $0.answer(number, on: identifier, answer) }
@@ -283,7 +283,7 @@ extension BluetoothHost {
         guard let link = links[identifier], link.security.state.question?.number == number else { return }
         if link.question?.number == number { link.question = nil }
         var isPasskeyReused = false
-        if case .passkey(let passkey) = answer { isPasskeyReused = pairingAttempts.use(passkey: passkey) }
+        if case .passkey(let passkey) = answer { isPasskeyReused = pairing.attempts.use(passkey: passkey) }
         inform(link) { security, context in
             security.answered(number, answer, isPasskeyReused: isPasskeyReused, &context)
         }

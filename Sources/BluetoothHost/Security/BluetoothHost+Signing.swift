@@ -33,7 +33,7 @@ extension BluetoothHost {
     func counterWasStored(_ isStored: Bool, of number: UInt64, on identifier: LinkIdentifier) {
         guard let link = links[identifier] else { return }
         link.att.signedWrites.counterWasStored(isStored, of: number)
-        let phase = turn.beginReceiving()
+        let phase = beginReceiving()
         while links[identifier] != nil {
             var buffer = sender.takeBuffer()
             guard let action = link.att.handleNextHeld(into: &buffer) else {
@@ -94,7 +94,7 @@ extension BluetoothHost {
                 throw .notSupported("there is no signing key: the devices are not bonded, or distributed none")
             case .usedUp: throw .notSupported("the signing key is used up; pair again")
             case .noneReserved:
-                let outcome = await withUnsafeContinuation { (continuation: UnsafeContinuation<CallOutcome, Never>) in
+                let outcome = await CallContinuation.wait { continuation in
                     let call = calls.begin(continuation)
                     perform(bonds.reserveSignCounters(for: identity, notifying: .call(call)))
                 }

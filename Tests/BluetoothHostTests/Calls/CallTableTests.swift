@@ -12,7 +12,7 @@ struct CallTableTests {
     @Test func firstEndOfACallCounts() async {
         let table = CallTable()
         let call = table.reserve(.other)
-        let outcome = await withUnsafeContinuation { (continuation: UnsafeContinuation<CallOutcome, Never>) in
+        let outcome = await CallContinuation.wait { continuation in
             #expect(table.begin(call, continuation))
             #expect(table.isWaiting(call))
             table.end(call, .failure(.timedOut))
@@ -27,7 +27,7 @@ struct CallTableTests {
         let table = CallTable()
         let call = table.reserve(.time)
         #expect(table.cancel(call) == nil)
-        let outcome = await withUnsafeContinuation { (continuation: UnsafeContinuation<CallOutcome, Never>) in
+        let outcome = await CallContinuation.wait { continuation in
             #expect(!table.begin(call, continuation))
         }
         #expect(error(of: outcome) == .cancelled)
@@ -39,7 +39,7 @@ struct CallTableTests {
         var timers = TimerQueue()
         let call = table.reserve(.time)
         let timer = timers.schedule(.sleep(call), at: Instant(nanoseconds: 1))
-        let outcome = await withUnsafeContinuation { (continuation: UnsafeContinuation<CallOutcome, Never>) in
+        let outcome = await CallContinuation.wait { continuation in
             #expect(table.begin(call, continuation))
             table.setTimer(timer, of: call)
             let cancelled = table.cancel(call)
@@ -54,7 +54,7 @@ struct CallTableTests {
 
     @Test func callThatCannotBeCancelledBeginsOnTheLoop() async {
         let table = CallTable()
-        let outcome = await withUnsafeContinuation { (continuation: UnsafeContinuation<CallOutcome, Never>) in
+        let outcome = await CallContinuation.wait { continuation in
             let call = table.begin(continuation)
             #expect(table.isWaiting(call) && table.count == 1)
             table.end(call, .ended(elevationFailure: .security(.timedOut)))
@@ -70,7 +70,7 @@ struct CallTableTests {
         table.discard(first)
         let second = table.reserve(.other)
         #expect(second.index == first.index)
-        let outcome = await withUnsafeContinuation { (continuation: UnsafeContinuation<CallOutcome, Never>) in
+        let outcome = await CallContinuation.wait { continuation in
             #expect(table.begin(second, continuation))
             #expect(table.cancel(first) == nil && !table.isWaiting(first))
             table.end(first, .failure(.closed))
@@ -84,7 +84,7 @@ struct CallTableTests {
         var timers = TimerQueue()
         let call = table.reserve(.time)
         let timer = timers.schedule(.sleep(call), at: Instant(nanoseconds: 1))
-        _ = await withUnsafeContinuation { (continuation: UnsafeContinuation<CallOutcome, Never>) in
+        _ = await CallContinuation.wait { continuation in
             _ = table.begin(call, continuation)
             table.setTimer(timer, of: call)
             #expect(table.timerCount == 1 && table.sleeps == [call])

@@ -42,7 +42,7 @@ struct FlushBeforeEndTests {
     @Test func clientThatTakesNothingDelaysTheEndByTheLimitOnly() throws {
         let (calls, handle) = try subscribed()
         try sendAndEnd(calls, handle)
-        let limit = BluetoothHost.flushLimit
+        let limit = LinkControl.flushLimit
         calls.fixture.loop.run(for: limit - .milliseconds(10))
         #expect(!isDisconnecting(calls))
         // A second call does not begin another wait.
@@ -67,7 +67,7 @@ struct FlushBeforeEndTests {
         }
         #expect(values == (isConfirming ? Array(0..<10) : [0]))
         #expect(isDisconnecting(calls) == isConfirming)
-        calls.fixture.loop.run(for: BluetoothHost.flushLimit)
+        calls.fixture.loop.run(for: LinkControl.flushLimit)
         #expect(isDisconnecting(calls))
     }
 

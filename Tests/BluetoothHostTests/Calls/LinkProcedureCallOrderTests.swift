@@ -174,7 +174,9 @@ struct LinkProcedureCallOrderTests {
 
 extension BluetoothHost {
     fileprivate func addUpdateWithoutBeginning(on link: LinkIdentifier) {
-        links[link]?.connectionUpdates.appendUnawaited(.parameters(ConnectionParameters()))
+        var context = controlContext
+        context.isPoweredOn = false
+        _ = links[link]?.control.requestUnawaited(ConnectionParameters(), context)
     }
 }
 

@@ -188,8 +188,8 @@ struct ATTRouterTests {
         let fixture = try ATTRouterFixture()
         fixture.receive([0x12, 4, 0, 0, 0])
         #expect(fixture.effects.isEmpty)
-        #expect(fixture.router.becomeTrusted(restoring: nil) == true)
-        #expect(fixture.router.becomeTrusted(restoring: nil) == false)
+        #expect(fixture.router.useBondedState(nil) == true)
+        #expect(fixture.router.useBondedState(nil) == false)
         fixture.receive([0x12, 4, 0, 3, 0])
         #expect(fixture.effects == ["keep server state"])
     }

@@ -21,13 +21,13 @@ struct LinkSecurityEncryptionTests {
         #expect(side.state == Side.encrypting())
     }
 
-    @Test("The central follows a Security Request by encryption: nothing more is awaited for the request")
+    @Test("Encryption by the central answers a Security Request, whose time limit ends")
     func encryptionAnswersSecurityRequest() {
         var side = Side(.peripheral, bond: Side.bond(.peripheral))
         _ = side.require()
         #expect(side.requestKey() == [.keyReply(Side.key)])
         #expect(side.state == Side.encrypting(.bond, Side.waiting()))
-        #expect(side.engine.channel.deadline == nil)
+        #expect(side.engine.securityManager.deadline == nil)
     }
 
     @Test("The keys of a pairing without a bond are given as long as the link")
@@ -47,7 +47,7 @@ struct LinkSecurityEncryptionTests {
         #expect(side.state == .settled(Side.encrypted(.transient)))
     }
 
-    @Test("No key is given under other names, to a central, or while the app is asked about a bond")
+    @Test("No key is given for an unknown EDIV and Rand, to a central, or while the app is asked about a bond")
     func unknownKeys() {
         let named = LongTermKey(value: 1, encryptedDiversifier: 5, randomNumber: 6, strength: Side.strength)
         var side = Side(.peripheral, bond: Side.bond(.peripheral))
@@ -55,7 +55,7 @@ struct LinkSecurityEncryptionTests {
         #expect(side.state == .settled(.unencrypted))
         var central = Side(.central, bond: Side.bond(.central))
         #expect(central.requestKey() == [.keyReply(nil)])
-        side.enter(.storing(side.storing()))
+        side.enter(.awaitingBondDecision(side.completedPairing()))
         _ = side.decide(.replacesOther(Side.strength))
         #expect(side.requestKey() == [.keyReply(nil)])
     }
@@ -64,7 +64,7 @@ struct LinkSecurityEncryptionTests {
     func bondKeyIsNotGivenDuringPairing() {
         var side = Side(.peripheral, bond: Side.bond(.peripheral))
         _ = side.receive([0x01, 0x03, 0x00, 0x09, 0x10, 0x01, 0x01])
-        #expect(side.engine.channel.isPairing)
+        #expect(side.engine.securityManager.isPairing)
         #expect(side.requestKey() == [.keyReply(nil)])
     }
 
@@ -79,14 +79,14 @@ struct LinkSecurityEncryptionTests {
         side.enter(Side.encrypting(.bond, Side.waiting()))
         #expect(
             side.encryptionChanged(isOn: true) == [
-                side.encryptionReport(isOn: true), .watchAuthenticatedPayload, .trusted, Side.success(),
+                side.encryptionReport(isOn: true), .setAuthenticatedPayloadTimeout, .identityVerified, Side.success(),
                 Side.bonded(.open),
             ]
         )
         #expect(side.state == .settled(Side.encrypted(.bond)))
     }
 
-    @Test("The key of a bond that was removed meanwhile verifies nothing")
+    @Test("The key of a bond that was removed during the encryption verifies nothing")
     func removedBondVerifiesNothing() {
         var side = Side(.central, bond: Side.bond(.central))
         side.enter(Side.encrypting())
@@ -94,22 +94,22 @@ struct LinkSecurityEncryptionTests {
         side.context.bondStrength = nil
         #expect(
             side.encryptionChanged(isOn: true) == [
-                side.encryptionReport(isOn: true), .watchAuthenticatedPayload, Side.unbonded(isEncrypted: true),
+                side.encryptionReport(isOn: true), .setAuthenticatedPayloadTimeout, Side.unbonded(isEncrypted: true),
             ]
         )
         #expect(!side.engine.isIdentityVerified)
     }
 
-    @Test("Devices that have paired to less than a call needs do not pair again for it")
+    @Test("Devices do not pair again for a call whose requirement their pairing has not met")
     func insufficientKey() {
         var side = Side(.central)
         let required = RequiredSecurity(isAuthenticated: true)
         var requirement = SecurityRequirement(Side.call, required, for: .app)
-        requirement.hasPaired = true
-        side.enter(Side.encrypting(.unsaved, requirement, Side.waiting(Side.otherCall)))
+        requirement.hasPairingBegun = true
+        side.enter(Side.encrypting(.incompletePairing, requirement, Side.waiting(Side.otherCall)))
         #expect(
             side.encryptionChanged(isOn: true) == [
-                side.encryptionReport(isOn: true), .watchAuthenticatedPayload, Side.success(Side.otherCall),
+                side.encryptionReport(isOn: true), .setAuthenticatedPayloadTimeout, Side.success(Side.otherCall),
                 Side.failure(.insufficient(Side.strength)), Side.unbonded(isEncrypted: true),
             ]
         )
@@ -118,10 +118,10 @@ struct LinkSecurityEncryptionTests {
     @Test("A key that the policy does not accept is not shown to attributes")
     func unacceptedKeyIsNotPublished() {
         var side = Side(.central) { $0.requiresAuthentication = true }
-        side.enter(Side.encrypting(.unsaved))
+        side.enter(Side.encrypting(.incompletePairing))
         #expect(
             side.encryptionChanged(isOn: true) == [
-                side.encryptionReport(isOn: true), .watchAuthenticatedPayload,
+                side.encryptionReport(isOn: true), .setAuthenticatedPayloadTimeout,
             ]
         )
     }
@@ -144,7 +144,7 @@ struct LinkSecurityEncryptionTests {
         #expect(side.state == .settled(Side.unencrypted(.keyMissing)))
     }
 
-    @Test("Where the policy says so, devices pair again if the key is missing")
+    @Test("If the policy asks for it, devices pair again when the key is missing")
     func missingKeyIsPairedAgain() {
         var side = Side(.central, bond: Side.bond(.central)) { $0.keyLoss = .askToPairAgain }
         side.enter(Side.encrypting(.bond, Side.waiting()))
@@ -156,8 +156,8 @@ struct LinkSecurityEncryptionTests {
             ]
         )
         #expect(effects.pdus.map(\.first) == [0x01])
-        #expect(side.state.standing == Side.unencrypted(.keyMissing))
-        #expect(side.state.waiting.map(\.hasPaired) == [true])
+        #expect(side.state.current == Side.unencrypted(.keyMissing))
+        #expect(side.state.waiting.map(\.hasPairingBegun) == [true])
     }
 
     @Test("An encryption whose end is never reported fails after 40 s")
@@ -173,10 +173,10 @@ struct LinkSecurityEncryptionTests {
         #expect(side.state == .settled(Side.unencrypted(.timedOut)))
     }
 
-    @Test("Where the controller refuses to encrypt, the link stays as it was")
+    @Test("If the controller refuses to encrypt, the link stays as it was")
     func refusedCommand() {
         var side = Side(.central, bond: Side.bond(.central))
-        side.enter(Side.encrypting(.bond, before: Side.encrypted(.transient), Side.waiting()))
+        side.enter(Side.encrypting(.bond, current: Side.encrypted(.transient), Side.waiting()))
         let effects = side.engine.encryptionRefused(Side.key, .commandDisallowed, &side.context)
         #expect(effects == [Side.failure(.encryptionFailed(.commandDisallowed))])
         let failure = SecurityError.encryptionFailed(.commandDisallowed)
@@ -190,7 +190,7 @@ struct LinkSecurityEncryptionTests {
     @Test("A new key that fails ends an earlier encryption")
     func failedRefresh() {
         var side = Side(.central, bond: Side.bond(.central))
-        side.enter(Side.encrypting(.bond, before: Side.encrypted(.transient)))
+        side.enter(Side.encrypting(.bond, current: Side.encrypted(.transient)))
         #expect(
             side.encryptionChanged(.connectionTimeout, isOn: false) == [
                 side.encryptionReport(isOn: false),
@@ -240,9 +240,9 @@ struct LinkSecurityEncryptionTests {
         #expect(side.encryptionChanged(isOn: true) == [.unknownEncryption])
         #expect(side.encryptionChanged(isOn: false) == [])
         #expect(side.encryptionChanged(.pinOrKeyMissing, isOn: false) == [])
-        side.enter(.settled(Side.encrypted(.unsaved)))
+        side.enter(.settled(Side.encrypted(.incompletePairing)))
         #expect(side.encryptionChanged(isOn: true) == [])
         #expect(side.encryptionChanged(.pinOrKeyMissing, isOn: false) == [])
-        #expect(side.state == .settled(Side.encrypted(.unsaved)))
+        #expect(side.state == .settled(Side.encrypted(.incompletePairing)))
     }
 }

@@ -37,7 +37,7 @@ struct LinkSecurityEngineTests {
         var side = Side(.peripheral, bond: Side.bond(.peripheral))
         #expect(side.require() == [.send([0x0B, 0x09]), Side.bonded(.verifying)])
         let work = RequestWork(
-            before: .unencrypted,
+            current: .unencrypted,
             initiative: .app,
             replacesBond: false,
             waiting: [Side.waiting()]
@@ -63,9 +63,9 @@ struct LinkSecurityEngineTests {
     @Test("Attempts that were too many, a full table and the policy forbid a pairing")
     func obstacles() {
         var side = Side(.central)
-        side.context.ownWait = .seconds(1)
+        side.context.waitOfPeer = .seconds(1)
         #expect(side.require() == [Side.failure(.repeatedAttempts(.seconds(1)))])
-        side.context.ownWait = nil
+        side.context.waitOfPeer = nil
         side.context.waitOfAll = .seconds(1)
         #expect(
             side.receive([0x0B, 0x01]) == [
@@ -73,7 +73,7 @@ struct LinkSecurityEngineTests {
             ]
         )
         side.context.waitOfAll = nil
-        side.context.fullAt = 4
+        side.context.reachedBondLimit = 4
         #expect(side.require() == [Side.failure(.tooManyBonds(4))])
         var demanding = Side(.central) { $0.securesOnDemand = false }
         let refusal = SecurityError.refused("the policy does not pair on demand")
@@ -88,15 +88,17 @@ struct LinkSecurityEngineTests {
         case .central:
             #expect(effects.first == .report(.pairingStarted(Side.link, peer: side.peer)))
             #expect(effects.pdus.map(\.first) == [0x01])
-            #expect(side.engine.channel.isPairing)
+            #expect(side.engine.securityManager.isPairing)
             guard case .pairing(let work) = side.state else {
                 Issue.record("\(side.state)")
                 return
             }
-            #expect(work.initiative == .app && work.replacesBond && work.waiting == [Side.waiting(hasPaired: true)])
+            #expect(
+                work.initiative == .app && work.replacesBond && work.waiting == [Side.waiting(hasPairingBegun: true)]
+            )
         case .peripheral:
             #expect(effects.pdus == [[0x0B, 0x09]])
-            #expect(side.state.waiting == [Side.waiting(hasPaired: true)])
+            #expect(side.state.waiting == [Side.waiting(hasPairingBegun: true)])
         }
     }
 
@@ -139,7 +141,7 @@ struct LinkSecurityEngineTests {
         #expect(effects.first == .finish(Side.otherCall, .failure(.cancelled)))
         #expect(effects.pdus == [[0x05, 0x08]])
         #expect(side.state == .settled(.unencrypted))
-        #expect(!side.engine.channel.isPairing && side.engine.deadline == nil)
+        #expect(!side.engine.securityManager.isPairing && side.engine.deadline == nil)
     }
 
     @Test("A pairing that the peer has begun continues without calls")
@@ -148,7 +150,7 @@ struct LinkSecurityEngineTests {
         _ = side.receive([0x01, 0x03, 0x00, 0x09, 0x10, 0x01, 0x01])
         _ = side.require()
         #expect(side.cancel() == [.finish(Side.call, .failure(.cancelled))])
-        #expect(side.engine.channel.isPairing)
+        #expect(side.engine.securityManager.isPairing)
     }
 
     @Test("An encryption continues without calls")
@@ -205,7 +207,7 @@ struct LinkSecurityEngineTests {
         _ = side.advance(.seconds(29))
         _ = side.requestKey()
         #expect(side.advance(.seconds(1)) == [])
-        #expect(side.encryptionChanged(isOn: true).contains(.trusted))
+        #expect(side.encryptionChanged(isOn: true).contains(.identityVerified))
         #expect(side.engine.deadline == nil)
     }
 

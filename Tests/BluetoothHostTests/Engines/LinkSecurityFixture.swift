@@ -7,7 +7,7 @@ import VirtualController
 
 @testable import BluetoothHost
 
-/// A ``LinkSecurityEngine`` with what it has to know.
+/// A ``LinkSecurityEngine`` and the facts that it needs.
 struct SecuritySide {
     static let link = LinkIdentifier(handle: 0x0040, serial: 1)
     static let start = Instant(nanoseconds: 1_000_000_000_000)
@@ -45,7 +45,7 @@ struct SecuritySide {
         )
         engine = LinkSecurityEngine(
             link: SecuritySide.link,
-            channel: SecurityChannel(
+            securityManager: SecurityChannel(
                 role: role,
                 ownAddress: own,
                 peerAddress: peer,
@@ -125,18 +125,18 @@ struct SecuritySide {
     // MARK: States
 
     /// A requirement as it waits.
-    static func waiting(_ caller: SecurityCaller = call, hasPaired: Bool = false) -> SecurityRequirement {
+    static func waiting(_ caller: SecurityCaller = call, hasPairingBegun: Bool = false) -> SecurityRequirement {
         var requirement = SecurityRequirement(caller, for: .app)
-        requirement.hasPaired = hasPaired
+        requirement.hasPairingBegun = hasPairingBegun
         return requirement
     }
 
-    static func encrypted(_ origin: ActiveKey.Origin, keyFailure: SecurityError? = nil) -> Standing {
-        Standing(key: ActiveKey(strength: strength, origin: origin), keyFailure: failure(of: keyFailure))
+    static func encrypted(_ origin: ActiveKey.Origin, keyFailure: SecurityError? = nil) -> CurrentEncryption {
+        CurrentEncryption(key: ActiveKey(strength: strength, origin: origin), keyFailure: failure(of: keyFailure))
     }
 
-    static func unencrypted(_ keyFailure: SecurityError? = nil) -> Standing {
-        Standing(key: nil, keyFailure: failure(of: keyFailure))
+    static func unencrypted(_ keyFailure: SecurityError? = nil) -> CurrentEncryption {
+        CurrentEncryption(key: nil, keyFailure: failure(of: keyFailure))
     }
 
     private static func failure(of error: SecurityError?) -> KeyFailure? {
@@ -145,14 +145,14 @@ struct SecuritySide {
 
     static func encrypting(
         _ origin: ActiveKey.Origin = .bond,
-        before: Standing = .unencrypted,
+        current: CurrentEncryption = .unencrypted,
         _ waiting: SecurityRequirement...
     ) -> LinkSecurityState {
         .encrypting(
             EncryptionWork(
                 key: key,
                 origin: origin,
-                before: before,
+                current: current,
                 deadline: start + .seconds(40),
                 waiting: waiting
             )
@@ -164,12 +164,13 @@ struct SecuritySide {
         PairingOutcome(model: .justWorks, strength: strength, bond: bond(role), isBonded: isBonded)
     }
 
-    func storing(_ waiting: SecurityRequirement..., isBonded: Bool = true) -> StoringWork {
-        StoringWork(
+    /// A pairing that has encrypted the link, and whose keys the bond database has yet to decide about.
+    func completedPairing(_ waiting: SecurityRequirement..., isBonded: Bool = true) -> CompletedPairing {
+        CompletedPairing(
             outcome: SecuritySide.outcome(engine.role, isBonded: isBonded),
             initiative: .app,
             peer: peer,
-            before: SecuritySide.encrypted(.unsaved),
+            current: SecuritySide.encrypted(.incompletePairing),
             waiting: waiting
         )
     }
@@ -184,6 +185,18 @@ struct SecuritySide {
 
     func encryptionReport(isOn: Bool) -> SecurityEffect {
         .report(.encryptionChanged(engine.link, isOn ? SecuritySide.strength : nil))
+    }
+
+    /// The report of a pairing by just works.
+    func paired(isBonded: Bool = true) -> SecurityEffect {
+        let result = PairingResult(
+            peer: peer,
+            identity: peer,
+            model: .justWorks,
+            strength: SecuritySide.strength,
+            isBonded: isBonded
+        )
+        return .report(.paired(engine.link, result))
     }
 
     func pairingFailed(_ error: SecurityError) -> SecurityEffect {

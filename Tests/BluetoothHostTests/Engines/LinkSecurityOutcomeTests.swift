@@ -16,8 +16,8 @@ struct LinkSecurityOutcomeTests {
     private func complete(_ identity: DeviceAddress, on side: inout Side) -> [SecurityEffect] {
         var outcome = Side.outcome(side.engine.role)
         outcome.bond.identity = identity
-        side.engine.run([.completed(outcome)], &side.context)
-        return side.engine.takeEffects(&side.context)
+        side.engine.perform([.completed(outcome)], &side.context)
+        return side.engine.finishInput(&side.context)
     }
 
     @Test("The bond database decides about the keys of a pairing")
@@ -25,7 +25,7 @@ struct LinkSecurityOutcomeTests {
         var side = Side(.central)
         _ = side.require()
         let outcome = Side.outcome(.central)
-        #expect(complete(side.peer, on: &side) == [.admit(outcome, isForApp: true, isConfirmed: false)])
+        #expect(complete(side.peer, on: &side) == [.decideBond(outcome, isForApp: true, isConfirmed: false)])
     }
 
     @Test("A peer that gives an identity that it must not have is disconnected")
@@ -52,22 +52,15 @@ struct LinkSecurityOutcomeTests {
     )
     func storedKeys(isBonded: Bool) {
         var side = Side(.central)
-        let storing = side.storing(Side.waiting(hasPaired: true), isBonded: isBonded)
-        side.enter(.storing(storing))
+        let pairing = side.completedPairing(Side.waiting(hasPairingBegun: true), isBonded: isBonded)
+        side.enter(.awaitingBondDecision(pairing))
         if isBonded {
-            side.context.bond = storing.outcome.bond
+            side.context.bond = pairing.outcome.bond
             side.context.bondStrength = Side.strength
         }
         let effects = side.decide(isBonded ? .bonded : .keptForLink)
-        let result = PairingResult(
-            peer: side.peer,
-            identity: side.peer,
-            model: .justWorks,
-            strength: Side.strength,
-            isBonded: isBonded
-        )
         let expected: [SecurityEffect] =
-            [.attemptSucceeded(side.peer), .report(.paired(Side.link, result))] + (isBonded ? [.trusted] : [])
+            [.attemptSucceeded(side.peer), side.paired(isBonded: isBonded)] + (isBonded ? [.identityVerified] : [])
             + [Side.success(), Side.bonded(.open)]
         #expect(effects == expected)
         #expect(side.state == .settled(Side.encrypted(isBonded ? .bond : .transient)))
@@ -77,14 +70,14 @@ struct LinkSecurityOutcomeTests {
     @Test("The app decides whether the bond of another peer is replaced", arguments: [true, false])
     func replacement(isAccepted: Bool) throws {
         var side = Side(.central)
-        let storing = side.storing(Side.waiting(hasPaired: true))
-        side.enter(.storing(storing))
+        let pairing = side.completedPairing(Side.waiting(hasPairingBegun: true))
+        side.enter(.awaitingBondDecision(pairing))
         let question = try #require(side.decide(.replacesOther(Side.strength)).question)
         #expect(side.engine.deadline == Side.start + .seconds(30))
         let effects = side.engine.answered(question, isAccepted ? .accept : .refuse, &side.context)
         if isAccepted {
-            #expect(effects == [.admit(storing.outcome, isForApp: true, isConfirmed: true)])
-            #expect(side.state == .storing(storing))
+            #expect(effects == [.decideBond(pairing.outcome, isForApp: true, isConfirmed: true)])
+            #expect(side.state == .awaitingBondDecision(pairing))
         } else {
             let refusal = SecurityError.refused("it was not consented to")
             #expect(
@@ -96,10 +89,10 @@ struct LinkSecurityOutcomeTests {
         }
     }
 
-    @Test("An accept list that excludes the peer meanwhile is stronger than the app's answer")
+    @Test("An accept list that now excludes the peer is stronger than the app's answer")
     func replacementOfExcludedPeer() throws {
         var side = Side(.central)
-        side.enter(.storing(side.storing()))
+        side.enter(.awaitingBondDecision(side.completedPairing()))
         let question = try #require(side.decide(.replacesOther(Side.strength)).question)
         var policy = side.engine.policy
         policy.pairingAcceptList = [Self.stranger]
@@ -113,7 +106,7 @@ struct LinkSecurityOutcomeTests {
     @Test("A question about a bond that is not answered within 30 s ends the link")
     func unansweredReplacement() throws {
         var side = Side(.central)
-        side.enter(.storing(side.storing(Side.waiting())))
+        side.enter(.awaitingBondDecision(side.completedPairing(Side.waiting())))
         let question = try #require(side.decide(.replacesOther(Side.strength)).question)
         #expect(side.advance(.seconds(29)) == [])
         let effects = side.advance(.seconds(1))
@@ -126,11 +119,11 @@ struct LinkSecurityOutcomeTests {
     @Test("The policy can forbid the question about a bond, and nobody answers it without an app")
     func refusedReplacement() throws {
         var side = Side(.central) { $0.bondReplacement = .never }
-        side.enter(.storing(side.storing()))
+        side.enter(.awaitingBondDecision(side.completedPairing()))
         let refusal = SecurityError.refused("it would replace the bond of \(side.peer)")
         #expect(side.decide(.replacesOther(Side.strength)).first == side.pairingFailed(refusal))
         side = Side(.central)
-        side.enter(.storing(side.storing()))
+        side.enter(.awaitingBondDecision(side.completedPairing()))
         let question = try #require(side.decide(.replacesOther(Side.strength)).question)
         let nobody = SecurityError.refused("it would replace a bond, and there is no pairing delegate to consent")
         #expect(side.engine.unanswered(question, &side.context).first == side.pairingFailed(nobody))
@@ -139,18 +132,18 @@ struct LinkSecurityOutcomeTests {
     @Test("A bond that is stored after the encryption has ended verifies nothing")
     func encryptionEndsBeforeConfirmation() throws {
         var side = Side(.central)
-        side.enter(.storing(side.storing()))
+        side.enter(.awaitingBondDecision(side.completedPairing()))
         let question = try #require(side.decide(.replacesOther(Side.strength)).question)
         _ = side.encryptionChanged(isOn: false)
         _ = side.engine.answered(question, .accept, &side.context)
-        #expect(!side.decide(.bonded).contains(.trusted))
+        #expect(!side.decide(.bonded).contains(.identityVerified))
         #expect(!side.engine.isIdentityVerified)
     }
 
     @Test("A bond that the database refuses ends the link")
     func refusedBond() {
         var side = Side(.central)
-        side.enter(.storing(side.storing()))
+        side.enter(.awaitingBondDecision(side.completedPairing()))
         #expect(
             side.decide(.refused(.tooManyBonds(3))) == [
                 side.pairingFailed(.tooManyBonds(3)), .attemptFailed(side.peer, countsForAll: false),

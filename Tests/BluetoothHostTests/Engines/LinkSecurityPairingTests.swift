@@ -43,7 +43,7 @@ struct LinkSecurityPairingTests {
     @Test("A peer that has to wait is answered so, and nothing changes", arguments: [true, false])
     func repeatedAttempts(isForAll: Bool) {
         var side = Side(.peripheral)
-        if isForAll { side.context.waitOfAll = .seconds(1) } else { side.context.ownWait = .seconds(1) }
+        if isForAll { side.context.waitOfAll = .seconds(1) } else { side.context.waitOfPeer = .seconds(1) }
         #expect(side.receive(Self.pairingRequest) == [.send([0x05, 0x09])])
         #expect(side.state == .settled(.unencrypted))
     }
@@ -75,7 +75,7 @@ struct LinkSecurityPairingTests {
                 side.pairingFailed(refusal), Side.failure(refusal), .send([0x05, 0x05]), Side.bonded(.unverified),
             ]
         )
-        #expect(side.engine.channel.deadline == nil)
+        #expect(side.engine.securityManager.deadline == nil)
     }
 
     @Test("A pairing that answers a Security Request is the app's, and needs no window")
@@ -84,13 +84,13 @@ struct LinkSecurityPairingTests {
         _ = side.require()
         (side, _) = try asked(side)
         let work = try work(of: side)
-        #expect(work.initiative == .app && work.waiting == [Side.waiting(hasPaired: true)])
+        #expect(work.initiative == .app && work.waiting == [Side.waiting(hasPairingBegun: true)])
     }
 
     @Test("A Pairing Request while the app is asked about a bond is refused")
     func requestWhileBusy() {
         var side = Side(.peripheral, bond: Side.bond(.peripheral))
-        side.enter(.storing(side.storing()))
+        side.enter(.awaitingBondDecision(side.completedPairing()))
         _ = side.decide(.replacesOther(Side.strength))
         #expect(side.receive(Self.pairingRequest) == [.send([0x05, 0x10])])
     }
@@ -116,7 +116,7 @@ struct LinkSecurityPairingTests {
         let strong = KeyStrength(isAuthenticated: true, isSecureConnections: true, keySize: 16)
         var justWorks = Side(.peripheral) { $0.justWorks = .never }
         var full = Side(.peripheral)
-        full.context.fullAt = 4
+        full.context.reachedBondLimit = 4
         var weaker = Side(.peripheral, bond: Side.bond(.peripheral, key: LongTermKey(value: 1, strength: strong)))
         let justWorksEffects = justWorks.receive(Self.pairingRequest)
         let fullEffects = full.receive(Self.pairingRequest)
@@ -151,7 +151,7 @@ struct LinkSecurityPairingTests {
         #expect(side.engine.unanswered(question, &side.context).pdus.map(\.first) == [0x02])
     }
 
-    @Test("A question that the end of the pairing voids is withdrawn")
+    @Test("The end of a pairing withdraws its question")
     func withdrawnQuestion() throws {
         var (side, question) = try asked()
         let effects = side.receive([0x05, 0x08])
@@ -167,7 +167,7 @@ struct LinkSecurityPairingTests {
         side.enter(.pairing(work))
         var spent = side
         let effects = side.engine.answered(question, .accept, &side.context)
-        #expect(effects.first == .outOfBandDataUsed(side.engine.channel.parameters))
+        #expect(effects.first == .outOfBandDataUsed(side.engine.securityManager.parameters))
         work.isOutOfBandDataSpent = true
         spent.enter(.pairing(work))
         let refusal = SecurityError.refused("another pairing has used the out of band data")
@@ -185,7 +185,7 @@ struct LinkSecurityPairingTests {
         #expect(idle.engine.policy.peerOutOfBandData == nil)
         var (side, _) = try asked()
         side.engine.policy.peerOutOfBandData = data
-        side.engine.channel.parameters.peerOutOfBandData = data
+        side.engine.securityManager.parameters.peerOutOfBandData = data
         side.engine.outOfBandDataWasUsed(by: used, isOwn: false)
         #expect(try work(of: side).isOutOfBandDataSpent)
         #expect(side.engine.policy.peerOutOfBandData == nil)
@@ -206,15 +206,15 @@ struct LinkSecurityPairingTests {
         #expect(side.state == .settled(.unencrypted))
     }
 
-    @Test("A pairing that fails while the controllers use its key waits for the end of that")
+    @Test("If a pairing fails during the encryption with its key, the engine waits for the end of the encryption")
     func pairingFailsWhileEncrypting() throws {
         var side = Side(.central)
         _ = side.require()
         var work = try work(of: side)
-        work.cipher = .starting(Side.key, deadline: Side.start + .seconds(40))
+        work.encryption = .inProgress(Side.key, deadline: Side.start + .seconds(40))
         side.enter(.pairing(work))
         _ = side.receive([0x05, 0x08])
-        #expect(side.state == Side.encrypting(.unsaved))
+        #expect(side.state == Side.encrypting(.incompletePairing))
         #expect(side.advance(.seconds(40)) == [.unreportedEncryption])
         #expect(side.state == .settled(.unencrypted), "the key was no bond's: calls can pair")
     }
@@ -228,7 +228,7 @@ struct LinkSecurityPairingTests {
     func secretAtStake(initiative: SecurityInitiative) {
         var side = Side(.central)
         _ = side.require(for: initiative)
-        side.engine.run([.ask(.showPasskey(1))], &side.context)
+        side.engine.perform([.ask(.showPasskey(1))], &side.context)
         let effects = side.receive([0x05, 0x08])
         #expect(effects.contains(.attemptFailed(side.peer, countsForAll: initiative != .app)))
     }
@@ -239,7 +239,7 @@ struct LinkSecurityPairingTests {
         _ = side.require()
         side.engine.policy.pairingAcceptList = [Self.stranger]
         var work = try work(of: side)
-        work.before = Side.encrypted(.unsaved)
+        work.current = Side.encrypted(.incompletePairing)
         side.enter(.pairing(work))
         #expect(side.receive([0x05, 0x08]).contains(.disconnect(.authenticationFailure)))
         guard case .ending = side.state else {
@@ -262,7 +262,7 @@ struct LinkSecurityPairingTests {
         var side = Side(.peripheral)
         _ = side.require()
         #expect(side.advance(.seconds(30)) == [Side.failure(.timedOut)])
-        #expect(side.engine.channel.isClosed)
+        #expect(side.engine.securityManager.isClosed)
         #expect(side.require() == [Side.failure(.timedOut)])
     }
 }

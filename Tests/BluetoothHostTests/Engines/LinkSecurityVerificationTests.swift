@@ -38,7 +38,7 @@ struct LinkSecurityVerificationTests {
         var side = Side(.central, bond: Side.bond(.central))
         side.enter(.settled(Side.encrypted(.bond)))
         _ = side.require(pairsAgain: true)
-        #expect(side.engine.channel.isPairing)
+        #expect(side.engine.securityManager.isPairing)
         #expect(!side.encryptionChanged(isOn: false).contains(.enableEncryption(Side.key)))
         #expect(side.receive([0x05, 0x08]).contains(.enableEncryption(Side.key)))
         #expect(side.state.waiting == [.verification])
@@ -47,12 +47,12 @@ struct LinkSecurityVerificationTests {
     @Test("Encryption that ends while the app is asked about a bond begins again after the answer")
     func encryptionEndsDuringQuestion() throws {
         var side = Side(.central, bond: Side.bond(.central))
-        side.enter(.storing(side.storing()))
+        side.enter(.awaitingBondDecision(side.completedPairing()))
         let question = try #require(side.decide(.replacesOther(Side.strength)).question)
         _ = side.encryptionChanged(isOn: false)
         _ = side.engine.answered(question, .accept, &side.context)
         let effects = side.decide(.bonded)
-        #expect(effects.contains(.enableEncryption(Side.key)) && !effects.contains(.trusted))
+        #expect(effects.contains(.enableEncryption(Side.key)) && !effects.contains(.identityVerified))
     }
 
     @Test("A cancelled call does not begin another verification", arguments: roles)
@@ -74,7 +74,7 @@ struct LinkSecurityVerificationTests {
             Issue.record("\(side.state)")
             return
         }
-        work.cipher = .starting(Side.key, deadline: Side.start + .seconds(40))
+        work.encryption = .inProgress(Side.key, deadline: Side.start + .seconds(40))
         side.enter(.pairing(work))
         _ = side.encryptionChanged(.pinOrKeyMissing, isOn: false)
         let effects = side.receive([0x05, 0x08])
@@ -100,7 +100,7 @@ struct LinkSecurityVerificationTests {
     @Test("Calls that wait for the end of a failed pairing's encryption get a pairing of their own")
     func callsAfterFailedPairing() {
         var side = Side(.central)
-        side.enter(Side.encrypting(.unsaved, Side.waiting()))
+        side.enter(Side.encrypting(.incompletePairing, Side.waiting()))
         let effects = side.encryptionChanged(.pinOrKeyMissing, isOn: false)
         #expect(effects.pdus.map(\.first) == [0x01])
         #expect(side.state.waiting.map(\.caller) == [Side.call])
@@ -159,16 +159,16 @@ struct LinkSecurityVerificationTests {
     // MARK: Pairings that have not succeeded
 
     /// A side whose bonded peer pairs again, and whose link is encrypted with the key of the pairing.
-    private func pairing(_ role: Role, from standing: Standing) throws -> Side {
+    private func pairing(_ role: Role, from current: CurrentEncryption) throws -> Side {
         var side = Side(role, bond: Side.bond(role))
-        side.enter(.settled(standing))
+        side.enter(.settled(current))
         _ =
             role == .central
             ? side.require(pairsAgain: true) : side.receive([0x01, 0x03, 0x00, 0x09, 0x10, 0x01, 0x01])
         guard case .pairing(var work) = side.state else { throw HostError.closed }
-        var key = ActiveKey(strength: Side.strength, origin: .unsaved)
-        key.followsVerifiedKey = standing.key?.origin == .bond
-        work.before = Standing(key: key, keyFailure: standing.keyFailure)
+        var key = ActiveKey(strength: Side.strength, origin: .incompletePairing)
+        key.followsVerifiedKey = current.key?.origin == .bond
+        work.current = CurrentEncryption(key: key, keyFailure: current.keyFailure)
         side.enter(.pairing(work))
         return side
     }
@@ -275,7 +275,7 @@ struct LinkSecurityVerificationTests {
     @Test("A peer whose pairing was rejected is served as unverified until its link has ended")
     func rejectedPeer() {
         var side = Side(.central)
-        side.enter(.storing(side.storing(Side.waiting())))
+        side.enter(.awaitingBondDecision(side.completedPairing(Side.waiting())))
         let error = HostError.security(.tooManyBonds(3))
         #expect(
             side.decide(.refused(.tooManyBonds(3))) == [
@@ -290,12 +290,12 @@ struct LinkSecurityVerificationTests {
         #expect(side.changeContext() == [])
     }
 
-    @Test("The caller of a link that it ends itself gets an end of all that waits", arguments: roles)
+    @Test("If the host ends the link, each call that waits ends", arguments: roles)
     func linkThatWillEnd(role: SecurityChannel<SwiftCryptography>.Role) {
         var side = Side(role, bond: Side.bond(role))
         _ = side.require()
         let error = HostError.disconnected(.controller(.connectionTerminatedByLocalHost))
-        let effects = side.engine.linkWillEnd(error, &side.context)
+        let effects = side.engine.disconnectionBegan(error, &side.context)
         #expect(effects.first == .finish(Side.call, .failure(error)))
         #expect(effects.last == Side.ending(error))
         side.setBond(nil)
@@ -305,21 +305,21 @@ struct LinkSecurityVerificationTests {
 
     // MARK: Pairing Requests
 
-    @Test("A Pairing Request that overtakes the report of an encryption is taken after it")
+    @Test("A Pairing Request that arrives before the report of an encryption is handled after it")
     func pairingRequestDuringEncryption() {
         var side = Side(.peripheral, bond: Side.bond(.peripheral))
         _ = side.requestKey()
         let request: [UInt8] = [0x01, 0x03, 0x00, 0x09, 0x10, 0x01, 0x01]
         #expect(side.receive(request) == [] && side.receive(request) == [])
-        #expect(!side.engine.channel.isPairing)
+        #expect(!side.engine.securityManager.isPairing)
         let effects = side.encryptionChanged(isOn: true)
-        #expect(effects.contains(.trusted))
+        #expect(effects.contains(.identityVerified))
         #expect(effects.contains(.report(.pairingStarted(Side.link, peer: side.peer))))
-        #expect(side.engine.channel.isPairing)
+        #expect(side.engine.securityManager.isPairing)
         #expect(side.engine.contradiction(side.context) == nil)
     }
 
-    @Test("A held Pairing Request ends with Pairing Failed; one of wrong length is refused at once")
+    @Test("Pairing Failed discards a Pairing Request that waits; one of wrong length is refused at once")
     func withdrawnPairingRequest() {
         var side = Side(.peripheral, bond: Side.bond(.peripheral))
         _ = side.requestKey()
@@ -327,7 +327,7 @@ struct LinkSecurityVerificationTests {
         #expect(side.receive([0x01, 0x03, 0x00, 0x09, 0x10, 0x01, 0x01]) == [])
         #expect(side.receive([0x05, 0x08]) == [])
         _ = side.encryptionChanged(isOn: true)
-        #expect(!side.engine.channel.isPairing)
+        #expect(!side.engine.securityManager.isPairing)
     }
 
     @Test("A pairing that this host ends is no failed attempt of the peer; a disconnection during a question is")
@@ -335,13 +335,13 @@ struct LinkSecurityVerificationTests {
         var side = Side(.central)
         _ = side.require()
         let error = HostError.disconnected(.controller(.connectionTerminatedByLocalHost))
-        let effects = side.engine.linkWillEnd(error, &side.context)
+        let effects = side.engine.disconnectionBegan(error, &side.context)
         #expect(effects.contains(side.pairingFailed(.pairing(.linkEnded))))
         #expect(!effects.contains(.attemptFailed(side.peer, countsForAll: false)))
         _ = side.linkEnded(.connectionTimeout)
-        #expect(side.engine.linkWillEnd(error, &side.context) == [], "the link has ended")
+        #expect(side.engine.disconnectionBegan(error, &side.context) == [], "the link has ended")
         var asking = Side(.central)
-        asking.enter(.storing(asking.storing()))
+        asking.enter(.awaitingBondDecision(asking.completedPairing()))
         _ = asking.decide(.replacesOther(Side.strength))
         #expect(asking.linkEnded(.connectionTimeout).contains(.attemptFailed(asking.peer, countsForAll: false)))
     }
@@ -362,7 +362,7 @@ struct LinkSecurityVerificationTests {
     @Test("On a channel that is closed, a call fails at once and counts as no attempt")
     func closedChannel() {
         var side = Side(.central)
-        _ = side.engine.channel.linkEnded()
+        _ = side.engine.securityManager.linkEnded()
         #expect(side.require() == [Side.failure(.timedOut)])
     }
 }

@@ -19,6 +19,8 @@ struct SecurityPair {
     var log: [Role: [SecurityEffect]] = [.central: [], .peripheral: []]
     /// The gates that the sides have published, each change once.
     var gates: [Role: [Gate]] = [:]
+    /// The gates that were published when the bond databases decided.
+    private(set) var gatesAtDecision: [Role: Gate] = [:]
     private var queue: [(Role, SecurityEffect)] = []
 
     init(_ central: SecuritySide, _ peripheral: SecuritySide) {
@@ -55,7 +57,7 @@ struct SecurityPair {
         case .ask(_, let number):
             let answer = answers[role] ?? .refuse
             enqueue(role) { $0.engine.answered(number, answer, &$0.context) }
-        case .admit(let outcome, let isForApp, let isConfirmed):
+        case .decideBond(let outcome, let isForApp, let isConfirmed):
             decide(role, outcome, isForApp: isForApp, isConfirmed: isConfirmed)
         case .publish(let snapshot):
             if gates[role]?.last != snapshot.gate { gates[role, default: []].append(snapshot.gate) }
@@ -87,6 +89,7 @@ struct SecurityPair {
             inUse: []
         )
         bonds[role] = database
+        gatesAtDecision[role] = (role == .central ? central : peripheral).engine.published.gate
         enqueue(role) { side in
             if decision == .bonded {
                 side.context.peer = outcome.bond.identity

@@ -10,22 +10,11 @@ import Testing
 struct SecurityPairTests {
     private typealias Side = SecuritySide
 
-    private func paired(_ side: Side, isBonded: Bool = true) -> SecurityEffect {
-        let result = PairingResult(
-            peer: side.peer,
-            identity: side.peer,
-            model: .justWorks,
-            strength: Side.strength,
-            isBonded: isBonded
-        )
-        return .report(.paired(Side.link, result))
-    }
-
     /// What a side reports of a pairing that leads to a bond.
     private func pairing(_ side: Side) -> [SecurityEffect] {
         [
             .report(.pairingStarted(Side.link, peer: side.peer)), side.encryptionReport(isOn: true),
-            .watchAuthenticatedPayload, .attemptSucceeded(side.peer), paired(side), .trusted,
+            .setAuthenticatedPayloadTimeout, .attemptSucceeded(side.peer), side.paired(), .identityVerified,
         ]
     }
 
@@ -64,7 +53,7 @@ struct SecurityPairTests {
         )
         pair.perform(asking) { $0.require() }
         let trusted: (Side) -> [SecurityEffect] = {
-            [$0.encryptionReport(isOn: true), .watchAuthenticatedPayload, .trusted]
+            [$0.encryptionReport(isOn: true), .setAuthenticatedPayloadTimeout, .identityVerified]
         }
         let isCentral = asking == .central
         #expect(pair.log[.central] == trusted(pair.central) + [Side.success(isCentral ? Side.call : .peer)])
@@ -89,7 +78,7 @@ struct SecurityPairTests {
     func withoutBonding() {
         var pair = SecurityPair(Side(.central), Side(.peripheral) { $0.bonds = false })
         pair.perform(.central) { $0.require() }
-        #expect(pair.log[.central]?.suffix(2) == [paired(pair.central, isBonded: false), Side.success()])
+        #expect(pair.log[.central]?.suffix(2) == [pair.central.paired(isBonded: false), Side.success()])
         #expect(pair.central.state == .settled(Side.encrypted(.transient)))
         #expect(pair.peripheral.engine.transientKeys != nil)
     }
@@ -135,16 +124,18 @@ struct SecurityPairTests {
         )
         pair.perform(.central) { $0.require() }
         pair.perform(.central) { $0.require(pairsAgain: true) }
-        #expect(pair.gates[.central] == [.verifying, .open] && pair.gates[.peripheral] == [.verifying, .open])
+        for role in [SecurityChannel<SwiftCryptography>.Role.central, .peripheral] {
+            #expect(pair.gates[role] == [.verifying, .open] && pair.gatesAtDecision[role] == .open)
+        }
     }
 
     @Test("The gate of a bonded peer that has no key opens when the new bond is stored, not before")
     func gateDuringPairing() {
         var pair = SecurityPair(Side(.central, bond: Side.bond(.central)), Side(.peripheral))
         pair.perform(.central) { $0.require() }
-        pair.log = [:]
+        pair.gates = [:]
         pair.perform(.central) { $0.require(pairsAgain: true) }
-        let stored = pair.log[.central]?.firstIndex(of: paired(pair.central))
-        #expect(stored != nil && pair.gates[.central]?.suffix(2) == [.verifying, .open])
+        #expect(pair.gatesAtDecision[.central] == .verifying, "the pairing's key encrypts the link by now")
+        #expect(pair.gates[.central] == [.verifying, .open])
     }
 }

@@ -58,10 +58,7 @@ struct TimerKeyTests {
         let (fixture, ended) = try fixtureWithEndedLink()
         let host = fixture.host
         let (before, after) = try fixture.run {
-            await host.fire([
-                .link(ended), .disconnection(ended), .procedure(.connectionUpdate, ended),
-                .procedure(.phyUpdate, ended),
-            ])
+            await host.fire([.link(ended)])
         }
         #expect(before == after)
         #expect(before.links == 1)
@@ -72,12 +69,9 @@ struct TimerKeyTests {
     @Test func keysOfEndedCallsAndOfAnEarlierControllerDoNothing() throws {
         let (fixture, _) = try fixtureWithEndedLink()
         let host = fixture.host
-        let link = try #require(try fixture.run { await host.linkIdentifiers() }.first)
         let (before, after) = try fixture.run {
             await host.fire([
-                .command(Reset.opcode), .commandCredit, .recoveryPause, .connecting, .sleep(call(1)),
-                .scanSilence, .strayHandle(0x0050), .strayLinkEnd(0x0050), .stallCheck,
-                .procedure(.connectionUpdate, link), .procedure(.phyUpdate, link),
+                .session, .connecting, .sleep(call(1)), .scanSilence, .stallCheck,
             ])
         }
         #expect(before == after)
@@ -85,14 +79,14 @@ struct TimerKeyTests {
         #expect(fixture.events.all == ["poweredOn"])
     }
 
-    @Test func earlierKeyOfAStrayHandleDoesNotEndTheLaterWait() throws {
+    @Test func earlyKeyOfTheSessionDoesNotEndTheWaitForAnUnknownLink() throws {
         let (fixture, _) = try fixtureWithEndedLink()
         let host = fixture.host
-        // The controller answers that it has the link and does not end it: then the first key is stale.
+        // The controller answers that it has the link and does not end it.
         fixture.controller.override = { $0.opcode == Disconnect.opcode ? ScriptedController.status($0.opcode) : nil }
         fixture.controller.emit(HostFixture.acl([0x01], on: 0x0050))
         fixture.loop.run(for: .milliseconds(1100))
-        let (before, after) = try fixture.run { await host.fire([.strayHandle(0x0050)]) }
+        let (before, after) = try fixture.run { await host.fire([.session]) }
         #expect(before == after)
         #expect(fixture.events.all == ["poweredOn"])
         #expect(try fixture.run { await host.contradiction() } == nil)

@@ -73,7 +73,7 @@ struct BondReplacementTests {
         let strength = try encounter.run { $0.links[connection]?.security.strength }
         #expect(strength == (isProven ? Self.strength : nil))
         #expect(try encounter.run { $0.bondRecords().map(\.bond) } == [Self.bonded])
-        #expect(try encounter.run { $0.pairingAttempts.wait(for: Encounter.peerAddress, at: $0.loop.now) } == nil)
+        #expect(try encounter.run { $0.pairing.attempts.wait(for: Encounter.peerAddress, at: $0.loop.now) } == nil)
     }
 
     @Test("A central still answers a Security Request by encryption if the bond's key is sufficient")

@@ -78,7 +78,7 @@ struct ClosedGateTests {
         fixture.encryptionChanged(.pinOrKeyMissing)
         _ = fixture.exchange([0x0B, 0x66])
         fixture.advance(.milliseconds(1))
-        #expect(first.all.count + second.all.count >= 1)
+        #expect(first.all.count == 1 && second.all.count == 1)
         for call in first.all { _ = try call.get() }
         for call in second.all { _ = try call.get() }
     }
@@ -132,7 +132,7 @@ struct ClosedGateTests {
         try fixture.run { host in
             guard let link = host.links[link] else { return }
             host.inform(link) { security, context in
-                security.linkWillEnd(.security(.tooManyBonds(3)), &context)
+                security.disconnectionBegan(.security(.tooManyBonds(3)), &context)
             }
             host.endInput()
         }
@@ -182,7 +182,7 @@ struct ClosedGateTests {
                 host?.assumeIsolated { host in
                     guard let link = host.links[link] else { return }
                     host.inform(link) { security, context in
-                        security.linkWillEnd(.disconnected(.adapterClosed), &context)
+                        security.disconnectionBegan(.disconnected(.adapterClosed), &context)
                     }
                 }
                 return { withdrawn.append(1) }

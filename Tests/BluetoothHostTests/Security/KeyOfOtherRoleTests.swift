@@ -123,7 +123,7 @@ struct KeyOfOtherRoleTests {
         #expect(encounter.outcome == nil)
         #expect(throws: HostError.self, "the call ends when the pairing is refused") { try read.all.first?.get() }
         #expect(read.all.count == 1)
-        #expect(try encounter.run { $0.links.values.first?.security.channel.isClosed } == false)
+        #expect(try encounter.run { $0.links.values.first?.security.securityManager.isClosed } == false)
         #expect(try encounter.run { $0.bondRecords().map(\.bond) } == [Self.bond(for: .central)])
     }
 

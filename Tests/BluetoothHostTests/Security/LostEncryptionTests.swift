@@ -54,12 +54,14 @@ struct LostEncryptionTests {
                 bond: bond,
                 isBonded: true
             )
-            link.security.state = .storing(
-                StoringWork(
+            link.security.state = .awaitingBondDecision(
+                CompletedPairing(
                     outcome: outcome,
                     initiative: .peer,
                     peer: link.identity,
-                    before: Standing(key: ActiveKey(strength: SecurityFixture.strength, origin: .unsaved)),
+                    current: CurrentEncryption(
+                        key: ActiveKey(strength: SecurityFixture.strength, origin: .incompletePairing)
+                    ),
                     waiting: []
                 )
             )
@@ -87,8 +89,8 @@ struct LostEncryptionTests {
         #expect(try fixture.run { $0.links[link]?.security.state.isBusy } == false)
         fixture.advance(.seconds(20))
         #expect(fixture.exchangeSecurity([0x01, 0x03, 0x00, 0x0D, 0x10, 0x00, 0x00]).isEmpty)
-        #expect(try fixture.run { $0.links[link]?.security.channel.isPairing } == true, "the app is asked")
-        #expect(try fixture.run { $0.links[link]?.security.channel.isClosed } == false)
+        #expect(try fixture.run { $0.links[link]?.security.securityManager.isPairing } == true, "the app is asked")
+        #expect(try fixture.run { $0.links[link]?.security.securityManager.isClosed } == false)
     }
 
     // MARK: A link that ends while encryption starts

@@ -158,3 +158,8 @@ final class SecurityFixture {
         controller.opcodes.count { $0 == C.opcode }
     }
 }
+
+extension BluetoothHost {
+    /// The policy of new links.
+    var securityPolicy: SecurityPolicy { pairing.policy }
+}

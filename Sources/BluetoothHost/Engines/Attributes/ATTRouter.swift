@@ -9,18 +9,17 @@ import GATT
 /// ## Overview
 ///
 /// The router decides which part a received PDU is for: this host's client, its server, or the app that subscribed to a
-/// value. It holds the calls of apps in their order (``OutboundLanes``) and decides which call may leave. It writes PDUs into
-/// the caller's buffer. It sends nothing, calls no closure, and knows neither keys nor time: the caller passes what a method
-/// needs to know.
+/// value. It holds the calls of apps in their order (``OutboundLanes``) and decides which call may leave. It writes
+/// PDUs into the caller's buffer. It sends nothing, calls no closure, and knows neither keys nor time: the caller
+/// passes what a method needs to know.
 ///
 /// ## Turns
 ///
-/// Each method changes the router, and returns what the caller does next. The client and the server session queue further
-/// effects. The caller takes them before it sends the PDU:
+/// Each method changes the router, and returns what the caller does next. The client and the server session queue
+/// further effects. The caller takes them before it sends the PDU:
 ///
-/// 1. Call a method, which may write a PDU.
-/// 2. Take the effects with ``takeClientEffect(continuing:)`` or ``takeServerEffect()`` until there is none, and perform each.
-/// 3. Send the PDU.
+/// 1. Call a method, which may write a PDU. 2. Take the effects with ``takeClientEffect(continuing:)`` or
+/// ``takeServerEffect()`` until there is none, and perform each. 3. Send the PDU.
 ///
 /// While it performs an effect, the caller may call any method. So apps can make calls from their closures.
 ///
@@ -39,11 +38,20 @@ struct ATTRouter: ~Copyable {
     let session: ServerSession
     /// Why the link could not be made as secure as the server requires, while the ends of procedures are taken.
     private(set) var elevationFailure: HostError?
-    /// Whether the peer has proven its bond on this link.
-    private(set) var isTrusted = false
+    /// Whether the state that is stored with the peer's bond is used: from the time at which the peer was first
+    /// verified on this link.
+    private(set) var usesBondedState = false
+    /// Whether the published gate is closed: the peer has the address of a bonded device and its identity is not
+    /// verified (BLESA), or this host ends the link. Stored, because each call of a client asks for it.
+    private(set) var isUnverified = false
     var subscribers = Subscribers()
+    /// The peer's signed writes that are not carried out yet, and what came after them.
+    var signedWrites = SignedWriteQueue()
+    /// Whether the exchange of ATT_MTU was refused because the peer's identity was not verified.
+    var owesMTUExchange = false
 
-    // The extensions in other files change these. Nothing else does.
+    // Only the methods in the extensions change these. The host reads some, and changes the bearer only to answer with
+    // unchecked bytes.
     var bearer: Bearer
     var lanes = OutboundLanes()
     /// The calls of the procedures that the client has, the oldest first.
@@ -51,15 +59,12 @@ struct ATTRouter: ~Copyable {
     /// The indication whose confirmation is awaited.
     var indicationInFlight: ValueCall?
     var drains: [Drain] = []
-    /// The peer's signed writes that are not carried out yet, and what came after them.
-    var signedWrites = SignedWriteQueue()
-    /// Whether the exchange of ATT_MTU was refused because the peer's identity was not verified.
-    var owesMTUExchange = false
     var lastSequence: UInt64 = 0
     var isPumping = false
     /// Whether the peer's identity is being verified for calls in the client lane.
     var isVerifying = false
-    /// The number of deliveries of the client's effects that have begun and not ended: more than one if they are nested.
+    /// The number of deliveries of the client's effects that have begun and not ended: more than one if they are
+    /// nested.
     private var deliveries = 0
 
     /// - Parameters:
@@ -77,12 +82,37 @@ struct ATTRouter: ~Copyable {
     /// The deadline of the transaction that ends first, if there is one.
     var deadline: Instant? { bearer.deadline }
 
+    // MARK: Security
+
+    /// Takes the security that the link's security engine has published.
+    mutating func securityPublished(_ snapshot: SecuritySnapshot) {
+        isUnverified = snapshot.gate != .open
+        client.isHeld = isUnverified
+        session.security.isIdentityUnverified = snapshot.isIdentityUnverified
+        session.security.isEncrypted = snapshot.strength != nil
+        session.security.isAuthenticated = snapshot.strength?.isAuthenticated ?? false
+        session.security.isSecureConnections = snapshot.strength?.isSecureConnections ?? false
+        session.security.keySize = snapshot.strength?.keySize ?? 0
+        session.security.hasKey = snapshot.hasKey
+    }
+
+    /// Whether the client and the session have this security.
+    func hasSecurity(_ snapshot: SecuritySnapshot) -> Bool {
+        let current = session.security
+        return isUnverified == (snapshot.gate != .open) && client.isHeld == isUnverified
+            && current.isIdentityUnverified == snapshot.isIdentityUnverified && current.hasKey == snapshot.hasKey
+            && current.isEncrypted == (snapshot.strength != nil)
+            && current.isAuthenticated == (snapshot.strength?.isAuthenticated ?? false)
+            && current.isSecureConnections == (snapshot.strength?.isSecureConnections ?? false)
+            && current.keySize == snapshot.strength?.keySize ?? 0
+    }
+
     // MARK: Effects
 
     /// Takes the oldest effect of the client.
     ///
-    /// No procedure starts from the first effect of a delivery until the delivery has ended. So a procedure that an app's
-    /// closure submits does not overtake those that wait already.
+    /// No procedure starts from the first effect of a delivery until the delivery has ended. So a procedure that an
+    /// app's closure submits does not overtake those that wait already.
     ///
     /// - Parameter continuing: false for the first effect of a delivery.
     /// - Returns: nil if there is none: the delivery has ended, or there is nothing to deliver.
@@ -119,7 +149,7 @@ struct ATTRouter: ~Copyable {
         while let output = session.takeOutput() {
             switch output {
             case .event(let event): return .report(event)
-            case .persistentStateChanged: if isTrusted { return .keepServerState }
+            case .persistentStateChanged: if usesBondedState { return .keepServerState }
             }
         }
         return nil
@@ -167,12 +197,12 @@ struct ATTRouter: ~Copyable {
         elevationFailure = nil
     }
 
-    /// Records that the peer has proven its bond, and restores the server's state of the peer.
+    /// Records that the peer is verified, and restores the server's state of the peer.
     ///
-    /// - Returns: false if that is known already.
-    mutating func becomeTrusted(restoring state: ServerSession.PersistentState?) -> Bool {
-        guard !isTrusted else { return false }
-        isTrusted = true
+    /// - Returns: false if that has happened on this link already.
+    mutating func useBondedState(_ state: ServerSession.PersistentState?) -> Bool {
+        guard !usesBondedState else { return false }
+        usesBondedState = true
         if let state { session.restore(state) }
         return true
     }
@@ -195,8 +225,8 @@ struct ATTRouter: ~Copyable {
 
     /// Removes all calls, after the client was closed and its effects were taken.
     ///
-    /// - Returns: the calls that were not sent, the oldest first; the indication that was not confirmed; the calls that wait
-    ///   for packets to be sent.
+    /// - Returns: the calls that were not sent, the oldest first; the indication that was not confirmed; the calls that
+    ///   wait for packets to be sent.
     mutating func removeCalls() -> (unsent: [OutboundLanes.Item], unconfirmed: ValueCall?, drains: [CallToken]) {
         let waiting = drains.map(\.call)
         drains = []

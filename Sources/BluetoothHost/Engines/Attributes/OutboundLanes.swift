@@ -176,7 +176,7 @@ struct ProcedureCall: @unchecked Sendable {
 
     enum Caller {
         /// To a suspended task. The call is kept on the loop only and is cancelled by its run, so it needs no token.
-        case task(UnsafeContinuation<CallOutcome, Never>)
+        case task(CallContinuation)
         /// To a closure of an app.
         case callback((CallOutcome) -> Void)
         /// To the host itself, at once.

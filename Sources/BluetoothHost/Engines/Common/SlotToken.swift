@@ -8,3 +8,6 @@ struct SlotToken: Hashable, Sendable {
 
 /// Names a suspended call of an app; see ``CallTable``.
 typealias CallToken = SlotToken
+
+/// Names the closures of an app that observe a channel; see ``ChannelObserver``.
+typealias ObserverToken = SlotToken

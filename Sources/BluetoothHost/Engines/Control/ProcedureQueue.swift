@@ -1,116 +1,132 @@
+import BluetoothTypes
 import DequeModule
 
-/// A kind of procedure of the Link Layer that calls ask for.
-enum LinkProcedure {
-    case connectionUpdate
-    case phyUpdate
-}
-
-/// The calls that ask for one kind of Link Layer procedure on a link, for example a connection update.
+/// The requests for one kind of Link Layer procedure on a link, for example connection updates.
 ///
-/// The event that ends a procedure does not say for which request it is. So the next procedure begins when the current one
-/// has ended, and each call gets the outcome of its own.
+/// The event that ends a procedure does not say for which request it is. So the next procedure begins when the current
+/// one has ended, and each call gets the outcome of its own.
 ///
 /// A queue of a link that asks for nothing allocates no memory.
-struct ProcedureQueue<Request> {
-    private struct Entry {
-        /// Nil for a request of the peer, or if the call was cancelled.
-        var caller: Caller?
+struct ProcedureQueue<Request: Equatable>: Equatable {
+    private enum Origin: Equatable {
+        case call(CallToken)
+        /// A call that was cancelled while its procedure ran, or a procedure that began without a request.
+        case noCall
+        /// This host. No call awaits the outcome.
+        case unawaited
+        case peer
+    }
+
+    private struct Entry: Equatable {
+        var origin: Origin
         /// Nil for a procedure whose request was sent before.
         let request: Request?
     }
 
-    /// The current procedure if one runs, then the procedures of the calls in their order, then that of the peer.
+    /// The current procedure if one runs, then the requests of calls in their order, then that of the peer.
     private var entries = Deque<Entry>()
-    /// Whether a procedure runs.
-    private(set) var isRunning = false
-    /// Whether a request of the peer waits. It is the last entry.
-    private var hasPeerRequest = false
-    /// Ends the current procedure if the controller does not.
-    var timer: TimerQueue.Token?
+    /// When the current procedure has taken too long; nil if none runs.
+    private(set) var deadline: Instant?
+    /// The number of the procedure that began last.
+    private(set) var number: UInt32 = 0
 
-    /// The number of calls that wait.
-    var count: Int { entries.count { $0.caller != nil } }
+    /// Whether a procedure runs.
+    var isRunning: Bool { deadline != nil }
+
+    /// The number of calls that wait, with those of requests whose outcome no call awaits.
+    var count: Int { entries.count { $0.origin != .noCall && $0.origin != .peer } }
 
     /// Whether a procedure waits though none runs. The next one was postponed.
     var isPostponed: Bool { !isRunning && !entries.isEmpty }
 
-    /// Adds a call.
-    mutating func append(_ caller: Caller, _ request: Request) {
-        let index = hasPeerRequest ? entries.count - 1 : entries.count
-        entries.insert(Entry(caller: caller, request: request), at: index)
+    /// Whether a request of the peer waits. It is the last entry.
+    private var hasPeerRequest: Bool {
+        entries.last?.origin == .peer && (!isRunning || entries.count > 1)
+    }
+
+    /// Adds the request of a call.
+    mutating func append(_ call: CallToken, _ request: Request) {
+        insert(Entry(origin: .call(call), request: request))
     }
 
     /// Adds a request whose outcome no call awaits. It replaces an earlier one that waits.
     mutating func appendUnawaited(_ request: Request) {
-        removeWaiting { if case .unawaited = $0 { true } else { false } }
-        append(.unawaited, request)
+        removeWaiting(.unawaited)
+        insert(Entry(origin: .unawaited, request: request))
+    }
+
+    private mutating func insert(_ entry: Entry) {
+        entries.insert(entry, at: hasPeerRequest ? entries.count - 1 : entries.count)
     }
 
     /// Takes a request of the peer. It replaces an earlier one that has not begun, so a peer can make one request wait.
     mutating func setPeerRequest(_ request: Request) {
         if hasPeerRequest { entries.removeLast() }
-        entries.append(Entry(caller: nil, request: request))
-        hasPeerRequest = true
+        entries.append(Entry(origin: .peer, request: request))
     }
 
     /// Starts the oldest procedure, unless one runs.
     ///
+    /// - Parameter deadline: when the procedure has taken too long.
     /// - Returns: the request to send to the controller or the peer; nil if there is none.
-    mutating func begin() -> Request? {
+    mutating func begin(until deadline: Instant) -> Request? {
         guard !isRunning, let first = entries.first else { return nil }
-        isRunning = true
-        if entries.count == 1 { hasPeerRequest = false }
+        start(until: deadline)
         return first.request
     }
 
-    /// Begins to wait for the end of a procedure whose call has ended.
-    ///
-    /// - Returns: false if a procedure runs.
-    mutating func beginWithoutCall() -> Bool {
-        guard !isRunning else { return false }
-        entries.prepend(Entry(caller: nil, request: nil))
-        isRunning = true
-        return true
+    /// Begins to wait for the end of a procedure whose call has ended, unless one runs.
+    mutating func beginWithoutCall(until deadline: Instant) {
+        guard !isRunning else { return }
+        entries.prepend(Entry(origin: .noCall, request: nil))
+        start(until: deadline)
+    }
+
+    private mutating func start(until deadline: Instant) {
+        self.deadline = deadline
+        number &+= 1
     }
 
     /// Ends the current procedure.
     ///
     /// - Returns: the call that gets the outcome; nil if there is none.
-    mutating func end() -> Caller? {
+    mutating func end() -> CallToken? {
         guard isRunning else { return nil }
-        isRunning = false
-        return entries.removeFirst().caller
+        deadline = nil
+        if case .call(let call) = entries.removeFirst().origin { return call }
+        return nil
     }
 
     /// Returns the current procedure to the queue because it cannot begin yet. It is the next one, unless its call was
     /// cancelled.
     mutating func postpone() {
         guard isRunning else { return }
-        isRunning = false
-        if entries.first?.caller == nil { entries.removeFirst() }
+        deadline = nil
+        switch entries.first?.origin {
+        case .call, .unawaited: break
+        case .noCall, .peer: entries.removeFirst()
+        case nil: break
+        }
     }
 
     /// Forgets a suspended call. Its procedure stays the current one if it has begun.
     mutating func remove(_ call: CallToken) {
-        if isRunning, entries.first?.caller?.call == call { entries[0].caller = nil }
-        removeWaiting { $0.call == call }
+        if isRunning, entries.first?.origin == .call(call) { entries[0].origin = .noCall }
+        removeWaiting(.call(call))
     }
 
-    /// Removes the calls that wait and meet a condition.
-    private mutating func removeWaiting(where isRemoved: (Caller) -> Bool) {
+    private mutating func removeWaiting(_ origin: Origin) {
         let current = isRunning ? entries.popFirst() : nil
-        entries.removeAll { $0.caller.map(isRemoved) ?? false }
+        entries.removeAll { $0.origin == origin }
         if let current { entries.prepend(current) }
     }
 
-    /// Removes all calls.
+    /// Removes all requests.
     ///
     /// - Returns: the calls, the oldest first.
-    mutating func removeAll() -> [Caller] {
+    mutating func removeAll() -> [CallToken] {
         defer { entries = [] }
-        isRunning = false
-        hasPeerRequest = false
-        return entries.compactMap(\.caller)
+        deadline = nil
+        return entries.compactMap { if case .call(let call) = $0.origin { call } else { nil } }
     }
 }

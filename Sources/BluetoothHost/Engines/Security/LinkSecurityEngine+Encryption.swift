@@ -10,7 +10,7 @@ extension LinkSecurityEngine {
     mutating func encrypt(
         with key: LongTermKey,
         _ origin: ActiveKey.Origin,
-        _ before: Standing,
+        _ current: CurrentEncryption,
         _ waiting: [SecurityRequirement],
         _ context: SecurityContext
     ) {
@@ -18,7 +18,7 @@ extension LinkSecurityEngine {
             EncryptionWork(
                 key: key,
                 origin: origin,
-                before: before,
+                current: current,
                 deadline: context.now + LinkSecurityEngine.encryptionTimeout,
                 waiting: waiting
             )
@@ -39,16 +39,16 @@ extension LinkSecurityEngine {
         if let key {
             let deadline = context.now + LinkSecurityEngine.encryptionTimeout
             if case .pairing(var work) = state {
-                work.cipher = .starting(key, deadline: deadline)
+                work.encryption = .inProgress(key, deadline: deadline)
                 state = .pairing(work)
             } else {
-                // The central responds to a Security Request by this, so the request has no time limit any more.
-                run(channel.encryptionChanged(to: nil, at: context.now, random: &context.random), &context)
+                // This is the central's answer to a Security Request. So the request has no time limit any longer.
+                perform(securityManager.encryptionChanged(to: nil, at: context.now, random: &context.random), &context)
                 state = .encrypting(
                     EncryptionWork(
                         key: key,
                         origin: key == bondKey(context) ? .bond : .transient,
-                        before: state.standing,
+                        current: state.current,
                         deadline: deadline,
                         waiting: state.waiting
                     )
@@ -56,19 +56,20 @@ extension LinkSecurityEngine {
             }
         }
         effects.append(.keyReply(key))
-        return takeEffects(&context)
+        return finishInput(&context)
     }
 
+    /// - Parameter isNamed: whether the central's EDIV and Rand identify a key.
     private func keyForRequest(_ context: SecurityContext, where isNamed: (LongTermKey) -> Bool) -> LongTermKey? {
         guard role == .peripheral else { return nil }
         switch state {
         case .pairing(let work):
-            guard case .expecting(let key) = work.cipher, isNamed(key) else { return nil }
+            guard case .expected(let key) = work.encryption, isNamed(key) else { return nil }
             return key
         case .settled, .requesting, .encrypting:
             let candidates = [transientKeys.flatMap { key(in: $0) }, usableBondKey(context)]
             return candidates.lazy.compactMap { $0 }.first(where: isNamed)
-        case .storing, .confirming, .ending, .ended: return nil
+        case .awaitingBondDecision, .awaitingConsent, .ending, .ended: return nil
         }
     }
 
@@ -89,131 +90,141 @@ extension LinkSecurityEngine {
         case (nil, true): if strength == nil { effects.append(.unknownEncryption) }
         case (nil, false): if status == .success, strength != nil { encryptionEnded(&context) }
         }
-        return takeEffects(&context)
+        return finishInput(&context)
     }
 
-    /// As the central: the controller has refused the command that starts encryption with this key. The link is as it was.
+    /// As the central: the controller has refused the command that starts encryption with this key. The link is as it
+    /// was.
     mutating func encryptionRefused(
         _ key: LongTermKey,
         _ status: HCI.ErrorCode,
         _ context: inout SecurityContext
     ) -> [SecurityEffect] {
         guard keyInController == key else { return [] }
-        encryptionFailed(LinkSecurityEngine.error(of: status), state.standing, &context)
-        return takeEffects(&context)
+        encryptionFailed(LinkSecurityEngine.error(of: status), state.current, &context)
+        return finishInput(&context)
     }
 
-    /// The key that the controllers were given and have not reported about.
+    /// The key that the controller was given, if it has not reported yet whether the link is encrypted with it.
     private var keyInController: LongTermKey? {
         switch state {
         case .encrypting(let work): work.key
-        case .pairing(let work): if case .starting(let key, _) = work.cipher { key } else { nil }
-        case .settled, .requesting, .storing, .confirming, .ending, .ended: nil
+        case .pairing(let work): if case .inProgress(let key, _) = work.encryption { key } else { nil }
+        case .settled, .requesting, .awaitingBondDecision, .awaitingConsent, .ending, .ended: nil
         }
     }
 
-    /// A peer without the key reports the former (Vol 6, Part B, 5.1.3.1); some controllers report the latter.
+    /// The error of an encryption that failed with this status.
+    ///
+    /// PIN or Key Missing means that the peer does not have the key (Vol 6, Part B, 5.1.3.1). Some controllers report
+    /// Authentication Failure instead.
     private static func error(of status: HCI.ErrorCode) -> SecurityError {
         status == .pinOrKeyMissing || status == .authenticationFailure ? .keyMissing : .encryptionFailed(status)
     }
 
+    /// Handles the report that the link is encrypted with a key that this host gave.
     private mutating func encryptionStarted(with key: LongTermKey, _ context: inout SecurityContext) {
-        effects += [.report(.encryptionChanged(link, key.strength)), .watchAuthenticatedPayload]
-        let before = state.standing.key
-        var standing = Standing(key: ActiveKey(strength: key.strength, origin: .unsaved))
-        standing.key?.followsVerifiedKey = before?.origin == .bond || before?.followsVerifiedKey == true
-        // The bond's key is not tried again because another one works.
-        standing.keyFailure = key == bondKey(context) ? nil : state.standing.keyFailure
+        effects += [.report(.encryptionChanged(link, key.strength)), .setAuthenticatedPayloadTimeout]
+        let earlierKey = state.current.key
+        var current = CurrentEncryption(key: ActiveKey(strength: key.strength, origin: .incompletePairing))
+        current.key?.followsVerifiedKey = earlierKey?.origin == .bond || earlierKey?.followsVerifiedKey == true
+        // A key of the bond that has failed is not tried again only because another key works.
+        current.keyFailure = key == bondKey(context) ? nil : state.current.keyFailure
         switch state {
         case .pairing(var work):
-            work.before = standing
-            work.cipher = .idle
+            work.current = current
+            work.encryption = .idle
             state = .pairing(work)
-            tellChannel(key.strength, &context)
+            informSecurityManager(of: key.strength, &context)
         case .encrypting(let work):
             // The bond may have been removed or replaced since the encryption began.
             if key == bondKey(context) {
-                standing.key?.origin = .bond
-                effects.append(.trusted)
+                current.key?.origin = .bond
+                effects.append(.identityVerified)
             } else if work.origin == .transient {
-                standing.key?.origin = .transient
+                current.key?.origin = .transient
             }
-            state = .settled(standing)
-            tellChannel(key.strength, &context)
-            if standing.key?.origin == .unsaved, !isAdmittedByAcceptList(context) {
-                fail(standing, work.waiting, .refused("the peer has not given its identity"))
-                return endLink(.security(.refused("the peer has not given its identity")), context)
+            state = .settled(current)
+            informSecurityManager(of: key.strength, &context)
+            if current.key?.origin == .incompletePairing, !isAdmittedByAcceptList(context) {
+                let error = SecurityError.refused("the peer has not given its identity")
+                return failAndDisconnect(current, work.waiting, error, context)
             }
-            settle(standing, work.waiting, &context)
-        case .settled, .requesting, .storing, .confirming, .ending, .ended: break
+            settle(current, work.waiting, &context)
+        case .settled, .requesting, .awaitingBondDecision, .awaitingConsent, .ending, .ended: break
         }
     }
 
-    /// - Parameter standing: the security that the link has now.
+    /// Handles an encryption that has failed.
+    ///
+    /// - Parameter current: the encryption of the link after the failure.
     mutating func encryptionFailed(
         _ error: SecurityError,
-        _ standing: Standing,
+        _ current: CurrentEncryption,
         _ context: inout SecurityContext
     ) {
-        if state.standing.key != nil, standing.key == nil {
+        if state.current.key != nil, current.key == nil {
             effects.append(.report(.encryptionChanged(link, nil)))
             verifiesWhenSettled = true
         }
-        var standing = standing
-        standing.keyFailure = state.standing.keyFailure
+        var current = current
+        current.keyFailure = state.current.keyFailure
         switch state {
         case .pairing(var work):
-            work.cipher = .idle
-            work.before = standing
+            work.encryption = .idle
+            work.current = current
             state = .pairing(work)
-            tellChannel(nil, &context)
+            informSecurityManager(of: nil, &context)
         case .encrypting(let work):
-            if work.origin == .bond { standing.keyFailure = KeyFailure(key: work.key, error: error) }
-            state = .settled(standing)
-            tellChannel(nil, &context)
+            if work.origin == .bond { current.keyFailure = KeyFailure(key: work.key, error: error) }
+            state = .settled(current)
+            informSecurityManager(of: nil, &context)
             switch work.origin {
-            // The bond was replaced meanwhile: its new key may work.
-            case .bond where !isOfBond(work, context): settle(standing, work.waiting, &context)
-            case .bond: bondKeyFailed(error, standing, work.waiting, &context)
-            // The failure does not show that the peer has lost a bond: the key was not a bond's.
+            // The bond was replaced during the encryption. Its new key may work.
+            case .bond where !usesBondKey(work, context): settle(current, work.waiting, &context)
+            case .bond: bondKeyFailed(error, current, work.waiting, &context)
+            // The key was not a bond's, so the peer has lost no bond.
             case .transient:
-                fail(standing, work.waiting, error == .keyMissing ? .encryptionFailed(.pinOrKeyMissing) : error)
-            // The calls have waited for the end of a failed pairing's encryption. Nothing was begun for them.
-            case .unsaved: settle(standing, work.waiting, &context)
+                fail(current, work.waiting, error == .keyMissing ? .encryptionFailed(.pinOrKeyMissing) : error)
+            // The calls began to wait after the pairing had failed. Nothing was begun for them.
+            case .incompletePairing: settle(current, work.waiting, &context)
             }
-        case .settled, .requesting, .storing, .confirming, .ending, .ended: break
+        case .settled, .requesting, .awaitingBondDecision, .awaitingConsent, .ending, .ended: break
         }
     }
 
+    /// Ends the calls that waited for an encryption with the bond's key. If the key is missing, the policy may let the
+    /// devices pair again.
     private mutating func bondKeyFailed(
         _ error: SecurityError,
-        _ standing: Standing,
+        _ current: CurrentEncryption,
         _ waiting: [SecurityRequirement],
         _ context: inout SecurityContext
     ) {
-        guard error == .keyMissing else { return fail(standing, waiting, error) }
+        guard error == .keyMissing else { return fail(current, waiting, error) }
         effects.append(.report(.keyMissing(link, identity: context.peer)))
-        guard policy.keyLoss == .askToPairAgain, !waiting.isEmpty else { return fail(standing, waiting, error) }
+        guard policy.keyLoss == .askToPairAgain, !waiting.isEmpty else { return fail(current, waiting, error) }
         var waiting = waiting
-        waiting[0].pairsAgain = true
-        settle(standing, waiting, &context)
+        waiting[0].needsNewPairing = true
+        settle(current, waiting, &context)
     }
 
     /// Encryption has ended on a link that stays.
     private mutating func encryptionEnded(_ context: inout SecurityContext) {
         effects.append(.report(.encryptionChanged(link, nil)))
-        state.standing.key = nil
+        state.current.key = nil
         verifiesWhenSettled = true
         switch state {
         case .requesting(let work):
-            tellChannel(nil, &context)
-            settle(work.before, work.waiting, &context)
-        case .pairing: tellChannel(nil, &context)
-        case .settled, .encrypting, .storing, .confirming, .ending, .ended: break
+            informSecurityManager(of: nil, &context)
+            settle(work.current, work.waiting, &context)
+        case .pairing: informSecurityManager(of: nil, &context)
+        case .settled, .encrypting, .awaitingBondDecision, .awaitingConsent, .ending, .ended: break
         }
     }
 
-    private mutating func tellChannel(_ strength: KeyStrength?, _ context: inout SecurityContext) {
-        run(channel.encryptionChanged(to: strength, at: context.now, random: &context.random), &context)
+    /// Passes the key that encrypts the link now to the Security Manager; nil if the link is not encrypted.
+    private mutating func informSecurityManager(of strength: KeyStrength?, _ context: inout SecurityContext) {
+        perform(securityManager.encryptionChanged(to: strength, at: context.now, random: &context.random), &context)
     }
 }

@@ -6,17 +6,17 @@ import SMP
 extension LinkSecurityEngine {
     // MARK: Input
 
-    /// Handles a PDU of the Security Manager's channel.
+    /// Handles a PDU of the Security Manager Protocol.
     mutating func receive(_ pdu: RawSpan, _ context: inout SecurityContext) -> [SecurityEffect] {
         if pdu[checked: 0] == CommandCode.pairingFailed.rawValue { heldPairingRequest = nil }
-        if role == .peripheral, pdu[checked: 0] == CommandCode.pairingRequest.rawValue, !channel.isPairing,
-            !channel.isClosed
+        if role == .peripheral, pdu[checked: 0] == CommandCode.pairingRequest.rawValue, !securityManager.isPairing,
+            !securityManager.isClosed
         {
             receivePairingRequest(pdu, &context)
         } else {
-            run(channel.receive(pdu, at: context.now, random: &context.random), &context)
+            perform(securityManager.receive(pdu, at: context.now, random: &context.random), &context)
         }
-        return takeEffects(&context)
+        return finishInput(&context)
     }
 
     /// Sends a keypress notification to the peer (Vol 3, Part H, 3.5.8).
@@ -26,66 +26,68 @@ extension LinkSecurityEngine {
         _ kind: KeypressNotification.Kind,
         _ context: inout SecurityContext
     ) -> [SecurityEffect] {
-        run(channel.pressed(kind, at: context.now, random: &context.random), &context)
-        return takeEffects(&context)
+        perform(securityManager.pressed(kind, at: context.now, random: &context.random), &context)
+        return finishInput(&context)
     }
 
+    /// Handles a Pairing Request while no pairing is in progress.
     private mutating func receivePairingRequest(_ pdu: RawSpan, _ context: inout SecurityContext) {
         let request: RequestWork?
         switch state {
         case .settled: request = nil
         case .requesting(let work): request = work
         case .encrypting:
-            // The Security Manager refuses a request of wrong length.
+            // The Security Manager answers a request of wrong length with Pairing Failed.
             guard pdu.byteCount == 7 else {
-                return run(channel.receive(pdu, at: context.now, random: &context.random), &context)
+                return perform(securityManager.receive(pdu, at: context.now, random: &context.random), &context)
             }
             if heldPairingRequest == nil { heldPairingRequest = [UInt8](copying: pdu) }
             return
-        case .storing, .confirming: return sendPairingFailed(.busy)
+        case .awaitingBondDecision, .awaitingConsent: return sendPairingFailed(.busy)
         case .pairing, .ending, .ended: return
         }
         if refusesPairingRequest(after: request, &context) { return }
         // A pairing that follows a Security Request keeps the parameters of the request.
-        if request == nil { prepareChannel(context) }
-        let steps = channel.receive(pdu, at: context.now, random: &context.random)
-        if channel.isPairing {
+        if request == nil { prepareSecurityManager(context) }
+        let steps = securityManager.receive(pdu, at: context.now, random: &context.random)
+        if securityManager.isPairing {
             beginPairing(
                 request?.initiative ?? .peer,
                 replacesBond: request?.replacesBond ?? false,
-                state.standing,
-                // A call that wants a pairing gets this one.
-                state.waiting.map { $0.pairsAgain ? $0.afterPairingBegan : $0 },
+                state.current,
+                // This pairing serves the calls that need a new one.
+                state.waiting.map { $0.needsNewPairing ? $0.afterPairingBegan : $0 },
                 context
             )
             effects.append(.report(.pairingStarted(link, peer: context.peer)))
         }
-        run(steps, &context)
+        perform(steps, &context)
     }
 
     /// Handles the Pairing Request that arrived while the link was being encrypted.
-    mutating func takeHeldPairingRequest(_ context: inout SecurityContext) {
+    mutating func processHeldPairingRequest(_ context: inout SecurityContext) {
         if case .encrypting = state { return }
         guard let pdu = heldPairingRequest else { return }
         heldPairingRequest = nil
-        if !channel.isPairing, !channel.isClosed { receivePairingRequest(pdu.rawSpan, &context) }
+        if !securityManager.isPairing, !securityManager.isClosed { receivePairingRequest(pdu.rawSpan, &context) }
     }
 
+    /// Enters the state of a pairing, before or after the Security Manager has begun it.
     mutating func beginPairing(
         _ initiative: SecurityInitiative,
         replacesBond: Bool,
-        _ standing: Standing,
+        _ current: CurrentEncryption,
         _ waiting: [SecurityRequirement],
         _ context: SecurityContext
     ) {
         var work = PairingWork(
             initiative: initiative,
             replacesBond: replacesBond,
-            before: standing,
+            current: current,
             waiting: waiting
         )
         if initiative == .peer, isIdentityVerified {
-            // A peer that may pair only because its bond is proven must not add a bond with another identity.
+            // A peer that may pair only because it is verified must not add a bond with another identity.
             switch policy.pairable {
             case .always: break
             case .duringWindow: if !context.isPairingWindowOpen { work.onlyIdentity = context.peer }
@@ -99,20 +101,20 @@ extension LinkSecurityEngine {
 
     /// Answers a Pairing Request with Pairing Failed, if no pairing may begin.
     ///
-    /// - Parameter request: the Security Request that the central was sent before, if there is one.
-    /// - Returns: whether it was answered so. Otherwise the request is for the Security Manager.
+    /// - Parameter request: the Security Request that this host sent before, if there is one.
+    /// - Returns: whether the Pairing Request was answered. If not, the Security Manager handles it.
     private mutating func refusesPairingRequest(
         after request: RequestWork?,
         _ context: inout SecurityContext
     ) -> Bool {
-        if (context.ownWait ?? context.waitOfAll) != nil {
+        if (context.waitOfPeer ?? context.waitOfAll) != nil {
             sendPairingFailed(.repeatedAttempts)
             return true
         }
-        // The app has asked for the pairing, or the peer does not claim a bonded identity: it needs no window.
+        // Whether this host asked for a pairing by its Security Request: the app wants it, or there is no bond to use.
         let isAskedFor = request.map { $0.initiative == .app || context.bond?.strength == nil } ?? false
         if !isAskedFor, let obstacle = obstacleToPeersPairing(context) {
-            // Without a key for this role, the central can do nothing else that it was asked for.
+            // If the bond has no key for this role, the central cannot encrypt the link either, and the calls end.
             refusePairingRequest(obstacle, after: bondKey(context) == nil ? request : nil, &context)
             return true
         }
@@ -122,8 +124,10 @@ extension LinkSecurityEngine {
         return true
     }
 
-    /// - Parameter request: the Security Request whose calls end, since the central does not encrypt the link; nil if they
-    ///   continue to wait.
+    /// Reports a refused Pairing Request, and answers it with Pairing Failed.
+    ///
+    /// - Parameter request: the Security Request whose calls end; nil if they wait on, because the central may still
+    ///   encrypt the link.
     private mutating func refusePairingRequest(
         _ error: SecurityError,
         after request: RequestWork?,
@@ -131,8 +135,8 @@ extension LinkSecurityEngine {
     ) {
         effects.append(.report(.pairingFailed(link, peer: context.peer, error)))
         guard let request else { return sendPairingFailed(.pairingNotSupported) }
-        fail(request.before, request.waiting, error)
-        for case .send(let pdu) in channel.cancel(.pairingNotSupported) { effects.append(.send(pdu)) }
+        fail(request.current, request.waiting, error)
+        for case .send(let pdu) in securityManager.cancel(.pairingNotSupported) { effects.append(.send(pdu)) }
     }
 
     mutating func sendPairingFailed(_ reason: PairingFailedReason) {
@@ -142,7 +146,7 @@ extension LinkSecurityEngine {
     // MARK: Steps
 
     /// Performs the steps of the Security Manager.
-    mutating func run(_ steps: [PairingStep], _ context: inout SecurityContext) {
+    mutating func perform(_ steps: [PairingStep], _ context: inout SecurityContext) {
         var steps = steps
         var index = 0
         while index < steps.count {
@@ -153,25 +157,26 @@ extension LinkSecurityEngine {
             case .ask(let question): steps += ask(question, &context)
             case .keyPressed(let kind): effects.append(.report(.keyPressed(link, peer: context.peer, kind)))
             case .encrypt(let key):
-                setCipher(.starting(key, deadline: context.now + LinkSecurityEngine.encryptionTimeout))
+                setEncryption(.inProgress(key, deadline: context.now + LinkSecurityEngine.encryptionTimeout))
                 effects.append(.enableEncryption(key))
-            case .expectEncryption(let key): setCipher(.expecting(key))
+            case .expectEncryption(let key): setEncryption(.expected(key))
             case .securityRequested(let requirements): securityRequested(requirements, &context)
-            case .completed(let outcome): completed(outcome, context)
-            case .failed(let failure): failed(failure, context)
+            case .completed(let outcome): pairingCompleted(outcome, context)
+            case .failed(let failure): pairingFailed(failure, context)
             }
         }
     }
 
-    private mutating func setCipher(_ cipher: PairingWork.Cipher) {
+    /// Records how far the encryption with the pairing's key is.
+    private mutating func setEncryption(_ encryption: PairingWork.EncryptionProgress) {
         guard case .pairing(var work) = state else { return }
-        work.cipher = cipher
+        work.encryption = encryption
         state = .pairing(work)
     }
 
     /// As the central: the peripheral asks for security (Vol 3, Part H, 2.4.6).
     ///
-    /// A peripheral that supports LE Secure Connections does not cause the replacement of a bond of LE legacy pairing.
+    /// Its request for LE Secure Connections is ignored. Otherwise it would replace each bond of LE legacy pairing.
     private mutating func securityRequested(_ requested: SecurityRequirements, _ context: inout SecurityContext) {
         // Only one request of the peer waits, even if the peer repeats it.
         guard !state.waiting.contains(where: { $0.caller == .peer }) else { return }
@@ -182,41 +187,45 @@ extension LinkSecurityEngine {
 
     // MARK: Outcomes
 
-    private mutating func completed(_ outcome: PairingOutcome, _ context: SecurityContext) {
+    /// Handles a pairing that the Security Manager has completed.
+    private mutating func pairingCompleted(_ outcome: PairingOutcome, _ context: SecurityContext) {
         guard case .pairing(let work) = state else { return }
         if let question = work.question { effects.append(.withdraw(question.number)) }
-        let storing = StoringWork(
+        let completed = CompletedPairing(
             outcome: outcome,
             initiative: work.initiative,
             peer: context.peer,
-            before: work.before,
+            current: work.current,
             waiting: work.waiting
         )
-        // The peer gives its identity only now: it may be, or claim to be, a device that is connected or bonded.
+        // The peer gives its identity only now. It may claim to be another device, also one that is bonded.
         let identity = outcome.bond.identity
         if let only = work.onlyIdentity, identity != only {
-            reject(storing, .refused("the peer is bonded as \(only) and claims to be \(identity)"), context)
+            rejectPairing(completed, .refused("the peer is bonded as \(only) and claims to be \(identity)"), context)
         } else if let obstacle = obstacleOfAcceptList(toIdentity: identity) {
-            reject(storing, obstacle, context)
+            rejectPairing(completed, obstacle, context)
         } else {
-            admit(storing, isConfirmed: false)
+            requestBondDecision(about: completed, isConfirmed: false)
         }
     }
 
-    mutating func admit(_ work: StoringWork, isConfirmed: Bool) {
-        state = .storing(work)
-        effects.append(.admit(work.outcome, isForApp: work.initiative == .app, isConfirmed: isConfirmed))
+    /// Asks the bond database what happens to the keys of a pairing.
+    ///
+    /// - Parameter isConfirmed: whether the app has agreed that the pairing replaces the bond of another peer.
+    mutating func requestBondDecision(about work: CompletedPairing, isConfirmed: Bool) {
+        state = .awaitingBondDecision(work)
+        effects.append(.decideBond(work.outcome, isForApp: work.initiative == .app, isConfirmed: isConfirmed))
     }
 
-    /// Handles the decision about the keys of a pairing that has succeeded. If there is a bond, `context` has it.
+    /// Handles the decision about the keys of a completed pairing. If they are a bond now, `context` has it.
     mutating func bondDecided(_ decision: BondDecision, _ context: inout SecurityContext) -> [SecurityEffect] {
-        guard case .storing(let work) = state else { return [] }
+        guard case .awaitingBondDecision(let work) = state else { return [] }
         switch decision {
-        case .bonded, .keptForLink: stored(work, isBonded: decision == .bonded, &context)
+        case .bonded, .keptForLink: keysAccepted(work, isBonded: decision == .bonded, &context)
         case .replacesOther(let strength):
             let identity = work.outcome.bond.identity
             guard policy.bondReplacement == .whenConsented else {
-                reject(work, .refused("it would replace the bond of \(identity)"), context)
+                rejectPairing(work, .refused("it would replace the bond of \(identity)"), context)
                 break
             }
             let question = makeQuestion(
@@ -225,21 +234,22 @@ extension LinkSecurityEngine {
                 work.initiative,
                 replaces: strength
             )
-            let deadline = context.now + LinkSecurityEngine.confirmationTimeout
-            state = .confirming(work, question, deadline: deadline)
+            let deadline = context.now + LinkSecurityEngine.replacementConsentTimeout
+            state = .awaitingConsent(work, question, deadline: deadline)
             effects.append(.ask(question.inquiry, number: question.number))
-        case .refused(let error): reject(work, error, context)
+        case .refused(let error): rejectPairing(work, error, context)
         }
-        return takeEffects(&context)
+        return finishInput(&context)
     }
 
-    private mutating func stored(_ work: StoringWork, isBonded: Bool, _ context: inout SecurityContext) {
-        var standing = work.before
-        standing.key?.origin = isBonded ? .bond : .transient
-        standing.key?.followsVerifiedKey = false
-        if isBonded { standing.keyFailure = nil }
+    /// Ends a pairing whose keys are stored as a bond, or kept until the link ends.
+    private mutating func keysAccepted(_ work: CompletedPairing, isBonded: Bool, _ context: inout SecurityContext) {
+        var current = work.current
+        current.key?.origin = isBonded ? .bond : .transient
+        current.key?.followsVerifiedKey = false
+        if isBonded { current.keyFailure = nil }
         transientKeys = isBonded ? nil : work.outcome.bond
-        state = .settled(standing)
+        state = .settled(current)
         let result = PairingResult(
             peer: originalPeer,
             identity: work.outcome.bond.identity,
@@ -248,50 +258,63 @@ extension LinkSecurityEngine {
             isBonded: isBonded
         )
         effects += [.attemptSucceeded(work.peer), .report(.paired(link, result))]
-        if isIdentityVerified { effects.append(.trusted) }
-        settle(standing, work.waiting, &context)
+        if isIdentityVerified { effects.append(.identityVerified) }
+        settle(current, work.waiting, &context)
     }
 
-    /// Ends a link whose pairing has succeeded and may not be kept.
-    mutating func reject(_ work: StoringWork, _ error: SecurityError, _ context: SecurityContext) {
+    /// Fails a completed pairing whose keys may not be used, and ends the link.
+    mutating func rejectPairing(_ work: CompletedPairing, _ error: SecurityError, _ context: SecurityContext) {
         effects += [
             .report(.pairingFailed(link, peer: work.peer, error)), .attemptFailed(work.peer, countsForAll: false),
         ]
-        fail(work.before, work.waiting, error)
-        endLink(.security(error), context)
+        failAndDisconnect(work.current, work.waiting, error, context)
     }
 
-    private mutating func failed(_ failure: PairingFailure, _ context: SecurityContext) {
+    /// Handles the failure of a pairing, or of a Security Request.
+    private mutating func pairingFailed(_ failure: PairingFailure, _ context: SecurityContext) {
         switch state {
         case .requesting(let work):
-            // The central has not followed a Security Request: nothing has begun.
-            fail(work.before, work.waiting, failure == .timedOut ? .timedOut : .pairing(failure))
+            // The central refused the Security Request, did not answer it, or sent unacceptable parameters. No pairing
+            // has begun.
+            fail(work.current, work.waiting, failure == .timedOut ? .timedOut : .pairing(failure))
         case .pairing(let work):
             let error = reportFailure(of: work, .pairing(failure), context)
             // If the pairing's key encrypts the link, that does not verify a bonded peer.
             verifiesWhenSettled = true
-            fail(work.before, work.waiting, error)
-            if work.before.key != nil, !isAdmittedByAcceptList(context) {
+            if work.current.key != nil, !isAdmittedByAcceptList(context) {
                 // The pairing has encrypted the link, and the peer has withheld its identity.
-                endLink(.security(error), context)
-            } else if case .starting(let key, let deadline) = work.cipher {
-                // The controllers continue with the key.
+                return failAndDisconnect(work.current, work.waiting, error, context)
+            }
+            fail(work.current, work.waiting, error)
+            if case .inProgress(let key, let deadline) = work.encryption {
+                // The controllers continue to encrypt the link with the key.
                 state = .encrypting(
-                    EncryptionWork(key: key, origin: .unsaved, before: work.before, deadline: deadline, waiting: [])
+                    EncryptionWork(
+                        key: key,
+                        origin: .incompletePairing,
+                        current: work.current,
+                        deadline: deadline,
+                        waiting: []
+                    )
                 )
             }
         case .settled:
-            // A Pairing Request with unacceptable parameters has begun nothing.
+            // The Security Manager has refused a Pairing Request because of its parameters. No pairing has begun.
             let error = SecurityError.pairing(failure)
             effects += [
                 .attemptFailed(context.peer, countsForAll: false),
                 .report(.pairingFailed(link, peer: context.peer, error)),
             ]
-        case .encrypting, .storing, .confirming, .ending, .ended: break
+        case .encrypting, .awaitingBondDecision, .awaitingConsent, .ending, .ended: break
         }
     }
 
-    /// - Returns: the reason why the pairing has failed.
+    /// Reports a failed pairing, and withdraws its question.
+    ///
+    /// - Parameters:
+    ///   - failure: the reason, unless this host has refused the pairing.
+    ///   - countsAsAttempt: whether the peer may have to wait before the next pairing.
+    /// - Returns: the reason that was reported.
     @discardableResult
     mutating func reportFailure(
         of work: PairingWork,

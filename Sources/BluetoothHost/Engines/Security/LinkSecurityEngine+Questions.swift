@@ -17,14 +17,14 @@ extension LinkSecurityEngine {
                 refusal = .weakerThanBond(strength)
             } else if model == .justWorks, policy.justWorks == .never {
                 refusal = .refused("the policy refuses just works")
-            } else if policy.bonds, let limit = context.fullAt, context.bond == nil {
+            } else if policy.bonds, let limit = context.reachedBondLimit, context.bond == nil {
                 refusal = .tooManyBonds(limit)
             }
         }
         if let refusal {
             work.refusal = refusal
             state = .pairing(work)
-            return channel.answer(.refuse, at: context.now, random: &context.random)
+            return securityManager.answer(.refuse, at: context.now, random: &context.random)
         }
         if let earlier = work.question { effects.append(.withdraw(earlier.number)) }
         let asked = makeQuestion(
@@ -39,13 +39,16 @@ extension LinkSecurityEngine {
         return []
     }
 
+    /// Makes a question with a new number.
+    ///
+    /// - Parameter strength: the strength of the bond that the pairing would replace.
     mutating func makeQuestion(
         _ question: PairingQuestion,
         about peer: DeviceAddress,
         _ initiative: SecurityInitiative,
         replaces strength: KeyStrength?
     ) -> SecurityQuestion {
-        lastQuestion += 1
+        lastQuestionNumber += 1
         let inquiry = PairingInquiry(
             link: link,
             peer: peer,
@@ -54,7 +57,7 @@ extension LinkSecurityEngine {
             replaces: strength,
             isProven: isIdentityVerified
         )
-        return SecurityQuestion(number: lastQuestion, inquiry: inquiry)
+        return SecurityQuestion(number: lastQuestionNumber, inquiry: inquiry)
     }
 
     /// Handles the answer to a question. An answer to another question than the current one is ignored.
@@ -84,26 +87,26 @@ extension LinkSecurityEngine {
                     answer = .refuse
                 } else {
                     work.usesOutOfBandData = false
-                    effects.append(.outOfBandDataUsed(channel.parameters))
+                    effects.append(.outOfBandDataUsed(securityManager.parameters))
                 }
             }
             state = .pairing(work)
-            run(channel.answer(answer, at: context.now, random: &context.random), &context)
-        case .confirming(let work, let question, _) where question.number == number:
+            perform(securityManager.answer(answer, at: context.now, random: &context.random), &context)
+        case .awaitingConsent(let work, let question, _) where question.number == number:
             // The accept list may have changed since the question was asked.
             let obstacle = obstacleOfAcceptList(toIdentity: work.outcome.bond.identity)
             if answer == .accept, obstacle == nil {
-                admit(work, isConfirmed: true)
+                requestBondDecision(about: work, isConfirmed: true)
             } else {
-                state = .storing(work)
-                reject(work, obstacle ?? .refused(refusal), context)
+                rejectPairing(work, obstacle ?? .refused(refusal), context)
             }
-        case .settled, .requesting, .encrypting, .pairing, .storing, .confirming, .ending, .ended: break
+        case .settled, .requesting, .encrypting, .pairing, .awaitingBondDecision, .awaitingConsent, .ending, .ended:
+            break
         }
-        return takeEffects(&context)
+        return finishInput(&context)
     }
 
-    /// Answers a question without an app: by the policy if the question needs no person, otherwise with a refusal.
+    /// Answers a question if no app does. The policy decides about consent. A question that needs a person is refused.
     mutating func unanswered(_ number: UInt64, _ context: inout SecurityContext) -> [SecurityEffect] {
         guard let question = state.question, question.number == number else { return [] }
         var refusal: String?

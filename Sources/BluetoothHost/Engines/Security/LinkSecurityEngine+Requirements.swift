@@ -1,35 +1,36 @@
 import BluetoothTypes
 import SMP
 
-// The security that callers require of a link. The key of a bond or a pairing provides it.
+// The callers that wait until a link is secure enough, and the choice of what makes it secure: the bond's key or a
+// pairing.
 extension LinkSecurityEngine {
     // MARK: Calls
 
-    /// Adds a requirement, and begins to make the link secure enough. The caller is finished once it is.
+    /// Adds a requirement, and begins to make the link secure enough. An effect finishes the caller.
     mutating func require(_ requirement: SecurityRequirement, _ context: inout SecurityContext) -> [SecurityEffect] {
         add(requirement, &context)
-        return takeEffects(&context)
+        return finishInput(&context)
     }
 
-    /// Encrypts a new link to a bonded peer, if the policy requires it.
+    /// Begins the verification of the peer of a new link, if the policy requires it.
     mutating func linkBegan(_ context: inout SecurityContext) -> [SecurityEffect] {
         verifiesWhenSettled = true
-        return takeEffects(&context)
+        return finishInput(&context)
     }
 
-    /// Ends a caller that no longer waits. Cancels the work that was begun for this caller only.
+    /// Cancels a caller. If no other caller waits, also cancels the work in progress, unless the peer began it.
     mutating func cancel(_ caller: SecurityCaller, _ context: inout SecurityContext) -> [SecurityEffect] {
         guard let index = state.waiting.firstIndex(where: { $0.caller == caller }) else { return [] }
         let requirement = state.waiting.remove(at: index)
         finish(requirement, .failure(.cancelled))
         if state.waiting.isEmpty { cancelWork(&context) } else { withdrawConsent(context) }
-        return takeEffects(&context)
+        return finishInput(&context)
     }
 
     /// Ends the consent that a cancelled call gave to a pairing, unless another call that waits gives it as well.
     private mutating func withdrawConsent(_ context: SecurityContext) {
         let waiting = state.waiting
-        let isReplacementWanted = waiting.contains { replacesBond($0, context) }
+        let isReplacementWanted = waiting.contains { consentsToReplacement($0, context) }
         let initiative: SecurityInitiative = waiting.contains { $0.initiative == .app } ? .app : .demand
         switch state {
         case .requesting(var work) where work.initiative == .app:
@@ -40,35 +41,40 @@ extension LinkSecurityEngine {
             work.initiative = initiative
             work.replacesBond = work.replacesBond && isReplacementWanted
             state = .pairing(work)
-        case .settled, .requesting, .encrypting, .pairing, .storing, .confirming, .ending, .ended: break
+        case .settled, .requesting, .encrypting, .pairing, .awaitingBondDecision, .awaitingConsent, .ending, .ended:
+            break
         }
     }
 
-    /// Whether the app wants a pairing that replaces the bond, if there is one.
-    private func replacesBond(_ requirement: SecurityRequirement, _ context: SecurityContext) -> Bool {
+    /// Whether a requirement is the app's consent to a pairing that replaces the bond: the app asks for a new pairing,
+    /// or for more than the bond's key gives.
+    private func consentsToReplacement(_ requirement: SecurityRequirement, _ context: SecurityContext) -> Bool {
         guard requirement.initiative == .app else { return false }
         let isBondEnough = bondKey(context).map { requirement.required.isMet(by: $0.strength) } ?? false
-        return requirement.replacesBond || !isBondEnough
+        return requirement.asksForNewPairing || !isBondEnough
     }
 
+    /// Cancels a Security Request or a pairing that no caller waits for. An encryption cannot be cancelled.
     private mutating func cancelWork(_ context: inout SecurityContext) {
         switch state {
         case .requesting(let work) where work.initiative != .peer:
-            run(channel.cancel(.unspecifiedReason), &context)
+            perform(securityManager.cancel(.unspecifiedReason), &context)
         case .pairing(let work) where work.initiative != .peer:
-            run(channel.cancel(.unspecifiedReason), &context)
-        case .requesting, .pairing, .settled, .encrypting, .storing, .confirming, .ending, .ended: break
+            perform(securityManager.cancel(.unspecifiedReason), &context)
+        case .requesting, .pairing, .settled, .encrypting, .awaitingBondDecision, .awaitingConsent, .ending, .ended:
+            break
         }
     }
 
     /// Adds a requirement, and begins what it needs unless something is in progress.
     mutating func add(_ requirement: SecurityRequirement, _ context: inout SecurityContext) {
-        // A pairing in progress serves a caller that wants another one as well.
+        // A pairing in progress also serves a caller that needs a new pairing.
         let requirement =
-            requirement.pairsAgain && channel.isPairing ? requirement.afterPairingBegan : requirement
+            requirement.needsNewPairing && securityManager.isPairing ? requirement.afterPairingBegan : requirement
         switch state {
-        case .settled(let standing): settle(standing, [requirement], &context)
-        case .requesting, .encrypting, .pairing, .storing, .confirming: state.waiting.append(requirement)
+        case .settled(let current): settle(current, [requirement], &context)
+        case .requesting, .encrypting, .pairing, .awaitingBondDecision, .awaitingConsent:
+            state.waiting.append(requirement)
         case .ending(let error), .ended(let error): finish(requirement, .failure(error))
         }
     }
@@ -77,30 +83,41 @@ extension LinkSecurityEngine {
 
     /// Finishes the callers that the link is secure enough for, and begins what the first of the others needs.
     mutating func settle(
-        _ standing: Standing,
+        _ current: CurrentEncryption,
         _ waiting: [SecurityRequirement],
         _ context: inout SecurityContext
     ) {
-        state = .settled(standing)
+        state = .settled(current)
         var waiting = waiting
         // The key of a pairing that has failed does not serve calls to a bonded peer.
-        if let strength = standing.key?.strength, !isUnverified(context) {
-            for requirement in waiting where requirement.isServed(by: strength) {
+        if let strength = current.key?.strength, !needsVerification(context) {
+            for requirement in waiting where requirement.isMet(by: strength) {
                 finish(requirement, .success(strength))
             }
-            waiting.removeAll { $0.isServed(by: strength) }
-            while let first = waiting.first, first.hasPaired {
+            waiting.removeAll { $0.isMet(by: strength) }
+            while let first = waiting.first, first.hasPairingBegun {
                 waiting.removeFirst()
                 finish(first, .failure(.security(.insufficient(strength))))
             }
         }
-        if let first = waiting.first { begin(first, standing, waiting, &context) }
+        if let first = waiting.first { begin(first, current, waiting, &context) }
     }
 
-    /// Ends all callers: nothing can be done for them.
-    mutating func fail(_ standing: Standing, _ waiting: [SecurityRequirement], _ error: SecurityError) {
-        state = .settled(standing)
+    /// Ends all callers with an error. The link stays.
+    mutating func fail(_ current: CurrentEncryption, _ waiting: [SecurityRequirement], _ error: SecurityError) {
+        state = .settled(current)
         for requirement in waiting { finish(requirement, .failure(.security(error))) }
+    }
+
+    /// Ends all callers with an error, and the link with them.
+    mutating func failAndDisconnect(
+        _ current: CurrentEncryption,
+        _ waiting: [SecurityRequirement],
+        _ error: SecurityError,
+        _ context: SecurityContext
+    ) {
+        fail(current, waiting, error)
+        disconnect(.security(error), context)
     }
 
     mutating func finish(_ requirement: SecurityRequirement, _ result: Result<KeyStrength, HostError>) {
@@ -112,118 +129,124 @@ extension LinkSecurityEngine {
 
     // MARK: Beginning
 
+    /// Begins what the first caller needs: an encryption with the bond's key or a pairing. Fails all callers if neither
+    /// is possible.
     private mutating func begin(
         _ first: SecurityRequirement,
-        _ standing: Standing,
+        _ current: CurrentEncryption,
         _ waiting: [SecurityRequirement],
         _ context: inout SecurityContext
     ) {
-        let keyFailure = keyFailure(in: standing, context)
-        if let key = usableBondKey(context), !first.pairsAgain, keyFailure == nil,
+        let keyFailure = keyFailure(in: current, context)
+        if let key = usableBondKey(context), !first.needsNewPairing, keyFailure == nil,
             first.required.isMet(by: key.strength)
         {
             switch role {
-            case .central: encrypt(with: key, .bond, standing, waiting, context)
-            case .peripheral: start(first, replacesBond: false, standing, waiting, &context)
+            case .central: encrypt(with: key, .bond, current, waiting, context)
+            case .peripheral: start(first, replacesBond: false, current, waiting, &context)
             }
-        } else if let keyFailure, !first.pairsAgain {
-            refuse(first, keyFailure, standing, waiting, &context)
+        } else if let keyFailure, !first.needsNewPairing {
+            failAndAnswerPeer(first, keyFailure, current, waiting, &context)
         } else if lacksKey(for: first, context) {
-            refuse(first, .keyMissing, standing, waiting, &context)
+            failAndAnswerPeer(first, .keyMissing, current, waiting, &context)
         } else {
-            pair(first, standing, waiting, &context)
+            pair(first, current, waiting, &context)
         }
     }
 
-    /// Whether, as the central, the bond has no key that could verify the peer, and the policy fails for a key that is missing.
-    /// The app can still pair. A peripheral sends a Security Request instead, because the central may begin a pairing.
+    /// Whether a requirement fails because the bond has no key for the central, and the policy does not pair again if a
+    /// key is missing. The app can still pair.
+    ///
+    /// As the peripheral, this host sends a Security Request instead, because the central may begin a pairing.
     private func lacksKey(for requirement: SecurityRequirement, _ context: SecurityContext) -> Bool {
-        role == .central && isUnverified(context) && bondKey(context) == nil && policy.keyLoss == .fail
-            && requirement.initiative == .demand && !requirement.pairsAgain
+        role == .central && needsVerification(context) && bondKey(context) == nil && policy.keyLoss == .fail
+            && requirement.initiative == .demand && !requirement.needsNewPairing
     }
 
+    /// Begins a pairing or requests it, or fails all callers if it is not allowed.
     private mutating func pair(
         _ first: SecurityRequirement,
-        _ standing: Standing,
+        _ current: CurrentEncryption,
         _ waiting: [SecurityRequirement],
         _ context: inout SecurityContext
     ) {
-        let replacesBond = self.replacesBond(first, context)
+        let replacesBond = consentsToReplacement(first, context)
         let obstacle = obstacle(to: first, context) ?? (replacesBond ? nil : obstacleToReplacement(context))
-        if let obstacle { return refuse(first, obstacle, standing, waiting, &context) }
-        start(first, replacesBond: replacesBond, standing, waiting.map(\.afterPairingBegan), &context)
+        if let obstacle { return failAndAnswerPeer(first, obstacle, current, waiting, &context) }
+        start(first, replacesBond: replacesBond, current, waiting.map(\.afterPairingBegan), &context)
     }
 
-    /// Ends all callers; a peripheral that has asked for security is answered.
-    private mutating func refuse(
+    /// Ends all callers with an error. If the first one is a peripheral's Security Request, answers it with Pairing
+    /// Failed.
+    private mutating func failAndAnswerPeer(
         _ first: SecurityRequirement,
         _ error: SecurityError,
-        _ standing: Standing,
+        _ current: CurrentEncryption,
         _ waiting: [SecurityRequirement],
         _ context: inout SecurityContext
     ) {
         if first.initiative == .peer {
             let isTooSoon = if case .repeatedAttempts = error { true } else { false }
             let reason: PairingFailedReason = isTooSoon ? .repeatedAttempts : .pairingNotSupported
-            let steps = channel.cancel(reason)
+            let steps = securityManager.cancel(reason)
             // The Security Manager forgets the request if the link is encrypted in the meantime.
-            if steps.isEmpty, !channel.isClosed { sendPairingFailed(reason) }
-            run(steps, &context)
+            if steps.isEmpty, !securityManager.isClosed { sendPairingFailed(reason) }
+            perform(steps, &context)
         }
-        fail(standing, waiting, error)
+        fail(current, waiting, error)
     }
 
     /// Sends a Pairing Request as the central, a Security Request as the peripheral.
     private mutating func start(
         _ first: SecurityRequirement,
         replacesBond: Bool,
-        _ standing: Standing,
+        _ current: CurrentEncryption,
         _ waiting: [SecurityRequirement],
         _ context: inout SecurityContext
     ) {
-        prepareChannel(for: first.required, context)
+        prepareSecurityManager(for: first.required, context)
         switch role {
         case .central:
-            beginPairing(first.initiative, replacesBond: replacesBond, standing, waiting, context)
+            beginPairing(first.initiative, replacesBond: replacesBond, current, waiting, context)
         case .peripheral:
             state = .requesting(
                 RequestWork(
-                    before: standing,
+                    current: current,
                     initiative: first.initiative,
                     replacesBond: replacesBond,
                     waiting: waiting
                 )
             )
         }
-        let steps = channel.start(at: context.now, random: &context.random)
-        if channel.isPairing { effects.append(.report(.pairingStarted(link, peer: context.peer))) }
-        run(steps, &context)
+        let steps = securityManager.start(at: context.now, random: &context.random)
+        if securityManager.isPairing { effects.append(.report(.pairingStarted(link, peer: context.peer))) }
+        perform(steps, &context)
     }
 
     /// Sets the parameters of the link's next pairing.
-    mutating func prepareChannel(for required: RequiredSecurity = .encryption, _ context: SecurityContext) {
+    mutating func prepareSecurityManager(for required: RequiredSecurity = .encryption, _ context: SecurityContext) {
         var parameters = policy.pairingParameters
         if required.isAuthenticated { parameters.requiresAuthentication = true }
         if required.isSecureConnections { parameters.requiresSecureConnections = true }
         parameters.minimumKeySize = max(parameters.minimumKeySize, min(required.keySize, 16))
-        channel.parameters = parameters
-        channel.identity = context.localIdentity
+        securityManager.parameters = parameters
+        securityManager.identity = context.localIdentity
     }
 
     // MARK: Obstacles
 
-    /// Whether an app has chosen the peer that it wants to pair with. As the peripheral, it has not: any central can
-    /// connect, also an attacker that connects again and again.
+    /// Whether the app has chosen the peer that it wants to pair with. As the peripheral, the app has not: any central
+    /// can connect, also an attacker that connects again and again.
     func isChosenByApp(_ initiative: SecurityInitiative) -> Bool { initiative == .app && role == .central }
 
     /// The reason why no pairing may begin now, if there is one.
     private func obstacle(to requirement: SecurityRequirement, _ context: SecurityContext) -> SecurityError? {
-        if channel.isClosed { return .timedOut }
+        if securityManager.isClosed { return .timedOut }
         let initiative = requirement.initiative
         if requirement.required.isAuthenticated || policy.requiresAuthentication, !policy.canAuthenticate {
             return .refused("it needs authentication, and this device has no input or output")
         }
-        if let wait = context.ownWait { return .repeatedAttempts(wait) }
+        if let wait = context.waitOfPeer { return .repeatedAttempts(wait) }
         let isChosen = isChosenByApp(initiative) || initiative == .demand && role == .central
         if !isChosen, let wait = context.waitOfAll { return .repeatedAttempts(wait) }
         if let obstacle = obstacleOfAcceptList(to: context.peer) { return obstacle }
@@ -234,12 +257,12 @@ extension LinkSecurityEngine {
             if !policy.pairsOnRequest { return .refused("the policy does not pair when a peripheral requests it") }
             if let obstacle = obstacleToPeersPairing(context) ?? obstacleToEveryModel(context) { return obstacle }
         }
-        if policy.bonds, let limit = context.fullAt, context.bond == nil { return .tooManyBonds(limit) }
+        if policy.bonds, let limit = context.reachedBondLimit, context.bond == nil { return .tooManyBonds(limit) }
         return nil
     }
 
-    /// The reason why each pairing that a peer asks for would be refused, whatever its association model; nil if one may
-    /// succeed.
+    /// The reason why each pairing that a peer asks for would be refused, whatever its association model; nil if one
+    /// may succeed.
     private func obstacleToEveryModel(_ context: SecurityContext) -> SecurityError? {
         guard policy.ownOutOfBandData == nil, policy.peerOutOfBandData == nil else { return nil }
         if !context.hasPairingHandler, policy.justWorks != .always {
@@ -253,7 +276,7 @@ extension LinkSecurityEngine {
 
     /// The reason why the peer must not begin a pairing now; nil if it may.
     ///
-    /// A peer whose bond is proven on the link may always pair again, for a stronger key.
+    /// A verified peer may always pair again, for a stronger key.
     func obstacleToPeersPairing(_ context: SecurityContext) -> SecurityError? {
         switch policy.pairable {
         case .always: break
@@ -265,8 +288,8 @@ extension LinkSecurityEngine {
         return obstacleOfAcceptList(to: context.peer)
     }
 
-    /// The reason why a pairing that the app has not asked for must not replace the bond of the peer; nil if it may, or the
-    /// peer is not bonded.
+    /// The reason why a pairing that the app has not asked for must not replace the bond of the peer; nil if it may, or
+    /// the peer is not bonded.
     func obstacleToReplacement(_ context: SecurityContext) -> SecurityError? {
         guard context.bondStrength != nil else { return nil }
         switch policy.bondReplacement {
@@ -279,20 +302,21 @@ extension LinkSecurityEngine {
             ? nil : .refused("it would replace a bond, and there is no pairing delegate to consent")
     }
 
-    /// The reason why the peer at an address must not pair; nil if it may, or has yet to give its identity.
+    /// The reason why the peer with this address must not pair; nil if it may. The identity of a peer with a private
+    /// address is not known yet, so such a peer may begin.
     func obstacleOfAcceptList(to peer: DeviceAddress) -> SecurityError? {
         guard peer.kind == .public || peer.kind == .randomStatic else { return nil }
         return obstacleOfAcceptList(toIdentity: peer)
     }
 
-    /// The reason why a peer must not pair, by the identity that it has given at the end of the pairing.
+    /// The reason why a peer with this identity address must not pair; nil if it may.
     func obstacleOfAcceptList(toIdentity identity: DeviceAddress) -> SecurityError? {
         guard let list = policy.pairingAcceptList, !list.contains(identity) else { return nil }
         return .refused("\(identity) is not on the pairing accept list")
     }
 
-    /// Whether the peer has been admitted: it is on the accept list, or has paired, or there is no list. A peer that is pairing
-    /// under a private address is admitted when it has given its identity.
+    /// Whether the peer has been admitted: it is on the accept list, or has paired, or there is no list. A peer that is
+    /// pairing under a private address is admitted when it has given its identity.
     func isAdmittedByAcceptList(_ context: SecurityContext) -> Bool {
         guard let list = policy.pairingAcceptList else { return true }
         return list.contains(context.peer) || context.bond?.strength != nil || transientKeys != nil

@@ -11,6 +11,21 @@ import SMP
 /// none of these itself: each input returns effects, which the caller performs in their order. The engine has no access
 /// to handles, to other links or to the bond database. ``SecurityContext`` contains the facts that it needs.
 ///
+/// ## Terms
+///
+/// - *Verified*: the link is encrypted with the key of the peer's bond (``isIdentityVerified``). So the peer is the
+///   device whose address it uses.
+/// - *Current encryption*: the key that encrypts the link now, whatever is in progress (``CurrentEncryption``).
+/// - *Origin* of that key: the bond, a completed pairing without a bond (transient), or a pairing that has not
+///   completed (``ActiveKey/Origin``). Only the first verifies the peer.
+/// - *Gate*: whether this host's client and channels may exchange PDUs with the peer (``Gate``). It is *open* if the
+///   peer need not be verified (``needsVerification(_:)``). Behind a *closed* gate, operations wait for the
+///   verification. A closed gate has *failed* if the verification has failed, or if this host ends the link. Operations
+///   then end with the error.
+/// - *Served*: the peer's client has access to apps' values and channels (``SecuritySnapshot/isIdentityUnverified``). A
+///   peer behind a closed gate is served in two cases only: the policy serves unverified clients, or the key of a
+///   pairing that has not ended encrypts the link.
+///
 /// ## States
 ///
 /// ``LinkSecurityState`` is the security of the link and the work in progress. Calls wait in a busy state only. Three
@@ -18,9 +33,17 @@ import SMP
 ///
 /// - `settle` finishes the calls for which the link is secure enough, and begins the work for the first of the others.
 /// - `fail` ends all of them with an error. The link stays.
-/// - `stop` ends all of them because the link ends.
+/// - `endWork` ends all of them because the link ends.
 ///
-/// Each busy state has a deadline, so no call waits forever. The exception is `storing`: the bond database decides at once.
+/// Each busy state has a deadline, so no call waits forever. The exception is `awaitingBondDecision`: the bond database
+/// decides at once.
+///
+/// ## End of the link
+///
+/// - ``disconnectionBegan(_:_:)`` is the input if the host ends the link. The state is `ending`.
+/// - ``disconnect(_:_:)`` is called if the engine itself decides that the link must end. The state is `ending`, too,
+///   and an effect makes the caller disconnect.
+/// - ``linkEnded(_:_:)`` is the input if the link has ended, for whatever reason. The state is `ended`.
 ///
 /// ## Publishing
 ///
@@ -39,14 +62,15 @@ struct LinkSecurityEngine {
     /// Maximum time for an encryption (Vol 6, Part B, 5.2). The event that reports its end may be lost.
     static let encryptionTimeout = Duration.seconds(40)
     /// Maximum time for the app to decide whether a bond is replaced.
-    static let confirmationTimeout = Duration.seconds(30)
+    static let replacementConsentTimeout = Duration.seconds(30)
 
     let link: LinkIdentifier
     /// The identity of the peer when the link was made.
     let originalPeer: DeviceAddress
-    // The extensions in other files change these. Nothing else does.
+    // The methods in the extensions change these. The host only reads them.
     var state = LinkSecurityState.settled(.unencrypted)
-    var channel: SecurityChannel<SwiftCryptography>
+    /// The state machine of the Security Manager Protocol.
+    var securityManager: SecurityChannel<SwiftCryptography>
     var policy: SecurityPolicy
     /// The keys of a pairing without a bond: they last as long as the link.
     var transientKeys: Bond?
@@ -56,12 +80,14 @@ struct LinkSecurityEngine {
     var verificationFailure: SecurityError?
     /// Whether the verification of the peer's identity begins once nothing else is in progress.
     var verifiesWhenSettled = false
-    /// The bond's key, if there was a usable one, when the verification of the peer's identity was last considered.
-    private var triedKey: LongTermKey?
+    /// The usable key of the bond when the engine last decided whether to verify the peer; nil if there was none.
+    private var lastConsideredKey: LongTermKey?
     /// As the peripheral: a Pairing Request that has come while the link was being encrypted. The controller may report
     /// the end of the encryption later than the data behind it.
     var heldPairingRequest: [UInt8]?
-    var lastQuestion: UInt64 = 0
+    /// The number of the last question to the app.
+    var lastQuestionNumber: UInt64 = 0
+    /// The effects of the current input so far.
     var effects: [SecurityEffect] = []
     /// The security that was published last. At first, it is that of the new link.
     private(set) var published = SecuritySnapshot()
@@ -70,158 +96,131 @@ struct LinkSecurityEngine {
 
     init(
         link: LinkIdentifier,
-        channel: SecurityChannel<SwiftCryptography>,
+        securityManager: SecurityChannel<SwiftCryptography>,
         policy: SecurityPolicy,
         _ context: SecurityContext
     ) {
         self.link = link
         originalPeer = context.peer
-        self.channel = channel
+        self.securityManager = securityManager
         self.policy = policy
-        triedKey = usableBondKey(context)
-        superviseVerification(context)
+        lastConsideredKey = usableBondKey(context)
+        updateVerificationDeadline(context)
         deadline = earliestDeadline
         published = snapshot(context)
     }
 
-    var role: SecurityChannel<SwiftCryptography>.Role { channel.role }
+    var role: SecurityChannel<SwiftCryptography>.Role { securityManager.role }
 
     /// The strength of the link's key; nil if the link is not encrypted.
-    var strength: KeyStrength? { state.standing.key?.strength }
+    var strength: KeyStrength? { state.current.key?.strength }
 
     /// Whether the link is encrypted with the key of the peer's bond.
-    var isIdentityVerified: Bool { state.standing.key?.origin == .bond }
+    var isIdentityVerified: Bool { state.current.key?.origin == .bond }
 
     private var earliestDeadline: Instant? {
         earliest(
-            earliest(channel.deadline, state.deadline),
+            earliest(securityManager.deadline, state.deadline),
             verificationDeadline.map { $0.requestDue ?? $0.end }
         )
     }
 
     // MARK: Context
 
-    /// Records that the peer has other keys than before, or none, or that its address is known now.
+    /// Handles a change of the facts about the link: the peer's bond is new, changed or removed, or the controller has
+    /// reported the address of this host.
     ///
-    /// - Parameter ownAddress: the address that this host used on the air when the link was made; nil if it is known.
+    /// - Parameter ownAddress: the address that this host used when the link was made; nil if it has not changed.
     mutating func contextChanged(
         ownAddress: DeviceAddress? = nil,
         _ context: inout SecurityContext
     ) -> [SecurityEffect] {
-        if let ownAddress { channel.ownAddress = ownAddress }
+        if let ownAddress { securityManager.ownAddress = ownAddress }
         // A key proves the identity of a bonded peer only as long as there is a bond.
-        if context.bond == nil, isIdentityVerified { state.standing.key?.origin = .transient }
+        if context.bond == nil, isIdentityVerified { state.current.key?.origin = .transient }
         verifyIfKeyIsNew(context)
-        return takeEffects(&context)
+        return finishInput(&context)
     }
 
     /// Sets the policy for the link. A pairing in progress continues by the earlier one.
     mutating func setPolicy(_ policy: SecurityPolicy, _ context: inout SecurityContext) -> [SecurityEffect] {
         self.policy = policy
-        triedKey = nil
+        lastConsideredKey = nil
         verifyIfKeyIsNew(context)
-        return takeEffects(&context)
+        return finishInput(&context)
     }
 
-    /// Has the peer verified if the bond's key is another one than that which was tried last, or the policy has changed.
+    /// Requests the verification of the peer if the gate has to close, or the bond has another usable key than at the
+    /// last decision. A new policy counts as another key.
     private mutating func verifyIfKeyIsNew(_ context: SecurityContext) {
-        guard isUnverified(context), published.gate == .open || usableBondKey(context) != triedKey else { return }
+        guard needsVerification(context), published.gate == .open || usableBondKey(context) != lastConsideredKey else {
+            return
+        }
         verificationFailure = nil
         verifiesWhenSettled = true
     }
 
-    /// Removes out-of-band data that were used from the link's policy. They may be used for one pairing only, whether
-    /// it succeeds or fails (Vol 3, Part H, 2.3.5.6.4). Otherwise a peer could try again with what it has learned about
-    /// them.
+    /// Removes used out-of-band data from the link's policy. They may be used for one pairing only, whether it succeeds
+    /// or fails (Vol 3, Part H, 2.3.5.6.4). Otherwise a peer could try again with what it has learned about them.
     ///
     /// The pairing that has used the data has a copy. Another pairing in progress that uses the same data is refused.
     ///
-    /// - Parameter isOwn: whether the link's own pairing has used them.
+    /// - Parameter isOwn: whether this link's pairing has used them.
     mutating func outOfBandDataWasUsed(by used: PairingParameters, isOwn: Bool) {
         policy.forgetOutOfBandData(of: used)
         if case .pairing(var work) = state {
-            if !isOwn, channel.parameters.sharesOutOfBandData(with: used) { work.isOutOfBandDataSpent = true }
+            if !isOwn, securityManager.parameters.sharesOutOfBandData(with: used) { work.isOutOfBandDataSpent = true }
             state = .pairing(work)
         } else {
-            // A pairing that a central was asked for begins with the parameters of that time.
-            channel.parameters.forgetOutOfBandData(of: used)
+            // A pairing that follows a Security Request uses the parameters of the time of the request.
+            securityManager.parameters.forgetOutOfBandData(of: used)
         }
-    }
-
-    // MARK: Keys
-
-    func key(in bond: Bond) -> LongTermKey? { role == .central ? bond.centralKey : bond.peripheralKey }
-
-    /// The key of the bond for this role.
-    func bondKey(_ context: SecurityContext) -> LongTermKey? { context.bond.flatMap { key(in: $0) } }
-
-    /// The key of the bond for this role, if the policy accepts it.
-    func usableBondKey(_ context: SecurityContext) -> LongTermKey? {
-        bondKey(context).flatMap { policy.accepts($0.strength) ? $0 : nil }
-    }
-
-    /// The failure of the bond's key on this link. The failure of a key that the bond no longer has does not count.
-    func keyFailure(in standing: Standing, _ context: SecurityContext) -> SecurityError? {
-        guard let failure = standing.keyFailure, failure.key == bondKey(context) else { return nil }
-        return failure.error
-    }
-
-    /// Whether the peer has the address of a bonded device, and its identity is not verified (BLESA).
-    ///
-    /// The bond may have no key for this role, since LE legacy pairing gives each role a key of its own. The peer's identity is
-    /// then verified by another pairing only.
-    func isUnverified(_ context: SecurityContext) -> Bool {
-        policy.encryptsBondedLinks && context.bond?.strength != nil && state.standing.key?.isTrusted != true
-    }
-
-    /// Whether an encryption uses the key that the bond has now.
-    func isOfBond(_ work: EncryptionWork, _ context: SecurityContext) -> Bool {
-        work.origin == .bond && work.key == bondKey(context)
     }
 
     // MARK: Time
 
     /// Ends each operation whose deadline has passed.
     mutating func advance(_ context: inout SecurityContext) -> [SecurityEffect] {
-        run(channel.advance(to: context.now), &context)
+        perform(securityManager.advance(to: context.now), &context)
         if let deadline = state.deadline, deadline <= context.now {
             switch state {
             case .encrypting, .pairing:
                 effects.append(.unreportedEncryption)
                 encryptionFailed(.timedOut, .unencrypted, &context)
-            case .confirming(let work, let question, _):
+            case .awaitingConsent(let work, let question, _):
                 effects.append(.withdraw(question.number))
-                reject(
+                rejectPairing(
                     work,
                     .refused("it would replace a bond, and the question was not answered within 30 s"),
                     context
                 )
-            case .settled, .requesting, .storing, .ending, .ended: break
+            case .settled, .requesting, .awaitingBondDecision, .ending, .ended: break
             }
         }
         advanceVerification(&context)
-        return takeEffects(&context)
+        return finishInput(&context)
     }
 
+    /// Asks the central for encryption, and later ends the link, if it does not verify its identity.
     private mutating func advanceVerification(_ context: inout SecurityContext) {
-        guard let current = verificationDeadline else { return }
-        if let due = current.requestDue, due <= context.now {
+        guard let pending = verificationDeadline else { return }
+        if let due = pending.requestDue, due <= context.now {
             verificationDeadline?.requestDue = nil
-            if keyFailure(in: state.standing, context) == nil, state.waiting.isEmpty { add(.verification, &context) }
+            if keyFailure(in: state.current, context) == nil, state.waiting.isEmpty { add(.verification, &context) }
         }
-        guard current.end <= context.now else { return }
+        guard pending.end <= context.now else { return }
         if state.mayVerifyIdentity {
-            // Each of these states has a deadline of its own.
+            // The work in progress has its own deadline. Its end decides.
             verificationDeadline?.end = context.now + .seconds(5)
         } else {
-            endLink(.disconnected(.controller(.authenticationFailure)), context)
+            disconnect(.disconnected(.controller(.authenticationFailure)), context)
         }
     }
 
-    /// Starts or stops the time within which a central has to verify its identity.
-    private mutating func superviseVerification(_ context: SecurityContext) {
+    /// Starts the time within which a central has to verify its identity, or stops it if the central need not do that.
+    private mutating func updateVerificationDeadline(_ context: SecurityContext) {
         if case .ending = state { return }
-        guard role == .peripheral, isUnverified(context), !policy.servesUnverifiedClients else {
+        guard role == .peripheral, needsVerification(context), !policy.servesUnverifiedClients else {
             verificationDeadline = nil
             return
         }
@@ -235,7 +234,7 @@ struct LinkSecurityEngine {
 
     // MARK: Ending
 
-    /// Ends all work, because the link has ended.
+    /// Handles the end of the link: ends all work.
     ///
     /// - Returns: the effects, and the error of calls that waited for the link to be secure, or to be sent.
     mutating func linkEnded(
@@ -244,52 +243,56 @@ struct LinkSecurityEngine {
     ) -> ([SecurityEffect], HostError) {
         let error = errorOfEnd(reason, context)
         if error == .security(.keyMissing) { effects.append(.report(.keyMissing(link, identity: context.peer))) }
-        stop(.ended(error), error, context)
+        endWork(.ended(error), error, context)
         deadline = nil
         defer { effects = [] }
         return (effects, error)
     }
 
-    /// Ends all work, because the caller ends the link for a reason of its own.
-    mutating func linkWillEnd(_ error: HostError, _ context: inout SecurityContext) -> [SecurityEffect] {
-        stop(.ending(error), error, context)
-        return takeEffects(&context)
+    /// Handles the host's decision to end the link: ends all work. The host itself disconnects.
+    mutating func disconnectionBegan(_ error: HostError, _ context: inout SecurityContext) -> [SecurityEffect] {
+        endWork(.ending(error), error, context)
+        return finishInput(&context)
     }
 
-    /// Ends the link to a peer that is not, or may not be, the device that it claims to be. Calls fail with `error`.
-    mutating func endLink(_ error: HostError, _ context: SecurityContext) {
-        stop(.ending(error), error, context)
+    /// Ends the link, because the engine does not accept the peer. Calls fail with `error`.
+    mutating func disconnect(_ error: HostError, _ context: SecurityContext) {
+        endWork(.ending(error), error, context)
         effects.append(.disconnect(.authenticationFailure))
     }
 
-    private mutating func stop(_ end: LinkSecurityState, _ error: HostError, _ context: SecurityContext) {
+    /// Ends the work in progress and the calls that wait for it.
+    ///
+    /// - Parameter end: `ending` or `ended`.
+    private mutating func endWork(_ end: LinkSecurityState, _ error: HostError, _ context: SecurityContext) {
         if case .ended = state { return }
-        let before = state
+        let interrupted = state
         state = end
         verificationDeadline = nil
         verifiesWhenSettled = false
         heldPairingRequest = nil
-        for requirement in before.waiting { finish(requirement, .failure(error)) }
-        _ = channel.linkEnded()
+        for requirement in interrupted.waiting { finish(requirement, .failure(error)) }
+        _ = securityManager.linkEnded()
         // A peer that disconnects has failed. One that this host disconnects has not.
         var countsAsAttempt = false
         if case .ended = end { countsAsAttempt = true }
-        switch before {
+        switch interrupted {
         case .pairing(let work):
             reportFailure(of: work, .pairing(.linkEnded), countsAsAttempt: countsAsAttempt, context)
-        case .confirming(let work, let question, _):
+        case .awaitingConsent(let work, let question, _):
             effects.append(.withdraw(question.number))
             if countsAsAttempt { effects.append(.attemptFailed(work.peer, countsForAll: false)) }
-        case .settled, .requesting, .encrypting, .storing, .ending, .ended: break
+        case .settled, .requesting, .encrypting, .awaitingBondDecision, .ending, .ended: break
         }
     }
 
+    /// The error of calls that the end of the link fails.
     private func errorOfEnd(_ reason: DisconnectionReason, _ context: SecurityContext) -> HostError {
         guard case .encrypting(let work) = state else { return .disconnected(reason) }
         return switch reason {
-        case .controller(.pinOrKeyMissing) where isOfBond(work, context): .security(.keyMissing)
-        // The first encrypted packet could not be decrypted (Vol 6, Part B, 5.1.3.1). That does not show that the peer lost
-        // its bond: the keys may differ, or one of the controllers may have changed the order of its packets.
+        case .controller(.pinOrKeyMissing) where usesBondKey(work, context): .security(.keyMissing)
+        // The first encrypted packet could not be decrypted (Vol 6, Part B, 5.1.3.1). That does not show that the peer
+        // lost its bond: the keys may differ, or one of the controllers may have changed the order of its packets.
         case .controller(.connectionTerminatedDueToMICFailure):
             .security(.encryptionFailed(.connectionTerminatedDueToMICFailure))
         default: .disconnected(reason)
@@ -298,15 +301,25 @@ struct LinkSecurityEngine {
 
     // MARK: Publishing
 
-    /// Returns the effects of an input. The last one publishes the security of the link, if that has changed.
-    mutating func takeEffects(_ context: inout SecurityContext) -> [SecurityEffect] {
+    /// Finishes an input. Each input that returns effects calls this last, except ``linkEnded(_:_:)``:
+    ///
+    /// 1. Handles a Pairing Request that had to wait for the end of an encryption.
+    /// 2. Begins the verification of the peer, if that was requested and nothing else is in progress.
+    /// 3. Forgets failures that no longer matter: those of a key that the bond no longer has, and of a verification
+    ///    that is no longer needed.
+    /// 4. Starts or stops the time within which a central has to verify its identity.
+    /// 5. Stores the earliest deadline.
+    /// 6. Publishes the security of the link, if it has changed.
+    ///
+    /// - Returns: the effects of the input.
+    mutating func finishInput(_ context: inout SecurityContext) -> [SecurityEffect] {
         defer { effects = [] }
         if case .ended = state { return effects }
-        takeHeldPairingRequest(&context)
+        processHeldPairingRequest(&context)
         verifyIfSettled(&context)
-        if let failure = state.standing.keyFailure, failure.key != bondKey(context) { state.standing.keyFailure = nil }
-        if !isUnverified(context) { verificationFailure = nil }
-        superviseVerification(context)
+        if let failure = state.current.keyFailure, failure.key != bondKey(context) { state.current.keyFailure = nil }
+        if !needsVerification(context) { verificationFailure = nil }
+        updateVerificationDeadline(context)
         deadline = earliestDeadline
         let snapshot = snapshot(context)
         if snapshot != published {
@@ -316,12 +329,12 @@ struct LinkSecurityEngine {
         return effects
     }
 
-    /// Begins the verification that was left until nothing else is in progress.
+    /// Begins the verification that was requested, if nothing else is in progress.
     private mutating func verifyIfSettled(_ context: inout SecurityContext) {
-        guard verifiesWhenSettled, case .settled(let standing) = state else { return }
+        guard verifiesWhenSettled, case .settled(let current) = state else { return }
         verifiesWhenSettled = false
-        triedKey = usableBondKey(context)
-        guard isUnverified(context), keyFailure(in: standing, context) == nil,
+        lastConsideredKey = usableBondKey(context)
+        guard needsVerification(context), keyFailure(in: current, context) == nil,
             role == .central || policy.requestsEncryption
         else { return }
         add(.verification, &context)
@@ -332,7 +345,7 @@ struct LinkSecurityEngine {
         if case .ending(let error) = state {
             return SecuritySnapshot(isIdentityUnverified: true, gate: .failed(error))
         }
-        let isUnverified = isUnverified(context)
+        let isUnverified = needsVerification(context)
         return SecuritySnapshot(
             strength: strength.flatMap { policy.accepts($0) && isAdmittedByAcceptList(context) ? $0 : nil },
             hasKey: usableBondKey(context) != nil || transientKeys.flatMap { key(in: $0) } != nil,
@@ -341,18 +354,19 @@ struct LinkSecurityEngine {
         )
     }
 
-    /// Whether the peer is served because the key of a pairing in progress encrypts the link. A client may send requests
-    /// before the pairing has ended.
+    /// Whether the peer is served because the key of a pairing in progress encrypts the link. A client may send
+    /// requests before the pairing has ended.
     private var isServedWhilePairing: Bool {
         switch state {
-        case .pairing, .storing, .confirming: state.standing.key != nil
+        case .pairing, .awaitingBondDecision, .awaitingConsent: state.current.key != nil
         case .settled, .requesting, .encrypting, .ending, .ended: false
         }
     }
 
+    /// The gate to a peer that needs verification.
     private func closedGate(_ context: SecurityContext) -> Gate {
         if state.isBusy { return .verifying }
-        let failure = keyFailure(in: state.standing, context) ?? verificationFailure
+        let failure = keyFailure(in: state.current, context) ?? verificationFailure
         return failure.map { .failed(.security($0)) } ?? .unverified
     }
 
@@ -361,14 +375,17 @@ struct LinkSecurityEngine {
     /// The error in the engine's state between two inputs, if there is one. The types exclude most errors.
     func contradiction(_ context: SecurityContext) -> String? {
         let isPairing = if case .pairing = state { true } else { false }
-        if isPairing != channel.isPairing { return "state and Security Manager do not agree whether devices pair" }
+        if isPairing != securityManager.isPairing {
+            return "the state and the Security Manager disagree about whether devices pair"
+        }
         switch state {
         case .ended: return nil
-        case .storing: return "the bond database has not decided"
-        case .settled, .ending: if channel.deadline != nil { return "the Security Manager waits for no call" }
+        case .awaitingBondDecision: return "the bond database has not decided"
+        case .settled, .ending:
+            if securityManager.deadline != nil { return "the Security Manager waits, and nothing is in progress" }
         case .requesting, .pairing:
-            if channel.deadline == nil { return "the Security Manager waits without a deadline" }
-        case .encrypting, .confirming:
+            if securityManager.deadline == nil { return "the Security Manager waits without a deadline" }
+        case .encrypting, .awaitingConsent:
             if state.deadline == nil { return "the work in progress has no deadline" }
         }
         if deadline != earliestDeadline { return "the stored deadline is not the earliest" }

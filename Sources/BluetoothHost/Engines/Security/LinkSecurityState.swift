@@ -4,37 +4,37 @@ import SMP
 
 /// The security of a link, and the work in progress that changes it.
 ///
-/// A call waits for security in a busy state only. The work in progress ends each call that waits.
+/// Calls wait in a busy state only. When the work in progress ends, each call ends, or further work begins for it.
 enum LinkSecurityState: Equatable {
     /// Nothing is in progress.
-    case settled(Standing)
+    case settled(CurrentEncryption)
     /// As the peripheral: the central was sent a Security Request.
     case requesting(RequestWork)
-    /// The controllers were given a key that both devices have.
+    /// The controller was given a key that both devices have, and has not reported yet whether the link is encrypted.
     case encrypting(EncryptionWork)
-    /// A pairing is in progress, exactly when ``SecurityChannel/isPairing``.
+    /// A pairing is in progress. ``SecurityChannel/isPairing`` is true in this state only.
     case pairing(PairingWork)
-    /// A pairing has succeeded, and the bond database decides about its keys.
-    case storing(StoringWork)
-    /// The app decides whether the bond of another peer is replaced.
-    case confirming(StoringWork, SecurityQuestion, deadline: Instant)
+    /// The Security Manager has completed a pairing, and the bond database decides about its keys.
+    case awaitingBondDecision(CompletedPairing)
+    /// The app is asked whether a completed pairing may replace the bond of another peer.
+    case awaitingConsent(CompletedPairing, SecurityQuestion, deadline: Instant)
     /// This host ends the link. The peer counts as unverified until it has ended, and calls fail with this error.
     case ending(HostError)
     /// The link has ended, and calls fail with this error.
     case ended(HostError)
 }
 
-/// The security of a link apart from the work in progress.
-struct Standing: Equatable {
+/// The key that encrypts a link now, whatever work is in progress.
+struct CurrentEncryption: Equatable {
     /// The key that the link is encrypted with; nil if it is not encrypted.
     var key: ActiveKey?
-    /// The failure of the bond's key on this link.
+    /// The failure of the bond's key on this link. The key is not tried again.
     var keyFailure: KeyFailure?
 
-    static let unencrypted = Standing()
+    static let unencrypted = CurrentEncryption()
 }
 
-/// An encryption with a bond's key that has failed. The key is not tried again on the link.
+/// A key of a bond, and the error with which the encryption of a link failed.
 struct KeyFailure: Equatable {
     let key: LongTermKey
     let error: SecurityError
@@ -42,30 +42,33 @@ struct KeyFailure: Equatable {
 
 /// The key that a link is encrypted with.
 struct ActiveKey: Equatable {
+    /// The way in which both devices got the key.
     enum Origin: Equatable {
-        /// The bond. The peer's identity is verified.
+        /// The bond that this host has with the peer now. The peer's identity is verified.
         case bond
-        /// A pairing without a bond: the key lasts as long as the link.
+        /// A completed pairing without a bond, or a bond that was removed. The key lasts as long as the link.
         case transient
-        /// A pairing that has not succeeded yet, or that has failed after it has encrypted the link.
-        case unsaved
+        /// A pairing that has not completed yet, or that failed after it had encrypted the link.
+        case incompletePairing
     }
 
     var strength: KeyStrength
     var origin: Origin
-    /// For an unsaved key: whether an earlier key of the link has verified the peer's identity.
+    /// For the key of an incomplete pairing: whether an earlier key of the link verified the peer's identity.
     var followsVerifiedKey = false
 
-    /// Whether the peer may get what is for a bonded device. A pairing that has not succeeded verifies no identity.
-    var isTrusted: Bool { origin != .unsaved || followsVerifiedKey }
+    /// Whether the gate to a bonded peer may be open on a link that is encrypted with this key. An incomplete pairing
+    /// does not open the gate, because any device can begin one. It leaves the gate to a verified peer open.
+    var opensGate: Bool { origin != .incompletePairing || followsVerifiedKey }
 }
 
-/// The party that wants a link to be secure.
+/// The origin of a requirement or of a pairing.
 enum SecurityInitiative: Equatable {
-    /// The app has asked for it.
+    /// The app, in a call for security.
     case app
-    /// Something that the app does needs it.
+    /// This host, for an operation of the app that needs security.
     case demand
+    /// The peer, by a Pairing Request or a Security Request.
     case peer
 }
 
@@ -77,7 +80,7 @@ enum SecurityCaller: Equatable {
     case verification
     /// The calls in the client lane of a bonded peer.
     case clientLane
-    /// The GATT client's request that the server has refused with this error.
+    /// The GATT client's request that the server has refused with this error, because the link is not secure enough.
     case elevation(ATT.ErrorCode)
     /// The peripheral that has sent a Security Request.
     case peer
@@ -88,12 +91,13 @@ struct SecurityRequirement: Equatable {
     let caller: SecurityCaller
     let required: RequiredSecurity
     let initiative: SecurityInitiative
-    /// Whether the caller wants the devices to pair though they are bonded.
-    let replacesBond: Bool
-    /// Whether the devices are to pair though they are bonded.
-    var pairsAgain: Bool
-    /// Whether the devices have begun to pair since.
-    var hasPaired = false
+    /// Whether the caller asks for a new pairing even if the link or the bond is secure enough.
+    let asksForNewPairing: Bool
+    /// Whether only a new pairing can meet the requirement: the caller asks for it, or the peer has lost the bond's
+    /// key. False once a pairing has begun for the caller.
+    var needsNewPairing: Bool
+    /// Whether a pairing has begun for the caller. No other one begins for it.
+    var hasPairingBegun = false
 
     init(
         _ caller: SecurityCaller,
@@ -104,96 +108,106 @@ struct SecurityRequirement: Equatable {
         self.caller = caller
         self.required = required
         self.initiative = initiative
-        self.pairsAgain = pairsAgain
-        replacesBond = pairsAgain
+        needsNewPairing = pairsAgain
+        asksForNewPairing = pairsAgain
     }
 
     /// Verifies the identity of a bonded peer.
     static let verification = SecurityRequirement(.verification, for: .demand)
 
-    /// The requirement after the devices have begun to pair: it does not want another pairing.
+    /// The requirement once a pairing has begun for it: it needs no other one.
     var afterPairingBegan: SecurityRequirement {
         var requirement = self
-        requirement.hasPaired = true
-        requirement.pairsAgain = false
+        requirement.hasPairingBegun = true
+        requirement.needsNewPairing = false
         return requirement
     }
 
-    func isServed(by strength: KeyStrength) -> Bool { !pairsAgain && required.isMet(by: strength) }
+    /// Whether a link with a key of this strength meets the requirement.
+    func isMet(by strength: KeyStrength) -> Bool { !needsNewPairing && required.isMet(by: strength) }
 }
 
+/// A Security Request that this host has sent as the peripheral.
 struct RequestWork: Equatable {
-    var before: Standing
+    var current: CurrentEncryption
     var initiative: SecurityInitiative
-    /// Whether the app wants a pairing though the devices are bonded.
+    /// Whether the app has consented to a pairing that replaces the bond.
     var replacesBond: Bool
+    /// The callers that wait, the oldest first.
     var waiting: [SecurityRequirement]
 }
 
+/// An encryption in progress that is not part of a pairing in progress.
 struct EncryptionWork: Equatable {
+    /// The key that the controller was given. It encrypts the link only if the encryption succeeds.
     let key: LongTermKey
     let origin: ActiveKey.Origin
-    var before: Standing
+    var current: CurrentEncryption
     /// The time at which the encryption is given up, because the controller has not reported how it ended.
     let deadline: Instant
     var waiting: [SecurityRequirement]
 }
 
+/// A pairing in progress.
 struct PairingWork: Equatable {
-    /// How far the encryption with the pairing's key is.
-    enum Cipher: Equatable {
+    /// The progress of the encryption with the pairing's key.
+    enum EncryptionProgress: Equatable {
+        /// Not begun, or ended.
         case idle
         /// As the peripheral: the central will ask for this key.
-        case expecting(LongTermKey)
-        /// The controllers were given this key. The deadline is that of ``EncryptionWork``.
-        case starting(LongTermKey, deadline: Instant)
+        case expected(LongTermKey)
+        /// The controller was given this key. The deadline is that of ``EncryptionWork``.
+        case inProgress(LongTermKey, deadline: Instant)
     }
 
     var initiative: SecurityInitiative
-    /// Whether the app wants a pairing though the devices are bonded.
+    /// Whether the app has consented to a pairing that replaces the bond.
     var replacesBond: Bool
-    /// The only identity that the peer may give; nil for any. Set if the peer may pair although no new peer may.
+    /// The only identity address that the peer may give; nil for any. Set if the peer may pair although no new peer
+    /// may.
     var onlyIdentity: DeviceAddress?
+    /// The question that waits for its answer.
     var question: SecurityQuestion?
     /// The reason why this host has refused the pairing.
     var refusal: SecurityError?
-    /// Whether the pairing uses out-of-band data and was not consented to yet.
+    /// Whether the pairing uses out-of-band data, and the app has not consented to it yet.
     var usesOutOfBandData = false
     /// Whether another link's pairing has used the same out-of-band data.
     var isOutOfBandDataSpent = false
-    /// Whether a passkey or a number to compare has come up, which the peer could try to guess.
+    /// Whether the pairing has got to a passkey or a number to compare, which the peer could try to guess.
     var isSecretAtStake = false
-    var cipher = Cipher.idle
-    /// The security of the link, also that which the pairing's key has given it so far.
-    var before: Standing
+    var encryption = EncryptionProgress.idle
+    /// Includes the encryption with the pairing's key, once that has begun.
+    var current: CurrentEncryption
     var waiting: [SecurityRequirement]
 }
 
-struct StoringWork: Equatable {
+/// A pairing that the Security Manager has completed, and whose keys may not be used yet.
+struct CompletedPairing: Equatable {
     let outcome: PairingOutcome
     let initiative: SecurityInitiative
-    /// The identity of the peer before it has paired.
+    /// The identity of the peer before the pairing.
     let peer: DeviceAddress
-    var before: Standing
+    var current: CurrentEncryption
     var waiting: [SecurityRequirement]
 }
 
-/// A question to the app that waits for its answer.
+/// A question to the app that waits for its answer. The answer names the number.
 struct SecurityQuestion: Equatable {
     let number: UInt64
     let inquiry: PairingInquiry
 }
 
 extension LinkSecurityState {
-    /// The security of the link apart from the work in progress.
-    var standing: Standing {
+    /// The key that encrypts the link now. Setting it while the link ends has no effect.
+    var current: CurrentEncryption {
         get {
             switch self {
-            case .settled(let standing): standing
-            case .requesting(let work): work.before
-            case .encrypting(let work): work.before
-            case .pairing(let work): work.before
-            case .storing(let work), .confirming(let work, _, _): work.before
+            case .settled(let current): current
+            case .requesting(let work): work.current
+            case .encrypting(let work): work.current
+            case .pairing(let work): work.current
+            case .awaitingBondDecision(let work), .awaitingConsent(let work, _, _): work.current
             case .ending, .ended: .unencrypted
             }
         }
@@ -201,20 +215,20 @@ extension LinkSecurityState {
             switch self {
             case .settled: self = .settled(newValue)
             case .requesting(var work):
-                work.before = newValue
+                work.current = newValue
                 self = .requesting(work)
             case .encrypting(var work):
-                work.before = newValue
+                work.current = newValue
                 self = .encrypting(work)
             case .pairing(var work):
-                work.before = newValue
+                work.current = newValue
                 self = .pairing(work)
-            case .storing(var work):
-                work.before = newValue
-                self = .storing(work)
-            case .confirming(var work, let question, let deadline):
-                work.before = newValue
-                self = .confirming(work, question, deadline: deadline)
+            case .awaitingBondDecision(var work):
+                work.current = newValue
+                self = .awaitingBondDecision(work)
+            case .awaitingConsent(var work, let question, let deadline):
+                work.current = newValue
+                self = .awaitingConsent(work, question, deadline: deadline)
             case .ending, .ended: break
             }
         }
@@ -228,7 +242,7 @@ extension LinkSecurityState {
             case .requesting(let work): work.waiting
             case .encrypting(let work): work.waiting
             case .pairing(let work): work.waiting
-            case .storing(let work), .confirming(let work, _, _): work.waiting
+            case .awaitingBondDecision(let work), .awaitingConsent(let work, _, _): work.waiting
             }
         }
         set {
@@ -243,21 +257,21 @@ extension LinkSecurityState {
             case .pairing(var work):
                 work.waiting = newValue
                 self = .pairing(work)
-            case .storing(var work):
+            case .awaitingBondDecision(var work):
                 work.waiting = newValue
-                self = .storing(work)
-            case .confirming(var work, let question, let deadline):
+                self = .awaitingBondDecision(work)
+            case .awaitingConsent(var work, let question, let deadline):
                 work.waiting = newValue
-                self = .confirming(work, question, deadline: deadline)
+                self = .awaitingConsent(work, question, deadline: deadline)
             }
         }
     }
 
-    /// Whether something is in progress.
+    /// Whether work is in progress, so that calls can wait for its end.
     var isBusy: Bool {
         switch self {
         case .settled, .ending, .ended: false
-        case .requesting, .encrypting, .pairing, .storing, .confirming: true
+        case .requesting, .encrypting, .pairing, .awaitingBondDecision, .awaitingConsent: true
         }
     }
 
@@ -265,7 +279,7 @@ extension LinkSecurityState {
     var mayVerifyIdentity: Bool {
         switch self {
         case .settled, .requesting, .ending, .ended: false
-        case .encrypting, .pairing, .storing, .confirming: true
+        case .encrypting, .pairing, .awaitingBondDecision, .awaitingConsent: true
         }
     }
 
@@ -273,8 +287,8 @@ extension LinkSecurityState {
     var question: SecurityQuestion? {
         switch self {
         case .pairing(let work): work.question
-        case .confirming(_, let question, _): question
-        case .settled, .requesting, .encrypting, .storing, .ending, .ended: nil
+        case .awaitingConsent(_, let question, _): question
+        case .settled, .requesting, .encrypting, .awaitingBondDecision, .ending, .ended: nil
         }
     }
 
@@ -282,9 +296,9 @@ extension LinkSecurityState {
     var deadline: Instant? {
         switch self {
         case .encrypting(let work): work.deadline
-        case .pairing(let work): if case .starting(_, let deadline) = work.cipher { deadline } else { nil }
-        case .confirming(_, _, let deadline): deadline
-        case .settled, .requesting, .storing, .ending, .ended: nil
+        case .pairing(let work): if case .inProgress(_, let deadline) = work.encryption { deadline } else { nil }
+        case .awaitingConsent(_, _, let deadline): deadline
+        case .settled, .requesting, .awaitingBondDecision, .ending, .ended: nil
         }
     }
 }

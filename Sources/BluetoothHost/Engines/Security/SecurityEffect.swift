@@ -2,9 +2,10 @@ import BluetoothTypes
 import HCI
 import SMP
 
-/// What the caller of a ``LinkSecurityEngine`` does after an input.
+/// An action of the caller of a ``LinkSecurityEngine`` after an input.
 ///
-/// It first applies a ``publish(_:)``, which is the last effect, then performs the others in their order.
+/// The caller performs the effects in their order, with one exception: it applies ``publish(_:)``, always the last
+/// effect, before the others.
 enum SecurityEffect: Equatable {
     /// Send a PDU of the Security Manager.
     case send([UInt8])
@@ -13,56 +14,67 @@ enum SecurityEffect: Equatable {
     case enableEncryption(LongTermKey)
     /// As the peripheral: answer the controller's request for a key; nil if there is none.
     case keyReply(LongTermKey?)
-    /// The link is encrypted from now on: have the controller watch it.
-    case watchAuthenticatedPayload
-    /// The controller has encrypted the link with a key that this host has not given.
+    /// The link was just encrypted: set the controller's authenticated payload timeout for it (Vol 6, Part B, 5.4).
+    case setAuthenticatedPayloadTimeout
+    /// Log that the controller has encrypted the link with a key that this host did not give.
     case unknownEncryption
-    /// The controller has not reported within 40 s whether the link is encrypted.
+    /// Log that the controller has not reported within 40 s whether the link is encrypted.
     case unreportedEncryption
     /// Ask the app. Without a pairing handler, call ``LinkSecurityEngine/unanswered(_:_:)`` in an input of its own.
     case ask(PairingInquiry, number: UInt64)
-    /// The question needs no answer any longer: withdraw it from the app.
+    /// Withdraw this question from the app: it needs no answer any longer.
     case withdraw(UInt64)
     /// The out-of-band data of these parameters are used up: call
     /// ``LinkSecurityEngine/outOfBandDataWasUsed(by:isOwn:)`` of each link.
     case outOfBandDataUsed(PairingParameters)
-    /// The peer has proven the key of its bond.
-    case trusted
+    /// The peer's identity is verified: the link was just encrypted with the key of its bond, or that key has become a
+    /// bond.
+    case identityVerified
+    /// End a caller. It has the strength of the link's key, or an error.
     case finish(SecurityCaller, Result<KeyStrength, HostError>)
     /// Have the bond database decide about the keys of a pairing, and call ``LinkSecurityEngine/bondDecided(_:_:)``.
     ///
-    /// The caller first refuses a peer that claims the identity of another connected peer.
-    case admit(PairingOutcome, isForApp: Bool, isConfirmed: Bool)
-    /// A pairing has failed. It counts for all peers together if this peer might have learned about a passkey by it.
+    /// The caller itself refuses a peer that claims the identity of another connected peer. `isConfirmed`: whether the
+    /// app has agreed that the pairing replaces the bond of another peer.
+    case decideBond(PairingOutcome, isForApp: Bool, isConfirmed: Bool)
+    /// Count a failed pairing of this peer. It counts for all peers together if the peer could have used it to guess a
+    /// passkey.
     case attemptFailed(DeviceAddress, countsForAll: Bool)
+    /// Forget the failed pairings of this peer.
     case attemptSucceeded(DeviceAddress)
+    /// Show this security to attributes, the client and channels.
     case publish(SecuritySnapshot)
     case report(SecurityEvent)
     /// End the link with this reason.
     case disconnect(HCI.ErrorCode)
 }
 
-/// Whether the operations of this host's client and channels may be exchanged with a peer.
+/// Whether this host's client and channels may exchange PDUs with a peer.
+///
+/// The gate is closed in all states except `open`. It protects against a device that uses the address of a bonded one
+/// (BLESA).
 enum Gate: Equatable {
+    /// The peer is not bonded, or need not be verified, or is verified.
     case open
-    /// The peer is bonded and not verified yet (BLESA).
+    /// The peer is not verified, and work in progress may verify it. Operations wait.
     case verifying
-    /// The peer is bonded, and nothing is in progress to verify it.
+    /// The peer is not verified, and nothing is in progress. An operation causes a verification, and waits for it.
     case unverified
-    /// The peer is bonded and could not be verified, or this host ends the link. Operations fail with this error.
+    /// The peer could not be verified, or this host ends the link. Operations fail with this error.
     case failed(HostError)
 }
 
 /// The security of a link as attributes and channels see it.
 struct SecuritySnapshot: Equatable {
-    /// The strength of the link's key. It is nil if the link is not encrypted or the policy does not accept the key. It is
-    /// also nil until the peer has shown that it is on the pairing accept list.
+    /// The strength of the link's key. It is nil if the link is not encrypted or the policy does not accept the key. It
+    /// is also nil until the peer has shown that it is on the pairing accept list.
     var strength: KeyStrength?
-    /// Whether this host has a key that the peer could encrypt the link with.
+    /// Whether this host has a key with which the link could be encrypted: of a bond, or of a pairing without one.
     var hasKey = false
-    /// Whether the peer is refused apps' values and channels: its address is that of a bonded device and its identity is not
-    /// verified, or this host ends the link.
+    /// Whether the peer's client is refused the values and channels of apps. It uses the address of a bonded device and is
+    /// not verified, or this host ends the link.
     var isIdentityUnverified = false
+    /// Whether this host's client and channels may exchange PDUs with the peer.
     var gate = Gate.open
 }
 
@@ -73,13 +85,13 @@ struct SecurityContext {
     var peer: DeviceAddress
     /// The bond with the peer.
     var bond: Bond?
-    /// The strength of that bond, as ``BondDatabase/strength(of:)`` gives it.
+    /// The strength of that bond, also if it has no key for encryption (``BondDatabase/strength(of:)``).
     var bondStrength: KeyStrength?
-    /// Maximum number of bonds, if there are as many and none may be evicted.
-    var fullAt: Int?
-    /// The time that this peer has to wait because of failed pairings.
-    var ownWait: Duration?
-    /// The time that each peer has to wait because of failed pairings of all.
+    /// The maximum number of bonds, if it is reached and no bond may be evicted; otherwise nil.
+    var reachedBondLimit: Int?
+    /// The time before this peer may pair again, because its pairings have failed; nil if it need not wait.
+    var waitOfPeer: Duration?
+    /// The time before any peer may pair again, because the pairings of many have failed; nil if none need wait.
     var waitOfAll: Duration?
     var isPairingWindowOpen: Bool
     /// Whether an app answers questions.

@@ -172,6 +172,21 @@ struct LinkSender: ~Copyable {
         isOpen(slot) ? max(0, channelFrameLimit - queues[Int(slot.index)].unsent(.channel)) : 0
     }
 
+    /// Waits for room for K-frames, if the link's queue has none.
+    mutating func awaitChannelRoom(_ slot: SenderSlot) {
+        if isOpen(slot) { queues[Int(slot.index)].awaitsChannelRoom = channelRoom(slot) == 0 }
+    }
+
+    /// Ends the wait of ``awaitChannelRoom(_:)``.
+    ///
+    /// - Returns: whether the wait has ended now.
+    @inline(__always)
+    mutating func takeChannelRoom(_ slot: SenderSlot) -> Bool {
+        guard isOpen(slot), queues[Int(slot.index)].awaitsChannelRoom, channelRoom(slot) > 0 else { return false }
+        queues[Int(slot.index)].awaitsChannelRoom = false
+        return true
+    }
+
     /// Whether the controller has sent all frames of the link; true for a stale slot.
     @inline(__always)
     func isDrained(_ slot: SenderSlot) -> Bool {

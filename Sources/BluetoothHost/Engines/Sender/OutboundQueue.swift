@@ -20,6 +20,8 @@ struct OutboundQueue {
     private var isFrontStarted = false
     /// Whether the queue has its place among those that have something to send, or a packet in flight.
     private var isScheduled = false
+    /// Whether channels wait until the queue accepts another K-frame.
+    var awaitsChannelRoom = false
     /// Packets that the controller holds for this link.
     private(set) var packetsInController = 0
     /// Whether the controller has completed a packet since the last stall check.

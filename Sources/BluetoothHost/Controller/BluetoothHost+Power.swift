@@ -1,0 +1,56 @@
+import BluetoothTypes
+import HCI
+
+extension BluetoothHost {
+    /// Opens the transport and brings the controller up.
+    package func start() async throws(HostError) {
+        guard power == .off else { throw power == .closed ? .closed : .notReady }
+        let outcome = await CallContinuation.wait { continuation in
+            perform(session.start(calls.begin(continuation)))
+            endInput()
+        }
+        if case .failure(let error) = outcome { throw error }
+    }
+
+    /// Ends every link, scan and advertisement, resets the controller and closes the transport.
+    package func close() async {
+        guard power != .closed else { return }
+        let wasOn = session.close()
+        publishedProperties.close()
+        failPendingOperations(.closed)
+        endInput()
+        if wasOn {
+            await disconnectAll()
+            _ = try? await perform(Reset())
+        }
+        endAllLinks(.adapterClosed)
+        endInput()
+        perform(session.end())
+        timers.cancelAll()
+        sessionTimer = nil
+        setEnded()
+        emit(.closed)
+        deliver(.hostEnd)
+        endInput()
+    }
+
+    /// Disconnects every link, so that the peers see a regular end. This takes one or two connection events; the host
+    /// waits for at most a second.
+    private func disconnectAll() async {
+        for link in links.values { giveUp(link, .adapterClosed) }
+        let deadline = loop.now + .seconds(1)
+        for identifier in links.values.map(\.identifier) {
+            await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+                guard let link = links[identifier] else { return continuation.resume() }
+                var isResumed = false
+                func resume() {
+                    guard !isResumed else { return }
+                    isResumed = true
+                    continuation.resume()
+                }
+                link.endObservers[makeIdentifier()] = .host { _ in resume() }
+                _ = schedule(.action(resume), at: deadline)
+            }
+        }
+    }
+}

@@ -1,0 +1,171 @@
+import BluetoothTypes
+import HCI
+import HCITransport
+
+// The connection between the host and its controller session: inputs of the session, and their effects.
+extension BluetoothHost {
+    /// Whether the controller can be used.
+    var power: ControllerSession.Power { session.power }
+
+    /// The properties of the controller, from when it was last up.
+    var information: ControllerInformation? { session.information }
+
+    /// Incremented for each transport and each failure of a controller. What began in an earlier generation is ignored.
+    var generation: UInt64 { session.generation }
+
+    // MARK: Inputs
+
+    /// Handles a failure of the controller. One that is on is brought up again.
+    func controllerFailed(_ reason: String) {
+        perform(session.failed(reason, at: loop.now))
+    }
+
+    /// Counts data for an unknown link, and finds out once whether the controller has the link.
+    func receivedStray(_ handle: ConnectionHandle) {
+        metrics.strayPackets.increment()
+        if session.strayData(handle, at: loop.now) { armSessionTimer() }
+    }
+
+    /// Counts the end of an unknown link, and starts again what that link may have stopped.
+    func endedUnknown(_ handle: ConnectionHandle) {
+        metrics.strayPackets.increment()
+        perform(session.unknownLinkEnded(handle, at: loop.now))
+    }
+
+    func transportEnded(_ error: TransportError, generation: UInt64) {
+        guard port.accepts(generation) else { return }
+        let transport = port.remove()
+        withExtendedLifetime(transport) {}
+        perform(session.transportEnded("the connection to it was lost: \(error)", at: loop.now))
+        endInput()
+    }
+
+    /// Sets the session's timer to its deadline.
+    private func armSessionTimer() {
+        let deadline = session.deadline
+        guard deadline != sessionTimer?.due else { return }
+        timers.cancel(sessionTimer?.token)
+        sessionTimer = deadline.map { (schedule(.session, at: $0), $0) }
+    }
+
+    func sessionDeadlineReached() {
+        timers.cancel(sessionTimer?.token)
+        sessionTimer = nil
+        perform(session.advance(to: loop.now))
+    }
+
+    // MARK: Effects
+
+    /// Performs the effects of an input of the session.
+    func perform(_ effects: [SessionEffect]) {
+        for effect in effects { perform(effect) }
+        armSessionTimer()
+    }
+
+    private func perform(_ effect: SessionEffect) {
+        switch effect {
+        case .openTransport(let generation): spawn { await $0.connectTransport(generation) }
+        case .closeTransport: port.remove()?.close()
+        case .send(let packet):
+            metrics.packetsSent.increment()
+            port.transport?.send(packet.rawSpan)
+        case .commandFailed(let tag, let failure): commandFailed(tag, failure)
+        case .loadBonds(let publicAddress): spawn { await $0.loadBonds(of: publicAddress) }
+        case .prepareAddresses(let information): spawn { await $0.setUpAddresses(information) }
+        case .ready(let information): controllerIsReady(information)
+        case .finish(let call, let error): end(.task(call), error.map { .failure($0) } ?? .success(()))
+        case .lost(let reason): controllerWasLost(reason)
+        case .restartRoles:
+            refreshAdvertising()
+            restartInitiating()
+        case .report(let report): log(report)
+        }
+    }
+
+    private func log(_ report: SessionReport) {
+        switch report {
+        case .optionalCommandFailed: logger.info("\(report)")
+        case .unknownLinkEnded: logger.debug("\(report)")
+        case .unanswered, .acceptsNoCommands, .failedDuringBringUp, .willRetry, .endingUnknownLink:
+            logger.warning("\(report)")
+        }
+    }
+
+    private func controllerIsReady(_ information: ControllerInformation) {
+        sender.configure(packetLength: information.aclDataLength, packetCount: information.aclPacketCount)
+        rotatePrivateAddressLater()
+        emit(HostEvent.poweredOn(information))
+        reconcileAddresses()
+        reconcileAdvertising()
+        reconcileScan()
+        reconcileConnections()
+    }
+
+    private func controllerWasLost(_ reason: String) {
+        logger.warning("controller failed: \(reason); bringing it up again")
+        metrics.recoveries.increment()
+        endAllLinks(.controllerReset(reason))
+        forgetScan()
+        perform(advertiser.controllerLost())
+        forgetInitiation()
+        privacy.controllerLost()
+        emit(HostEvent.resetting(reason: reason))
+    }
+
+    // MARK: Asynchronous steps
+
+    private func connectTransport(_ generation: UInt64) async {
+        let transport: any Transport
+        do throws(TransportError) {
+            transport = try await port.open()
+        } catch {
+            guard session.awaitsTransport(generation) else { return }
+            perform(session.transportNotOpened(.transport(error), at: loop.now))
+            return endInput()
+        }
+        guard session.awaitsTransport(generation) else { return transport.close() }
+        port.set(transport, generation)
+        let receive = LoopFunction<RawSpan> { $0.receive($1, generation: generation) }
+        transport.start(
+            onPacket: { [weak self] packet in
+                if let self { receive(self, packet) }
+            },
+            onEnd: { [weak self] error in
+                self?.assumeIsolated { $0.transportEnded(error, generation: generation) }
+            }
+        )
+        perform(session.transportOpened(at: loop.now))
+        endInput()
+    }
+
+    /// Reads the stored state of the host on this controller, at the first bring-up.
+    private func loadBonds(of publicAddress: DeviceAddress?) async {
+        if !bonds.isLoaded, let store = configuration.bondStore {
+            bonds.load(await store.load(for: publicAddress))
+            stateProblem = store.problem
+            if let stateProblem { emit(HostEvent.stateUnavailable(reason: stateProblem)) }
+        }
+        let obstacle = configuration.requiresState ? stateProblem : nil
+        // A new identity must not overwrite an earlier one that could not be read.
+        if obstacle == nil { perform(bonds.begin()) }
+        perform(
+            session.bondsLoaded(
+                identity: configuration.identityAddress ?? publicAddress ?? bonds.identity.staticAddress,
+                obstacle: obstacle,
+                at: loop.now
+            )
+        )
+        endInput()
+    }
+
+    private func setUpAddresses(_ information: ControllerInformation) async {
+        var failure: CommandFailure?
+        do throws(CommandFailure) {
+            try await prepareAddresses(information)
+        } catch {
+            failure = error
+        }
+        perform(session.addressesPrepared(failure, at: loop.now))
+        endInput()
+    }
+}

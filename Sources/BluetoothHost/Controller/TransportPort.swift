@@ -1,0 +1,30 @@
+import HCITransport
+
+/// The transport of a host to its controller.
+struct TransportPort {
+    /// Opens a transport.
+    let open: TransportOpener
+    /// The open transport; nil if there is none.
+    private(set) var transport: (any Transport)?
+    /// The session's generation for which the transport was opened.
+    private var generation: UInt64 = 0
+
+    init(open: @escaping TransportOpener) {
+        self.open = open
+    }
+
+    var isOpen: Bool { transport != nil }
+
+    /// Whether input from the transport of this generation is handled. Input of earlier transports is ignored.
+    func accepts(_ generation: UInt64) -> Bool {
+        generation == self.generation && transport != nil
+    }
+
+    mutating func set(_ transport: any Transport, _ generation: UInt64) {
+        self.transport = transport
+        self.generation = generation
+    }
+
+    /// Removes the transport, which the caller closes and releases.
+    mutating func remove() -> (any Transport)? { transport.take() }
+}

@@ -1,0 +1,83 @@
+import BluetoothTypes
+import HCI
+import L2CAP
+
+/// What the caller of a ``LinkControl`` does after an input, in the order of the effects.
+enum ControlEffect: Equatable {
+    /// Send a command. If it fails, call ``LinkControl/commandFailed(_:_:_:)``.
+    case command(ControlCommand, ControlStep)
+    /// As the peripheral: send a request on the signaling channel. If that refuses it, call
+    /// ``LinkControl/signalingRefused(_:_:)`` before any other input.
+    case requestBySignaling(ConnectionParameterUpdateRequest)
+    /// End a call: with success, or with this error.
+    case finish(CallToken, HostError?)
+    /// The controller has not ended the link in time: it has failed.
+    case notEnding
+    /// The controller does not know the link: it has ended.
+    case hasEnded
+}
+
+/// A command about one link.
+enum ControlCommand: Equatable {
+    case connectionUpdate(LEConnectionUpdate)
+    case setPHY(LESetPHY)
+    case setDataLength(LESetDataLength)
+    case disconnect(Disconnect)
+}
+
+/// The purpose of a command about one link.
+enum ControlStep: Equatable {
+    /// To start the procedure with this number.
+    case procedure(LinkProcedure, number: UInt32)
+    case disconnection
+    /// To change what no call waits for.
+    case unawaited
+}
+
+/// A kind of procedure of the Link Layer.
+enum LinkProcedure: CaseIterable {
+    case connectionUpdate
+    case phyUpdate
+}
+
+/// A request for a Link Layer procedure.
+enum LinkRequest: Equatable {
+    case parameters(ConnectionParameters)
+    /// A peripheral's request, which this host has accepted.
+    case peerParameters(ConnectionParameterUpdateRequest)
+    case phys(transmit: PHYSet, receive: PHYSet)
+
+    var procedure: LinkProcedure {
+        switch self {
+        case .parameters, .peerParameters: .connectionUpdate
+        case .phys: .phyUpdate
+        }
+    }
+}
+
+/// The facts that a ``LinkControl`` needs for an input.
+struct ControlContext {
+    var now: Instant
+    /// Whether the controller is in use. While the host abandons it, no procedure begins.
+    var isPoweredOn: Bool
+    /// The time within which the controller answers a command.
+    var commandTimeout: Duration
+}
+
+extension CommandFailure {
+    /// Whether the host abandons the controller because of this failure, or has already done so. All links end then.
+    fileprivate var endsLinks: Bool {
+        switch self {
+        case .timedOut, .aborted: true
+        case .status, .malformedReply: false
+        }
+    }
+
+    /// The error for the call whose procedure this failure ends; nil if the call ends with its link.
+    var procedureError: HostError? { endsLinks ? nil : .command(self) }
+
+    /// Whether the controller does not know the link that the command named.
+    var isUnknownLink: Bool {
+        if case .status(.unknownConnectionIdentifier, _) = self { true } else { false }
+    }
+}

@@ -1,0 +1,378 @@
+import BluetoothTypes
+import HCI
+import L2CAP
+
+/// The Link Layer's view of one link: connection parameters, PHYs, payload lengths, and the end of the link.
+///
+/// ## Procedures
+///
+/// Calls request connection updates and changes of PHYs. One procedure of each kind runs at a time; the others wait in
+/// the order of their calls. A procedure ends with the controller's event, with the refusal of its command or request,
+/// or after 40 s. A refusal ends only the procedure that sent the command, because another may have begun meanwhile.
+///
+/// ## End
+///
+/// A link may be released before it is disconnected: then its last packets are still sent, and new connection attempts
+/// do not use it. A link that the controller does not end in time is reported. After ``linkEnded(_:)`` requests fail at
+/// once and all other inputs have no effect.
+struct LinkControl {
+    private enum Phase: Equatable {
+        case connected
+        /// The link will be ended once all packets written to it are sent, or at this time.
+        case released(until: Instant?)
+        /// The controller has been asked to end the link. The time is nil after it was reported as not ending.
+        ///
+        /// `ownReason` is the host's own reason, if the controller's reason does not express it.
+        indirect case disconnecting(until: Instant?, ownReason: DisconnectionReason?)
+        indirect case ended(DisconnectionReason)
+    }
+
+    /// The time that the Link Layer allows for a procedure (Vol 6, Part B, 5.2).
+    static let procedureTimeout = Duration.seconds(40)
+    /// Maximum time for which values of the server delay the end of a link that the app ends.
+    static let flushLimit = Duration.seconds(2)
+    /// Number of PDUs of one link that are dropped before the peer is disconnected.
+    static let floodingLimit = 256
+    private static let disconnectionMargin = Duration.seconds(2)
+
+    private let handle: ConnectionHandle
+    private let role: SignalingChannel.Role
+
+    private(set) var parameters: NegotiatedConnectionParameters
+    private(set) var transmitPHY = PHY.le1M
+    private(set) var receivePHY = PHY.le1M
+    private(set) var maximumTransmitOctets: UInt16 = 27
+    private(set) var maximumReceiveOctets: UInt16 = 27
+
+    private(set) var connectionUpdates = ProcedureQueue<LinkRequest>()
+    private(set) var phyUpdates = ProcedureQueue<LinkRequest>()
+    private var phase = Phase.connected
+    /// The number of dropped PDUs that ``peerFloods(_:)`` has counted.
+    private var floodingCount = 0
+    /// The number of holds: successful calls of ``BluetoothHost/connect(toAnyOf:parameters:timeout:)`` and
+    /// ``BluetoothHost/hold(_:)`` that were not followed by a release.
+    private(set) var holdCount = 0
+
+    init(handle: ConnectionHandle, role: SignalingChannel.Role, parameters: NegotiatedConnectionParameters) {
+        self.handle = handle
+        self.role = role
+        self.parameters = parameters
+    }
+
+    // MARK: State
+
+    /// Whether the link will end soon, so that new connection attempts must not use it.
+    var isEnding: Bool { phase != .connected }
+
+    /// Whether the controller has been asked to end the link, or the link has ended.
+    var isDisconnecting: Bool {
+        switch phase {
+        case .connected, .released: false
+        case .disconnecting, .ended: true
+        }
+    }
+
+    /// The host's own reason for ending the link, if the controller's reason does not express it.
+    var ownReason: DisconnectionReason? {
+        if case .disconnecting(_, let reason) = phase { reason } else { nil }
+    }
+
+    /// The earliest time at which ``advance(_:)`` is to be called; nil if there is none.
+    var deadline: Instant? {
+        let end: Instant? =
+            switch phase {
+            case .connected, .ended: nil
+            case .released(let until), .disconnecting(let until, _): until
+            }
+        return earliest(end, earliest(connectionUpdates.deadline, phyUpdates.deadline))
+    }
+
+    private var endError: HostError? {
+        if case .ended(let reason) = phase { .disconnected(reason) } else { nil }
+    }
+
+    private subscript(procedure: LinkProcedure) -> ProcedureQueue<LinkRequest> {
+        get {
+            switch procedure {
+            case .connectionUpdate: connectionUpdates
+            case .phyUpdate: phyUpdates
+            }
+        }
+        _modify {
+            switch procedure {
+            case .connectionUpdate: yield &connectionUpdates
+            case .phyUpdate: yield &phyUpdates
+            }
+        }
+    }
+
+    // MARK: Requests
+
+    /// Requests the longest payload that the controller can send, for a new link.
+    func linkBegan(_ controller: ControllerInformation) -> [ControlEffect] {
+        guard controller.maximumTransmitOctets > 27, controller.commands.contains(LESetDataLength.self) else {
+            return []
+        }
+        let command = LESetDataLength(
+            connectionHandle: handle,
+            txOctets: controller.maximumTransmitOctets,
+            txTime: controller.maximumTransmitTime
+        )
+        return [.command(.setDataLength(command), .unawaited)]
+    }
+
+    /// Requests a procedure for a call. An earlier procedure of its kind is finished first.
+    mutating func request(_ request: LinkRequest, for call: CallToken, _ context: ControlContext) -> [ControlEffect] {
+        if let endError { return [.finish(call, endError)] }
+        self[request.procedure].append(call, request)
+        return begin(request.procedure, context)
+    }
+
+    /// Requests other parameters, and reports no outcome. A newer request replaces a waiting one.
+    mutating func requestUnawaited(_ parameters: ConnectionParameters, _ context: ControlContext) -> [ControlEffect] {
+        guard endError == nil else { return [] }
+        connectionUpdates.appendUnawaited(.parameters(parameters))
+        return begin(.connectionUpdate, context)
+    }
+
+    /// As the central: carries out the request of a peripheral on the signaling channel, which was accepted.
+    mutating func peerRequested(
+        _ request: ConnectionParameterUpdateRequest,
+        _ context: ControlContext
+    ) -> [ControlEffect] {
+        guard endError == nil else { return [] }
+        connectionUpdates.setPeerRequest(.peerParameters(request))
+        return begin(.connectionUpdate, context)
+    }
+
+    /// Forgets a call that was cancelled. Its procedure goes on if it has begun.
+    mutating func cancel(_ call: CallToken) {
+        connectionUpdates.remove(call)
+        phyUpdates.remove(call)
+    }
+
+    /// Starts the next procedure of a kind, unless one is running.
+    private mutating func begin(_ procedure: LinkProcedure, _ context: ControlContext) -> [ControlEffect] {
+        guard context.isPoweredOn else { return [] }
+        guard let request = self[procedure].begin(until: context.now + LinkControl.procedureTimeout) else { return [] }
+        let command: ControlCommand
+        switch request {
+        case .parameters(let parameters) where role == .peripheral:
+            return [.requestBySignaling(ConnectionParameterUpdateRequest(parameters))]
+        case .parameters(let parameters):
+            command = .connectionUpdate(LEConnectionUpdate(handle, ConnectionParameterUpdateRequest(parameters)))
+        case .peerParameters(let parameters):
+            command = .connectionUpdate(LEConnectionUpdate(handle, parameters))
+        case .phys(let transmit, let receive):
+            command = .setPHY(LESetPHY(connectionHandle: handle, txPHYs: transmit, rxPHYs: receive))
+        }
+        return [.command(command, .procedure(procedure, number: self[procedure].number))]
+    }
+
+    /// Ends the current procedure of a kind, and starts the next.
+    private mutating func end(
+        _ procedure: LinkProcedure,
+        _ failure: HostError?,
+        _ context: ControlContext
+    ) -> [ControlEffect] {
+        let call = self[procedure].end()
+        return (call.map { [.finish($0, failure)] } ?? []) + begin(procedure, context)
+    }
+
+    // MARK: Outcomes
+
+    /// Takes the failure of a command that was sent for this link.
+    mutating func commandFailed(
+        _ step: ControlStep,
+        _ failure: CommandFailure,
+        _ context: ControlContext
+    ) -> [ControlEffect] {
+        guard endError == nil else { return [] }
+        switch step {
+        case .procedure(let procedure, let number):
+            guard let error = failure.procedureError, self[procedure].isRunning, self[procedure].number == number
+            else { return [] }
+            return end(procedure, error, context)
+        case .disconnection: return failure.isUnknownLink ? [.hasEnded] : []
+        case .unawaited: return []
+        }
+    }
+
+    /// As the peripheral: takes the signaling channel's refusal to send a request.
+    mutating func signalingRefused(
+        _ error: SignalingChannel.RequestError,
+        _ context: ControlContext
+    ) -> [ControlEffect] {
+        guard connectionUpdates.isRunning else { return [] }
+        guard error == .requestPending else {
+            return end(.connectionUpdate, .invalidArgument("\(error)"), context)
+        }
+        // The peer has not answered an earlier request, whose call has ended. Its answer begins this procedure again.
+        connectionUpdates.postpone()
+        return []
+    }
+
+    /// As the peripheral: takes the central's answer to a request on the signaling channel; nil if it was rejected or
+    /// timed out.
+    mutating func signalingFinished(
+        _ response: ConnectionParameterUpdateResponse?,
+        _ context: ControlContext
+    ) -> [ControlEffect] {
+        guard endError == nil else { return [] }
+        guard response == .accepted else {
+            return end(
+                .connectionUpdate,
+                .notSupported("the central refuses these connection parameters"),
+                context
+            )
+        }
+        // The procedure's event is still to come. If an update by the central has ended this call, that event is not
+        // for the next call.
+        connectionUpdates.beginWithoutCall(until: context.now + LinkControl.procedureTimeout)
+        return []
+    }
+
+    mutating func received(_ event: LEConnectionUpdateComplete, _ context: ControlContext) -> [ControlEffect] {
+        guard endError == nil else { return [] }
+        guard event.status == .success else {
+            return end(.connectionUpdate, .command(.status(event.status, LEConnectionUpdate.opcode)), context)
+        }
+        parameters = NegotiatedConnectionParameters(
+            interval: event.connectionInterval,
+            latency: event.peripheralLatency,
+            supervisionTimeout: event.supervisionTimeout
+        )
+        return end(.connectionUpdate, nil, context)
+    }
+
+    mutating func received(_ event: LEPHYUpdateComplete, _ context: ControlContext) -> [ControlEffect] {
+        guard endError == nil else { return [] }
+        guard event.status == .success else {
+            return end(.phyUpdate, .command(.status(event.status, LESetPHY.opcode)), context)
+        }
+        transmitPHY = event.txPHY
+        receivePHY = event.rxPHY
+        return end(.phyUpdate, nil, context)
+    }
+
+    mutating func received(_ event: LEDataLengthChange) {
+        guard endError == nil else { return }
+        maximumTransmitOctets = event.maxTXOctets
+        maximumReceiveOctets = event.maxRXOctets
+    }
+
+    // MARK: End of the link
+
+    /// Adds a hold, which a caller that shares the link releases later.
+    mutating func hold() { holdCount += 1 }
+
+    /// Releases one hold.
+    ///
+    /// - Returns: whether it was the last.
+    @discardableResult
+    mutating func releaseHold() -> Bool {
+        holdCount -= 1
+        return holdCount <= 0
+    }
+
+    /// Marks a link that is to end once all packets written to it are sent.
+    ///
+    /// - Parameter isLimited: whether the link ends after ``flushLimit`` even if the peer has not taken all.
+    /// - Returns: false if the link is ending already.
+    mutating func release(isLimited: Bool, _ context: ControlContext) -> Bool {
+        guard phase == .connected else { return false }
+        phase = .released(until: isLimited ? context.now + LinkControl.flushLimit : nil)
+        return true
+    }
+
+    /// Has the controller end the link, unless the link is ending already.
+    ///
+    /// The controller waits for the peer's answer for at most the supervision timeout (Vol 6, Part B, 5.1.6). If the
+    /// link still exists after that, the controller has failed.
+    ///
+    /// - Parameters:
+    ///   - ownReason: the host's reason, if the controller's reason does not express it.
+    ///   - told: the reason that is sent to the peer.
+    mutating func disconnect(
+        _ ownReason: DisconnectionReason?,
+        telling told: HCI.ErrorCode = .remoteUserTerminatedConnection,
+        _ context: ControlContext
+    ) -> [ControlEffect] {
+        guard !isDisconnecting else { return [] }
+        let time = parameters.supervisionTimeout + context.commandTimeout + LinkControl.disconnectionMargin
+        phase = .disconnecting(until: context.now + time, ownReason: ownReason)
+        return [.command(.disconnect(Disconnect(connectionHandle: handle, reason: told)), .disconnection)]
+    }
+
+    /// Counts a PDU that was dropped because the peer does not take the answers to earlier ones. A peer that continues
+    /// is disconnected.
+    mutating func peerFloods(_ context: ControlContext) -> [ControlEffect] {
+        guard endError == nil else { return [] }
+        floodingCount += 1
+        return floodingCount == LinkControl.floodingLimit ? disconnect(.peerFlooding, context) : []
+    }
+
+    /// Ends the link's procedures, the oldest first of each kind.
+    mutating func linkEnded(_ reason: DisconnectionReason) -> [ControlEffect] {
+        guard endError == nil else { return [] }
+        phase = .ended(reason)
+        let calls = connectionUpdates.removeAll() + phyUpdates.removeAll()
+        return calls.map { .finish($0, .disconnected(reason)) }
+    }
+
+    // MARK: Time
+
+    /// Ends what has taken too long.
+    mutating func advance(_ context: ControlContext) -> [ControlEffect] {
+        var effects: [ControlEffect] = []
+        for procedure in LinkProcedure.allCases {
+            if let deadline = self[procedure].deadline, deadline <= context.now {
+                effects += end(procedure, .timedOut, context)
+            }
+        }
+        switch phase {
+        case .released(let until?) where until <= context.now:
+            effects += disconnect(.controller(.connectionTerminatedByLocalHost), context)
+        case .disconnecting(let until?, let ownReason) where until <= context.now:
+            phase = .disconnecting(until: nil, ownReason: ownReason)
+            effects.append(.notEnding)
+        default: break
+        }
+        return effects
+    }
+
+    // MARK: Requests of the Link Layer
+
+    /// The answer to a peer that requests other parameters through the Link Layer: valid ones are accepted.
+    static func accepts(_ event: LERemoteConnectionParameterRequest) -> Bool {
+        ConnectionParameterUpdateRequest(
+            intervalMin: event.intervalMin,
+            intervalMax: event.intervalMax,
+            latency: event.maxLatency,
+            timeout: event.timeout
+        ).isValid
+    }
+}
+
+extension ConnectionParameterUpdateRequest {
+    fileprivate init(_ parameters: ConnectionParameters) {
+        self.init(
+            intervalMin: parameters.intervalMinimum,
+            intervalMax: parameters.intervalMaximum,
+            latency: parameters.latency,
+            timeout: parameters.timeout
+        )
+    }
+}
+
+extension LEConnectionUpdate {
+    fileprivate init(_ handle: ConnectionHandle, _ parameters: ConnectionParameterUpdateRequest) {
+        self.init(
+            connectionHandle: handle,
+            connectionIntervalMin: parameters.intervalMin,
+            connectionIntervalMax: parameters.intervalMax,
+            maxLatency: parameters.latency,
+            supervisionTimeout: parameters.timeout
+        )
+    }
+}

@@ -1,0 +1,189 @@
+import BluetoothTypes
+import HCI
+
+// What the controller is told about an advertisement.
+extension AdvertisingPlan {
+    /// A command before an advertisement is turned on for the first time.
+    enum SetupPart: Equatable {
+        case parameters
+        case data([UInt8], AdvertisingDataOperation, isScanResponse: Bool)
+    }
+}
+
+extension AdvertisingPlan.Entry {
+    typealias Context = AdvertisingPlan.Context
+
+    /// The commands that set the advertisement up, in their order.
+    func setupParts(usesExtendedCommands: Bool) -> [AdvertisingPlan.SetupPart] {
+        usesExtendedCommands ? extendedParts : legacyParts
+    }
+
+    private var legacyParts: [AdvertisingPlan.SetupPart] {
+        guard configuration.peer == nil else { return [.parameters] }
+        let data = configuration.advertisingData.bytes
+        let response = configuration.scanResponseData.bytes
+        return [.parameters, .data(data, .complete, isScanResponse: false)]
+            + (legacyType == .nonConnectableUndirected ? [] : [.data(response, .complete, isScanResponse: true)])
+    }
+
+    private var extendedParts: [AdvertisingPlan.SetupPart] {
+        let usesExtendedPDUs = usesExtendedPDUs
+        // Directed PDUs of Bluetooth 4 have no room for data.
+        guard configuration.peer == nil || usesExtendedPDUs else { return [.parameters] }
+        let hasResponse =
+            usesExtendedPDUs
+            ? configuration.isScannable && !configuration.isConnectable
+            : configuration.isConnectable || configuration.isScannable
+        let data = usesExtendedPDUs ? configuration.extendedAdvertisingData : configuration.advertisingData
+        let response = configuration.scanResponseData.bytes
+        return [.parameters] + Self.fragments(of: data.bytes, isScanResponse: false)
+            + (hasResponse ? Self.fragments(of: response, isScanResponse: true) : [])
+    }
+
+    /// Divides data into fragments that fit one command each (Vol 4, Part E, 7.8.54).
+    private static func fragments(of data: [UInt8], isScanResponse: Bool) -> [AdvertisingPlan.SetupPart] {
+        let length = AdvertisingDataFragment.maximumLength
+        guard data.count > length else { return [.data(data, .complete, isScanResponse: isScanResponse)] }
+        return stride(from: 0, to: data.count, by: length).map { start in
+            let piece = Array(data[start...].prefix(length))
+            let operation: AdvertisingDataOperation =
+                start == 0
+                ? .firstFragment : start + length < data.count ? .intermediateFragment : .lastFragment
+            return .data(piece, operation, isScanResponse: isScanResponse)
+        }
+    }
+
+    private var usesExtendedPDUs: Bool { configuration.usesExtendedPDUs(maximumLegacyLength: 31) }
+
+    private var legacyType: AdvertisingType {
+        if configuration.peer != nil { return .connectableLowDutyCycleDirected }
+        if configuration.isConnectable { return .connectableScannableUndirected }
+        return configuration.isScannable ? .scannableUndirected : .nonConnectableUndirected
+    }
+
+    // MARK: Addresses
+
+    /// The random address that its advertising set should have; nil for the public address.
+    func wantedAddress(_ context: Context) -> DeviceAddress? {
+        configuration.address ?? context.addresses.advertisingAddress
+    }
+
+    /// Whether its advertising set has an outdated random address. If the controller generates the private addresses, the
+    /// set's own address is not used.
+    func hasOldAddress(_ context: Context) -> Bool {
+        guard !context.addresses.isMadeByController || configuration.address != nil else { return false }
+        return wantedAddress(context).map { $0 != address } ?? false
+    }
+
+    /// Whether the controller does not have the address that it needs in legacy advertising.
+    func lacksAddress(_ addresses: OwnAddresses) -> Bool {
+        configuration.address.map { $0 != addresses.randomAddress } ?? false
+    }
+
+    /// The address parameters: the own address type, and the peer that the advertisement is directed to or for which the
+    /// controller generates the own address (Vol 4, Part E, 7.8.5).
+    private func addressing(
+        _ context: Context,
+        _ resolver: inout AddressResolver,
+        _ random: inout some RandomNumberGenerator
+    ) -> (ownType: OwnAddressType, peer: DeviceAddress) {
+        let addresses = context.addresses
+        let ownType = configuration.address == nil ? addresses.type : .random
+        guard let peer = configuration.peer else {
+            let identity = context.information.identityAddress
+            return (ownType, addresses.isMadeByController ? identity : DeviceAddress(0, isRandom: false))
+        }
+        if addresses.list?.resolves(peer) == true {
+            // The controller directs an advertisement to a private address only if it may use a private address itself.
+            switch ownType {
+            case .public: return (.resolvableOrPublic, peer)
+            case .random where configuration.address == nil: return (.resolvableOrRandom, peer)
+            case .random, .resolvableOrPublic, .resolvableOrRandom: return (ownType, peer)
+            }
+        }
+        return (ownType, resolver.address(of: peer, random: &random) ?? peer)
+    }
+
+    // MARK: Commands
+
+    func command(
+        for purpose: AdvertisingPlan.Purpose,
+        _ context: Context,
+        _ resolver: inout AddressResolver,
+        _ random: inout some RandomNumberGenerator
+    ) -> GAPCommand {
+        switch purpose {
+        case .turnOff: enableCommand(false, context)
+        case .turnOn: enableCommand(true, context)
+        case .setUp(_, .parameters): parametersCommand(context, addressing(context, &resolver, &random))
+        case .setUp(_, .data(let data, let operation, let isScanResponse)):
+            dataCommand(data, operation, isScanResponse: isScanResponse, context)
+        case .setAddress(_, let address):
+            GAPCommand(LESetAdvertisingSetRandomAddress(advertisingHandle: handle, randomAddress: address))
+        case .remove: GAPCommand(LERemoveAdvertisingSet(advertisingHandle: handle))
+        }
+    }
+
+    private func enableCommand(_ isEnabled: Bool, _ context: Context) -> GAPCommand {
+        context.information.usesExtendedCommands
+            ? GAPCommand(LESetExtendedAdvertisingEnable(enable: isEnabled, sets: [.init(advertisingHandle: handle)]))
+            : GAPCommand(LESetAdvertisingEnable(advertisingEnable: isEnabled))
+    }
+
+    private func parametersCommand(
+        _ context: Context,
+        _ addressing: (ownType: OwnAddressType, peer: DeviceAddress)
+    ) -> GAPCommand {
+        let interval = configuration.interval.inUnits(of: .microseconds(625))
+        guard context.information.usesExtendedCommands else {
+            return GAPCommand(
+                LESetAdvertisingParameters(
+                    advertisingIntervalMin: interval,
+                    advertisingIntervalMax: interval,
+                    advertisingType: legacyType,
+                    ownAddressType: addressing.ownType,
+                    peerAddress: addressing.peer
+                )
+            )
+        }
+        return GAPCommand(
+            LESetExtendedAdvertisingParameters(
+                advertisingHandle: handle,
+                advertisingEventProperties: configuration.eventProperties(usesExtendedPDUs: usesExtendedPDUs),
+                primaryAdvertisingIntervalMin: UInt32(interval),
+                primaryAdvertisingIntervalMax: UInt32(interval),
+                ownAddressType: addressing.ownType,
+                peerAddress: addressing.peer,
+                advertisingSID: handle & 0x0F
+            )
+        )
+    }
+
+    private func dataCommand(
+        _ data: [UInt8],
+        _ operation: AdvertisingDataOperation,
+        isScanResponse: Bool,
+        _ context: Context
+    ) -> GAPCommand {
+        switch (context.information.usesExtendedCommands, isScanResponse) {
+        case (false, false): GAPCommand(LESetAdvertisingData(advertisingData: LegacyAdvertisingData(data)))
+        case (false, true): GAPCommand(LESetScanResponseData(scanResponseData: LegacyAdvertisingData(data)))
+        case (true, false):
+            GAPCommand(
+                LESetExtendedAdvertisingData(
+                    advertisingHandle: handle,
+                    operation: operation,
+                    advertisingData: AdvertisingDataFragment(data)
+                )
+            )
+        case (true, true):
+            GAPCommand(
+                LESetExtendedScanResponseData(
+                    advertisingHandle: handle,
+                    operation: operation,
+                    scanResponseData: AdvertisingDataFragment(data)
+                )
+            )
+        }
+    }
+}

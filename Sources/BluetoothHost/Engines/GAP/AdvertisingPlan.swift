@@ -1,0 +1,398 @@
+import BluetoothTypes
+import HCI
+
+/// Brings the controller's advertising to what the apps' advertisements need.
+///
+/// # Model
+/// The plan records what the controller was told about each advertisement: see ``Entry``. From that and from what is wanted,
+/// ``nextCommand(_:_:_:)`` decides one command. When the reply has arrived, the next one is decided in the same way. An
+/// advertisement gets all its commands before the next one, unless it has to wait.
+///
+/// # Refused commands
+/// If the controller refuses a command, the advertisement ends with the error if a call waits for its start. Otherwise it is
+/// tried again after ``retryInterval``. A controller that cannot advertise in addition to its connections is tried again when
+/// a connection ends.
+///
+/// # Refreshing
+/// From time to time all advertisements are turned off and on again. If the event of a connection was lost, the controller has
+/// stopped advertising, and without this nobody could find the host again.
+struct AdvertisingPlan {
+    /// An advertisement, and what the controller was told about it.
+    struct Entry {
+        enum State: Equatable {
+            case off
+            case on
+            /// It is on, as far as the host knows, and is to be turned off and on again.
+            case stale
+            /// The controller cannot advertise in addition to its connections. It is tried again when a connection ends.
+            case blocked
+            /// The controller refused a command. It is tried again later.
+            case failed
+            /// It is to be removed from the controller.
+            case ending(isOff: Bool)
+        }
+
+        let identifier: AdvertisementIdentifier
+        let configuration: AdvertisementConfiguration
+        /// The advertising handle of extended advertising.
+        let handle: UInt8
+        fileprivate(set) var state = State.off
+        /// How many of its ``SetupPart``s the controller has.
+        fileprivate(set) var setupCount = 0
+        /// The random address that was set for an extended advertising set.
+        fileprivate(set) var address: DeviceAddress?
+        /// The calls that wait until the advertisement has started or ended.
+        fileprivate(set) var calls: [CallToken] = []
+
+        var isOn: Bool { state == .on || state == .stale }
+        var isEnding: Bool { if case .ending = state { true } else { false } }
+
+        /// Records that the controller does not advertise it. The device that it is directed to may have another address
+        /// when it starts again.
+        fileprivate mutating func rest(_ state: State) {
+            self.state = state
+            if configuration.peer != nil { setupCount = 0 }
+        }
+
+        fileprivate mutating func forgetController() {
+            state = .off
+            setupCount = 0
+            address = nil
+        }
+    }
+
+    /// What the next command depends on besides the advertisements.
+    struct Context {
+        var information: ControllerInformation
+        var addresses: OwnAddresses
+    }
+
+    /// Why an advertisement is turned off.
+    enum Reason: Equatable {
+        /// The host changes addresses in the controller.
+        case pause
+        case restart
+        /// - Parameter removesSet: whether the controller's advertising set is removed afterwards.
+        case end(removesSet: Bool)
+    }
+
+    /// What a command does to an advertisement.
+    enum Purpose: Equatable {
+        case turnOff(AdvertisementIdentifier, Reason)
+        case setUp(AdvertisementIdentifier, SetupPart)
+        case setAddress(AdvertisementIdentifier, DeviceAddress)
+        case turnOn(AdvertisementIdentifier)
+        case remove(AdvertisementIdentifier)
+
+        var advertisement: AdvertisementIdentifier {
+            switch self {
+            case .turnOff(let identifier, _), .setUp(let identifier, _), .setAddress(let identifier, _),
+                .turnOn(let identifier), .remove(let identifier):
+                identifier
+            }
+        }
+    }
+
+    /// The time after which a failed advertisement is tried again.
+    static let retryInterval = Duration.seconds(1)
+
+    /// The interval at which an advertisement is started again; nil for never.
+    private let refreshInterval: Duration?
+    /// The advertisements, oldest first.
+    private(set) var entries: [Entry] = []
+    private(set) var run = PlanRun()
+    private var pending = PendingCommand<Purpose>(of: .advertising)
+    /// The advertisement that the last command was for.
+    private var current: AdvertisementIdentifier?
+    /// Whether the advertisement that is being turned on was ended by the controller before it confirmed the start.
+    private var hasEndedEarly = false
+    private var refreshDeadline: Instant?
+    private var retryDeadline: Instant?
+
+    init(refreshInterval: Duration?) {
+        self.refreshInterval = refreshInterval
+    }
+
+    // MARK: State
+
+    /// Whether the controller does not advertise, and no command for it is in progress.
+    var isResting: Bool { !run.isRunning && !entries.contains(where: \.isOn) }
+
+    /// The random address of the advertisement, in legacy advertising, which has only one.
+    var legacyAddress: DeviceAddress? { entries.first { !$0.isEnding }?.configuration.address }
+
+    /// The peers that advertisements are directed to.
+    var peers: [DeviceAddress] { entries.compactMap(\.configuration.peer) }
+
+    /// This host's address on a new link that the peer has initiated.
+    ///
+    /// - Parameter own: the host's own address. If there are several advertising sets, a separate event reports which one
+    ///   led to the connection.
+    func addressOfNewLink(own: DeviceAddress, usesExtendedCommands: Bool) -> DeviceAddress {
+        guard let entry = entries.first(where: { $0.configuration.isConnectable && $0.isOn }) else { return own }
+        return (usesExtendedCommands ? entry.address : entry.configuration.address) ?? own
+    }
+
+    private func index(of identifier: AdvertisementIdentifier) -> Int? {
+        entries.firstIndex { $0.identifier == identifier }
+    }
+
+    // MARK: Advertisements
+
+    /// Adds an advertisement.
+    ///
+    /// - Parameter call: finished when the advertisement has started.
+    mutating func start(
+        _ identifier: AdvertisementIdentifier,
+        _ configuration: AdvertisementConfiguration,
+        _ information: ControllerInformation,
+        for call: CallToken
+    ) throws(HostError) {
+        try configuration.check(against: information)
+        let limit = information.numberOfAdvertisingSets
+        let handle = (0...0xEF).first { handle in !entries.contains { $0.handle == handle } }
+        guard entries.count(where: { !$0.isEnding }) < limit, let handle else {
+            throw .notSupported("this controller can advertise \(limit) set(s) at a time; stop another first")
+        }
+        var entry = Entry(identifier: identifier, configuration: configuration, handle: handle)
+        entry.calls.append(call)
+        entries.append(entry)
+    }
+
+    /// Ends an advertisement.
+    ///
+    /// - Parameter isOn: whether the controller can be used. Otherwise it has nothing of the advertisement.
+    mutating func stop(_ identifier: AdvertisementIdentifier, isOn: Bool) -> [AdvertisingEffect] {
+        guard let index = index(of: identifier), !entries[index].isEnding else { return [] }
+        guard isOn else { return remove(at: index, nil) }
+        entries[index].state = .ending(isOff: false)
+        return []
+    }
+
+    /// Has a call wait for the end of an advertisement.
+    ///
+    /// - Returns: false if it has ended.
+    mutating func awaitEnd(of identifier: AdvertisementIdentifier, _ call: CallToken) -> Bool {
+        guard let index = index(of: identifier) else { return false }
+        entries[index].calls.append(call)
+        return true
+    }
+
+    /// Forgets a call that waits for an advertisement.
+    mutating func remove(_ call: CallToken, of identifier: AdvertisementIdentifier) {
+        guard let index = index(of: identifier) else { return }
+        entries[index].calls.removeAll { $0 == call }
+    }
+
+    /// Removes all advertisements, because the host is closed.
+    mutating func removeAll(_ error: HostError) -> [AdvertisingEffect] {
+        defer { entries = [] }
+        return entries.flatMap(\.calls).map { .finish($0, error) }
+    }
+
+    private mutating func finish(at index: Int) -> [AdvertisingEffect] {
+        defer { entries[index].calls = [] }
+        return entries[index].calls.map { .finish($0, nil) }
+    }
+
+    private mutating func remove(at index: Int, _ error: HostError?) -> [AdvertisingEffect] {
+        entries.remove(at: index).calls.map { .finish($0, error) } + [.reconsiderAddresses]
+    }
+
+    // MARK: Commands
+
+    /// Requests a pass.
+    ///
+    /// - Returns: whether the caller must schedule it.
+    mutating func requestRun() -> Bool { run.request() }
+
+    /// Returns the command to send now; nil if the controller does what is wanted, or if the plan waits for an input.
+    ///
+    /// - Parameter resolver: finds the addresses of peers that an advertisement is directed to.
+    mutating func nextCommand(
+        _ context: Context,
+        _ resolver: inout AddressResolver,
+        _ random: inout some RandomNumberGenerator
+    ) -> PlannedCommand? {
+        guard !pending.isPending else { return nil }
+        guard let (index, purpose) = nextPurpose(context) else {
+            run.end()
+            current = nil
+            return nil
+        }
+        run.sent()
+        current = purpose.advertisement
+        hasEndedEarly = false
+        let command = entries[index].command(for: purpose, context, &resolver, &random)
+        return PlannedCommand(command: command, step: pending.begin(purpose))
+    }
+
+    private func nextPurpose(_ context: Context) -> (Int, Purpose)? {
+        for index in order {
+            if let purpose = purpose(for: entries[index], context) { return (index, purpose) }
+        }
+        return nil
+    }
+
+    /// The order in which advertisements get commands: the current one, then those that end, because they make room for
+    /// others, then those after the current one, then those before it.
+    private var order: [Int] {
+        let first = current.flatMap { index(of: $0) } ?? 0
+        let rotated = Array(entries.indices[first...]) + Array(entries.indices[..<first])
+        let urgent = rotated.filter { entries[$0].identifier == current || entries[$0].isEnding }
+        return urgent + rotated.filter { !urgent.contains($0) }
+    }
+
+    private func purpose(for entry: Entry, _ context: Context) -> Purpose? {
+        let identifier = entry.identifier
+        let isExtended = context.information.usesExtendedCommands
+        if case .ending(let isOff) = entry.state {
+            return isOff ? .remove(identifier) : .turnOff(identifier, .end(removesSet: isExtended))
+        }
+        if context.addresses.hold == .everything { return entry.isOn ? .turnOff(identifier, .pause) : nil }
+        // Otherwise it could start with the address of the advertisement before it.
+        if !isExtended, context.addresses.isChanging || entry.lacksAddress(context.addresses) { return nil }
+        switch entry.state {
+        case .blocked, .failed, .ending: return nil
+        case .stale: return .turnOff(identifier, .restart)
+        case .on: return isExtended && entry.hasOldAddress(context) ? .turnOff(identifier, .restart) : nil
+        case .off:
+            let parts = entry.setupParts(usesExtendedCommands: isExtended)
+            if entry.setupCount < parts.count { return .setUp(identifier, parts[entry.setupCount]) }
+            if isExtended, let address = entry.wantedAddress(context), address != entry.address {
+                return .setAddress(identifier, address)
+            }
+            return .turnOn(identifier)
+        }
+    }
+
+    // MARK: Replies
+
+    /// Handles a successful reply. A reply to a command of an earlier controller has no effect.
+    mutating func finished(_ step: GAPStep, at now: Instant) -> [AdvertisingEffect] {
+        guard let purpose = pending.end(step), let index = index(of: purpose.advertisement) else { return [] }
+        switch purpose {
+        case .turnOff(_, .end(removesSet: true)): entries[index].state = .ending(isOff: true)
+        case .turnOff(_, .end), .remove: return remove(at: index, nil)
+        case .turnOff: if !entries[index].isEnding { entries[index].rest(.off) }
+        case .setUp(_, let part):
+            if part == .parameters { entries[index].address = nil }
+            entries[index].setupCount += 1
+        case .setAddress(_, let address): entries[index].address = address
+        case .turnOn:
+            refreshDeadline = refreshInterval.map { now + $0 }
+            guard !entries[index].isEnding else { return [] }
+            // The connection's event may arrive before the command's completion.
+            if hasEndedEarly { entries[index].rest(.off) } else { entries[index].state = .on }
+            return finish(at: index)
+        }
+        return []
+    }
+
+    /// Handles a command that failed.
+    ///
+    /// - Parameter hasLinks: whether the controller has connections, which may leave it no room for an advertisement.
+    mutating func failed(
+        _ step: GAPStep,
+        _ failure: CommandFailure,
+        at now: Instant,
+        hasLinks: Bool
+    ) -> [AdvertisingEffect] {
+        guard let purpose = pending.end(step), let index = index(of: purpose.advertisement) else { return [] }
+        switch purpose {
+        case .turnOff(_, .end), .remove: return [.ignore(failure)] + remove(at: index, nil)
+        case .turnOff(_, .pause):
+            if !entries[index].isEnding { entries[index].rest(.off) }
+            return [.ignore(failure)]
+        case .turnOff(_, .restart), .setUp, .setAddress, .turnOn:
+            guard !entries[index].isEnding else { return [] }
+            if case .status(let code, _) = failure, hasLinks,
+                [.connectionLimitExceeded, .commandDisallowed, .memoryCapacityExceeded].contains(code)
+            {
+                entries[index].rest(.blocked)
+                return finish(at: index)
+            }
+            return fail(at: index, failure, at: now)
+        }
+    }
+
+    /// Handles a refusal to change the controller's random address, which a legacy advertisement waits for.
+    mutating func addressRefused(
+        _ failure: CommandFailure,
+        _ addresses: OwnAddresses,
+        at now: Instant
+    ) -> [AdvertisingEffect] {
+        let isWaiting: (Entry) -> Bool = { $0.state == .off && $0.lacksAddress(addresses) }
+        guard let index = entries.firstIndex(where: isWaiting) else { return [] }
+        return fail(at: index, failure, at: now)
+    }
+
+    private mutating func fail(at index: Int, _ failure: CommandFailure, at now: Instant) -> [AdvertisingEffect] {
+        guard entries[index].calls.isEmpty else { return remove(at: index, .command(failure)) }
+        entries[index].forgetController()
+        entries[index].state = .failed
+        retryDeadline = retryDeadline ?? now + AdvertisingPlan.retryInterval
+        return [.retryLater(failure)]
+    }
+
+    // MARK: Events
+
+    /// Handles the end of legacy advertising by the connection that it caused (Vol 4, Part E, 7.8.9).
+    mutating func endedByConnection() {
+        for index in entries.indices where entries[index].configuration.isConnectable { ended(at: index) }
+    }
+
+    /// Handles the end of an advertising set by the controller.
+    ///
+    /// - Parameter connection: the connection that ended the set; nil if none did.
+    mutating func terminated(_ handle: UInt8, by connection: ConnectionHandle?) -> [AdvertisingEffect] {
+        guard let index = entries.firstIndex(where: { $0.handle == handle }) else { return [] }
+        ended(at: index)
+        return connection.map { [.ownAddressKnown($0, entries[index].address)] } ?? []
+    }
+
+    private mutating func ended(at index: Int) {
+        if case .turnOn(entries[index].identifier)? = pending.purpose { hasEndedEarly = true }
+        if entries[index].isOn { entries[index].rest(.off) }
+    }
+
+    /// Tries blocked advertisements again after a link has ended: the controller may be able to advertise now.
+    mutating func linkEnded() {
+        for index in entries.indices where entries[index].state == .blocked { entries[index].state = .off }
+    }
+
+    /// Records that the controller was reset and no longer advertises.
+    mutating func controllerLost() -> [AdvertisingEffect] {
+        pending.forget()
+        run.end()
+        retryDeadline = nil
+        let ended = entries.filter(\.isEnding).flatMap(\.calls)
+        entries.removeAll(where: \.isEnding)
+        for index in entries.indices { entries[index].forgetController() }
+        return ended.map { .finish($0, nil) }
+    }
+
+    // MARK: Time
+
+    /// When the plan has something to do; nil if it waits for no time.
+    var deadline: Instant? {
+        guard !entries.isEmpty else { return nil }
+        guard let refreshDeadline, let retryDeadline else { return refreshDeadline ?? retryDeadline }
+        return min(refreshDeadline, retryDeadline)
+    }
+
+    /// Handles the passing of time. The caller then requests a pass.
+    mutating func advance(to now: Instant) -> [AdvertisingEffect] {
+        if let refreshDeadline, refreshDeadline <= now { refresh() }
+        guard let retryDeadline, retryDeadline <= now else { return [] }
+        self.retryDeadline = nil
+        for index in entries.indices where entries[index].state == .failed { entries[index].state = .off }
+        return [.reconsiderAddresses]
+    }
+
+    /// Has all advertisements turned off and on again.
+    mutating func refresh() {
+        refreshDeadline = nil
+        for index in entries.indices where entries[index].state == .on { entries[index].state = .stale }
+    }
+}

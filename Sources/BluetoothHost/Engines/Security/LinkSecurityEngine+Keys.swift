@@ -1,0 +1,35 @@
+import BluetoothTypes
+import SMP
+
+// The keys that a link may be encrypted with, and whether they verify the peer.
+extension LinkSecurityEngine {
+    /// The key of a bond for this role. The keys of the two roles differ only after LE legacy pairing.
+    func key(in bond: Bond) -> LongTermKey? { role == .central ? bond.centralKey : bond.peripheralKey }
+
+    /// The key of the bond for this role.
+    func bondKey(_ context: SecurityContext) -> LongTermKey? { context.bond.flatMap { key(in: $0) } }
+
+    /// The key of the bond for this role, if the policy accepts it.
+    func usableBondKey(_ context: SecurityContext) -> LongTermKey? {
+        bondKey(context).flatMap { policy.accepts($0.strength) ? $0 : nil }
+    }
+
+    /// The failure of the bond's key on this link. The failure of a key that the bond no longer has does not count.
+    func keyFailure(in current: CurrentEncryption, _ context: SecurityContext) -> SecurityError? {
+        guard let failure = current.keyFailure, failure.key == bondKey(context) else { return nil }
+        return failure.error
+    }
+
+    /// Whether the gate has to be closed until the peer's identity is verified (BLESA). The peer has the address of a
+    /// bonded device, and the link is not encrypted with a key that opens the gate.
+    ///
+    /// The bond may have no key for this role. Only another pairing then verifies the peer.
+    func needsVerification(_ context: SecurityContext) -> Bool {
+        policy.encryptsBondedLinks && context.bond?.strength != nil && state.current.key?.opensGate != true
+    }
+
+    /// Whether an encryption uses the key that the bond has now.
+    func usesBondKey(_ work: EncryptionWork, _ context: SecurityContext) -> Bool {
+        work.origin == .bond && work.key == bondKey(context)
+    }
+}

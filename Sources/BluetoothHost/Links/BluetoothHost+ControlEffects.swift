@@ -1,0 +1,103 @@
+import BluetoothTypes
+import HCI
+
+// The connection between the host and the Link Layer control of its links: events, and the effects of all inputs.
+extension BluetoothHost {
+    var controlContext: ControlContext {
+        ControlContext(now: loop.now, isPoweredOn: power == .on, commandTimeout: configuration.commandTimeout)
+    }
+
+    // MARK: Events
+
+    func connectionUpdated(_ event: LEConnectionUpdateComplete) {
+        guard let link = links[event.connectionHandle] else { return }
+        perform(link.control.received(event, controlContext), of: link)
+    }
+
+    func phyUpdated(_ event: LEPHYUpdateComplete) {
+        guard let link = links[event.connectionHandle] else { return }
+        perform(link.control.received(event, controlContext), of: link)
+    }
+
+    func dataLengthChanged(_ event: LEDataLengthChange) {
+        links[event.connectionHandle]?.control.received(event)
+    }
+
+    /// Answers a peer that requests other parameters through the Link Layer.
+    func parametersRequested(_ event: LERemoteConnectionParameterRequest) {
+        guard LinkControl.accepts(event) else {
+            return sendAndForget(
+                LERemoteConnectionParameterRequestNegativeReply(connectionHandle: event.connectionHandle)
+            )
+        }
+        sendAndForget(
+            LERemoteConnectionParameterRequestReply(
+                connectionHandle: event.connectionHandle,
+                intervalMin: event.intervalMin,
+                intervalMax: event.intervalMax,
+                maxLatency: event.maxLatency,
+                timeout: event.timeout
+            )
+        )
+    }
+
+    // MARK: Ends of links
+
+    /// Ends a link by the host's own decision.
+    ///
+    /// - Parameter told: the reason that is sent to the peer.
+    func giveUp(
+        _ link: Link,
+        _ reason: DisconnectionReason,
+        telling told: HCI.ErrorCode = .remoteUserTerminatedConnection
+    ) {
+        perform(link.control.disconnect(reason, telling: told, controlContext), of: link)
+    }
+
+    /// Has the controller end a link, unless the link ends already.
+    func beginDisconnection(of link: Link, _ reason: HCI.ErrorCode) {
+        let effects = link.control.disconnect(nil, telling: reason, controlContext)
+        guard !effects.isEmpty else { return }
+        // Earlier calls are sent first.
+        endInput()
+        perform(effects, of: link)
+    }
+
+    // MARK: Effects
+
+    func perform(_ effects: [ControlEffect], of link: Link) {
+        for effect in effects { perform(effect, of: link) }
+        if let deadline = link.control.deadline, links[link.identifier] != nil { armTimer(of: link, by: deadline) }
+    }
+
+    private func perform(_ effect: ControlEffect, of link: Link) {
+        switch effect {
+        case .command(let command, let step): send(command, step, of: link)
+        case .requestBySignaling(let request): requestBySignaling(request, of: link)
+        case .finish(let call, let failure): finish(call, failure)
+        case .notEnding: controllerFailed("it did not end the link to \(link.peer)")
+        case .hasEnded: endLink(link.handle, .controller(.connectionTerminatedByLocalHost))
+        }
+    }
+
+    private func send(_ command: ControlCommand, _ step: ControlStep, of link: Link) {
+        switch command {
+        case .connectionUpdate(let command): send(command, step, of: link)
+        case .setPHY(let command): send(command, step, of: link)
+        case .setDataLength(let command): send(command, step, of: link)
+        case .disconnect(let command): send(command, step, of: link)
+        }
+    }
+
+    private func send(_ command: some HCI.Command, _ step: ControlStep, of link: Link) {
+        let identifier = link.identifier
+        send(command) { [weak self] result in
+            guard case .failure(let failure) = result else { return }
+            self?.assumeIsolated { host in
+                host.logger.debug("\(failure)")
+                guard let link = host.links[identifier] else { return }
+                host.perform(link.control.commandFailed(step, failure, host.controlContext), of: link)
+            }
+        }
+    }
+}

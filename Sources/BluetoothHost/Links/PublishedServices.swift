@@ -1,0 +1,141 @@
+import ATT
+import BluetoothTypes
+import Cryptography
+import GATT
+import L2CAP
+
+/// What a host serves: its attributes, the services that accept channels, and the closures of apps that answer for them.
+///
+/// A closure may hold the last reference to an object whose end calls the host. So removed closures are returned, and the
+/// caller releases them when this value is no longer being accessed.
+struct PublishedServices {
+    let server: GATT.Server
+    /// The value handle of Central Address Resolution (Vol 3, Part C, 12.4).
+    private let addressResolution: AttributeHandle?
+    private var subscriptions = SubscriptionIndex()
+    private var accessHandlers: [AttributeHandle: AccessHandler] = [:]
+    /// The closure that decides on accesses that need authorization; nil if all of them are refused.
+    private(set) var authorizer: Authorizer?
+    /// The services that accept channels.
+    private(set) var channels = SPSMRegistry()
+    private var channelAcceptors: [SPSM: ChannelAcceptor] = [:]
+
+    /// Makes the server with its two built-in services.
+    init(_ configuration: BluetoothHost.Configuration) {
+        server = GATT.Server(minimumKeySize: configuration.security.minimumKeySize) { key, message in
+            var code: [UInt8] = []
+            code.append(
+                mostSignificantFirst: SwiftCryptography().authenticationCode(
+                    of: message,
+                    key: UInt128(mostSignificantFirst: key)
+                )
+            )
+            return code
+        }
+        // Two services of fixed form in an empty database: there are always enough handles.
+        let services = try? server.publish([
+            .genericAccess(
+                deviceName: configuration.deviceName,
+                appearance: configuration.appearance,
+                preferredParameters: (minimum: 12, maximum: 24, latency: 0, timeout: 400),
+                supportsAddressResolution: false
+            ),
+            .genericAttribute,
+        ])
+        addressResolution =
+            services?.first?.characteristics.first { $0.uuid == .centralAddressResolution }?.valueHandle
+    }
+
+    // MARK: Attributes
+
+    /// Sets whether peers may direct advertising to this host's private addresses.
+    func setAddressResolution(_ isSupported: Bool) {
+        if let addressResolution { server.setValue([isSupported ? 1 : 0], of: addressResolution) }
+    }
+
+    /// The links whose clients have configured the characteristic with this value handle, in the order in which they
+    /// were made. The caller still checks whether each link is secure enough.
+    mutating func links(configuring handle: AttributeHandle, among links: [Link]) -> [Link] {
+        subscriptions.links(configuring: handle, among: links, server)
+    }
+
+    /// Forgets which links have configured characteristics, because a link has ended.
+    mutating func linkEnded() {
+        subscriptions.removeAll()
+    }
+
+    /// The closure that receives accesses to the attribute with this handle.
+    func accessHandler(of handle: AttributeHandle) -> AccessHandler? { accessHandlers[handle] }
+
+    /// Sets the closure that receives accesses to services that have just been published.
+    mutating func setAccessHandler(_ handler: AccessHandler?, of services: [PublishedService]) {
+        for characteristic in services.lazy.flatMap(\.characteristics) {
+            accessHandlers[characteristic.valueHandle] = handler
+            for descriptor in characteristic.descriptorHandles { accessHandlers[descriptor] = handler }
+        }
+    }
+
+    /// Removes the closures for attributes whose handles lie in a range.
+    ///
+    /// - Returns: the closures, which the caller releases.
+    mutating func removeAccessHandlers(in range: HandleRange) -> [AccessHandler] {
+        let handles = accessHandlers.keys.filter { $0 >= range.start && $0 <= range.end }
+        return handles.compactMap { accessHandlers.removeValue(forKey: $0) }
+    }
+
+    /// Sets the closure that decides on accesses that need authorization.
+    ///
+    /// - Returns: the previous closure, which the caller releases.
+    mutating func setAuthorizer(_ authorizer: Authorizer?) -> Authorizer? {
+        let previous = self.authorizer
+        self.authorizer = authorizer
+        return previous
+    }
+
+    // MARK: Channels
+
+    /// Publishes a service that accepts channels.
+    ///
+    /// - Parameter psm: the service's PSM; nil for a free one of the dynamic range.
+    /// - Returns: the PSM of the service.
+    mutating func publish(
+        _ service: SPSMRegistry.Service,
+        at psm: SPSM?,
+        accept: @escaping ChannelAcceptor
+    ) throws(SPSMRegistry.RegistrationError) -> SPSM {
+        let registered: SPSM
+        if let psm {
+            try channels.register(service, at: psm)
+            registered = psm
+        } else {
+            registered = try channels.register(service)
+        }
+        channelAcceptors[registered] = accept
+        return registered
+    }
+
+    /// The closure that is given the channels of a service.
+    func channelAcceptor(at psm: SPSM) -> ChannelAcceptor? { channelAcceptors[psm] }
+
+    /// Removes a service that accepts channels.
+    ///
+    /// - Returns: its closure, which the caller releases.
+    mutating func removeChannels(at psm: SPSM) -> ChannelAcceptor? {
+        channels.unregister(psm)
+        return channelAcceptors.removeValue(forKey: psm)
+    }
+
+    // MARK: End
+
+    /// Removes all closures of apps, and the services that accept channels.
+    ///
+    /// - Returns: the value before, with the closures, which the caller releases.
+    mutating func removeClosures() -> PublishedServices {
+        let removed = self
+        accessHandlers = [:]
+        authorizer = nil
+        channels = SPSMRegistry()
+        channelAcceptors = [:]
+        return removed
+    }
+}

@@ -1,0 +1,93 @@
+import BluetoothTypes
+import L2CAP
+import SMP
+
+// Operations of this host's client and channels that wait at a closed gate, until encryption has verified the identity
+// of a bonded peer (BLESA). See ``LinkSecurityEngine`` for the terms.
+extension BluetoothHost {
+    /// Encrypts a link with the key of its peer's bond. As the peripheral, sends a Security Request instead.
+    func verifyIdentity(of link: Link) {
+        require(.verification, of: link)
+    }
+
+    /// Ends the procedures and channels that wait for the identity of a bonded peer, because it could not be verified.
+    func verificationFailed(_ error: HostError, on link: Link) {
+        guard links[link.identifier] != nil, link.isUnverified else { return }
+        logger.debug("\(link.peer) is not verified: \(error)")
+        link.att.refuseProcedures(error)
+        performClientEffects(of: link)
+        link.att.elevationFailureWasTaken()
+        pumpClient(of: link)
+        giveUpChannels(of: link, error)
+    }
+
+    /// Resumes the operations of a link, leaves them waiting, or ends them, depending on the gate.
+    func gateChanged(of link: Link) {
+        guard links[link.identifier] != nil else { return }
+        let gate = link.security.published.gate
+        if gate == .open {
+            requestOwedMTU(on: link)
+            pumpClient(of: link)
+            pumpLanes(of: link)
+            pumpChannels(of: link)
+            return linkMayFulfilAttempts(link)
+        }
+        // The channels of a link that the app ends, end with the link.
+        if case .failed(.disconnected) = gate {} else { endUnverifiedChannels(of: link) }
+        if !link.att.lanes.isEmpty { pumpLanes(of: link) }
+        switch gate {
+        case .open, .verifying: break
+        case .unverified: if hasWaitingOperations(link) { verifyIdentity(of: link) }
+        case .failed(let error): if hasWaitingOperations(link) { verificationFailed(error, on: link) }
+        }
+    }
+
+    /// Whether procedures have left their lane, or channels are being opened.
+    private func hasWaitingOperations(_ link: Link) -> Bool {
+        !link.client.isIdle || link.channels.isOpening
+    }
+
+    /// Ends the channels of a link whose peer's identity is no longer verified, for example because encryption has
+    /// ended.
+    private func endUnverifiedChannels(of link: Link) {
+        guard link.session.security.isIdentityUnverified, link.channels.count > 0 else { return }
+        link.channels.peerIsUnverified()
+        pumpChannels(of: link)
+    }
+
+    /// Returns the link for a new channel. If the gate is closed, this begins the verification, and the channel waits
+    /// for it.
+    ///
+    /// - Throws: the reason why the peer's identity cannot be verified, if that is known already.
+    func linkForChannel(_ identifier: LinkIdentifier) throws(HostError) -> Link {
+        let link = try link(identifier)
+        guard link.isUnverified else { return link }
+        if link.security.state.waiting.isEmpty { verifyIdentity(of: link) }
+        if case .failed(let error) = link.security.published.gate { throw error }
+        return link
+    }
+
+    /// Returns whether values that a server sends may be passed to apps: only if the server's identity is verified, or
+    /// need not be.
+    func acceptsValues(on link: Link) -> Bool {
+        guard link.isUnverified else { return true }
+        metrics.unprovenValues.increment()
+        return false
+    }
+
+    /// Resumes or ends the channels that have waited for encryption on `link`.
+    func securitySettled(on link: Link) {
+        guard links[link.identifier] != nil, !link.security.state.isBusy else { return }
+        switch link.security.published.gate {
+        case .open: break
+        case .failed(let error): giveUpChannels(of: link, error)
+        case .verifying, .unverified: giveUpChannels(of: link, .security(.timedOut))
+        }
+        pumpChannels(of: link)
+    }
+
+    /// Ends the channels that are being opened. Requests that still wait in the client lane are not sent.
+    private func giveUpChannels(of link: Link, _ error: HostError) {
+        for channel in link.channels.openings { endOpening(of: channel, on: link, error) }
+    }
+}

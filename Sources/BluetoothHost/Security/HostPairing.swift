@@ -1,0 +1,44 @@
+import BluetoothTypes
+
+/// The part of pairing that concerns all links of a host: the policy, the app's handler, failed attempts and the pairing
+/// window.
+///
+/// A removed handler is returned, and the caller releases it when this value is no longer being accessed.
+struct HostPairing {
+    /// The policy of new links.
+    var policy: SecurityPolicy
+    /// The handler that decides about pairings; nil if there is none.
+    private(set) var handler: PairingHandler?
+    /// The identifier of the handler that was set last.
+    private var handlerIdentifier: UInt64 = 0
+    var attempts = PairingAttempts()
+    /// The end of the pairing window and the timer for it; nil if no window is open.
+    var window: (end: Instant, timer: TimerQueue.Token)?
+
+    init(policy: SecurityPolicy, handler: PairingHandler?) {
+        self.policy = policy
+        self.handler = handler
+    }
+
+    /// Sets the handler, with an identifier that no other handler has.
+    ///
+    /// - Returns: the previous handler.
+    mutating func setHandler(_ handler: PairingHandler?, _ identifier: UInt64) -> PairingHandler? {
+        let previous = self.handler
+        self.handler = handler
+        handlerIdentifier = identifier
+        return previous
+    }
+
+    /// Sets an earlier handler again, if the current handler is the one with this identifier.
+    ///
+    /// - Returns: the handler that is not needed any more.
+    mutating func restoreHandler(_ handler: PairingHandler?, inPlaceOf identifier: UInt64) -> PairingHandler? {
+        guard handlerIdentifier == identifier else { return handler }
+        let replaced = self.handler
+        self.handler = handler
+        return replaced
+    }
+
+    func isWindowOpen(at now: Instant) -> Bool { window.map { now < $0.end } ?? false }
+}

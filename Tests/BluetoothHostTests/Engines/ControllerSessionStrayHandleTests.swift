@@ -1,0 +1,126 @@
+import BluetoothTypes
+import HCI
+import Testing
+
+@testable import BluetoothHost
+
+@Suite("Handles without a link in a session")
+struct ControllerSessionStrayHandleTests {
+    private let handle = ConnectionHandle(0x0050)
+
+    private func disconnect(_ handle: ConnectionHandle) -> SessionEffect {
+        let command = Disconnect(connectionHandle: handle, reason: .remoteUserTerminatedConnection)
+        return .send(SessionFixture.packet(command))
+    }
+
+    /// A session that has told the controller to end the link of ``handle``.
+    private func fixtureThatEndsALink() -> SessionFixture {
+        var fixture = SessionFixture.on()
+        #expect(fixture.session.strayData(handle, at: fixture.now) == true)
+        #expect(fixture.session.strayData(handle, at: fixture.now) == false)
+        #expect(fixture.session.deadline == fixture.now + .seconds(1))
+        #expect(fixture.advance(by: .milliseconds(999)) == [])
+        #expect(fixture.advance(by: .milliseconds(1)) == [disconnect(handle)])
+        return fixture
+    }
+
+    @Test func handleThatTheControllerDoesNotKnowIsIgnored() {
+        var fixture = fixtureThatEndsALink()
+        let (tag, effects) = fixture.answer(Disconnect.opcode, [0x02], isStatus: true)
+        #expect(tag == .strayLink(handle) && effects == [])
+        #expect(fixture.session.deadline == nil && fixture.session.strays.count == 1)
+        #expect(fixture.session.strayData(handle, at: fixture.now + .seconds(60)) == false)
+    }
+
+    @Test func linkThatEndsIsForgotten() {
+        var fixture = fixtureThatEndsALink()
+        let effects = fixture.answer(Disconnect.opcode, [0], isStatus: true).effects
+        #expect(effects == [.report(.endingUnknownLink(handle))])
+        #expect(fixture.session.unknownLinkEnded(handle, at: fixture.now) == [.report(.unknownLinkEnded(handle))])
+        #expect(fixture.session.strays.count == 0)
+        #expect(fixture.advance(by: .seconds(1)) == [.restartRoles])
+        #expect(fixture.session.deadline == nil)
+    }
+
+    @Test func linkThatDoesNotEndResetsTheController() {
+        var fixture = fixtureThatEndsALink()
+        _ = fixture.answer(Disconnect.opcode, [0], isStatus: true)
+        #expect(fixture.session.deadline == fixture.now + .seconds(38))
+        #expect(fixture.advance(by: .milliseconds(37_999)) == [])
+        let effects = fixture.advance(by: .milliseconds(1))
+        let reset = SessionEffect.send(SessionFixture.packet(Reset()))
+        #expect(effects == [.lost(reason: "it did not end the link \(handle)"), reset])
+        #expect(fixture.session.strays.count == 0)
+    }
+
+    @Test func linkThatBeginsIsNotEnded() {
+        var fixture = SessionFixture.on()
+        _ = fixture.session.strayData(handle, at: fixture.now)
+        fixture.session.linkBegan(handle)
+        #expect(fixture.session.deadline == nil)
+        #expect(fixture.advance(by: .seconds(2)) == [])
+    }
+
+    @Test func answerForAHandleThatALinkHasByNowIsIgnored() {
+        var fixture = fixtureThatEndsALink()
+        fixture.session.linkBegan(handle)
+        #expect(fixture.answer(Disconnect.opcode, [0], isStatus: true).effects == [])
+        #expect(fixture.session.deadline == nil && fixture.session.strays.count == 0)
+    }
+
+    @Test func dataOfALinkThatHasJustEndedIsExpected() {
+        var fixture = SessionFixture.on()
+        fixture.session.linkEnded(handle, at: fixture.now)
+        #expect(fixture.session.strayData(handle, at: fixture.now + .milliseconds(1999)) == false)
+        #expect(fixture.session.unknownLinkEnded(handle, at: fixture.now) == [])
+        #expect(fixture.session.strayData(handle, at: fixture.now + .seconds(2)) == true)
+    }
+
+    @Test(arguments: [0x0F00, 0x0FFF] as [UInt16])
+    func reservedHandleIsIgnored(value: UInt16) {
+        var fixture = SessionFixture.on()
+        #expect(fixture.session.strayData(ConnectionHandle(value), at: fixture.now) == false)
+        #expect(fixture.session.unknownLinkEnded(ConnectionHandle(value), at: fixture.now) == [])
+    }
+
+    @Test func numberOfHandlesIsBounded() {
+        var fixture = SessionFixture.on()
+        for value in 0x0100..<0x0200 as Range<UInt16> {
+            let isObserved = fixture.session.strayData(ConnectionHandle(value), at: fixture.now)
+            #expect(isObserved == (value < 0x0110))
+        }
+        #expect(fixture.advance(by: .seconds(1)) == [disconnect(0x0100)])
+        for value in 0x0101..<0x0110 as Range<UInt16> {
+            let (tag, effects) = fixture.answer(Disconnect.opcode, [0x02], isStatus: true)
+            #expect(tag == .strayLink(ConnectionHandle(value - 1)))
+            #expect(effects == [disconnect(ConnectionHandle(value))])
+        }
+    }
+
+    @Test func severalEndsCauseOneRestart() {
+        var fixture = SessionFixture.on()
+        for value in 0x0042...0x0045 as ClosedRange<UInt16> {
+            _ = fixture.session.unknownLinkEnded(ConnectionHandle(value), at: fixture.now)
+        }
+        #expect(fixture.advance(by: .seconds(1)) == [.restartRoles])
+        #expect(fixture.advance(by: .seconds(1)) == [])
+    }
+
+    @Test func aResetForgetsAllHandles() {
+        var fixture = fixtureThatEndsALink()
+        _ = fixture.session.strayData(0x0051, at: fixture.now)
+        _ = fixture.session.unknownLinkEnded(0x0052, at: fixture.now)
+        fixture.session.linkEnded(0x0053, at: fixture.now)
+        fixture.now = fixture.now + .milliseconds(500)
+        let effects = fixture.session.failed("test", at: fixture.now)
+        #expect(effects == [.lost(reason: "test"), .send(SessionFixture.packet(Reset()))])
+        #expect(fixture.session.strays.count == 0)
+        // Neither data nor ends of links matter until the controller is up again.
+        #expect(fixture.session.strayData(0x0051, at: fixture.now) == false)
+        #expect(fixture.session.unknownLinkEnded(0x0052, at: fixture.now) == [])
+        fixture.session.linkEnded(0x0053, at: fixture.now)
+        _ = fixture.bringUp()
+        #expect(fixture.session.deadline == nil)
+        #expect(fixture.session.strayData(0x0053, at: fixture.now) == true)
+    }
+}

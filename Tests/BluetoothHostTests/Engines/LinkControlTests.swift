@@ -1,0 +1,317 @@
+import BluetoothTypes
+import HCI
+import L2CAP
+import Testing
+
+@testable import BluetoothHost
+
+@Suite("Link Layer procedures and the end of one link")
+struct LinkControlTests {
+    private typealias Fixture = LinkControlFixture
+    private let calls = LinkControlFixture.calls
+    private let refused = CommandFailure.status(.commandDisallowed, LEConnectionUpdate.opcode)
+
+    private func finish(_ call: Int, _ error: HostError? = nil) -> ControlEffect { .finish(calls[call], error) }
+
+    // MARK: Procedures
+
+    @Test func centralSendsOneUpdateAtATime() {
+        var link = Fixture()
+        #expect(link.request(Fixture.request(50), 0) == [Fixture.update(40, 1)])
+        #expect(link.request(Fixture.request(100), 1) == [])
+        #expect(link.updated(40) == [finish(0), Fixture.update(80, 2)])
+        #expect(link.control.parameters.interval == .milliseconds(50))
+        #expect(
+            link.updated(80, .unsupportedRemoteFeature) == [
+                finish(1, .command(.status(.unsupportedRemoteFeature, LEConnectionUpdate.opcode)))
+            ]
+        )
+        #expect(link.control.parameters.interval == .milliseconds(50))
+        #expect(link.control.deadline == nil)
+    }
+
+    @Test func proceduresOfDifferentKindsRunTogether() {
+        var link = Fixture()
+        #expect(link.request(Fixture.request(50), 0) == [Fixture.update(40, 1)])
+        #expect(link.request(Fixture.phys, 1) == [Fixture.setPHY(1)])
+        #expect(link.control.received(Fixture.physUpdated(), link.context) == [finish(1)])
+        #expect(link.control.transmitPHY == .le2M && link.control.receivePHY == .le2M)
+        #expect(link.request(Fixture.phys, 2) == [Fixture.setPHY(2)])
+        #expect(
+            link.control.received(Fixture.physUpdated(.unsupportedFeatureOrParameterValue), link.context) == [
+                finish(2, .command(.status(.unsupportedFeatureOrParameterValue, LESetPHY.opcode)))
+            ]
+        )
+        #expect(link.updated(40) == [finish(0)])
+    }
+
+    @Test func refusedCommandEndsItsProcedureAndBeginsTheNext() {
+        var link = Fixture()
+        _ = link.request(Fixture.request(50), 0)
+        _ = link.request(Fixture.request(100), 1)
+        #expect(link.failed(.connectionUpdate, 1, refused) == [finish(0, .command(refused)), Fixture.update(80, 2)])
+        #expect(link.failed(.connectionUpdate, 2, refused) == [finish(1, .command(refused))])
+    }
+
+    @Test func refusedCommandOfAnEndedProcedureEndsNoOther() {
+        var link = Fixture()
+        _ = link.request(Fixture.request(50), 0)
+        _ = link.request(Fixture.request(100), 1)
+        #expect(link.updated(24) == [finish(0), Fixture.update(80, 2)], "another update ended the first procedure")
+        #expect(link.failed(.connectionUpdate, 1, refused) == [])
+        #expect(link.control.connectionUpdates.isRunning)
+        #expect(link.updated(80) == [finish(1)])
+        #expect(link.failed(.connectionUpdate, 2, refused) == [])
+    }
+
+    @Test(arguments: [CommandFailure.aborted, .timedOut(LEConnectionUpdate.opcode)])
+    func callEndsWithItsLinkIfTheControllerIsLost(failure: CommandFailure) {
+        var link = Fixture()
+        _ = link.request(Fixture.request(50), 0)
+        link.context.isPoweredOn = false
+        #expect(link.failed(.connectionUpdate, 1, failure) == [])
+        #expect(link.request(Fixture.phys, 1) == [], "no procedure begins while the controller is abandoned")
+        let reason = DisconnectionReason.controllerReset("test")
+        #expect(link.control.linkEnded(reason) == [finish(0, .disconnected(reason)), finish(1, .disconnected(reason))])
+    }
+
+    @Test func lostEventEndsTheProcedureAfterFortySeconds() {
+        var link = Fixture()
+        _ = link.request(Fixture.request(50), 0)
+        _ = link.request(Fixture.request(100), 1)
+        #expect(link.control.deadline == Fixture.start + .seconds(40))
+        #expect(link.advance(by: .seconds(39)) == [])
+        #expect(link.advance(by: .seconds(1)) == [finish(0, .timedOut), Fixture.update(80, 2)])
+        #expect(link.control.deadline == Fixture.start + .seconds(80))
+        #expect(link.advance(by: .seconds(40)) == [finish(1, .timedOut)])
+        #expect(link.control.deadline == nil)
+    }
+
+    @Test func cancelledCallGetsNoOutcome() {
+        var link = Fixture()
+        _ = link.request(Fixture.request(50), 0)
+        _ = link.request(Fixture.request(100), 1)
+        _ = link.request(Fixture.request(150), 2)
+        link.control.cancel(calls[0])
+        link.control.cancel(calls[1])
+        #expect(link.updated(40) == [Fixture.update(120, 2)])
+        #expect(link.updated(120) == [finish(2)])
+    }
+
+    @Test func newestUnawaitedRequestIsSent() {
+        var link = Fixture()
+        #expect(link.control.requestUnawaited(Fixture.parameters(50), link.context) == [Fixture.update(40, 1)])
+        for interval in [100, 150, 200] {
+            #expect(link.control.requestUnawaited(Fixture.parameters(interval), link.context) == [])
+        }
+        #expect(link.updated(40) == [Fixture.update(160, 2)])
+        #expect(link.updated(160) == [])
+    }
+
+    @Test func requestOfThePeripheralFollowsTheCalls() {
+        var link = Fixture()
+        _ = link.request(Fixture.request(50), 0)
+        #expect(link.control.peerRequested(Fixture.peerRequest(96), link.context) == [])
+        #expect(link.control.peerRequested(Fixture.peerRequest(104), link.context) == [])
+        #expect(link.updated(40) == [finish(0), Fixture.update(104, 2)])
+        #expect(link.updated(104) == [])
+    }
+
+    @Test func longestPayloadIsRequestedForANewLink() {
+        let link = Fixture()
+        var controller = ControllerInformation(
+            identityAddress: DeviceAddress(0x0011_2233_4455, isRandom: false),
+            manufacturer: CompanyIdentifier(rawValue: 0),
+            commands: SupportedCommands()
+        )
+        #expect(link.control.linkBegan(controller) == [])
+        controller.maximumTransmitOctets = 251
+        controller.maximumTransmitTime = 2120
+        #expect(link.control.linkBegan(controller) == [], "the controller has no such command")
+        controller.commands.insert(LESetDataLength.self)
+        let command = LESetDataLength(connectionHandle: Fixture.handle, txOctets: 251, txTime: 2120)
+        #expect(link.control.linkBegan(controller) == [.command(.setDataLength(command), .unawaited)])
+    }
+
+    @Test func payloadLengthsAreThoseOfTheEvent() {
+        var link = Fixture()
+        let event = LEDataLengthChange(
+            connectionHandle: Fixture.handle,
+            maxTXOctets: 251,
+            maxTXTime: 2120,
+            maxRXOctets: 100,
+            maxRXTime: 912
+        )
+        link.control.received(event)
+        #expect(link.control.maximumTransmitOctets == 251 && link.control.maximumReceiveOctets == 100)
+        #expect(link.control.commandFailed(.unawaited, refused, link.context) == [])
+    }
+
+    // MARK: Requests of a peripheral
+
+    @Test(arguments: [ConnectionParameterUpdateResponse.rejected, nil])
+    func refusedRequestOfAPeripheralEndsTheCall(response: ConnectionParameterUpdateResponse?) {
+        var link = Fixture(.peripheral)
+        #expect(link.request(Fixture.request(50), 0) == [.requestBySignaling(Fixture.peerRequest(40))])
+        _ = link.request(Fixture.request(100), 1)
+        let refusal = HostError.notSupported("the central refuses these connection parameters")
+        #expect(
+            link.control.signalingFinished(response, link.context)
+                == [finish(0, refusal), .requestBySignaling(Fixture.peerRequest(80))]
+        )
+    }
+
+    @Test func acceptedRequestOfAPeripheralWaitsForTheEvent() {
+        var link = Fixture(.peripheral)
+        _ = link.request(Fixture.request(50), 0)
+        #expect(link.control.signalingFinished(.accepted, link.context) == [])
+        #expect(link.updated(40) == [finish(0)])
+    }
+
+    @Test func requestWaitsForTheAnswerToAnEarlierOne() {
+        var link = Fixture(.peripheral)
+        _ = link.request(Fixture.request(50), 0)
+        _ = link.request(Fixture.request(100), 1)
+        #expect(link.updated(24) == [finish(0), .requestBySignaling(Fixture.peerRequest(80))])
+        #expect(link.control.signalingRefused(.requestPending, link.context) == [])
+        #expect(link.control.connectionUpdates.isPostponed && link.control.deadline == nil)
+        // The event of the accepted request is not for the second call.
+        #expect(link.control.signalingFinished(.accepted, link.context) == [])
+        #expect(link.updated(40) == [.requestBySignaling(Fixture.peerRequest(80))])
+        #expect(link.updated(80) == [finish(1)])
+    }
+
+    @Test func requestThatCannotBeSentEndsTheCall() {
+        var link = Fixture(.peripheral)
+        _ = link.request(Fixture.request(50), 0)
+        #expect(
+            link.control.signalingRefused(.invalidParameters, link.context)
+                == [finish(0, .invalidArgument("\(SignalingChannel.RequestError.invalidParameters)"))]
+        )
+        #expect(link.control.signalingRefused(.invalidParameters, link.context) == [])
+    }
+
+    @Test(arguments: [(6, true), (5, false)] as [(UInt16, Bool)])
+    func validParametersOfTheLinkLayerAreAccepted(interval: UInt16, isAccepted: Bool) {
+        let event = LERemoteConnectionParameterRequest(
+            connectionHandle: Fixture.handle,
+            intervalMin: interval,
+            intervalMax: interval,
+            maxLatency: 0,
+            timeout: 400
+        )
+        #expect(LinkControl.accepts(event) == isAccepted)
+    }
+
+    // MARK: End of the link
+
+    @Test func linkIsEndedOnce() {
+        var link = Fixture()
+        #expect(!link.control.isEnding)
+        #expect(
+            link.control.disconnect(.adapterClosed, telling: .authenticationFailure, link.context) == [
+                Fixture.disconnect(.authenticationFailure)
+            ]
+        )
+        #expect(link.control.isEnding && link.control.isDisconnecting && link.control.ownReason == .adapterClosed)
+        #expect(link.control.disconnect(.peerFlooding, link.context) == [])
+        #expect(link.control.release(isLimited: true, link.context) == false)
+        #expect(link.control.ownReason == .adapterClosed)
+    }
+
+    @Test func linkThatDoesNotEndIsReportedOnce() {
+        var link = Fixture()
+        _ = link.control.disconnect(nil, link.context)
+        // The supervision timeout, the time for the command, and a margin.
+        #expect(link.control.deadline == Fixture.start + .seconds(10))
+        #expect(link.advance(by: .milliseconds(9_999)) == [])
+        #expect(link.advance(by: .milliseconds(1)) == [.notEnding])
+        #expect(link.advance(by: .seconds(100)) == [])
+        #expect(link.control.isDisconnecting)
+    }
+
+    @Test func linkThatTheControllerDoesNotKnowHasEnded() {
+        var link = Fixture()
+        _ = link.control.disconnect(nil, link.context)
+        let unknown = CommandFailure.status(.unknownConnectionIdentifier, Disconnect.opcode)
+        #expect(link.control.commandFailed(.disconnection, refused, link.context) == [])
+        #expect(link.control.commandFailed(.disconnection, .aborted, link.context) == [])
+        #expect(link.control.commandFailed(.disconnection, unknown, link.context) == [.hasEnded])
+    }
+
+    @Test func releasedLinkEndsAfterItsLimit() {
+        var link = Fixture()
+        #expect(link.control.release(isLimited: true, link.context) == true)
+        #expect(link.control.isEnding && !link.control.isDisconnecting)
+        #expect(link.control.release(isLimited: true, link.context) == false)
+        #expect(link.advance(by: LinkControl.flushLimit - .milliseconds(1)) == [])
+        #expect(link.advance(by: .milliseconds(1)) == [Fixture.disconnect()])
+        #expect(link.control.ownReason == .controller(.connectionTerminatedByLocalHost))
+    }
+
+    @Test func releasedLinkWithoutALimitWaits() {
+        var link = Fixture()
+        #expect(link.control.release(isLimited: false, link.context) == true)
+        #expect(link.control.deadline == nil && link.advance(by: .seconds(1000)) == [])
+        #expect(link.control.disconnect(nil, link.context) == [Fixture.disconnect()])
+        #expect(link.control.ownReason == nil)
+    }
+
+    @Test func peerThatFloodsIsDisconnected() {
+        var link = Fixture()
+        for _ in 1..<LinkControl.floodingLimit { #expect(link.control.peerFloods(link.context) == []) }
+        #expect(link.control.peerFloods(link.context) == [Fixture.disconnect()])
+        #expect(link.control.ownReason == .peerFlooding)
+        #expect(link.control.peerFloods(link.context) == [])
+    }
+
+    @Test func lastHoldIsReported() {
+        var link = Fixture()
+        link.control.hold()
+        link.control.hold()
+        #expect(link.control.holdCount == 2)
+        #expect(link.control.releaseHold() == false)
+        #expect(link.control.releaseHold() == true)
+    }
+
+    @Test(arguments: [true, false]) func endOfTheLinkEndsAllCallsInOrder(isDisconnecting: Bool) {
+        var link = Fixture()
+        _ = link.request(Fixture.phys, 0)
+        _ = link.request(Fixture.request(50), 1)
+        _ = link.request(Fixture.request(100), 2)
+        _ = link.request(Fixture.request(150), 3)
+        link.control.cancel(calls[2])
+        if isDisconnecting { _ = link.control.disconnect(nil, link.context) }
+        let error = HostError.disconnected(.controller(.connectionTimeout))
+        #expect(
+            link.control.linkEnded(.controller(.connectionTimeout)) == [
+                finish(1, error), finish(3, error), finish(0, error),
+            ]
+        )
+    }
+
+    @Test func endedLinkRefusesRequestsAndIgnoresTheRest() {
+        var link = Fixture()
+        _ = link.request(Fixture.request(50), 0)
+        let error = HostError.disconnected(.adapterClosed)
+        _ = link.control.linkEnded(.adapterClosed)
+        let before = link.control.parameters
+        #expect(link.request(Fixture.request(50), 1) == [finish(1, error)])
+        #expect(link.request(Fixture.phys, 2) == [finish(2, error)])
+        #expect(link.control.requestUnawaited(Fixture.parameters(50), link.context) == [])
+        #expect(link.control.peerRequested(Fixture.peerRequest(40), link.context) == [])
+        #expect(link.failed(.connectionUpdate, 1, refused) == [])
+        #expect(link.updated(80) == [])
+        #expect(link.control.received(Fixture.physUpdated(), link.context) == [])
+        #expect(link.control.signalingRefused(.invalidParameters, link.context) == [])
+        #expect(link.control.signalingFinished(nil, link.context) == [])
+        #expect(link.control.signalingFinished(.accepted, link.context) == [])
+        #expect(link.control.disconnect(.peerFlooding, link.context) == [])
+        #expect(link.control.release(isLimited: true, link.context) == false)
+        for _ in 0..<LinkControl.floodingLimit { #expect(link.control.peerFloods(link.context) == []) }
+        #expect(link.control.linkEnded(.peerFlooding) == [])
+        #expect(link.advance(by: .seconds(1000)) == [])
+        #expect(link.control.parameters == before && link.control.transmitPHY == .le1M)
+        #expect(link.control.deadline == nil && link.control.isEnding && link.control.isDisconnecting)
+    }
+}
