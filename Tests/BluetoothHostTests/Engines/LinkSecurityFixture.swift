@@ -13,6 +13,7 @@ struct SecuritySide {
     static let start = Instant(nanoseconds: 1_000_000_000_000)
     static let centralAddress = DeviceAddress(0xC000_0000_00C0, isRandom: true)
     static let peripheralAddress = DeviceAddress(0xC000_0000_00B0, isRandom: true)
+    static let privateAddress = DeviceAddress(0x4000_0000_0001, isRandom: true)
     static let strength = KeyStrength(isAuthenticated: false, isSecureConnections: true, keySize: 16)
     static let key = LongTermKey(value: 0x1234, strength: strength)
     static let call = SecurityCaller.call(CallToken(index: 1, generation: 0))
@@ -21,18 +22,23 @@ struct SecuritySide {
     var engine: LinkSecurityEngine
     var context: SecurityContext
 
-    /// - Parameter bond: the bond with the peer; nil if it is not bonded.
+    /// - Parameters:
+    ///   - privateRole: the role of the device that is connected with a private address; nil for none.
+    ///   - bond: the bond with the peer; nil if it is not bonded.
     init(
         _ role: SecurityChannel<SwiftCryptography>.Role,
+        privateRole: SecurityChannel<SwiftCryptography>.Role? = nil,
         bond: Bond? = nil,
         hasPairingHandler: Bool = true,
         policy change: (inout SecurityPolicy) -> Void = { _ in }
     ) {
-        let own = role == .central ? SecuritySide.centralAddress : SecuritySide.peripheralAddress
-        let peer = SecuritySide.peer(of: role)
+        let identityAddress = role == .central ? SecuritySide.centralAddress : SecuritySide.peripheralAddress
+        let own = privateRole == role ? SecuritySide.privateAddress : identityAddress
+        let peer =
+            privateRole == nil || privateRole == role ? SecuritySide.peer(of: role) : SecuritySide.privateAddress
         var policy = SecurityPolicy()
         change(&policy)
-        let identity = LocalIdentity(address: own, resolvingKey: nil)
+        let identity = LocalIdentity(address: identityAddress, resolvingKey: nil)
         context = SecurityContext(
             now: SecuritySide.start,
             peer: peer,

@@ -38,6 +38,8 @@ struct SecurityWorld {
         var calls: [Call] = []
         /// Whether the controller has reported that the link is encrypted.
         var isEncrypted = false
+        /// Whether the devices have paired on the link, or the peer was verified.
+        var hasProof = false
         var hasEnded = false
     }
 
@@ -85,7 +87,7 @@ struct SecurityWorld {
 
     var hasEnded: Bool { central.hasEnded && peripheral.hasEnded }
 
-    private func other(_ role: Role) -> Role { role == .central ? .peripheral : .central }
+    func other(_ role: Role) -> Role { role == .central ? .peripheral : .central }
 
     // MARK: Inputs
 
@@ -202,12 +204,15 @@ struct SecurityWorld {
         case .outOfBandDataUsed(let used): self[role].side.engine.outOfBandDataWasUsed(by: used, isOwn: true)
         case .identityVerified:
             counts.verified += 1
+            self[role].hasProof = true
             if !self[role].isEncrypted || self[role].side.context.bond == nil { report("verified without a key", role) }
         case .finish(.call(let token), let result): finish(token, result, role)
         case .finish: break
         case .decideBond(let outcome, let isForApp, let isConfirmed):
             decideBond(role, outcome, isForApp: isForApp, isConfirmed: isConfirmed)
-        case .report(.paired): counts.paired += 1
+        case .report(.paired):
+            counts.paired += 1
+            self[role].hasProof = true
         case .report(.pairingFailed): counts.failedPairings += 1
         case .disconnect(let reason):
             counts.disconnections += 1
@@ -312,9 +317,10 @@ struct SecurityWorld {
         if published.strength != nil, !host.isEncrypted {
             report("an unencrypted link is published as encrypted", role)
         }
-        if published.gate == .open, context.bond?.strength != nil, engine.policy.encryptsBondedLinks, !host.isEncrypted
+        if published.gate == .open, context.bond?.strength != nil, engine.policy.encryptsBondedLinks,
+            !host.isEncrypted || !host.hasProof
         {
-            report("the gate to a bonded peer is open on an unencrypted link", role)
+            report("the gate to a bonded peer is open without encryption or proof", role)
         }
         if engine.isIdentityVerified, context.bond == nil { report("verified without a bond", role) }
     }
