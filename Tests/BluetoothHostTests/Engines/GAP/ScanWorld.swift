@@ -38,13 +38,6 @@ struct SimulatedScan: Equatable {
     }
 }
 
-extension GAPCommand {
-    func decode<C: Command>(_ type: C.Type) -> C? {
-        let parameters = Array(packet.dropFirst(4))
-        return opcode == C.opcode ? try? C(decoding: parameters.rawSpan) : nil
-    }
-}
-
 /// A ``ScanPlan`` with a controller: it is driven as the host drives it.
 struct ScanWorld {
     static let refusal = CommandFailure.status(.commandDisallowed, LESetScanEnable.opcode)
