@@ -160,7 +160,7 @@ struct SecurityWalkTests {
             world.disconnect(.connectionTerminatedByLocalHost)
         }
 
-        /// Delivers what is on its way and lets the time pass, until no call waits.
+        /// Makes all deliveries and lets the time pass, until no call waits.
         mutating func settle() {
             for _ in 0..<2_000 {
                 if let role = SecurityWorld.roles.first(where: { !world[$0].inbox.isEmpty }) {

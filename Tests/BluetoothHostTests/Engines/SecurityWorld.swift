@@ -9,7 +9,7 @@ import SMP
 /// Two hosts on one link, as far as security is concerned: engines, bonds, apps that answer questions, and controllers.
 ///
 /// Nothing arrives by itself. The test decides which host receives something next. So PDUs, events of the controllers,
-/// answers and calls meet in any order. After each input, ``errors`` has what is wrong.
+/// answers and calls meet in any order. After each input, ``errors`` contains the faults that were found.
 struct SecurityWorld {
     typealias Role = SecurityChannel<SwiftCryptography>.Role
 
@@ -60,7 +60,7 @@ struct SecurityWorld {
     var peripheral: Host
     var random: SeededGenerator
     var counts = Counts()
-    /// What is wrong, with the state in which it was found.
+    /// The faults that were found, with the states in which they occurred.
     private(set) var errors: [String] = []
     /// The names of the states that a host was in after an input.
     private(set) var states: Set<String> = []
