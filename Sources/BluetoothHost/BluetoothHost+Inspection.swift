@@ -121,7 +121,7 @@ extension BluetoothHost {
             }
         }
         if turn.phase == .idle, session.commands.hasSendableCommand { return "a command waits for nothing" }
-        if let deadline = session.deadline, (sessionTimer?.due).map({ $0 > deadline }) ?? true {
+        if let deadline = session.deadline, timers.due(of: .session).map({ $0 > deadline }) ?? true {
             return "the session's deadline has no timer"
         }
         if session.commands.callerCount != commandCallers.count { return "a caller waits for no command" }

@@ -60,16 +60,29 @@ extension BluetoothHost {
     /// Runs the action of a timer. A stale key does nothing: see ``TimerKey``.
     func timerFired(_ key: TimerKey) {
         switch key {
-        case .session: sessionDeadlineReached()
+        case .engine(let engine): deadlineReached(of: engine)
         case .stallCheck: endStalledLinks()
         case .link(let identifier): if let link = links[identifier] { deadlineReached(of: link) }
-        case .connecting: connectionDeadlineReached()
-        case .scanSilence: scanDeadlineReached()
-        case .advertising: advertisingDeadlineReached()
-        case .addressRotation: rotatePrivateAddress()
         case .pairingWindow: pairingWindowExpired()
         case .sleep(let call): end(call, .success(()))
         case .action(let action): deliver(.action(action))
+        }
+    }
+
+    /// Sets the timer of an engine to its deadline; for nil, cancels it.
+    func setTimer(of engine: TimerQueue.Engine, to deadline: Instant?) {
+        timers.set(engine, to: deadline)
+        armAlarm()
+    }
+
+    private func deadlineReached(of engine: TimerQueue.Engine) {
+        timers.clear(engine)
+        switch engine {
+        case .session: sessionDeadlineReached()
+        case .scanning: scanDeadlineReached()
+        case .connecting: connectionDeadlineReached()
+        case .advertising: advertisingDeadlineReached()
+        case .addresses: rotatePrivateAddress()
         }
     }
 }

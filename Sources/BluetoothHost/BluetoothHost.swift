@@ -85,8 +85,6 @@ package actor BluetoothHost {
     // Controller.
     var port: TransportPort
     var session: ControllerSession
-    /// Runs until the session's deadline.
-    var sessionTimer: (token: TimerQueue.Token, due: Instant)?
     var commandCallers = SlotTable<CommandCaller>()
     #if !DEBUG
         @safe @exclusivity(unchecked)
@@ -113,15 +111,11 @@ package actor BluetoothHost {
     var scan: ScanPlan
     /// The closures of the scans' apps, in the order of the scans in the plan.
     var scanObservers: OrderedDictionary<ScanIdentifier, @Sendable (ScanEvent) -> Void> = [:]
-    var scanTimer: PlanTimer?
     var advertiser: AdvertisingPlan
-    var advertisingTimer: PlanTimer?
     var connector = ConnectionPlan()
     /// The callers of the attempts to connect, by the identifiers of the attempts.
     var connectionCallers: [UInt64: ConnectionCaller] = [:]
-    var connectionTimer: PlanTimer?
     var privacy: AddressPlan
-    var addressTimer: PlanTimer?
 
     // Services and channels.
     var services: PublishedServices

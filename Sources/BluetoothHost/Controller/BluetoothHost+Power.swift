@@ -27,7 +27,6 @@ extension BluetoothHost {
         endInput()
         perform(session.end())
         timers.cancelAll()
-        sessionTimer = nil
         setEnded()
         emit(.closed)
         deliver(.hostEnd)

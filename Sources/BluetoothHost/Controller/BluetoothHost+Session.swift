@@ -23,7 +23,7 @@ extension BluetoothHost {
     /// Counts data for an unknown link, and finds out once whether the controller has the link.
     func receivedStray(_ handle: ConnectionHandle) {
         metrics.strayPackets.increment()
-        if session.strayData(handle, at: loop.now) { armSessionTimer() }
+        if session.strayData(handle, at: loop.now) { setTimer(of: .session, to: session.deadline) }
     }
 
     /// Counts the end of an unknown link, and starts again what that link may have stopped.
@@ -40,17 +40,7 @@ extension BluetoothHost {
         endInput()
     }
 
-    /// Sets the session's timer to its deadline.
-    private func armSessionTimer() {
-        let deadline = session.deadline
-        guard deadline != sessionTimer?.due else { return }
-        timers.cancel(sessionTimer?.token)
-        sessionTimer = deadline.map { (schedule(.session, at: $0), $0) }
-    }
-
     func sessionDeadlineReached() {
-        timers.cancel(sessionTimer?.token)
-        sessionTimer = nil
         perform(session.advance(to: loop.now))
     }
 
@@ -59,7 +49,7 @@ extension BluetoothHost {
     /// Performs the effects of an input of the session.
     func perform(_ effects: [SessionEffect]) {
         for effect in effects { perform(effect) }
-        armSessionTimer()
+        setTimer(of: .session, to: session.deadline)
     }
 
     private func perform(_ effect: SessionEffect) {

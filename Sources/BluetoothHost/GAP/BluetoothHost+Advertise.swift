@@ -87,7 +87,6 @@ extension BluetoothHost {
     }
 
     func advertisingDeadlineReached() {
-        advertisingTimer = nil
         perform(advertiser.advance(to: loop.now))
         reconcileAdvertising()
     }
@@ -96,7 +95,7 @@ extension BluetoothHost {
 
     /// Performs the effects of an input of the advertising plan, and sets the timer for its deadline.
     func perform(_ effects: [AdvertisingEffect]) {
-        advertisingTimer = rearmed(advertisingTimer, .advertising, at: advertiser.deadline)
+        setTimer(of: .advertising, to: advertiser.deadline)
         for effect in effects { perform(effect) }
     }
 

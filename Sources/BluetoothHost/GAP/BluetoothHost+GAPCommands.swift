@@ -47,19 +47,3 @@ private final class PlanCommandCaller: CommandCaller {
 
     override func fail(_ failure: CommandFailure) { completion(failure) }
 }
-
-/// The timer for the deadline of a plan.
-struct PlanTimer {
-    let token: TimerQueue.Token
-    let due: Instant
-}
-
-extension BluetoothHost {
-    /// Sets a timer to a deadline; for nil, cancels it. A timer that is due before the deadline stays: when it fires, it
-    /// finds nothing to do and is set again.
-    func rearmed(_ timer: PlanTimer?, _ key: TimerKey, at deadline: Instant?) -> PlanTimer? {
-        if let timer, let deadline, timer.due <= deadline { return timer }
-        timers.cancel(timer?.token)
-        return deadline.map { PlanTimer(token: schedule(key, at: $0), due: $0) }
-    }
-}

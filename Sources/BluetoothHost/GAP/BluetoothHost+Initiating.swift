@@ -212,11 +212,10 @@ extension BluetoothHost {
 
     /// Sets the timer to the plan's deadline.
     func armConnectionTimer() {
-        connectionTimer = rearmed(connectionTimer, .connecting, at: connector.deadline)
+        setTimer(of: .connecting, to: connector.deadline)
     }
 
     func connectionDeadlineReached() {
-        connectionTimer = nil
         let context = power == .on ? information.map { connectionContext($0) } : nil
         perform(connector.advance(to: loop.now, context))
     }

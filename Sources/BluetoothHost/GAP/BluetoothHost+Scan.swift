@@ -132,11 +132,10 @@ extension BluetoothHost {
 
     /// Sets the timer to the plan's deadline.
     private func armScanTimer() {
-        scanTimer = rearmed(scanTimer, .scanSilence, at: scan.deadline)
+        setTimer(of: .scanning, to: scan.deadline)
     }
 
     func scanDeadlineReached() {
-        scanTimer = nil
         guard power == .on else { return }
         perform(scan.advance(to: loop.now, hasLink: !links.isEmpty))
         armScanTimer()

@@ -190,7 +190,7 @@ extension BluetoothHost {
     func armTimer(of link: Link, by deadline: Instant) {
         if let due = link.timer?.due, due <= deadline { return }
         timers.cancel(link.timer?.token)
-        link.timer = LinkTimer(token: schedule(.link(link.identifier), at: deadline), due: deadline)
+        link.timer = DeadlineTimer(token: schedule(.link(link.identifier), at: deadline), due: deadline)
     }
 
     /// Ends each operation of a link whose deadline has passed. The timer may have been due before the deadline.

@@ -123,12 +123,6 @@ struct LinkFacts {
     var identity: DeviceAddress
 }
 
-/// A timer of a link that is set, and when it is due.
-struct LinkTimer {
-    let token: TimerQueue.Token
-    let due: Instant
-}
-
 /// One connection: the state of its channels and the calls that wait for it. Owned by the host, used on its loop.
 final class Link {
     let identifier: LinkIdentifier
@@ -152,7 +146,7 @@ final class Link {
     var control: LinkControl
 
     /// The timer for the link's earliest deadline.
-    var timer: LinkTimer?
+    var timer: DeadlineTimer?
     /// The observers of the link's end, by the identifiers that ``BluetoothHost/observeEnd(of:_:)`` returned.
     var endObservers: OrderedDictionary<UInt64, EndObserver> = [:]
 

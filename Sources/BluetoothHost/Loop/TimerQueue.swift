@@ -1,12 +1,35 @@
 import BluetoothTypes
 import HeapModule
 
+/// A timer for the earliest deadline of an engine or a link.
+///
+/// A timer that is due before the deadline stays. When it fires, it finds nothing to do and is set again. So a deadline
+/// that moves with each packet costs no timer for each packet.
+struct DeadlineTimer {
+    let token: TimerQueue.Token
+    let due: Instant
+}
+
 /// The timers of one host: a heap with one alarm for the earliest timer.
 ///
 /// Scheduling and firing cost O(log n). A cancelled timer stays in the heap, without its key, until it is due.
 struct TimerQueue {
     struct Token: Hashable {
         fileprivate let sequence: UInt64
+    }
+
+    /// An engine of the host with a deadline.
+    enum Engine: Int, CaseIterable {
+        /// The controller session: answers to commands, recovery and handles without a link.
+        case session
+        /// Scanning: the scan may have been silent for too long.
+        case scanning
+        /// Initiating: attempts to connect, their turns, and the controller's initiation.
+        case connecting
+        /// Advertising: advertisements are started again, or one that failed is tried again.
+        case advertising
+        /// Addresses: the host takes its next private address.
+        case addresses
     }
 
     private struct Entry: Comparable {
@@ -21,6 +44,8 @@ struct TimerQueue {
     private var entries = Heap<Entry>()
     private var keys: [UInt64: TimerKey] = [:]
     private var nextSequence: UInt64 = 0
+    /// The timers of the engines, in the order of their cases.
+    private var engineTimers = [DeadlineTimer?](repeating: nil, count: Engine.allCases.count)
     /// The alarm of the host's loop, from when it is first needed.
     var alarm: (any Alarm)?
     /// When the alarm fires; nil if it is not set.
@@ -52,7 +77,30 @@ struct TimerQueue {
     mutating func cancelAll() {
         keys.removeAll()
         entries = Heap()
+        for index in engineTimers.indices { engineTimers[index] = nil }
     }
+
+    // MARK: Engines
+
+    /// When the timer of an engine is due; nil if it is not set.
+    func due(of engine: Engine) -> Instant? { engineTimers[engine.rawValue]?.due }
+
+    /// Sets the timer of an engine to its deadline; for nil, cancels it.
+    mutating func set(_ engine: Engine, to deadline: Instant?) {
+        let timer = engineTimers[engine.rawValue]
+        if let timer, let deadline, timer.due <= deadline { return }
+        cancel(timer?.token)
+        engineTimers[engine.rawValue] = deadline.map {
+            DeadlineTimer(token: schedule(.engine(engine), at: $0), due: $0)
+        }
+    }
+
+    /// Cancels the timer of an engine whose deadline is being handled, so that it can be set again.
+    mutating func clear(_ engine: Engine) {
+        set(engine, to: nil)
+    }
+
+    // MARK: The alarm
 
     /// The instant to which the alarm must be set now; nil if it fires early enough. An alarm that fires too early is set
     /// again.

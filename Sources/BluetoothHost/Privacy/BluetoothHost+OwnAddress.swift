@@ -22,13 +22,12 @@ extension BluetoothHost {
     /// Begins to use private addresses for their time.
     func rotatePrivateAddressLater() {
         privacy.poweredOn(at: loop.now)
-        addressTimer = rearmed(addressTimer, .addressRotation, at: privacy.deadline)
+        setTimer(of: .addresses, to: privacy.deadline)
     }
 
     func rotatePrivateAddress() {
-        addressTimer = nil
         let isNew = power == .on && privacy.advance(to: loop.now, bonds.identity.resolvingKey, &random)
-        addressTimer = rearmed(addressTimer, .addressRotation, at: privacy.deadline)
+        setTimer(of: .addresses, to: privacy.deadline)
         guard isNew else { return }
         reconcileAddresses()
         reconcileAdvertising()

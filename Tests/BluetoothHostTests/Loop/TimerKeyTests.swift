@@ -71,7 +71,8 @@ struct TimerKeyTests {
         let host = fixture.host
         let (before, after) = try fixture.run {
             await host.fire([
-                .session, .connecting, .sleep(call(1)), .scanSilence, .stallCheck,
+                .engine(.session), .engine(.connecting), .engine(.scanning), .engine(.advertising), .engine(.addresses),
+                .sleep(call(1)), .stallCheck,
             ])
         }
         #expect(before == after)
@@ -86,7 +87,7 @@ struct TimerKeyTests {
         fixture.controller.override = { $0.opcode == Disconnect.opcode ? ScriptedController.status($0.opcode) : nil }
         fixture.controller.emit(HostFixture.acl([0x01], on: 0x0050))
         fixture.loop.run(for: .milliseconds(1100))
-        let (before, after) = try fixture.run { await host.fire([.session]) }
+        let (before, after) = try fixture.run { await host.fire([.engine(.session)]) }
         #expect(before == after)
         #expect(fixture.events.all == ["poweredOn"])
         #expect(try fixture.run { await host.contradiction() } == nil)
