@@ -22,6 +22,23 @@ struct PrivateAddressTests {
         #expect(Set(addresses(fixture)).count == 2)
     }
 
+    @Test("A host closes although the time ends while its last link does not end", .timeLimit(.minutes(1)))
+    func rotationWhileClosing() throws {
+        let fixture = HostFixture {
+            $0.usesPrivateAddresses = true
+            $0.privateAddressTimeout = .seconds(1)
+        }
+        try fixture.bringUp()
+        fixture.connect()
+        fixture.loop.run(for: .milliseconds(500))
+        // The controller answers and reports no end of the link, for which the host waits a second.
+        fixture.controller.override = { $0.opcode == Disconnect.opcode ? ScriptedController.status($0.opcode) : nil }
+        let host = fixture.host
+        let start = fixture.loop.now
+        try fixture.run { await host.close() }
+        #expect(fixture.loop.now - start >= .seconds(1))
+    }
+
     @Test("Its time begins again when the controller was reset")
     func rotationAfterReset() throws {
         let fixture = HostFixture { $0.usesPrivateAddresses = true }

@@ -26,7 +26,9 @@ extension BluetoothHost {
     }
 
     func rotatePrivateAddress() {
-        let isNew = power == .on && privacy.advance(to: loop.now, bonds.identity.resolvingKey, &random)
+        // While the controller is not on, the deadline stays in the past. The timer is set again when it is on.
+        guard power == .on else { return }
+        let isNew = privacy.advance(to: loop.now, bonds.identity.resolvingKey, &random)
         setTimer(of: .addresses, to: privacy.deadline)
         guard isNew else { return }
         reconcileAddresses()

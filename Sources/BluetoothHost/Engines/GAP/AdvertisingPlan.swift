@@ -299,6 +299,8 @@ struct AdvertisingPlan {
         hasLinks: Bool
     ) -> [AdvertisingEffect] {
         guard let purpose = pending.end(step), let index = index(of: purpose.advertisement) else { return [] }
+        // The controller is being reset: `controllerLost` follows, and advertisements are set up again afterwards.
+        guard !failure.meansReset else { return [] }
         switch purpose {
         case .turnOff(_, .end), .remove: return [.ignore(failure)] + remove(at: index, nil)
         case .turnOff(_, .pause):

@@ -74,6 +74,18 @@ struct AdvertisingPlanFailureTests {
         #expect(fixture.takeEffects() == (commands == 4 ? [] : [.finish(Fixture.call(1), nil)]))
     }
 
+    @Test("A command that the reset of the controller aborts does not end its advertisement", arguments: 0..<4)
+    func resetWithACommandInProgress(commands: Int) throws {
+        var fixture = Fixture()
+        try fixture.start()
+        fixture.settle(commands: commands)
+        let aborted = try fixture.requireNext()
+        #expect(fixture.plan.failed(aborted.step, .aborted, at: fixture.now, hasLinks: false) == [])
+        #expect(fixture.plan.controllerLost() == [])
+        #expect(fixture.settle() == Fixture.starting(0))
+        #expect(fixture.takeEffects() == [.finish(Fixture.call(1), nil)])
+    }
+
     @Test("The reply to a command of an earlier controller has no effect", arguments: 0..<4, [false, true])
     func staleReply(commands: Int, isLost: Bool) throws {
         var fixture = Fixture()
