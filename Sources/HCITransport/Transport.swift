@@ -2,7 +2,7 @@
 ///
 /// A transport belongs to a loop: it makes its callbacks on that loop, and is called there only. No method blocks.
 public protocol Transport: AnyObject, Sendable {
-    /// Starts to deliver packets. Called once.
+    /// Starts to deliver packets. Called once. May call `onEnd` before it returns, but not `onPacket`.
     ///
     /// - Parameters:
     ///   - onPacket: receives one packet from the controller. The span is valid only during the call.
@@ -13,6 +13,8 @@ public protocol Transport: AnyObject, Sendable {
     )
 
     /// Sends one packet to the controller. Bytes that cannot be written at once are queued.
+    ///
+    /// Makes no callback before it returns: if the transport ends because of this packet, `onEnd` is called later.
     func send(_ packet: RawSpan)
 
     /// Closes the connection to the controller. No callback is made afterwards.

@@ -1,6 +1,7 @@
 import BluetoothHost
 import BluetoothTypes
 import HCI
+import HCITransport
 import Synchronization
 import Testing
 
@@ -10,6 +11,29 @@ private final class DamagedStore: BondStore {
     let problem: String? = "the file is damaged"
 
     nonisolated(nonsending) func load(for publicAddress: DeviceAddress?) async -> KeptSecurity { KeptSecurity() }
+
+    func keep(_ security: KeptSecurity, whenKept: (@Sendable (Bool) -> Void)?) {
+        saveCount.add(1, ordering: .relaxed)
+        whenKept?(true)
+    }
+}
+
+/// A store whose state is read when a test says so.
+private final class SlowStore: BondStore {
+    private let waiting = Mutex<CheckedContinuation<Void, Never>?>(nil)
+    let saveCount = Atomic(0)
+    let problem: String? = nil
+
+    var isLoading: Bool { waiting.withLock { $0 != nil } }
+
+    nonisolated(nonsending) func load(for publicAddress: DeviceAddress?) async -> KeptSecurity {
+        await withCheckedContinuation { continuation in waiting.withLock { $0 = continuation } }
+        return KeptSecurity()
+    }
+
+    func finishLoading() {
+        waiting.withLock { $0.take() }?.resume()
+    }
 
     func keep(_ security: KeptSecurity, whenKept: (@Sendable (Bool) -> Void)?) {
         saveCount.add(1, ordering: .relaxed)
@@ -142,6 +166,34 @@ struct BringUpFailureTests {
         #expect(throws: HostError.self) { try fixture.run { try await host.start() } }
         let inspection = try fixture.run { await host.inspect() }
         #expect(!inspection.isOn && !inspection.isTransportOpen)
+    }
+
+    @Test("A transport that ends before its start returns ends the start of the host at once")
+    func transportThatEndsInItsStart() throws {
+        let fixture = HostFixture()
+        let error = TransportError.connectionFailed("the controller", errno: 5)
+        fixture.controller.endOfStart = error
+        let host = fixture.host
+        let start = fixture.loop.now
+        #expect(throws: HostError.transport(error)) { try fixture.run { try await host.start() } }
+        #expect(fixture.loop.now == start)
+        #expect(fixture.controller.opcodes.isEmpty)
+        fixture.controller.endOfStart = nil
+        try fixture.run { try await host.start() }
+    }
+
+    @Test("State that is read after the host was closed is not saved again")
+    func stateThatIsReadAfterClosing() throws {
+        let store = SlowStore()
+        let fixture = HostFixture { $0.bondStore = store }
+        let host = fixture.host
+        let started = fixture.start { try await host.start() }
+        #expect(store.isLoading)
+        try fixture.run { await host.close() }
+        store.finishLoading()
+        fixture.loop.run(for: .seconds(1))
+        #expect(throws: HostError.closed) { try #require(started.all.first).get() }
+        #expect(store.saveCount.load(ordering: .relaxed) == 0)
     }
 
     @Test("A host that requires its state saves no identity in place of one that it cannot read")

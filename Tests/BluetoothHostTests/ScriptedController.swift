@@ -44,6 +44,8 @@ final class ScriptedController: Transport, @unchecked Sendable {
     private(set) var commands: [CommandView] = []
     private(set) var data: [[UInt8]] = []
     var override: Override = { _ in nil }
+    /// The error with which the transport ends before its start returns; nil if it starts.
+    var endOfStart: TransportError?
     private var onPacket: (@Sendable (RawSpan) -> Void)?
     private var onEnd: (@Sendable (TransportError) -> Void)?
 
@@ -63,6 +65,7 @@ final class ScriptedController: Transport, @unchecked Sendable {
     ) {
         self.onPacket = onPacket
         self.onEnd = onEnd
+        if let endOfStart { onEnd(endOfStart) }
     }
 
     func close() {

@@ -36,7 +36,12 @@ extension BluetoothHost {
         guard port.accepts(generation) else { return }
         let transport = port.remove()
         withExtendedLifetime(transport) {}
-        perform(session.transportEnded("the connection to it was lost: \(error)", at: loop.now))
+        if session.awaitsTransport(generation) {
+            // It has ended before its start has returned.
+            perform(session.transportNotOpened(.transport(error), at: loop.now))
+        } else {
+            perform(session.transportEnded("the connection to it was lost: \(error)", at: loop.now))
+        }
         endInput()
     }
 
@@ -105,6 +110,7 @@ extension BluetoothHost {
     // MARK: Asynchronous steps
 
     private func connectTransport(_ generation: UInt64) async {
+        guard session.awaitsTransport(generation) else { return }
         let transport: any Transport
         do throws(TransportError) {
             transport = try await port.open()
@@ -131,7 +137,10 @@ extension BluetoothHost {
     /// Reads the stored state of the host on this controller, at the first bring-up.
     private func loadBonds(of publicAddress: DeviceAddress?) async {
         if !bonds.isLoaded, let store = configuration.bondStore {
-            bonds.load(await store.load(for: publicAddress))
+            let kept = await store.load(for: publicAddress)
+            // A host that was closed meanwhile must not save: another one may use the store by now.
+            guard session.awaitsBonds else { return }
+            bonds.load(kept)
             stateProblem = store.problem
             if let stateProblem { emit(HostEvent.stateUnavailable(reason: stateProblem)) }
         }

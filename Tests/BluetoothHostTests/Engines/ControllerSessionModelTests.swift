@@ -105,7 +105,12 @@ struct ControllerSessionModelTests {
         mutating func submit() {
             nextCaller += 1
             waiting.insert(nextCaller)
-            perform(fixture.session.submit(SessionFixture.request(by: nextCaller), at: fixture.now))
+            let effects = fixture.session.submit(SessionFixture.request(by: nextCaller), at: fixture.now)
+            let tag = SessionFixture.tag(nextCaller)
+            guard effects == [.commandFailed(tag, .aborted)] else { return perform(effects) }
+            // The controller is off or being brought up. The command in flight stays.
+            end(tag)
+            check()
         }
 
         /// Answers the command in flight.

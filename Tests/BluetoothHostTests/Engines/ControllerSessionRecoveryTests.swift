@@ -35,6 +35,15 @@ struct ControllerSessionRecoveryTests {
         #expect(effects == failed + [.lost(reason: "test"), reset])
     }
 
+    @Test func commandOfOthersDuringABringUpFails() {
+        var fixture = SessionFixture.on()
+        fixture.now = fixture.now + .seconds(5)
+        _ = fixture.session.failed("test", at: fixture.now)
+        let late = fixture.session.submit(SessionFixture.request(by: 1), at: fixture.now)
+        #expect(late == [.commandFailed(SessionFixture.tag(1), .aborted)])
+        #expect(fixture.session.commands.count == 1)
+    }
+
     @Test func lostTransportIsOpenedAgain() {
         var fixture = SessionFixture.on()
         fixture.now = fixture.now + .seconds(5)

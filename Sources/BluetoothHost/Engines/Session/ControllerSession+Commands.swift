@@ -5,9 +5,9 @@ import HCI
 extension ControllerSession {
     // MARK: Commands
 
-    /// Queues a command. Without a transport it fails at once.
+    /// Queues a command. Without a transport it fails at once, and so does a command of others during a bring-up.
     mutating func submit(_ request: CommandRequest, at now: Instant) -> [SessionEffect] {
-        guard isTransportOpen else { return failures(of: [request], .aborted) }
+        guard mayTake(request) else { return failures(of: [request], .aborted) }
         commands.enqueue(request)
         return sendNext(at: now)
     }

@@ -254,6 +254,15 @@ struct ControllerSession {
         return [.ready(information)] + (call.map { [.finish($0, nil)] } ?? [])
     }
 
+    /// Whether a command may be sent now. During a bring-up, a command that others submit is for the controller before its
+    /// reset, except while the caller carries out a step.
+    func mayTake(_ request: CommandRequest) -> Bool {
+        guard isTransportOpen else { return false }
+        guard case .bringingUp(let bringUp) = phase else { return true }
+        if case .bringUp = request.tag { return true }
+        return bringUp.step.isByCaller
+    }
+
     /// The bring-up, if this is its current step.
     private func bringUp(at step: BringUpStep) -> BringUp? {
         guard case .bringingUp(let bringUp) = phase, bringUp.step == step else { return nil }
@@ -277,6 +286,9 @@ struct ControllerSession {
         guard step.isOptional else { return attemptFailed(.command(failure), at: now) }
         return [.report(.optionalCommandFailed(failure))] + proceed(bringUp, at: now)
     }
+
+    /// Whether the bring-up waits for the stored state.
+    var awaitsBonds: Bool { bringUp(at: .loadBonds) != nil }
 
     /// Continues the bring-up after the stored state was read.
     ///
