@@ -24,8 +24,10 @@ extension BluetoothHost {
 
     package func stopScan(_ identifier: ScanIdentifier) {
         guard scan.scans.remove(identifier) else { return }
-        scanObservers[identifier] = nil
+        // Code of the app that runs at the release may start or stop a scan.
+        let removed = scanObservers.removeValue(forKey: identifier)
         reconcileScan()
+        withExtendedLifetime(removed) {}
     }
 
     /// Has the plan bring the controller's scanning to what the scans need.

@@ -53,7 +53,11 @@ public final class NullRadio: @unchecked Sendable {
     /// Answers the packets of a host on links that it creates from now on; nil if the links end at the other host.
     public var scriptedAnswer: ScriptedAnswer? {
         get { state.scriptedAnswer }
-        set { state.scriptedAnswer = newValue }
+        set {
+            let previous = state.scriptedAnswer
+            state.scriptedAnswer = newValue
+            withExtendedLifetime(previous) {}
+        }
     }
     /// The adapters that were opened, in order.
     public private(set) var adapters: [Adapter] = []
