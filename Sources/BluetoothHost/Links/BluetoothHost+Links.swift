@@ -28,7 +28,7 @@ extension BluetoothHost {
             session: ServerSession(server: services.server),
             offeredMTU: configuration.mtu
         )
-        session.linkBegan(connection.handle)
+        perform(session.linkBegan(connection.handle))
         links.insert(link)
         metrics.links.record(links.count)
         logger.info("connected to \(link.peer)")

@@ -41,6 +41,24 @@ struct ControllerSessionCommandTests {
         #expect(fixture.session.deadline == fixture.now + .seconds(4))
     }
 
+    @Test func commandsThatWaitForAnEarlierLinkFailWhenItsHandleIsUsedAgain() {
+        var fixture = SessionFixture.on()
+        let handle = ConnectionHandle(0x0040)
+        let commands = [
+            SessionFixture.request(Disconnect(connectionHandle: handle), by: 1),
+            SessionFixture.request(ReadRSSI(connectionHandle: ConnectionHandle(0x0041)), by: 2),
+            SessionFixture.request(Disconnect(connectionHandle: handle), by: 3),
+            SessionFixture.request(Reset(), by: 4),
+        ]
+        for command in commands { _ = fixture.session.submit(command, at: fixture.now) }
+        // The first one is in flight. The controller answers it for the earlier link.
+        let failure = CommandFailure.status(.unknownConnectionIdentifier, Disconnect.opcode)
+        #expect(fixture.session.linkBegan(handle) == [.commandFailed(SessionFixture.tag(3), failure)])
+        #expect(fixture.session.commands.count == 3)
+        #expect(fixture.answer(Disconnect.opcode, [0x00]).effects == sent(commands[1]))
+        #expect(fixture.answer(ReadRSSI.opcode, [0x00, 0x41, 0x00, 0xC4]).effects == sent(commands[3]))
+    }
+
     @Test func controllerThatAcceptsNoCommandIsReset() {
         var fixture = SessionFixture.on()
         #expect(fixture.answer(.none, [], credits: 0).effects == [])

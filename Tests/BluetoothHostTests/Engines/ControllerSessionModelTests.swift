@@ -193,7 +193,7 @@ struct ControllerSessionModelTests {
             case 13..<16: finishCallersWork(fails: false)
             case 16: _ = fixture.session.strayData(handle, at: fixture.now)
             case 17: perform(fixture.session.unknownLinkEnded(handle, at: fixture.now))
-            case 18: fixture.session.linkBegan(handle)
+            case 18: perform(fixture.session.linkBegan(handle))
             case 19: fixture.session.linkEnded(handle, at: fixture.now)
             default:
                 guard let opcode = received else { return }

@@ -10,6 +10,8 @@ struct CommandRequest: Equatable {
     /// The command packet with its H4 indicator.
     let packet: [UInt8]
     let tag: CommandTag
+    /// The handle of the connection that the command is about; nil if it is about none.
+    let handle: ConnectionHandle?
 
     init<C: Command>(_ command: C, _ tag: CommandTag) {
         opcode = C.opcode
@@ -19,6 +21,7 @@ struct CommandRequest: Equatable {
             command.encodePacket(into: &$0)
         }
         self.tag = tag
+        handle = (command as? any ConnectionCommand)?.connectionHandle
     }
 
     init(_ command: GAPCommand, _ tag: CommandTag) {
@@ -26,8 +29,26 @@ struct CommandRequest: Equatable {
         isAnsweredByStatus = command.isAnsweredByStatus
         packet = command.packet
         self.tag = tag
+        handle = nil
     }
 }
+
+/// A command about one connection.
+protocol ConnectionCommand: Command {
+    var connectionHandle: ConnectionHandle { get }
+}
+
+extension Disconnect: ConnectionCommand {}
+extension LEConnectionUpdate: ConnectionCommand {}
+extension LEEnableEncryption: ConnectionCommand {}
+extension LELongTermKeyRequestNegativeReply: ConnectionCommand {}
+extension LELongTermKeyRequestReply: ConnectionCommand {}
+extension LERemoteConnectionParameterRequestNegativeReply: ConnectionCommand {}
+extension LERemoteConnectionParameterRequestReply: ConnectionCommand {}
+extension LESetDataLength: ConnectionCommand {}
+extension LESetPHY: ConnectionCommand {}
+extension ReadRSSI: ConnectionCommand {}
+extension WriteAuthenticatedPayloadTimeout: ConnectionCommand {}
 
 /// What the outcome of a command is for.
 enum CommandTag: Equatable {

@@ -95,6 +95,13 @@ struct CommandQueue {
         return true
     }
 
+    /// Removes and returns the commands about a connection that wait, oldest first.
+    mutating func removeWaiting(on handle: ConnectionHandle) -> [CommandRequest] {
+        let removed = Array(waiting.lazy.filter { $0.handle == handle })
+        if !removed.isEmpty { waiting.removeAll { $0.handle == handle } }
+        return removed
+    }
+
     /// Empties the queue and returns its commands, oldest first.
     mutating func removeAll() -> [CommandRequest] {
         let all = (inFlight.map { [$0] } ?? []) + waiting

@@ -71,9 +71,13 @@ extension ControllerSession {
         return [.report(.unknownLinkEnded(handle))]
     }
 
-    /// Forgets that a handle was used without a link.
-    mutating func linkBegan(_ handle: ConnectionHandle) {
+    /// Forgets that a handle was used without a link. Commands that wait are about an earlier link with this handle, so
+    /// they fail as if the controller had refused them.
+    mutating func linkBegan(_ handle: ConnectionHandle) -> [SessionEffect] {
         strays.linkBegan(handle)
+        return commands.removeWaiting(on: handle).flatMap { request in
+            failures(of: [request], .status(.unknownConnectionIdentifier, request.opcode))
+        }
     }
 
     /// Remembers the end of a link for a while, because its last data may still arrive.
