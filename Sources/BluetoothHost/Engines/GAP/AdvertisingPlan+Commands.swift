@@ -1,8 +1,34 @@
 import BluetoothTypes
 import HCI
 
-// What the controller is told about an advertisement.
+// The commands about an advertisement.
 extension AdvertisingPlan {
+    /// Why an advertisement is turned off.
+    enum Reason: Equatable {
+        /// The host changes addresses in the controller.
+        case pause
+        case restart
+        /// - Parameter removesSet: whether the controller's advertising set is removed afterwards.
+        case end(removesSet: Bool)
+    }
+
+    /// What a command does to an advertisement.
+    enum Purpose: Equatable {
+        case turnOff(AdvertisementIdentifier, Reason)
+        case setUp(AdvertisementIdentifier, SetupPart)
+        case setAddress(AdvertisementIdentifier, DeviceAddress)
+        case turnOn(AdvertisementIdentifier)
+        case remove(AdvertisementIdentifier)
+
+        var advertisement: AdvertisementIdentifier {
+            switch self {
+            case .turnOff(let identifier, _), .setUp(let identifier, _), .setAddress(let identifier, _),
+                .turnOn(let identifier), .remove(let identifier):
+                identifier
+            }
+        }
+    }
+
     /// A command before an advertisement is turned on for the first time.
     enum SetupPart: Equatable {
         case parameters

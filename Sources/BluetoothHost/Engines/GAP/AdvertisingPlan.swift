@@ -36,6 +36,8 @@ struct AdvertisingPlan {
         let configuration: AdvertisementConfiguration
         /// The advertising handle of extended advertising.
         let handle: UInt8
+        /// Whether the controller has an advertising set for it once it has the parameters.
+        let usesSet: Bool
         fileprivate(set) var state = State.off
         /// How many of its ``SetupPart``s the controller has.
         fileprivate(set) var setupCount = 0
@@ -65,32 +67,6 @@ struct AdvertisingPlan {
     struct Context {
         var information: ControllerInformation
         var addresses: OwnAddresses
-    }
-
-    /// Why an advertisement is turned off.
-    enum Reason: Equatable {
-        /// The host changes addresses in the controller.
-        case pause
-        case restart
-        /// - Parameter removesSet: whether the controller's advertising set is removed afterwards.
-        case end(removesSet: Bool)
-    }
-
-    /// What a command does to an advertisement.
-    enum Purpose: Equatable {
-        case turnOff(AdvertisementIdentifier, Reason)
-        case setUp(AdvertisementIdentifier, SetupPart)
-        case setAddress(AdvertisementIdentifier, DeviceAddress)
-        case turnOn(AdvertisementIdentifier)
-        case remove(AdvertisementIdentifier)
-
-        var advertisement: AdvertisementIdentifier {
-            switch self {
-            case .turnOff(let identifier, _), .setUp(let identifier, _), .setAddress(let identifier, _),
-                .turnOn(let identifier), .remove(let identifier):
-                identifier
-            }
-        }
     }
 
     /// The time after which a failed advertisement is tried again.
@@ -154,7 +130,12 @@ struct AdvertisingPlan {
         guard entries.count(where: { !$0.isEnding }) < limit, let handle else {
             throw .notSupported("this controller can advertise \(limit) set(s) at a time; stop another first")
         }
-        var entry = Entry(identifier: identifier, configuration: configuration, handle: handle)
+        var entry = Entry(
+            identifier: identifier,
+            configuration: configuration,
+            handle: handle,
+            usesSet: information.usesExtendedCommands
+        )
         entry.calls.append(call)
         entries.append(entry)
     }
@@ -330,7 +311,14 @@ struct AdvertisingPlan {
     }
 
     private mutating func fail(at index: Int, _ failure: CommandFailure, at now: Instant) -> [AdvertisingEffect] {
-        guard entries[index].calls.isEmpty else { return remove(at: index, .command(failure)) }
+        let entry = entries[index]
+        guard entry.calls.isEmpty else {
+            guard entry.usesSet, entry.setupCount > 0 else { return remove(at: index, .command(failure)) }
+            // The controller would measure the next advertisement in this set by the data that it has.
+            entries[index].calls = []
+            entries[index].state = .ending(isOff: true)
+            return entry.calls.map { .finish($0, .command(failure)) }
+        }
         entries[index].forgetController()
         entries[index].state = .failed
         retryDeadline = retryDeadline ?? now + AdvertisingPlan.retryInterval
