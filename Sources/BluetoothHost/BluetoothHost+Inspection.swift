@@ -99,13 +99,17 @@ extension BluetoothHost {
     /// Describes an inconsistency in the host's state; nil if there is none. May be called between any two packets.
     package func contradiction() -> String? {
         var held = 0
+        var observedChannels = 0
         var timersAccountedFor = 10
         timersAccountedFor += calls.timerCount
         for link in links.values {
             held += sender.packetsInController(link.slot)
             timersAccountedFor += 2
             if let contradiction = contradictionInSecurity(of: link) { return "\(link.peer): \(contradiction)" }
-            if link.deadline != nil, link.timer == nil { return "a link's deadline has no timer" }
+            if let deadline = link.deadline, link.timer.map({ $0.due > deadline }) ?? true {
+                return "a link's deadline has no timer"
+            }
+            observedChannels += link.channels.observedCount
             if link.att.hasSendableCall(conditions(on: link)) { return "a call waits that can be sent" }
             if turn.phase == .idle, link.att.signedWrites.isStuck { return "a PDU waits behind no signed write" }
             if power == .on, let contradiction = contradictionInProcedures(of: link) { return contradiction }
@@ -129,6 +133,9 @@ extension BluetoothHost {
         if scan.scans.sessions.keys != scanObservers.keys { return "the scans and their observers differ" }
         if Set(connector.attempts.map(\.identifier)) != Set(connectionCallers.keys) {
             return "the attempts to connect and their callers differ"
+        }
+        if turn.phase == .idle, channelObservers.count != observedChannels {
+            return "\(channelObservers.count) observers of \(observedChannels) channels"
         }
         if power == .on, privacy.awaitsRest, isResting { return "a change of addresses waits for nothing" }
         if turn.phase == .idle, !turn.deliveries.isEmpty { return "the closure of an app waits for no turn" }

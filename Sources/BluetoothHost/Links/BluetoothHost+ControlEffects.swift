@@ -58,8 +58,10 @@ extension BluetoothHost {
     func beginDisconnection(of link: Link, _ reason: HCI.ErrorCode) {
         let effects = link.control.disconnect(nil, telling: reason, controlContext)
         guard !effects.isEmpty else { return }
+        armTimer(of: link)
         // Earlier calls are sent first.
         endInput()
+        guard links[link.identifier] != nil else { return }
         perform(effects, of: link)
     }
 

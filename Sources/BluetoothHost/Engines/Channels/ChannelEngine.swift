@@ -70,6 +70,9 @@ struct ChannelEngine {
     /// Whether a channel is being opened.
     var isOpening: Bool { uses.contains { $0.isOpening } }
 
+    /// The number of channels with an observer.
+    var observedCount: Int { uses.count { $0.observer != nil } }
+
     /// Whether the request for a channel waits for ``release(_:)``.
     func isHeld(_ channel: ChannelIdentifier) -> Bool { channels.isHeld(channel) }
 
