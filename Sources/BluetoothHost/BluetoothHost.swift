@@ -17,8 +17,8 @@ import Synchronization
 ///
 /// Each change of a stored structure in place checks at run time that no other access overlaps it. For the structures
 /// that each packet changes (`sender`, `links` and `Link.att`), these checks would cost a fifth of the time for a packet.
-/// They are marked `@exclusivity(unchecked)` in release builds: their methods call no code of the host, of transports or
-/// of apps, so no two accesses can overlap on the one loop. Debug builds, and so the tests, check them too.
+/// So release builds omit them (`@exclusivity(unchecked)`). The methods of these structures call no code of the host, of
+/// transports or of apps, so accesses cannot overlap on the loop. Debug builds, and so the tests, check them too.
 package actor BluetoothHost {
     /// The settings of a host, which stay the same during its life.
     package struct Configuration: Sendable {

@@ -138,7 +138,7 @@ extension BluetoothHost {
     private func loadBonds(of publicAddress: DeviceAddress?) async {
         if !bonds.isLoaded, let store = configuration.bondStore {
             let kept = await store.load(for: publicAddress)
-            // A host that was closed meanwhile must not save: another one may use the store by now.
+            // If the host was closed during the load, it must not save: another host may use the store.
             guard session.awaitsBonds else { return }
             bonds.load(kept)
             stateProblem = store.problem

@@ -36,7 +36,7 @@ enum SignalingOutcome: Equatable {
     case malformed(PacketDecodingError)
     /// The command could not be decoded: count it, and send the Command Reject in the buffer.
     case rejected(PacketDecodingError)
-    /// The command was for the credit-based channels and could not be decoded: count it, and go on as after
+    /// The command was for the credit-based channels and could not be decoded: count it, and continue as after
     /// ``forChannels``.
     case malformedForChannels(PacketDecodingError)
     /// The command was dropped, because too many answers wait to be sent: count it.

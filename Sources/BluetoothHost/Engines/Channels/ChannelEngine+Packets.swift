@@ -3,7 +3,7 @@ import BluetoothTypes
 import ByteCoding
 import L2CAP
 
-// What arrives from the link, what is sent on it, and the effects of both.
+// Packets received and sent on the link, and their effects.
 extension ChannelEngine {
     /// Takes the payload of a K-frame.
     mutating func receive(_ payload: RawSpan, on channel: ChannelIdentifier) -> CreditBasedChannels.FrameOutcome {

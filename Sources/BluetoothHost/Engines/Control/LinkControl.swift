@@ -8,7 +8,8 @@ import L2CAP
 ///
 /// Calls request connection updates and changes of PHYs. One procedure of each kind runs at a time; the others wait in
 /// the order of their calls. A procedure ends with the controller's event, with the refusal of its command or request,
-/// or after 40 s. A refusal ends only the procedure that sent the command, because another may have begun meanwhile.
+/// or after 40 s. A refusal ends only the procedure that sent the command. By then, an event may have ended it, and the
+/// next one may have begun.
 ///
 /// ## End
 ///
@@ -145,7 +146,7 @@ struct LinkControl {
         return begin(.connectionUpdate, context)
     }
 
-    /// Forgets a call that was cancelled. Its procedure goes on if it has begun.
+    /// Forgets a call that was cancelled. Its procedure continues if it has begun.
     mutating func cancel(_ call: CallToken) {
         connectionUpdates.remove(call)
         phyUpdates.remove(call)
@@ -322,7 +323,7 @@ struct LinkControl {
 
     // MARK: Time
 
-    /// Ends what has taken too long.
+    /// Ends the procedures whose time has passed, and a release that has taken too long.
     mutating func advance(_ context: ControlContext) -> [ControlEffect] {
         var effects: [ControlEffect] = []
         for procedure in LinkProcedure.allCases {

@@ -41,8 +41,8 @@ struct OwnAddresses: Equatable {
 /// address is.
 ///
 /// # Model
-/// The plan records what the controller was told. From that and from what is wanted, ``nextCommand(_:)`` decides one command.
-/// When the reply has arrived, the next one is decided in the same way.
+/// The plan has a model of the controller's addresses and resolving list. ``nextCommand(_:)`` compares the model with the
+/// wanted state and returns one command. When the reply has arrived, the next one is decided in the same way.
 ///
 /// # Hold
 /// Addresses can be changed only while no activity uses them (Vol 4, Part E, 7.8.4 and 7.8.38). While the plan wants a change,
@@ -231,8 +231,8 @@ struct AddressPlan {
         awaitsRest = false
     }
 
-    /// Returns the command to send now. Nil if the controller has what is wanted, or if the plan waits for a request or for
-    /// the rest of the activities in ``hold``.
+    /// Returns the command to send now. Nil if the controller has the wanted addresses and list. Also nil while the plan
+    /// waits for a request, or until the activities in ``hold`` rest.
     mutating func nextCommand(_ context: Context) -> PlannedCommand? {
         guard !pending.isPending else { return nil }
         awaitsRest = false

@@ -4,8 +4,8 @@ import HCI
 /// Brings the controller's advertising to what the apps' advertisements need.
 ///
 /// # Model
-/// The plan records what the controller was told about each advertisement: see ``Entry``. From that and from what is wanted,
-/// ``nextCommand(_:_:_:)`` decides one command. When the reply has arrived, the next one is decided in the same way. An
+/// The plan has a model of each advertisement in the controller: see ``Entry``. ``nextCommand(_:_:_:)`` compares it with the
+/// wanted state and returns one command. When the reply has arrived, the next one is decided in the same way. An
 /// advertisement gets all its commands before the next one, unless it has to wait.
 ///
 /// # Refused commands
@@ -17,7 +17,7 @@ import HCI
 /// From time to time all advertisements are turned off and on again. If the event of a connection was lost, the controller has
 /// stopped advertising, and without this nobody could find the host again.
 struct AdvertisingPlan {
-    /// An advertisement, and what the controller was told about it.
+    /// An advertisement, and the part of it that the controller has.
     struct Entry {
         enum State: Equatable {
             case off
@@ -187,7 +187,7 @@ struct AdvertisingPlan {
     /// - Returns: whether the caller must schedule it.
     mutating func requestRun() -> Bool { run.request() }
 
-    /// Returns the command to send now; nil if the controller does what is wanted, or if the plan waits for an input.
+    /// Returns the command to send now; nil if the controller advertises as requested, or if the plan waits for an input.
     ///
     /// - Parameter resolver: finds the addresses of peers that an advertisement is directed to.
     mutating func nextCommand(

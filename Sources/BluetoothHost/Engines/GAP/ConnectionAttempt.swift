@@ -16,7 +16,7 @@ enum ConnectionEffect: Equatable {
     /// Find the link to one of these peers: the controller answered that there is one. Two devices have at most one link
     /// (Vol 6, Part B, 4.5).
     case useExistingLink(Set<DeviceAddress>)
-    /// Have this plan run: what is wanted has changed.
+    /// Have this plan run, because the wanted state has changed.
     case run
     /// Have the plan of scanning run, likewise.
     case runScan

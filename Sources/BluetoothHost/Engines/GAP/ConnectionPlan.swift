@@ -5,9 +5,9 @@ import OrderedCollections
 /// Brings the controller's initiation of connections to what the apps' attempts need.
 ///
 /// # Model
-/// A controller initiates one connection at a time. For several peers, it uses its filter accept list. The plan records
-/// what the controller was told: see ``Controller`` and ``acceptList``. From that and from what is wanted,
-/// ``nextCommand(_:at:)`` decides one command. When the reply has arrived, the next one is decided in the same way. The
+/// A controller initiates one connection at a time. For several peers, it uses its filter accept list. The plan has
+/// a model of the initiation and of that list: see ``Controller`` and ``acceptList``. ``nextCommand(_:at:)`` compares the
+/// model with the wanted state and returns one command. When the reply has arrived, the next one is decided in the same way. The
 /// accept list cannot be read, so it is cleared and written again for each initiation.
 ///
 /// # Turns
@@ -156,8 +156,8 @@ struct ConnectionPlan {
     /// Ends the run: the controller cannot be used now.
     mutating func endRun() { run.end() }
 
-    /// Returns the command to send now. Nil if the controller does what is wanted, or if the plan waits for an event, for
-    /// the end of scanning, or for a request.
+    /// Returns the command to send now. Nil if the controller initiates as requested, or if the plan waits for an event,
+    /// for the end of scanning, or for a request.
     mutating func nextCommand(_ context: Context, at now: Instant) -> PlannedCommand? {
         updateTurns(context, at: now)
         guard !pending.isPending, run.maySend, let purpose = nextPurpose(context) else {

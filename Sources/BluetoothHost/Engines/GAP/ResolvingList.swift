@@ -102,7 +102,7 @@ struct ResolvingList: Equatable {
         }
     }
 
-    /// Records that the controller has refused a command. The host goes on without it.
+    /// Records that the controller has refused a command. The host continues without it.
     mutating func refuse(_ change: Change) {
         switch change {
         case .setTimeout: timeout = nil

@@ -14,8 +14,8 @@ enum ScanEffect: Equatable {
 /// Brings the controller's scanning to what the apps' scans and the search for peers need.
 ///
 /// # Model
-/// The plan records what the controller was told: see ``Controller``. From that and from what is wanted,
-/// ``nextCommand(_:)`` decides one command. When the reply has arrived, the next one is decided in the same way.
+/// The plan has a model of the controller's scanning: see ``Controller``. ``nextCommand(_:)`` compares it with the wanted
+/// state and returns one command. When the reply has arrived, the next one is decided in the same way.
 /// Parameters can be changed only while scanning is off (Vol 4, Part E, 7.8.10 and 7.8.64). So a change of a running
 /// scan takes three commands.
 ///
@@ -175,7 +175,7 @@ struct ScanPlan {
 
     // MARK: Commands
 
-    /// Returns the command to send now. Nil if the controller does what is wanted, or if the plan waits for a request.
+    /// Returns the command to send now. Nil if the controller scans as requested, or if the plan waits for a request.
     mutating func nextCommand(_ context: Context) -> PlannedCommand? {
         isSeeking = context.isSeeking
         forgetSilenceUnlessWanted()
@@ -268,7 +268,7 @@ struct ScanPlan {
     mutating func failed(_ step: GAPStep, _ failure: CommandFailure, at now: Instant) -> [ScanEffect] {
         switch pending.end(step) {
         case nil: return []
-        // The controller may have ended the scan before, or may have stopped working. So the restart goes on.
+        // The controller may have ended the scan before, or may have stopped working. So the restart continues.
         case .stop where !failure.meansReset && (isRestartDue || controller == .off):
             stopped(.off, at: now)
             return []

@@ -1,7 +1,7 @@
 import BluetoothTypes
 import OrderedCollections
 
-/// The scans of apps, and what was reported to them.
+/// The scans of apps, and the advertisers that were reported to each.
 struct ScanTable {
     private(set) var sessions: OrderedDictionary<ScanIdentifier, ScanSession> = [:]
     /// The scan that was started last.

@@ -28,7 +28,7 @@ struct StrayHandles {
     private enum State {
         /// Data arrived. A late Connection Complete event is awaited until this instant.
         case observed(until: Instant)
-        /// The controller was told to end the link. Its answer is pending.
+        /// A Disconnect command was sent for the link. Its answer is pending.
         case ending
         /// The controller confirmed that it has the link. The link must end until this instant.
         case endConfirmed(until: Instant)
@@ -43,7 +43,7 @@ struct StrayHandles {
         }
     }
 
-    /// What is due.
+    /// A handle, or the restart of roles, whose time has passed.
     enum Due: Equatable {
         /// The controller is to end the link with this handle.
         case end(ConnectionHandle)
