@@ -299,7 +299,7 @@ struct LateAddressTests {
         #expect(encounter.heard == [[0x0B, 0x09]])
         let own = try encounter.run { $0.links[connection]?.ownAddress }
         let entry = try encounter.run { host in
-            host.advertiser.entries.first { $0.address != own }.map { ($0.handle, $0.address) }
+            host.gap.advertising.entries.first { $0.address != own }.map { ($0.handle, $0.address) }
         }
         let (handle, address) = try #require(entry)
         encounter.fixture.controller.emit {

@@ -50,9 +50,9 @@ extension BluetoothHost {
         case .procedure(let identifier): links[identifier]?.control.cancel(call)
         case .reconfiguration(let identifier): links[identifier]?.channels.cancel(call)
         case .startOfAdvertisement(let identifier):
-            advertiser.remove(call, of: identifier)
+            gap.advertising.remove(call, of: identifier)
             endAdvertisement(identifier)
-        case .endOfAdvertisement(let identifier): advertiser.remove(call, of: identifier)
+        case .endOfAdvertisement(let identifier): gap.advertising.remove(call, of: identifier)
         case .connection(let attempt): giveUp(attempt, .cancelled)
         case .security(let identifier): cancelSecurity(call, of: identifier)
         }

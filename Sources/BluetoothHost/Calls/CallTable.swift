@@ -62,6 +62,15 @@ final class CallTable: Sendable {
     }
 
     private let calls = Mutex(SlotTable<Call>())
+    private let end = Atomic(false)
+
+    /// Whether the host was closed. From then on, no observer is called, and the host holds nothing for its users.
+    var hasEnded: Bool { end.load(ordering: .relaxed) }
+
+    /// Records that the host was closed.
+    func setEnded() {
+        end.store(true, ordering: .relaxed)
+    }
 
     // MARK: Beginning
 

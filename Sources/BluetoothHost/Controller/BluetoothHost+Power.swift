@@ -16,7 +16,7 @@ extension BluetoothHost {
     package func close() async {
         guard power != .closed else { return }
         let wasOn = session.close()
-        publishedProperties.close()
+        submissions.properties.close()
         failPendingOperations(.closed)
         endInput()
         if wasOn {
@@ -27,7 +27,7 @@ extension BluetoothHost {
         endInput()
         perform(session.end())
         timers.cancelAll()
-        setEnded()
+        calls.setEnded()
         emit(.closed)
         deliver(.hostEnd)
         endInput()
@@ -47,7 +47,7 @@ extension BluetoothHost {
                     isResumed = true
                     continuation.resume()
                 }
-                link.endObservers[makeIdentifier()] = .host { _ in resume() }
+                link.observers.ends[observers.makeIdentifier()] = .host { _ in resume() }
                 _ = schedule(.action(resume), at: deadline)
             }
         }

@@ -75,7 +75,7 @@ extension BluetoothHost {
     private func request(_ names: [HostChannelIdentifier], on link: Link, _ completion: @escaping ChannelCompletion) {
         var channels = ChannelIdentifierList()
         for name in names {
-            _ = link.channels.observe(name, channelObservers.insert(.opening(completion)))
+            _ = link.channels.observe(name, observers.channels.insert(.opening(completion)))
             channels.append(name.channel)
         }
         submit(.channelRequest(channels), on: link)

@@ -106,7 +106,7 @@ extension BluetoothHost {
     }
 
     func endOfLink(_ identifier: LinkIdentifier) -> HostError {
-        .disconnected(endedLinks[identifier] ?? .adapterClosed)
+        .disconnected(links.endReason(of: identifier) ?? .adapterClosed)
     }
 
     // MARK: Sending

@@ -111,25 +111,32 @@ enum EndObserver {
     case call(CallToken)
 }
 
-/// The properties of a link that do not change, and the peer's identity.
+/// What a link reports to, besides the observers of the host.
+struct LinkObservers {
+    /// The observers of the link's end, by the identifiers that ``BluetoothHost/observeEnd(of:_:)`` returned.
+    var ends: OrderedDictionary<UInt64, EndObserver> = [:]
+    /// The question to the app, and how it is withdrawn.
+    var question: (number: UInt64, withdraw: @Sendable () -> Void)?
+}
+
+/// The properties of a link that do not change.
 struct LinkFacts {
+    let identifier: LinkIdentifier
+    /// The link's queue in the host's sender.
+    let slot: SenderSlot
     /// The role of this host.
     let role: SignalingChannel.Role
     /// The peer's address when the link was made: its identity address, if a bond revealed it.
     let peer: DeviceAddress
     /// Whether the controller itself generated this host's address.
     let hasAddressOfController: Bool
-    /// The peer's current address: its identity address, once a bond reveals it.
-    var identity: DeviceAddress
 }
 
 /// One connection: the state of its channels and the calls that wait for it. Owned by the host, used on its loop.
 final class Link {
-    let identifier: LinkIdentifier
-    /// The role of this host, and the addresses of the peer.
-    var facts: LinkFacts
-    /// The link's queue in the host's sender.
-    let slot: SenderSlot
+    let facts: LinkFacts
+    /// The peer's current address: its identity address, once a bond reveals it.
+    var identity: DeviceAddress
     /// The Attribute Protocol. Its methods call no method of the host, so accesses to it never overlap.
     #if !DEBUG
         @safe @exclusivity(unchecked)
@@ -138,8 +145,6 @@ final class Link {
     var reassembler = Reassembler()
     /// Encryption, pairing and the verification of the peer's identity.
     var security: LinkSecurityEngine
-    /// The question to the app, and how it is withdrawn.
-    var question: (number: UInt64, withdraw: @Sendable () -> Void)?
     /// The credit-based channels and the signaling channel.
     var channels: ChannelEngine
     /// The Link Layer's parameters and procedures, and the end of the link.
@@ -147,8 +152,7 @@ final class Link {
 
     /// The timer for the link's earliest deadline.
     var timer: DeadlineTimer?
-    /// The observers of the link's end, by the identifiers that ``BluetoothHost/observeEnd(of:_:)`` returned.
-    var endObservers: OrderedDictionary<UInt64, EndObserver> = [:]
+    var observers = LinkObservers()
 
     /// - Parameters:
     ///   - slot: the link's queue in the host's sender.
@@ -162,15 +166,15 @@ final class Link {
         session: ServerSession,
         offeredMTU: UInt16
     ) {
-        self.identifier = identifier
         facts = LinkFacts(
+            identifier: identifier,
+            slot: slot,
             role: connection.role == .central ? .central : .peripheral,
             peer: identity,
-            hasAddressOfController: connection.localPrivateAddress != nil,
-            identity: identity
+            hasAddressOfController: connection.localPrivateAddress != nil
         )
+        self.identity = identity
         self.security = security
-        self.slot = slot
         channels = ChannelEngine(link: identifier, role: facts.role)
         att = ATTRouter(offeredMTU: Int(offeredMTU), session: session)
         control = LinkControl(
@@ -187,15 +191,16 @@ final class Link {
 
     /// Removes a call from those that wait for the end of the link.
     func removeEndObserver(_ call: CallToken) {
-        endObservers.removeAll { _, observer in
+        observers.ends.removeAll { _, observer in
             if case .call(call) = observer { true } else { false }
         }
     }
 
+    var identifier: LinkIdentifier { facts.identifier }
+    var slot: SenderSlot { facts.slot }
     var handle: ConnectionHandle { identifier.handle }
     var role: SignalingChannel.Role { facts.role }
     var peer: DeviceAddress { facts.peer }
-    var identity: DeviceAddress { facts.identity }
     var isUnverified: Bool { att.isUnverified }
     var client: GATT.Client { att.client }
     var session: ServerSession { att.session }
