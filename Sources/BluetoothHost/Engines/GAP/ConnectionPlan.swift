@@ -376,6 +376,12 @@ struct ConnectionPlan {
         return true
     }
 
+    /// Records that the controller may begin to scan, because nothing is to be initiated now. A later initiation waits
+    /// again until scanning has stopped.
+    mutating func scanMayBegin() {
+        scanWait = .none
+    }
+
     /// Records that the controller was reset and initiates nothing.
     mutating func controllerLost(at now: Instant) {
         pending.forget()

@@ -91,12 +91,14 @@ extension GAPEngine {
     private mutating func scanContext(_ controller: ControllerInformation, _ context: GAPContext) -> ScanPlan.Context {
         let connection = connectionContext(controller)
         if connecting.updateTurns(connection, at: context.now) { runConnecting(context) }
+        let isInitiating = connecting.controller != .idle || connecting.wantedInitiation(connection) != nil
+        if !isInitiating { connecting.scanMayBegin() }
         return ScanPlan.Context(
             usesExtendedCommands: controller.usesExtendedCommands,
             ownAddressType: addresses.ownAddresses(controller).type,
             isSeeking: isSeekingPeers,
             isHeld: addresses.hold != .nothing,
-            isInitiating: connecting.controller != .idle || connecting.wantedInitiation(connection) != nil,
+            isInitiating: isInitiating,
             canScanPassivelyWhileInitiating: controller.canScanWhileInitiating(actively: false),
             canScanActivelyWhileInitiating: controller.canScanWhileInitiating(actively: true)
         )
