@@ -43,6 +43,23 @@ struct ChannelTests {
         fixture.loop.run(for: .milliseconds(1))
     }
 
+    @Test func reconfigurationOnALinkThatHasEndedFailsWithTheReasonOfTheEnd() throws {
+        let fixture = HostFixture()
+        try fixture.bringUp()
+        fixture.connect()
+        let channels = try publish(fixture)
+        _ = open(fixture)
+        let channel = try #require(channels.all.first).identifier
+        fixture.controller.emit {
+            DisconnectionComplete(connectionHandle: 0x0040, reason: .connectionTimeout).encodePacket(into: &$0)
+        }
+        fixture.loop.run(for: .milliseconds(1))
+        let host = fixture.host
+        #expect(throws: HostError.disconnected(.controller(.connectionTimeout))) {
+            try fixture.run { try await host.reconfigure(channel, mtu: 4000, mps: 300) }
+        }
+    }
+
     @Test("An SDU is sent to a peer in K-frames of at most the peer's MPS")
     func frames() throws {
         let fixture = HostFixture(profile: .init(leBuffers: (251, 8)))

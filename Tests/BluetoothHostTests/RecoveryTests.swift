@@ -260,6 +260,26 @@ struct RecoveryTests {
         #expect(throws: HostError.closed) { try fixture.run { try await host.start() } }
     }
 
+    @Test func secondCloseReturnsWhenTheHostIsClosed() throws {
+        let fixture = HostFixture()
+        try fixture.bringUp()
+        fixture.controller.override = { $0.opcode == Reset.opcode ? .silence : nil }
+        let host = fixture.host
+        let closes = (0..<2).map { _ in fixture.start { await host.close() } }
+        let cancelled = fixture.start {
+            await withTaskGroup(of: Void.self) { group in
+                group.addTask { await host.close() }
+                group.cancelAll()
+            }
+        }
+        fixture.loop.run(for: .milliseconds(1))
+        #expect(closes.allSatisfy(\.all.isEmpty) && cancelled.all.count == 1)
+        fixture.loop.run(for: .seconds(5))
+        #expect(closes.allSatisfy { $0.all.count == 1 })
+        try fixture.run { await host.close() }
+        #expect(try fixture.run { await host.inspect() }.isEmpty)
+    }
+
     @Test("Closing ends a start that waits for the controller", arguments: [Reset.opcode, LESetEventMask.opcode])
     func closeDuringStart(opcode: HCI.Opcode) throws {
         let fixture = HostFixture()

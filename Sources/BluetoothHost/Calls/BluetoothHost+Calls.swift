@@ -43,7 +43,7 @@ extension BluetoothHost {
         guard let cancelled = calls.cancel(call) else { return }
         timers.cancel(cancelled.timer)
         switch cancelled.subject {
-        case .other, .time: break
+        case .other, .time, .close: break
         case .lane(let identifier): if let link = links[identifier] { remove(call, from: link) }
         case .lanes: for link in links.values { remove(call, from: link) }
         case .endOfLink(let identifier): links[identifier]?.removeEndObserver(call)

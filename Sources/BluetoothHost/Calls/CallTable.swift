@@ -38,6 +38,8 @@ final class CallTable: Sendable {
         case endOfAdvertisement(AdvertisementIdentifier)
         /// Time to pass.
         case time
+        /// The host to be closed.
+        case close
         /// A connection; with the number of the attempt.
         case connection(attempt: UInt64)
         /// A link to be secure.
@@ -170,10 +172,16 @@ final class CallTable: Sendable {
     var timerCount: Int { calls.withLock { $0.tokens { $0.timer != nil }.count } }
 
     /// The calls that wait for time to pass.
-    var sleeps: [CallToken] {
+    var sleeps: [CallToken] { waitingCalls { if case .time = $0 { true } else { false } } }
+
+    /// The calls that wait for the host to be closed.
+    var closes: [CallToken] { waitingCalls { if case .close = $0 { true } else { false } } }
+
+    /// The calls of tasks that have begun, and wait for such a subject.
+    private func waitingCalls(for isIncluded: (Subject) -> Bool) -> [CallToken] {
         calls.withLock { calls in
             calls.tokens { call in
-                if case .time = call.subject, case .waiting = call.state { true } else { false }
+                if case .waiting = call.state { isIncluded(call.subject) } else { false }
             }
         }
     }

@@ -12,9 +12,10 @@ extension BluetoothHost {
         if case .failure(let error) = outcome { throw error }
     }
 
-    /// Ends every link, scan and advertisement, resets the controller and closes the transport.
+    /// Ends every link, scan and advertisement, resets the controller and closes the transport. A second call returns when
+    /// the host is closed as well, or when its task is cancelled.
     package func close() async {
-        guard power != .closed else { return }
+        guard power != .closed else { return await waitUntilClosed() }
         let wasOn = session.close()
         submissions.properties.close()
         failPendingOperations(.closed)
@@ -26,11 +27,19 @@ extension BluetoothHost {
         endAllLinks(.adapterClosed)
         endInput()
         perform(session.end())
-        timers.cancelAll()
+        let cancelled = timers.cancelAll()
+        withExtendedLifetime(cancelled) {}
         calls.setEnded()
         emit(.closed)
         deliver(.hostEnd)
         endInput()
+        for call in calls.closes { end(call, .success(())) }
+    }
+
+    private func waitUntilClosed() async {
+        _ = try? await wait(for: .close) { host, call in
+            if host.calls.hasEnded { host.end(call, .success(())) }
+        }
     }
 
     /// Disconnects every link, so that the peers see a regular end. This takes one or two connection events; the host

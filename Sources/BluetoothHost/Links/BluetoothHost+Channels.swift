@@ -128,7 +128,7 @@ extension BluetoothHost {
     ) async throws(HostError) {
         try await wait(for: .reconfiguration(name.link)) { host, call in
             do throws(HostError) {
-                guard let link = host.links[name.link] else { throw .channel(.ended(.byUs)) }
+                let link = try host.link(name.link)
                 try link.channels.reconfigure(name, mtu: mtu, mps: mps, for: call)
                 host.pumpChannels(of: link)
                 host.endInput()

@@ -68,10 +68,15 @@ struct TimerQueue {
         keys[token.sequence] = nil
     }
 
-    mutating func cancelAll() {
+    /// Cancels all timers.
+    ///
+    /// - Returns: their keys, which the caller releases. Code of apps may run at the release.
+    mutating func cancelAll() -> [TimerKey] {
+        let cancelled = keys.values.map(\.self)
         keys.removeAll()
         entries = Heap()
         for index in engineTimers.indices { engineTimers[index] = nil }
+        return cancelled
     }
 
     // MARK: Engines
