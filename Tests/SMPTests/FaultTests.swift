@@ -57,8 +57,8 @@ struct FaultTests {
         return meeting
     }
 
-    @Test("A lost PDU ends it at the timeout", arguments: Method.all)
-    func lostPDUTimesOut(method: Method) {
+    @Test(arguments: Method.all)
+    func lostPDUEndsThePairingAtTheTimeout(method: Method) {
         for number in undisturbed(method).sent.indices {
             let meeting = run(method, .lose(number))
             #expect(meeting.peripheral.outcome == nil, "PDU \(number)")
@@ -87,8 +87,8 @@ struct FaultTests {
         #expect(swaps >= 4)
     }
 
-    @Test("The end of the link ends it", arguments: Method.all)
-    func linkEnds(method: Method) {
+    @Test(arguments: Method.all)
+    func linkEndEndsThePairing(method: Method) {
         for number in undisturbed(method).sent.indices {
             let meeting = run(method, .endLink(number))
             #expect(meeting.peripheral.outcome == nil)
@@ -99,7 +99,7 @@ struct FaultTests {
         "A changed byte before encryption never leads to a key on one side only",
         arguments: Method.all
     )
-    func corrupted(method: Method) throws {
+    func changedByteNeverLeadsToAKeyOnOneSideOnly(method: Method) throws {
         let meeting = undisturbed(method)
         let plain = try #require(meeting.sentInPlain)
         var generator = SeededGenerator(seed: 20_26)
