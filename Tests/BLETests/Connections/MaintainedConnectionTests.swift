@@ -116,7 +116,7 @@ struct MaintainedConnectionTests {
         }
     }
 
-    @Test("It connects again after disconnect() of the peripheral that it reports")
+    @Test("A maintained connection connects again after disconnect() of the peripheral that it reports")
     func maintainedConnectionConnectsAgainAfterDisconnect() throws {
         try World.run(limit: .seconds(3600)) { world in
             let lamp = try await world.peripheral("lamp", services: [scripted])
