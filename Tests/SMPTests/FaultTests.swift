@@ -65,8 +65,8 @@ struct FaultTests {
         }
     }
 
-    @Test("A repeated PDU ends it at once, unless its receiver has finished", arguments: Method.all)
-    func repeatedPDUEndsThePairing(method: Method) {
+    @Test(arguments: Method.all)
+    func repeatedPDUEndsThePairingUnlessItsReceiverHasFinished(method: Method) {
         let sent = undisturbed(method).sent
         let last = [Channel.Role.central, .peripheral].map { role in sent.lastIndex { $0.to == role } }
         for number in sent.indices {
@@ -75,8 +75,8 @@ struct FaultTests {
         }
     }
 
-    @Test("Two swapped PDUs end it at once", arguments: Method.all)
-    func swappedPDUsEndThePairing(method: Method) {
+    @Test(arguments: Method.all)
+    func swappedPDUsGiveTheSameKeysOrEndThePairing(method: Method) {
         let sent = undisturbed(method).sent
         var swaps = 0
         for number in sent.indices.dropLast() {
