@@ -85,7 +85,7 @@ struct BearerOrderTests {
     }
 
     @Test("A deadline at the end of the clock does not wrap around")
-    func endOfClock() throws {
+    func deadlineAtTheEndOfTheClockDoesNotWrapAround() throws {
         var bearer = Bearer()
         try bearer.requestWillBeSent(.readRequest, at: Instant(nanoseconds: .max - 1))
         #expect(bearer.deadline == Instant(nanoseconds: .max))

@@ -100,7 +100,7 @@ struct BearerTests {
         "A PDU that is not a request is not sent as one",
         arguments: Opcode.allCases.filter { $0.kind != .request }
     )
-    func notARequest(opcode: Opcode) {
+    func pduThatIsNoRequestIsNotSentAsOne(opcode: Opcode) {
         var bearer = Bearer()
         #expect(throws: BearerError.notARequest(opcode)) { try bearer.requestWillBeSent(opcode, at: start) }
         #expect(bearer.deadline == nil)
