@@ -123,7 +123,7 @@ struct ClientOutputTests {
     }
 
     @Test("Procedures that end without a request are outputs one after the other, in order")
-    func endsWithoutRequest() {
+    func proceduresWithoutARequestEndOneAfterTheOther() {
         let client = Client()
         let runs = (0..<3).map { _ in client.perform(ReadMultipleValues(handles: [])) }
         var buffer = PacketBuffer()
