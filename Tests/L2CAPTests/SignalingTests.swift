@@ -50,7 +50,7 @@ struct SignalingTests {
     }
 
     @Test("A central's parameter update request, and any unknown command, is not understood")
-    func commandNotUnderstood() {
+    func unexpectedCommandIsNotUnderstood() {
         var peripheral = SignalingChannel(role: .peripheral)
         #expect(receive(request, on: &peripheral).sent == [0x01, 0x01, 0x02, 0x00, 0x00, 0x00])
         var central = SignalingChannel(role: .central)
