@@ -177,7 +177,7 @@ struct PeripheralManagerTests {
 
     // MARK: Advertising
 
-    @Test("Advertising accepts only a name and services; a second start fails during the first")
+    @Test("Advertising accepts only a name and services; a second start fails while it is on")
     func advertisingAcceptsOnlyANameAndServicesAndOneStart() throws {
         let fixture = PeripheralFixture()
         fixture.manager.startAdvertising([
@@ -258,8 +258,7 @@ struct PeripheralManagerTests {
         #expect(fixture.takeCalls() == [.publish(expected)])
     }
 
-    @Test("Included services are published first")
-    func includedServicesArePublishedFirst() throws {
+    @Test func includedServiceMustBePublishedFirst() throws {
         let fixture = PeripheralFixture()
         let battery = CBMutableService(type: CBUUID(string: "180F"), primary: false)
         fixture.service.includedServices = [battery]

@@ -9,8 +9,7 @@ import Testing
 
 @Suite("Connecting on a host")
 struct ConnectingEngineTests {
-    @Test("A connection is reported with its MTU, which then increases, and the Device Name is read")
-    func connectionIsReportedWithItsMTUAndTheDeviceNameIsRead() throws {
+    @Test func connectionReportsItsMTUAndNoNameThatIsEqual() throws {
         try World.run(seed: 11) { world in
             let pair = try await LampAndPhone(world)
             let peripheral = await pair.phone.find().identifier
@@ -283,8 +282,7 @@ struct ConnectingEngineTests {
         }
     }
 
-    @Test("Connection events report connections of others, by identifier and by service")
-    func connectionEventsReportConnectionsOfOthers() throws {
+    @Test func connectionEventsReportConnectionsToPeersWithTheService() throws {
         try World.run(seed: 24) { world in
             let pair = try await LampAndPhone(world)
             let watcher = await pair.phoneDevice.central()

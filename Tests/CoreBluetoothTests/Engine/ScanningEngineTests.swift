@@ -8,8 +8,7 @@ import Testing
 
 @Suite("Scanning on a host")
 struct ScanningEngineTests {
-    @Test("A device is discovered once per scan, and again for its scan response and in a new scan")
-    func deviceIsDiscoveredOncePerScanAndForItsScanResponse() throws {
+    @Test func deviceIsDiscoveredOncePerScanAndAgainInANewScan() throws {
         try World.run(seed: 1) { world in
             let pair = try await LampAndPhone(world)
             let phone = pair.phone

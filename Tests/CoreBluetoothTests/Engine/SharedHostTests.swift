@@ -203,8 +203,7 @@ struct PeerDirectoryTests {
         #expect(second.identifier(of: DeviceAddress(fixed.value, isRandom: false)) != identifiers[1])
     }
 
-    @Test("At the limit, the peers not seen for longest are removed, but none that is connected")
-    func peersNotSeenForLongestAreRemovedAtTheLimit() {
+    @Test func privateAddressesAreForgottenAtTheLimitUnlessConnected() {
         let directory = PeerDirectory(store: .inMemory(), limit: 64) { UUID() }
         let kept = directory.identifier(of: lasting)
         #expect(directory.use(kept))
