@@ -73,7 +73,7 @@ struct AccessOrderTests {
     }
 
     @Test("A slow handler has at most 64 commands of its client wait; the others are dropped and counted")
-    func slowHandlerBoundsWaitingCommands() throws {
+    func slowHandlerHasAtMost64CommandsOfItsClientWait() throws {
         try World.run(limit: .seconds(3600 * 2)) { world in
             let server = try await world.device("server").openAdapter()
             let client = try await world.device("client").openAdapter()

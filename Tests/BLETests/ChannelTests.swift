@@ -29,7 +29,7 @@ struct ChannelTests {
             ),
         ]
     )
-    func megabyte(_ lengths: Lengths) throws {
+    func megabyteInEachDirectionArrivesCompleteAndInOrder(_ lengths: Lengths) throws {
         let size = 1 << 20
         try World.run(seed: 7, limit: .seconds(3600)) { world in
             let fixture = try await ChannelFixture(in: world, configuration: lengths.configuration)
@@ -49,7 +49,7 @@ struct ChannelTests {
     }
 
     @Test("A value that fits is sent as one SDU, a longer one as several")
-    func units() throws {
+    func valueThatFitsIsOneSDUAndALongerOneSeveral() throws {
         try World.run(seed: 1) { world in
             let fixture = try await ChannelFixture(in: world, configuration: .init(mtu: 100, mps: 50))
             let (near, far) = try await fixture.open()
@@ -65,7 +65,7 @@ struct ChannelTests {
     }
 
     @Test("A reader that pauses stops the sender, and later receives everything")
-    func backpressure() throws {
+    func pausedReaderStopsTheSenderAndLaterReceivesEverything() throws {
         let capacity = 8192
         let configuration = L2CAPChannel.Configuration(receiveCapacity: capacity, sendCapacity: capacity)
         try World.run(seed: 2, limit: .seconds(1000)) { world in
@@ -101,7 +101,11 @@ struct ChannelTests {
             (ChannelSecurity(needsAuthorization: true), 0, .insufficientAuthorization),
         ] as [(ChannelSecurity, UInt16, CreditBasedConnectionResult)]
     )
-    func refusal(security: ChannelSecurity, offset: UInt16, result: CreditBasedConnectionResult) throws {
+    func refusalByThePeerReportsItsReason(
+        security: ChannelSecurity,
+        offset: UInt16,
+        result: CreditBasedConnectionResult
+    ) throws {
         try World.run(seed: 3) { world in
             let fixture = try await ChannelFixture(in: world, security: security)
             let psm = fixture.listener.psm + offset
@@ -147,7 +151,7 @@ struct ChannelTests {
     }
 
     @Test("A link has at most sixteen channels; one that ends makes room for another")
-    func limit() throws {
+    func linkHasAtMostSixteenChannels() throws {
         try World.run(seed: 5) { world in
             let fixture = try await ChannelFixture(in: world)
             var channels: [L2CAPChannel] = []
@@ -168,7 +172,7 @@ struct ChannelTests {
     }
 
     @Test("A lost link ends both ends with its reason, after the received data was read")
-    func linkLoss() throws {
+    func lostLinkEndsBothEndsWithItsReason() throws {
         try World.run(seed: 6) { world in
             let fixture = try await ChannelFixture(in: world)
             let (near, far) = try await fixture.open()
@@ -190,7 +194,7 @@ struct ChannelTests {
     }
 
     @Test("Five channels and attribute operations make progress at the same time")
-    func channelsAndAttributesMakeProgress() throws {
+    func channelsAndAttributeOperationsMakeProgressTogether() throws {
         try World.run(seed: 8, limit: .seconds(1000)) { world in
             let fixture = try await ChannelFixture(in: world)
             let outcomes = await fixture.peer.openChannels(5, psm: fixture.listener.psm)
@@ -243,7 +247,7 @@ struct ChannelTests {
     }
 
     @Test("An enhanced channel accepts longer SDUs once it is reconfigured; another channel cannot be")
-    func reconfiguration() throws {
+    func reconfiguredEnhancedChannelAcceptsLongerSDUs() throws {
         try World.run(seed: 9) { world in
             let fixture = try await ChannelFixture(in: world)
             let near = try #require(await fixture.peer.openChannels(1, psm: fixture.listener.psm).first).get()
@@ -284,7 +288,7 @@ struct ChannelTests {
     }
 
     @Test("A reader gets the units that another reader has left")
-    func remainingUnitsWakeAnotherReader() throws {
+    func readerGetsTheUnitsThatAnotherReaderHasLeft() throws {
         try World.run(seed: 12) { world in
             let fixture = try await ChannelFixture(in: world)
             let (near, far) = try await fixture.open()
@@ -307,7 +311,7 @@ struct ChannelTests {
     }
 
     @Test("Cancelled calls end, and a channel without owners is closed")
-    func cancellation() throws {
+    func cancelledCallsEndAndAChannelWithoutOwnersIsClosed() throws {
         try World.run(seed: 10) { world in
             let fixture = try await ChannelFixture(in: world)
             let (near, far) = try await fixture.open()

@@ -56,7 +56,7 @@ private let battery = ServiceDefinition(
 @Suite("A controller server", .timeLimit(.minutes(10)))
 struct ControllerServerTests {
     @Test("A host on a UNIX socket connects to one on a TCP port")
-    func hostsOnDifferentSocketsConnect() async throws {
+    func hostOnAUNIXSocketConnectsToOneOnATCPPort() async throws {
         let served = try await Served()
         let peripheral = try await Adapter.open(served.unix, configuration: .forgetful)
         let central = try await Adapter.open(served.tcp, configuration: .forgetful)
@@ -73,7 +73,7 @@ struct ControllerServerTests {
     }
 
     @Test("Each controller gets its own address, and a host that returns gets its old one")
-    func addresses() async throws {
+    func eachControllerGetsItsAddressAndAReturningHostItsOldOne() async throws {
         let served = try await Served()
         let first = try await Adapter.open(served.tcp, configuration: .forgetful)
         let second = try await Adapter.open(served.unix, configuration: .forgetful)
@@ -94,7 +94,7 @@ struct ControllerServerTests {
     }
 
     @Test("A host gets its controller's buffer sizes")
-    func buffers() async throws {
+    func hostGetsTheBufferSizesOfItsController() async throws {
         var configuration = ControllerServer.Configuration()
         configuration.aclDataLength = 27
         configuration.aclPacketCount = 3
@@ -196,8 +196,7 @@ struct ControllerServerTests {
         return descriptor
     }
 
-    @Test("Closing it removes its socket and disconnects its hosts")
-    func closes() async throws {
+    @Test func closedServerRemovesItsSocketAndDisconnectsItsHosts() async throws {
         let served = try await Served()
         let adapter = try await Adapter.open(served.unix, configuration: .forgetful)
         let events = await adapter.events()
@@ -216,7 +215,7 @@ struct ControllerServerTests {
     }
 
     @Test("Controllers vanish, fail or fall silent at configured times", arguments: ControllerServer.Mishap.allCases)
-    func mishapsHappenAtConfiguredTimes(mishap: ControllerServer.Mishap) async throws {
+    func controllersFailAtConfiguredTimes(mishap: ControllerServer.Mishap) async throws {
         var configuration = ControllerServer.Configuration()
         configuration.mishaps = [mishap: .milliseconds(1)]
         let served = try await Served(configuration)
@@ -244,9 +243,14 @@ struct ControllerServerTests {
         let peripheral = try await Adapter.open(served.unix, configuration: .forgetful)
         let central = try await Adapter.open(served.tcp, configuration: .forgetful)
         let address = try await peripheral.information.identityAddress
+        var hasDied = false
         for await event in served.events {
-            if case .airDied = event { break }
+            if case .airDied = event {
+                hasDied = true
+                break
+            }
         }
+        #expect(hasDied)
         let advertising = try await peripheral.peripheral.startAdvertising(AdvertisementConfiguration())
         await #expect(throws: BLEError.self) {
             try await central.central.connect(to: address, timeout: .milliseconds(300))

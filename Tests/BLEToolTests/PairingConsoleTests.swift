@@ -213,7 +213,7 @@ struct PairingConsoleTests {
             ("passkey 1 1234567", nil), ("0123456", nil),
         ] as [(String, PairingReply?)]
     )
-    func replies(line: String, reply: PairingReply?) {
+    func answersAreReadWithAndWithoutTheNumberOfTheirQuestion(line: String, reply: PairingReply?) {
         #expect(PairingReply(parsing: line) == reply)
     }
 }

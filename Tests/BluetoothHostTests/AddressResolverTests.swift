@@ -19,7 +19,7 @@ struct AddressResolverTests {
     }
 
     @Test("Each of a thousand keys resolves its own addresses, again from the cache")
-    func manyKeys() {
+    func eachOfAThousandKeysResolvesItsOwnAddresses() {
         var random = SeededGenerator(seed: 1)
         var resolver = AddressResolver()
         let keys = (0..<1000).map(Self.key)
@@ -47,7 +47,7 @@ struct AddressResolverTests {
     }
 
     @Test("Cached results, including failures, are discarded when the keys change")
-    func keysChange() {
+    func cachedResultsAreDiscardedWhenTheKeysChange() {
         var random = SeededGenerator(seed: 1)
         var resolver = AddressResolver()
         let (old, new) = (Self.key(1), Self.key(2))
@@ -63,7 +63,7 @@ struct AddressResolverTests {
     }
 
     @Test("A key of zero resolves nothing")
-    func zeroKey() {
+    func keyOfZeroResolvesNothing() {
         var random = SeededGenerator(seed: 1)
         var resolver = AddressResolver()
         let key = AddressResolver.Key(identity: Self.key(1).identity, value: 0)
@@ -73,7 +73,7 @@ struct AddressResolverTests {
     }
 
     @Test("A peer whose address was never received gets an address generated with its key")
-    func peerWithoutReceivedAddress() throws {
+    func peerThatWasNeverReceivedGetsAnAddressByItsKey() throws {
         var random = SeededGenerator(seed: 1)
         var resolver = AddressResolver()
         let key = Self.key(7)

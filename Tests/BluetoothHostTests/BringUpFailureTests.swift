@@ -89,7 +89,7 @@ struct BringUpFailureTests {
         ],
         [false, true]
     )
-    func recoveryIsRepeated(opcode: HCI.Opcode, isAfterAnswer: Bool) throws {
+    func recoveryResetsTheControllerOnceMoreAfterAnError(opcode: HCI.Opcode, isAfterAnswer: Bool) throws {
         let fixture = HostFixture()
         try fixture.bringUp()
         fail(fixture, at: opcode, isAfterAnswer: isAfterAnswer)
@@ -101,7 +101,7 @@ struct BringUpFailureTests {
     }
 
     @Test("The first bring-up starts again as well", arguments: [hardwareError, dataBufferOverflow], [false, true])
-    func startIsRepeated(packet: [UInt8], isAfterAnswer: Bool) throws {
+    func firstBringUpStartsAgainAfterAnError(packet: [UInt8], isAfterAnswer: Bool) throws {
         let fixture = HostFixture()
         fail(fixture, with: packet, at: LESetEventMask.opcode, count: 2, isAfterAnswer: isAfterAnswer)
         let host = fixture.host
@@ -113,7 +113,7 @@ struct BringUpFailureTests {
     }
 
     @Test("Starting fails with a description if the controller reports an error each time")
-    func startFails() throws {
+    func startFailsIfTheControllerReportsAnErrorEachTime() throws {
         let fixture = HostFixture()
         fail(fixture, at: LESetEventMask.opcode, count: .max)
         let host = fixture.host
@@ -128,7 +128,7 @@ struct BringUpFailureTests {
     }
 
     @Test("A recovery is repeated while the controller fails, with increasing pauses")
-    func recoveryThatFails() throws {
+    func failingRecoveryIsRepeatedWithIncreasingPauses() throws {
         let fixture = HostFixture()
         try fixture.bringUp()
         fail(fixture, at: LESetEventMask.opcode, count: 5)
@@ -142,7 +142,7 @@ struct BringUpFailureTests {
     }
 
     @Test("An error reported before the controller confirms Reset is ignored")
-    func errorBeforeReset() throws {
+    func errorBeforeResetIsConfirmedIsIgnored() throws {
         let fixture = HostFixture()
         fail(fixture, at: Reset.opcode)
         let host = fixture.host
@@ -152,7 +152,7 @@ struct BringUpFailureTests {
     }
 
     @Test("A transport that is lost right after the last answer leaves no host powered on")
-    func transportLostAtTheEnd() throws {
+    func transportLostAfterTheLastAnswerLeavesNoHostOn() throws {
         let fixture = HostFixture()
         let controller = fixture.controller
         let isFirst = Atomic(true)
@@ -169,7 +169,7 @@ struct BringUpFailureTests {
     }
 
     @Test("A transport that ends before its start returns ends the start of the host at once")
-    func transportThatEndsInItsStart() throws {
+    func transportThatEndsInItsStartEndsTheStartOfTheHost() throws {
         let fixture = HostFixture()
         let error = TransportError.connectionFailed("the controller", errno: 5)
         fixture.controller.endOfStart = error
@@ -183,7 +183,7 @@ struct BringUpFailureTests {
     }
 
     @Test("State that is read after the host was closed is not saved again")
-    func stateThatIsReadAfterClosing() throws {
+    func stateReadAfterClosingIsNotSavedAgain() throws {
         let store = SlowStore()
         let fixture = HostFixture { $0.bondStore = store }
         let host = fixture.host
@@ -197,7 +197,7 @@ struct BringUpFailureTests {
     }
 
     @Test("A host that requires its state saves no identity in place of one that it cannot read")
-    func damagedState() throws {
+    func hostSavesNoIdentityInPlaceOfAnUnreadableOne() throws {
         let store = DamagedStore()
         let fixture = HostFixture {
             $0.bondStore = store

@@ -61,7 +61,7 @@ struct ChannelTests {
     }
 
     @Test("An SDU is sent to a peer in K-frames of at most the peer's MPS")
-    func frames() throws {
+    func sduIsSentInFramesOfAtMostTheMPSOfThePeer() throws {
         let fixture = HostFixture(profile: .init(leBuffers: (251, 8)))
         try fixture.bringUp()
         fixture.connect()
@@ -82,7 +82,7 @@ struct ChannelTests {
     }
 
     @Test("A response of the Attribute Protocol waits for only a few K-frames")
-    func fairness() throws {
+    func responseWaitsForOnlyAFewFramesOfAChannel() throws {
         let fixture = HostFixture(profile: .init(leBuffers: (251, 1)))
         try fixture.bringUp()
         fixture.connect()
@@ -106,7 +106,7 @@ struct ChannelTests {
     }
 
     @Test("A request for a channel fails if the peer does not answer it for thirty seconds")
-    func unanswered() throws {
+    func unansweredRequestForAChannelFailsAfterThirtySeconds() throws {
         let fixture = HostFixture()
         try fixture.bringUp()
         fixture.connect()
@@ -127,7 +127,7 @@ struct ChannelTests {
     }
 
     @Test("An SDU that is too long ends the channel, and its handler gets the reason")
-    func violation() throws {
+    func tooLongSDUEndsTheChannelWithTheReason() throws {
         let fixture = HostFixture()
         try fixture.bringUp()
         fixture.connect()

@@ -62,7 +62,7 @@ struct ScanTurnTests {
     }
 
     @Test("A scan and an attempt for an absent peer take turns until the scan ends")
-    func turns() throws {
+    func scanAndAttemptTakeTurnsUntilTheScanEnds() throws {
         let (fixture, rules) = try fixture()
         let (scan, errors) = try startScan(fixture)
         let attempt = connect(fixture, to: Self.absent)
@@ -107,7 +107,7 @@ struct ScanTurnTests {
     }
 
     @Test("Peers that were found by scanning leave the other peers their turns")
-    func foundPeers() throws {
+    func peersFoundByScanningLeaveTheOthersTheirTurns() throws {
         let (fixture, rules) = try fixture(acceptListSize: 1)
         let sought = try (0..<5).map { try bond(fixture, $0) }
         // The peers are received, but connections to them fail.
@@ -132,7 +132,7 @@ struct ScanTurnTests {
     }
 
     @Test("Initiating waits until a change to active scanning is done, even if passive scanning may continue")
-    func changeToActiveScanning() throws {
+    func initiatingWaitsForAChangeToActiveScanning() throws {
         let (fixture, rules) = try fixture(states: 0x0000_03FF_FF7F_FFFF)
         let (_, passiveErrors) = try startScan(fixture, ScanOptions(isActive: false))
         rules.scanEnableTime = .milliseconds(5)
@@ -153,7 +153,7 @@ struct ScanTurnTests {
     // MARK: Silence
 
     @Test("Silent time is summed over a scan's turns: the scan is restarted, then the controller is reset")
-    func silence() throws {
+    func silentTimeIsSummedOverTheTurnsOfAScan() throws {
         let (fixture, rules) = try fixture()
         _ = try startScan(fixture)
         _ = connect(fixture, to: Self.absent)
@@ -169,7 +169,7 @@ struct ScanTurnTests {
     }
 
     @Test("A report in any turn ends the silence")
-    func silenceEnds() throws {
+    func reportInAnyTurnEndsTheSilence() throws {
         let (fixture, rules) = try fixture()
         _ = try startScan(fixture)
         _ = connect(fixture, to: Self.absent)
@@ -192,7 +192,7 @@ struct ScanTurnTests {
     }
 
     @Test("The silence of scans that the app has stopped does not count")
-    func silenceOfStoppedScans() throws {
+    func silenceOfStoppedScansDoesNotCount() throws {
         let (fixture, _) = try fixture()
         let host = fixture.host
         for _ in 0..<4 {

@@ -160,13 +160,13 @@ private struct World {
 @Suite("Channels between two ends")
 struct ChannelModelTests {
     @Test("SDUs arrive complete and in order in both directions", arguments: scenarios, 1...3)
-    fileprivate func model(scenario: Scenario, seed: UInt64) throws {
+    fileprivate func sdusArriveCompleteAndInOrderInBothDirections(scenario: Scenario, seed: UInt64) throws {
         var world = try World(scenario, seed: seed)
         try world.run()
     }
 
     @Test("A peer that sends random packets causes no trap and no unbounded memory", arguments: 1...8)
-    func hostile(seed: UInt64) throws {
+    func randomPacketsCauseNoTrapAndNoUnboundedMemory(seed: UInt64) throws {
         var peer = HostilePeer(seed: seed)
         var end = ChannelEndpoint(limit: 6)
         try end.services.register(.init(configuration: .init(mtu: 100, mps: 64, receiveCapacity: 500)), at: spsm)

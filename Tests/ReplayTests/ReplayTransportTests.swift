@@ -85,7 +85,7 @@ struct ReplayTransportTests {
     }
 
     @Test("Other random numbers cause a difference at the first one in the pairing")
-    func otherSeed() throws {
+    func otherRandomNumbersCauseADifferenceInThePairing() throws {
         let recorded = try Recorded(seed: 42)
         let difference = try #require(recorded.difference(seed: 43))
         let expected = try #require(difference.expected)
@@ -96,7 +96,7 @@ struct ReplayTransportTests {
     }
 
     @Test("A changed byte in the host's packets is found at any position", arguments: [0.0, 0.2, 0.7, 1.0])
-    func changed(place: Double) throws {
+    func changedByteOfTheHostIsFoundAtAnyPosition(place: Double) throws {
         let recorded = try Recorded(seed: 42)
         var packets = recorded.recording.packets
         let sent = packets.indices.filter { packets[$0].direction == .hostToController }
@@ -111,7 +111,7 @@ struct ReplayTransportTests {
     }
 
     @Test("Missing and additional packets of the host are differences")
-    func missingAndMore() throws {
+    func missingAndAdditionalPacketsOfTheHostAreDifferences() throws {
         let recorded = try Recorded(seed: 42)
         var packets = recorded.recording.packets
         let last = try #require(packets.last { $0.direction == .hostToController })
@@ -127,7 +127,7 @@ struct ReplayTransportTests {
     }
 
     @Test("If the host sends nothing, the replay waits for the time limit only")
-    func silence() throws {
+    func silentHostIsWaitedForUntilTheTimeLimitOnly() throws {
         let recorded = try Recorded(seed: 42)
         let replay = Replay(recorded.recording, seed: 42)
         #expect(throws: ReplayDifference.self) {
@@ -163,7 +163,7 @@ struct ReplayTransportTests {
     }
 
     @Test("A packet that is sent too early is held for its turn, for a limited time")
-    func beforeItsTurn() throws {
+    func packetSentTooEarlyIsHeldForItsTurn() throws {
         let packets: [[UInt8]] = [[1, 3, 12, 0], [2, 1, 0, 1, 0, 7], [2, 1, 0, 1, 0, 8]]
         for order in [[0, 1, 2], [1, 0, 2], [2, 1, 0], [1, 2, 0]] {
             #expect(ReplayTransportTests.difference(packets, sent: order.map { packets[$0] }) == nil, "\(order)")
@@ -181,7 +181,7 @@ struct ReplayTransportTests {
     }
 
     @Test("Commands keep their order, and so do the fragments of a frame")
-    func order() throws {
+    func commandsAndFragmentsKeepTheirOrder() throws {
         let commands: [[UInt8]] = [[1, 3, 12, 0], [1, 1, 16, 0]]
         #expect(ReplayTransportTests.difference(commands, sent: commands) == nil)
         #expect(ReplayTransportTests.difference(commands, sent: commands.reversed())?.index == 0)
@@ -209,15 +209,20 @@ struct ReplayTransportTests {
         } _: { adapter in
             let events = await adapter.events()
             try await replay.loseController()
+            var isOn = false
             for await event in events {
-                if case .poweredOn = event { break }
+                if case .poweredOn = event {
+                    isOn = true
+                    break
+                }
             }
+            #expect(isOn)
         }
         #expect(replay.position >= up.count * 2 + 1)
     }
 
     @Test("Packets of one adapter are read from a capture, and an unplayable packet ends it")
-    func recording() throws {
+    func packetsOfOneAdapterAreReadUntilAnUnplayableOne() throws {
         let recorded = try Recorded(seed: 42)
         var writer = CaptureWriter(.btsnoop)
         var file = PacketBuffer(capacity: 1024, headroom: 0)

@@ -156,7 +156,7 @@ struct PrivacyTests {
         "An advertiser has a new address after each period, which its key resolves",
         arguments: ControllerKind.allCases
     )
-    func rotation(kind: ControllerKind) throws {
+    func advertiserHasANewResolvableAddressAfterEachPeriod(kind: ControllerKind) throws {
         try World.run(seed: 1) { world in
             let advertiser = try await Party("advertiser", in: world, kind)
             let observer = try await Party("observer", in: world, isPrivate: false)
@@ -171,7 +171,7 @@ struct PrivacyTests {
     }
 
     @Test("Without private addresses the identity address is used", arguments: ControllerKind.allCases)
-    func withoutPrivacy(kind: ControllerKind) throws {
+    func identityAddressIsUsedWithoutPrivacy(kind: ControllerKind) throws {
         try World.run(seed: 1) { world in
             let advertiser = try await Party("advertiser", in: world, kind, isPrivate: false)
             let observer = try await Party("observer", in: world, isPrivate: false)
@@ -186,7 +186,7 @@ struct PrivacyTests {
         "Addresses and bonds change during all activities, and the controller refuses no command",
         arguments: ControllerKind.allCases
     )
-    func changesUnderWay(kind: ControllerKind) throws {
+    func controllerRefusesNoCommandWhileAddressesAndBondsChange(kind: ControllerKind) throws {
         let world = World(seed: 13, recordsCaptures: true)
         defer { world.close() }
         let capture = try world.run {
@@ -220,7 +220,7 @@ struct PrivacyTests {
         arguments: ControllerKind.allCases,
         ControllerKind.allCases
     )
-    func scanOfBondedPeer(kind: ControllerKind, scannerKind: ControllerKind) throws {
+    func scanReportsABondedAdvertiserByItsIdentity(kind: ControllerKind, scannerKind: ControllerKind) throws {
         try World.run(seed: 2) { world in
             let advertiser = try await Party("advertiser", in: world, kind)
             let scanner = try await Party("scanner", in: world, scannerKind)
@@ -236,7 +236,7 @@ struct PrivacyTests {
     }
 
     @Test("Bonds beyond the controller's list are resolved by the host")
-    func fullList() throws {
+    func bondsBeyondTheListOfTheControllerAreResolvedByTheHost() throws {
         try World.run(seed: 3) { world in
             let scanner = try await Party("scanner", in: world, listSize: 2)
             var advertisers: [Party] = []
@@ -259,7 +259,7 @@ struct PrivacyTests {
     }
 
     @Test("A scan reports the identity from the start of the bond to its end")
-    func bondComesAndGoes() throws {
+    func scanReportsTheIdentityFromStartToEndOfTheBond() throws {
         try World.run(seed: 4) { world in
             let advertiser = try await Party("advertiser", in: world, timeout: .seconds(3600))
             let scanner = try await Party("scanner", in: world)
@@ -285,7 +285,7 @@ struct PrivacyTests {
         arguments: ControllerKind.allCases,
         ControllerKind.allCases
     )
-    func connection(kind: ControllerKind, centralKind: ControllerKind) throws {
+    func bondedPeripheralIsConnectedByItsIdentity(kind: ControllerKind, centralKind: ControllerKind) throws {
         try World.run(seed: 5) { world in
             let peripheral = try await Party("peripheral", in: world, kind)
             let central = try await Party("central", in: world, centralKind)
@@ -311,7 +311,7 @@ struct PrivacyTests {
         arguments: ControllerKind.allCases,
         ControllerKind.allCases
     )
-    func strangers(kind: ControllerKind, centralKind: ControllerKind) throws {
+    func strangersIdentifyEachOtherByTheirPrivateAddresses(kind: ControllerKind, centralKind: ControllerKind) throws {
         try World.run(seed: 6) { world in
             let peripheral = try await Party("peripheral", in: world, kind)
             let central = try await Party("central", in: world, centralKind)
@@ -334,7 +334,7 @@ struct PrivacyTests {
         "A peripheral that uses its identity address although it has a key is connected",
         arguments: ControllerKind.allCases
     )
-    func identityAddress(centralKind: ControllerKind) throws {
+    func peripheralWithAKeyThatUsesItsIdentityAddressIsConnected(centralKind: ControllerKind) throws {
         try World.run(seed: 7) { world in
             let peripheral = try await Party("peripheral", in: world, isPrivate: false)
             let central = try await Party("central", in: world, centralKind)
@@ -365,7 +365,7 @@ struct PrivacyTests {
     }
 
     @Test("Central Address Resolution shows if the controller resolves", arguments: ControllerKind.allCases)
-    func centralAddressResolution(kind: ControllerKind) throws {
+    func centralAddressResolutionShowsIfTheControllerResolves(kind: ControllerKind) throws {
         try World.run(seed: 14) { world in
             let peripheral = try await Party("peripheral", in: world, kind, isPrivate: false)
             let central = try await Party("central", in: world)
@@ -379,7 +379,7 @@ struct PrivacyTests {
     }
 
     @Test("Of several bonded peers the present one is connected", arguments: ControllerKind.allCases)
-    func anyOfSeveral(centralKind: ControllerKind) throws {
+    func presentOneOfSeveralBondedPeersIsConnected(centralKind: ControllerKind) throws {
         try World.run(seed: 9) { world in
             let central = try await Party("central", in: world, centralKind)
             var peers: [Party] = []
@@ -400,7 +400,7 @@ struct PrivacyTests {
         arguments: [ControllerKind.extendedWithList, .legacyWithList],
         [ControllerKind.extendedWithList, .legacyWithList]
     )
-    func directed(kind: ControllerKind, centralKind: ControllerKind) throws {
+    func directedAdvertisingReachesTheBondedPeerOnly(kind: ControllerKind, centralKind: ControllerKind) throws {
         try World.run(seed: 10) { world in
             let peripheral = try await Party("peripheral", in: world, kind)
             let central = try await Party("central", in: world, centralKind)
@@ -425,7 +425,7 @@ struct PrivacyTests {
         arguments: [ControllerKind.extendedWithoutList, .legacyWithoutList],
         [ControllerKind.extendedWithoutList, .legacyWithoutList]
     )
-    func directedWithoutList(kind: ControllerKind, centralKind: ControllerKind) throws {
+    func advertisingIsDirectedToTheLastAddressWithoutAList(kind: ControllerKind, centralKind: ControllerKind) throws {
         try World.run(seed: 12) { world in
             let peripheral = try await Party("peripheral", in: world, kind)
             let central = try await Party("central", in: world, centralKind, timeout: .seconds(3600))
@@ -448,7 +448,7 @@ struct PrivacyTests {
         arguments: ControllerKind.allCases,
         ControllerKind.allCases
     )
-    func pairing(kind: ControllerKind, centralKind: ControllerKind) throws {
+    func strangersPairAndFindEachOtherByIdentityAfterChanges(kind: ControllerKind, centralKind: ControllerKind) throws {
         try World.run(seed: 15) { world in
             let peripheral = try await Party("peripheral", in: world, kind)
             let central = try await Party("central", in: world, centralKind)
@@ -486,7 +486,7 @@ struct PrivacyTests {
         arguments: ControllerKind.allCases,
         ControllerKind.allCases
     )
-    func recovery(kind: ControllerKind, centralKind: ControllerKind) throws {
+    func everythingWorksAsBeforeAfterAResetOfTheControllers(kind: ControllerKind, centralKind: ControllerKind) throws {
         try World.run(seed: 11) { world in
             let peripheral = try await Party("peripheral", in: world, kind)
             let central = try await Party("central", in: world, centralKind)

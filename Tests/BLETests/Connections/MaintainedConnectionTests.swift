@@ -74,7 +74,7 @@ struct MaintainedConnectionTests {
     }
 
     @Test("Cancelling the task ends it at once, also while it waits, and ends its link")
-    func cancellationEndsIt() throws {
+    func cancellationEndsAMaintainedConnectionAndItsLink() throws {
         try World.run(limit: .seconds(3600)) { world in
             let lamp = try await world.peripheral("lamp", services: [scripted])
             let adapter = try await world.device("gateway").openAdapter()
@@ -103,8 +103,7 @@ struct MaintainedConnectionTests {
         }
     }
 
-    @Test("Closing the adapter ends it")
-    func closingTheAdapterEndsIt() throws {
+    @Test func closingTheAdapterEndsAMaintainedConnection() throws {
         try World.run(limit: .seconds(3600)) { world in
             let lamp = try await world.peripheral("lamp", services: [scripted])
             let adapter = try await world.device("gateway").openAdapter()
@@ -117,8 +116,8 @@ struct MaintainedConnectionTests {
         }
     }
 
-    @Test("It connects again after disconnect() of the peripheral that it reports")
-    func disconnectingMakesItConnectAgain() throws {
+    @Test("A maintained connection connects again after disconnect() of the peripheral that it reports")
+    func maintainedConnectionConnectsAgainAfterDisconnect() throws {
         try World.run(limit: .seconds(3600)) { world in
             let lamp = try await world.peripheral("lamp", services: [scripted])
             let adapter = try await world.device("gateway").openAdapter()

@@ -64,9 +64,14 @@ struct SubscriptionTests {
             await second.cancel()
             #expect(try await iterator.next() == nil)
             let handle = fixture.characteristics[0].valueHandle
+            var isUnsubscribed = false
             for await event in events {
-                if case .unsubscribed(fixture.client, handle, .notify) = event { break }
+                if case .unsubscribed(fixture.client, handle, .notify) = event {
+                    isUnsubscribed = true
+                    break
+                }
             }
+            #expect(isUnsubscribed)
         }
     }
 

@@ -97,7 +97,7 @@ struct LongCallCancellationTests {
     }
 
     @Test("The event of a cancelled update does not end the next update")
-    func eventOfACancelledUpdate() throws {
+    func eventOfACancelledUpdateDoesNotEndTheNextUpdate() throws {
         let (fixture, link) = try connected(.central) { command in
             command.opcode == LEConnectionUpdate.opcode ? ScriptedController.status(command.opcode) : nil
         }
@@ -136,7 +136,7 @@ struct LongCallCancellationTests {
     }
 
     @Test("A procedure whose event is lost ends after 40 s, and the next begins")
-    func lostEventOfAnUpdate() throws {
+    func procedureWhoseEventIsLostEndsAndTheNextBegins() throws {
         let (fixture, link) = try connected(.central) { command in
             command.opcode == LEConnectionUpdate.opcode ? ScriptedController.status(command.opcode) : nil
         }

@@ -46,7 +46,7 @@ struct BondDatabaseTests {
     }
 
     @Test("A generated identity has a random static address and a key")
-    func generatedIdentity() {
+    func generatedIdentityHasARandomStaticAddressAndAKey() {
         var random = SeededGenerator(seed: 1)
         let identity = KeptIdentity(random: &random)
         #expect(identity.staticAddress.kind == .randomStatic)
@@ -77,14 +77,14 @@ struct BondDatabaseTests {
             (Sample.authenticated, false, true),
         ]
     )
-    func privilege(strength: KeyStrength, isForApp: Bool, isPrivileged: Bool) {
+    func bondIsPrivilegedIfAuthenticatedOrAskedFor(strength: KeyStrength, isForApp: Bool, isPrivileged: Bool) {
         var database = Sample.database()
         _ = database.admit(Sample.outcome(address(1), strength), isForApp: isForApp)
         #expect(database[address(1)]?.isPrivileged == isPrivileged)
     }
 
     @Test("Keys of a pairing without bonding, or of a private address without its key, last as long as the link")
-    func keysForLink() {
+    func keysWithoutABondLastAsLongAsTheLink() {
         var database = Sample.database()
         let passing = database.admit(Sample.outcome(address(1), isBonded: false))
         #expect(passing.0 == .keptForLink)
@@ -168,7 +168,7 @@ struct BondDatabaseTests {
     }
 
     @Test("Strangers that fill the database replace each other's bonds but no privileged one")
-    func strangersReplaceEachOther() {
+    func strangersReplaceEachOtherAndNoPrivilegedBond() {
         var database = Sample.database(limit: 8)
         for value: UInt64 in 1...4 { _ = database.admit(Sample.outcome(address(value)), isForApp: true) }
         for value: UInt64 in 100..<1000 { pair(value, with: &database) }
@@ -188,7 +188,7 @@ struct BondDatabaseTests {
     // MARK: Changes
 
     @Test("An imported bond is privileged, and its sign counters never decrease")
-    func importedBond() throws {
+    func importedBondIsPrivilegedAndItsCountersNeverDecrease() throws {
         let own = SigningKey(value: 1, isAuthenticated: false, nextCounter: 40)
         var database = Sample.database(Sample.record(1) { $0.bond.ownSigningKey = own })
         var imported = Sample.record(1) { $0.bond.ownSigningKey = own }
@@ -204,7 +204,7 @@ struct BondDatabaseTests {
     }
 
     @Test("Changes that a peer can cause repeatedly are gathered, and saved once by a flush")
-    func gatheredChanges() {
+    func changesOfAPeerAreGatheredAndSavedOnceByAFlush() {
         var database = Sample.database(record(1))
         let changed = Sample.record(1) { $0.serverState = ServerSession.PersistentState(clientFeatures: 7) }
         let state = ServerSession.PersistentState(clientFeatures: 7)
@@ -235,7 +235,7 @@ struct BondDatabaseTests {
     }
 
     @Test("A removed bond is reported, and the call ends once the removal is saved", arguments: [true, false])
-    func removal(isSaved: Bool) {
+    func removalIsReportedAndEndsOnceItIsSaved(isSaved: Bool) {
         var database = Sample.database(record(1), record(2))
         #expect(
             database.remove(address(1), notifying: Sample.call) == [
@@ -259,7 +259,7 @@ struct BondDatabaseTests {
     }
 
     @Test("Without a store, nothing is saved and each change finishes at once")
-    func withoutStore() {
+    func nothingIsSavedWithoutAStore() {
         var database = Sample.database(record(1), isPersistent: false)
         #expect(BondDatabase(identity: Sample.identity, limit: 1, isPersistent: false).isLoaded)
         #expect(database.update(address(1), .serverState(ServerSession.PersistentState(clientFeatures: 1))) == [])
@@ -276,7 +276,7 @@ struct BondDatabaseTests {
     // MARK: Strengths
 
     @Test("A bond without a key for encryption is the weakest")
-    func strengths() {
+    func bondWithoutAnEncryptionKeyIsTheWeakest() {
         var signing = record(2)
         signing.bond.peerSigningKey = SigningKey(value: 1, isAuthenticated: true)
         let database = Sample.database(Sample.record(1, strength: Sample.authenticated), signing)

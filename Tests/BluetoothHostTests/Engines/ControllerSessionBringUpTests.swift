@@ -103,7 +103,7 @@ struct ControllerSessionBringUpTests {
     // MARK: Commands that fail
 
     @Test(arguments: steps)
-    private func refusedStep(step: BringUpStep) throws {
+    private func refusedStepFailsTheBringUpIfItIsRequired(step: BringUpStep) throws {
         var fixture = SessionFixture.bringingUp(at: step, ControllerSessionBringUpTests.profile)
         let opcode = try opcode(of: step)
         let failure = CommandFailure.status(.unknownHCICommand, opcode)
@@ -114,7 +114,7 @@ struct ControllerSessionBringUpTests {
     }
 
     @Test(arguments: steps)
-    private func malformedAnswer(step: BringUpStep) throws {
+    private func malformedAnswerFailsTheBringUpIfItIsRequired(step: BringUpStep) throws {
         var fixture = SessionFixture.bringingUp(at: step, ControllerSessionBringUpTests.profile)
         let opcode = try opcode(of: step)
         let failure = CommandFailure.malformedReply(opcode, .truncated(needed: 1, available: 0))
@@ -122,7 +122,7 @@ struct ControllerSessionBringUpTests {
     }
 
     @Test(arguments: steps)
-    private func unansweredStep(step: BringUpStep) throws {
+    private func unansweredStepTimesOutAndFailsTheBringUpIfItIsRequired(step: BringUpStep) throws {
         var fixture = SessionFixture.bringingUp(at: step, ControllerSessionBringUpTests.profile)
         let opcode = try opcode(of: step)
         #expect(fixture.session.deadline == fixture.now + .seconds(4))

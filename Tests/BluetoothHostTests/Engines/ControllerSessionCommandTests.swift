@@ -151,7 +151,7 @@ struct ControllerSessionCommandTests {
         #expect(fixture.session.deadline == fixture.now + .seconds(1))
     }
 
-    @Test func decodedReplies() throws {
+    @Test func refusedOrMalformedReplyThrowsItsFailure() throws {
         #expect(try ReadRSSI.decodeReply(rssi.rawSpan).rssi == -60)
         #expect(throws: CommandFailure.status(.unknownConnectionIdentifier, ReadRSSI.opcode)) {
             try ReadRSSI.decodeReply([0x02].rawSpan)

@@ -237,7 +237,7 @@ struct ControllerSessionModelTests {
     }
 
     @Test("Closing ends all commands at any time", arguments: 1...60)
-    func closeAtAnyTime(seed: UInt64) {
+    func closingAtAnyTimeEndsAllCommands(seed: UInt64) {
         var model = Model(seed: seed)
         let count = Int.random(in: 0..<200, using: &model.random)
         for _ in 0..<count { model.change() }

@@ -150,14 +150,14 @@ struct ControllerSessionRecoveryTests {
         #expect(fixture.advance(by: .seconds(100)) == [])
     }
 
-    @Test func closeWhileOff() {
+    @Test func closeWhileOffHasNothingToEnd() {
         var fixture = SessionFixture()
         #expect(fixture.session.close() == false)
         #expect(fixture.session.end() == [])
         expectClosed(&fixture)
     }
 
-    @Test func closeWhileTheTransportIsOpened() {
+    @Test func closeWhileTheTransportIsOpenedFailsTheStart() {
         var fixture = SessionFixture()
         _ = fixture.session.start(call)
         #expect(fixture.session.close() == false)
@@ -167,7 +167,7 @@ struct ControllerSessionRecoveryTests {
     }
 
     @Test(arguments: SessionFixture.steps.map(\.step).filter { $0 != .readClassicBuffers })
-    private func closeDuringTheFirstBringUp(step: BringUpStep) {
+    private func closeDuringTheFirstBringUpFailsTheStart(step: BringUpStep) {
         var fixture = SessionFixture.bringingUp(at: step)
         #expect(fixture.session.close() == false)
         #expect(fixture.session.end() == [.closeTransport, .finish(call, .closed)])
@@ -175,7 +175,7 @@ struct ControllerSessionRecoveryTests {
     }
 
     @Test(arguments: [BringUpStep.loadBonds, .prepareAddresses])
-    private func closeDuringAStepOfTheCaller(step: BringUpStep) {
+    private func closeDuringAStepOfTheCallerFailsCommandsAndTheStart(step: BringUpStep) {
         var fixture = SessionFixture.bringingUp(at: step)
         _ = fixture.session.submit(SessionFixture.request(by: 1), at: fixture.now)
         #expect(fixture.session.close() == false)
@@ -185,7 +185,7 @@ struct ControllerSessionRecoveryTests {
         expectClosed(&fixture)
     }
 
-    @Test func closeInAPause() {
+    @Test func closeInAPauseClosesTheTransport() {
         var fixture = SessionFixture.on()
         _ = fixture.session.failed("test", at: fixture.now)
         #expect(fixture.session.close() == false)
@@ -194,7 +194,7 @@ struct ControllerSessionRecoveryTests {
         expectClosed(&fixture)
     }
 
-    @Test func closeWhileOn() {
+    @Test func closeWhileOnLetsTheCallerResetTheController() {
         var fixture = SessionFixture.on()
         _ = fixture.session.strayData(0x0050, at: fixture.now)
         #expect(fixture.session.close() == true)

@@ -48,7 +48,7 @@ struct LinkSecurityEncryptionTests {
     }
 
     @Test("No key is given for an unknown EDIV and Rand, to a central, or while the app is asked about a bond")
-    func unknownKeys() {
+    func noKeyIsGivenForAnUnknownNameOrDuringABondDecision() {
         let named = LongTermKey(value: 1, encryptedDiversifier: 5, randomNumber: 6, strength: Side.strength)
         var side = Side(.peripheral, bond: Side.bond(.peripheral))
         #expect(side.requestKey(of: named) == [.keyReply(nil)])
@@ -101,7 +101,7 @@ struct LinkSecurityEncryptionTests {
     }
 
     @Test("Devices do not pair again for a call whose requirement their pairing has not met")
-    func insufficientKey() {
+    func devicesDoNotPairAgainForAnUnmetRequirement() {
         var side = Side(.central)
         let required = RequiredSecurity(isAuthenticated: true)
         var requirement = SecurityRequirement(Side.call, required, for: .app)
@@ -132,7 +132,7 @@ struct LinkSecurityEncryptionTests {
         "A missing key ends the waiting calls and closes the gate",
         arguments: [HCI.ErrorCode.pinOrKeyMissing, .authenticationFailure]
     )
-    func missingKey(status: HCI.ErrorCode) {
+    func missingKeyEndsTheWaitingCallsAndClosesTheGate(status: HCI.ErrorCode) {
         var side = Side(.central, bond: Side.bond(.central))
         side.enter(Side.encrypting(.bond, Side.waiting()))
         #expect(
@@ -161,7 +161,7 @@ struct LinkSecurityEncryptionTests {
     }
 
     @Test("An encryption whose end is never reported fails after 40 s")
-    func lostEvent() {
+    func unreportedEncryptionFailsAfter40Seconds() {
         var side = Side(.central, bond: Side.bond(.central))
         _ = side.require()
         #expect(side.advance(.seconds(39)) == [])
@@ -174,7 +174,7 @@ struct LinkSecurityEncryptionTests {
     }
 
     @Test("If the controller refuses to encrypt, the link stays as it was")
-    func refusedCommand() {
+    func refusedEncryptionLeavesTheLinkAsItWas() {
         var side = Side(.central, bond: Side.bond(.central))
         side.enter(Side.encrypting(.bond, current: Side.encrypted(.transient), Side.waiting()))
         let effects = side.engine.encryptionRefused(Side.key, .commandDisallowed, &side.context)
@@ -188,7 +188,7 @@ struct LinkSecurityEncryptionTests {
     }
 
     @Test("A new key that fails ends an earlier encryption")
-    func failedRefresh() {
+    func failedNewKeyEndsAnEarlierEncryption() {
         var side = Side(.central, bond: Side.bond(.central))
         side.enter(Side.encrypting(.bond, current: Side.encrypted(.transient)))
         #expect(
@@ -214,7 +214,7 @@ struct LinkSecurityEncryptionTests {
     }
 
     @Test("Encryption that ends as the peripheral closes the gate; the app's operations ask for verification")
-    func peripheralWaits() {
+    func endOfEncryptionClosesTheGateOfAPeripheral() {
         var side = Side(.peripheral, bond: Side.bond(.peripheral))
         side.enter(.settled(Side.encrypted(.bond)))
         #expect(
@@ -224,7 +224,7 @@ struct LinkSecurityEncryptionTests {
     }
 
     @Test("Encryption that ends after a Security Request makes the peripheral ask again")
-    func encryptionEndsWhileRequesting() {
+    func endOfEncryptionMakesThePeripheralAskAgain() {
         var side = Side(.peripheral, bond: Side.bond(.peripheral))
         side.enter(.settled(Side.encrypted(.bond)))
         _ = side.require(pairsAgain: true)
@@ -235,7 +235,7 @@ struct LinkSecurityEncryptionTests {
     }
 
     @Test("Events about an encryption that is not in progress change nothing")
-    func strayEvents() {
+    func eventsWithoutAnEncryptionInProgressChangeNothing() {
         var side = Side(.central)
         #expect(side.encryptionChanged(isOn: true) == [.unknownEncryption])
         #expect(side.encryptionChanged(isOn: false) == [])

@@ -17,7 +17,7 @@ struct LinkSecurityEngineTests {
     // MARK: Settled
 
     @Test("A link that is secure enough finishes a call at once")
-    func satisfiedCall() {
+    func secureEnoughLinkFinishesACallAtOnce() {
         var side = Side(.central, bond: Side.bond(.central))
         side.enter(.settled(Side.encrypted(.bond)))
         #expect(side.require() == [Side.success()])
@@ -61,7 +61,7 @@ struct LinkSecurityEngineTests {
     }
 
     @Test("Attempts that were too many, a full table and the policy forbid a pairing")
-    func obstacles() {
+    func attemptsTableAndPolicyCanForbidAPairing() {
         var side = Side(.central)
         side.context.waitOfPeer = .seconds(1)
         #expect(side.require() == [Side.failure(.repeatedAttempts(.seconds(1)))])
@@ -81,7 +81,7 @@ struct LinkSecurityEngineTests {
     }
 
     @Test("Without a bond, a central pairs and a peripheral asks for security", arguments: roles)
-    func pairing(role: SecurityChannel<SwiftCryptography>.Role) {
+    func unbondedCentralPairsAndPeripheralAsksForSecurity(role: SecurityChannel<SwiftCryptography>.Role) {
         var side = Side(role)
         let effects = side.require()
         switch role {
@@ -103,7 +103,7 @@ struct LinkSecurityEngineTests {
     }
 
     @Test("As the central, a bond without a key for this role fails on demand, and the app can pair")
-    func keyOfOtherRole() {
+    func bondWithoutAKeyForThisRoleFailsOnDemand() {
         var bond = Bond(identity: Side.peer(of: .central))
         bond.peripheralKey = Side.key
         var side = Side(.central, bond: bond)
@@ -132,7 +132,7 @@ struct LinkSecurityEngineTests {
     // MARK: Cancelling
 
     @Test("A cancelled call ends what was begun for it alone", arguments: roles)
-    func cancelledCall(role: SecurityChannel<SwiftCryptography>.Role) {
+    func cancelledCallEndsWhatWasBegunForItAlone(role: SecurityChannel<SwiftCryptography>.Role) {
         var side = Side(role)
         _ = side.require()
         _ = side.require(Side.otherCall)
@@ -174,7 +174,7 @@ struct LinkSecurityEngineTests {
     }
 
     @Test("A policy that demands verification begins it as the central; one that does not opens the gate")
-    func policyChange() {
+    func policyThatDemandsVerificationBeginsIt() {
         var side = Side(.central, bond: Side.bond(.central)) { $0.encryptsBondedLinks = false }
         var policy = side.engine.policy
         policy.encryptsBondedLinks = true
@@ -223,7 +223,7 @@ struct LinkSecurityEngineTests {
             ), (.connectionTimeout, .disconnected(.controller(.connectionTimeout))),
         ] as [(HCI.ErrorCode, HostError)]
     )
-    func linkEnd(reason: HCI.ErrorCode, error: HostError) {
+    func endOfALinkEndsItsCalls(reason: HCI.ErrorCode, error: HostError) {
         var side = Side(.central, bond: Side.bond(.central))
         _ = side.require()
         let (effects, returned) = side.engine.linkEnded(.controller(reason), &side.context)

@@ -21,7 +21,7 @@ struct LinkSecurityOutcomeTests {
     }
 
     @Test("The bond database decides about the keys of a pairing")
-    func completedPairing() {
+    func databaseDecidesAboutTheKeysOfAPairing() {
         var side = Side(.central)
         _ = side.require()
         let outcome = Side.outcome(.central)
@@ -29,7 +29,7 @@ struct LinkSecurityOutcomeTests {
     }
 
     @Test("A peer that gives an identity that it must not have is disconnected")
-    func refusedIdentity() {
+    func peerWithAForbiddenIdentityIsDisconnected() {
         var unlisted = Side(.central) { $0.pairingAcceptList = [Side.peer(of: .central)] }
         _ = unlisted.require()
         let refusal = SecurityError.refused("\(Self.stranger) is not on the pairing accept list")
@@ -50,7 +50,7 @@ struct LinkSecurityOutcomeTests {
         "A bond verifies the peer and serves the calls; keys without a bond only serve them",
         arguments: [true, false]
     )
-    func storedKeys(isBonded: Bool) {
+    func onlyABondVerifiesThePeer(isBonded: Bool) {
         var side = Side(.central)
         let pairing = side.completedPairing(Side.waiting(hasPairingBegun: true), isBonded: isBonded)
         side.enter(.awaitingBondDecision(pairing))
@@ -68,7 +68,7 @@ struct LinkSecurityOutcomeTests {
     }
 
     @Test("The app decides whether the bond of another peer is replaced", arguments: [true, false])
-    func replacement(isAccepted: Bool) throws {
+    func appDecidesWhetherABondIsReplaced(isAccepted: Bool) throws {
         var side = Side(.central)
         let pairing = side.completedPairing(Side.waiting(hasPairingBegun: true))
         side.enter(.awaitingBondDecision(pairing))
@@ -90,7 +90,7 @@ struct LinkSecurityOutcomeTests {
     }
 
     @Test("An accept list that now excludes the peer is stronger than the app's answer")
-    func replacementOfExcludedPeer() throws {
+    func acceptListIsStrongerThanTheAnswerOfTheApp() throws {
         var side = Side(.central)
         side.enter(.awaitingBondDecision(side.completedPairing()))
         let question = try #require(side.decide(.replacesOther(Side.strength)).question)
@@ -104,7 +104,7 @@ struct LinkSecurityOutcomeTests {
     }
 
     @Test("A question about a bond that is not answered within 30 s ends the link")
-    func unansweredReplacement() throws {
+    func unansweredQuestionAboutABondEndsTheLink() throws {
         var side = Side(.central)
         side.enter(.awaitingBondDecision(side.completedPairing(Side.waiting())))
         let question = try #require(side.decide(.replacesOther(Side.strength)).question)
@@ -117,7 +117,7 @@ struct LinkSecurityOutcomeTests {
     }
 
     @Test("The policy can forbid the question about a bond, and nobody answers it without an app")
-    func refusedReplacement() throws {
+    func policyCanForbidTheQuestionAboutABond() throws {
         var side = Side(.central) { $0.bondReplacement = .never }
         side.enter(.awaitingBondDecision(side.completedPairing()))
         let refusal = SecurityError.refused("it would replace the bond of \(side.peer)")
@@ -130,7 +130,7 @@ struct LinkSecurityOutcomeTests {
     }
 
     @Test("A bond that is stored after the encryption has ended verifies nothing")
-    func encryptionEndsBeforeConfirmation() throws {
+    func bondStoredAfterTheEndOfEncryptionVerifiesNothing() throws {
         var side = Side(.central)
         side.enter(.awaitingBondDecision(side.completedPairing()))
         let question = try #require(side.decide(.replacesOther(Side.strength)).question)
@@ -141,7 +141,7 @@ struct LinkSecurityOutcomeTests {
     }
 
     @Test("A bond that the database refuses ends the link")
-    func refusedBond() {
+    func bondThatTheDatabaseRefusesEndsTheLink() {
         var side = Side(.central)
         side.enter(.awaitingBondDecision(side.completedPairing()))
         #expect(

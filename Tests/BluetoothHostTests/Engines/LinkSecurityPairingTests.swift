@@ -32,7 +32,7 @@ struct LinkSecurityPairingTests {
     // MARK: Pairing Requests
 
     @Test("A peer that begins a pairing is answered once the app has consented")
-    func peersPairing() throws {
+    func peerIsAnsweredOnceTheAppHasConsented() throws {
         var (side, question) = try asked()
         #expect(try work(of: side).initiative == .peer)
         let effects = side.engine.answered(question, .accept, &side.context)
@@ -41,7 +41,7 @@ struct LinkSecurityPairingTests {
     }
 
     @Test("A peer that has to wait is answered so, and nothing changes", arguments: [true, false])
-    func repeatedAttempts(isForAll: Bool) {
+    func waitingPeerIsAnsweredSoAndNothingChanges(isForAll: Bool) {
         var side = Side(.peripheral)
         if isForAll { side.context.waitOfAll = .seconds(1) } else { side.context.waitOfPeer = .seconds(1) }
         #expect(side.receive(Self.pairingRequest) == [.send([0x05, 0x09])])
@@ -49,7 +49,7 @@ struct LinkSecurityPairingTests {
     }
 
     @Test("A peer that must not pair is refused")
-    func refusedRequests() {
+    func peerThatMustNotPairIsRefused() {
         var closed = Side(.peripheral) { $0.pairable = .duringWindow }
         #expect(
             closed.receive(Self.pairingRequest) == [
@@ -66,7 +66,7 @@ struct LinkSecurityPairingTests {
     }
 
     @Test("A central that pairs instead of encrypting is refused, and the calls that wait for encryption end")
-    func pairingInPlaceOfEncryption() {
+    func centralThatPairsInsteadOfEncryptingIsRefused() {
         var side = Side(.peripheral, bond: Side.bond(.peripheral)) { $0.bondReplacement = .never }
         _ = side.require()
         let refusal = SecurityError.refused("it would replace a bond, and the policy lets no pairing do that")
@@ -88,7 +88,7 @@ struct LinkSecurityPairingTests {
     }
 
     @Test("A Pairing Request while the app is asked about a bond is refused")
-    func requestWhileBusy() {
+    func pairingRequestDuringABondDecisionIsRefused() {
         var side = Side(.peripheral, bond: Side.bond(.peripheral))
         side.enter(.awaitingBondDecision(side.completedPairing()))
         _ = side.decide(.replacesOther(Side.strength))
@@ -96,7 +96,7 @@ struct LinkSecurityPairingTests {
     }
 
     @Test("A peer that may pair only because its bond is proven must keep its identity")
-    func onlyIdentity() throws {
+    func peerThatMayPairOnlyByItsBondMustKeepItsIdentity() throws {
         let cases: [(SecurityPolicy.Pairable, Bool, Bool)] = [
             (.always, false, false), (.duringWindow, true, false), (.duringWindow, false, true), (.never, false, true),
         ]
@@ -112,7 +112,7 @@ struct LinkSecurityPairingTests {
     // MARK: Questions
 
     @Test("The policy refuses what the app need not be asked about")
-    func policyRefuses() {
+    func policyRefusesWithoutAskingTheApp() {
         let strong = KeyStrength(isAuthenticated: true, isSecureConnections: true, keySize: 16)
         var justWorks = Side(.peripheral) { $0.justWorks = .never }
         var full = Side(.peripheral)
@@ -130,7 +130,7 @@ struct LinkSecurityPairingTests {
     }
 
     @Test("A refusal of the app ends the pairing and counts as an attempt")
-    func appRefuses() throws {
+    func refusalOfTheAppEndsThePairingAndCountsAsAnAttempt() throws {
         var (side, question) = try asked()
         let effects = side.engine.answered(question, .refuse, &side.context)
         #expect(
@@ -143,7 +143,7 @@ struct LinkSecurityPairingTests {
     }
 
     @Test("Without an app, what the peer has begun is refused, unless the policy accepts it")
-    func nobodyAnswers() throws {
+    func pairingOfAPeerIsRefusedWithoutAnApp() throws {
         var (side, question) = try asked(Side(.peripheral, hasPairingHandler: false))
         let refusal = SecurityError.refused("the peer began it, and there is no pairing delegate to consent")
         #expect(side.engine.unanswered(question, &side.context).contains(side.pairingFailed(refusal)))
@@ -152,7 +152,7 @@ struct LinkSecurityPairingTests {
     }
 
     @Test("The end of a pairing withdraws its question")
-    func withdrawnQuestion() throws {
+    func endOfAPairingWithdrawsItsQuestion() throws {
         var (side, question) = try asked()
         let effects = side.receive([0x05, 0x08])
         #expect(effects.first == .withdraw(question))
@@ -160,7 +160,7 @@ struct LinkSecurityPairingTests {
     }
 
     @Test("Out-of-band data are used once")
-    func outOfBandData() throws {
+    func outOfBandDataIsUsedOnce() throws {
         var (side, question) = try asked()
         var work = try work(of: side)
         work.usesOutOfBandData = true
@@ -176,7 +176,7 @@ struct LinkSecurityPairingTests {
     }
 
     @Test("Out-of-band data that another pairing has used are removed, and spent for a pairing in progress")
-    func outOfBandDataOfOtherPairing() throws {
+    func outOfBandDataOfAnotherPairingIsRemovedOrSpent() throws {
         let data = OutOfBandData.temporaryKey(5)
         var used = PairingParameters()
         used.peerOutOfBandData = data
@@ -194,7 +194,7 @@ struct LinkSecurityPairingTests {
     // MARK: Failures
 
     @Test("A pairing that the peer ends fails its calls")
-    func peerEndsPairing() {
+    func pairingEndedByThePeerFailsItsCalls() {
         var side = Side(.central)
         _ = side.require()
         let error = SecurityError.pairing(.endedByPeer(.unspecifiedReason))
@@ -225,7 +225,7 @@ struct LinkSecurityPairingTests {
             SecurityInitiative.app, .demand, .peer,
         ]
     )
-    func secretAtStake(initiative: SecurityInitiative) {
+    func guessableSecretCountsForAllPeersUnlessTheAppChose(initiative: SecurityInitiative) {
         var side = Side(.central)
         _ = side.require(for: initiative)
         side.engine.perform([.ask(.showPasskey(1))], &side.context)
@@ -249,7 +249,7 @@ struct LinkSecurityPairingTests {
     }
 
     @Test("A Security Request that the central refuses fails its calls and is no attempt")
-    func refusedSecurityRequest() {
+    func refusedSecurityRequestFailsItsCallsAndIsNoAttempt() {
         var side = Side(.peripheral)
         _ = side.require()
         let error = SecurityError.pairing(.endedByPeer(.pairingNotSupported))
@@ -258,7 +258,7 @@ struct LinkSecurityPairingTests {
     }
 
     @Test("A Security Request that is not answered fails its calls after 30 s, and closes the Security Manager")
-    func unansweredSecurityRequest() {
+    func unansweredSecurityRequestFailsItsCallsAfter30Seconds() {
         var side = Side(.peripheral)
         _ = side.require()
         #expect(side.advance(.seconds(30)) == [Side.failure(.timedOut)])

@@ -16,7 +16,7 @@ struct LinkSecurityVerificationTests {
     // MARK: Beginning
 
     @Test("A new link to a bonded peer is encrypted by a central, and by a peripheral whose policy asks for it")
-    func newLink() {
+    func newLinkToABondedPeerIsEncrypted() {
         var central = Side(.central, bond: Side.bond(.central))
         #expect(central.begin() == [.enableEncryption(Side.key), Side.bonded(.verifying)])
         var silent = Side(.peripheral, bond: Side.bond(.peripheral))
@@ -26,7 +26,7 @@ struct LinkSecurityVerificationTests {
     }
 
     @Test("A bond that is imported on an idle link closes the gate, and the peer is verified")
-    func importedBond() {
+    func importedBondClosesTheGateAndVerifiesThePeer() {
         var side = Side(.central)
         _ = side.begin()
         side.setBond(Side.bond(.central))
@@ -34,7 +34,7 @@ struct LinkSecurityVerificationTests {
     }
 
     @Test("Encryption that ends during a pairing begins again after the pairing")
-    func encryptionEndsDuringPairing() {
+    func encryptionEndedDuringAPairingBeginsAgainAfterIt() {
         var side = Side(.central, bond: Side.bond(.central))
         side.enter(.settled(Side.encrypted(.bond)))
         _ = side.require(pairsAgain: true)
@@ -45,7 +45,7 @@ struct LinkSecurityVerificationTests {
     }
 
     @Test("Encryption that ends while the app is asked about a bond begins again after the answer")
-    func encryptionEndsDuringQuestion() throws {
+    func encryptionEndedDuringAQuestionBeginsAgainAfterIt() throws {
         var side = Side(.central, bond: Side.bond(.central))
         side.enter(.awaitingBondDecision(side.completedPairing()))
         let question = try #require(side.decide(.replacesOther(Side.strength)).question)
@@ -56,7 +56,7 @@ struct LinkSecurityVerificationTests {
     }
 
     @Test("A cancelled call does not begin another verification", arguments: roles)
-    func cancelledCall(role: SecurityChannel<SwiftCryptography>.Role) {
+    func cancelledCallDoesNotWaitForTheVerificationAnyMore(role: SecurityChannel<SwiftCryptography>.Role) {
         var side = Side(role, bond: Side.bond(role)) { $0.requestsEncryption = true }
         _ = side.begin()
         _ = side.cancel(.verification)
@@ -85,7 +85,7 @@ struct LinkSecurityVerificationTests {
     }
 
     @Test("The failure of a key without a bond says nothing about bonds, and devices can pair afterwards")
-    func failureOfTransientKey() {
+    func failureOfATransientKeySaysNothingAboutBonds() {
         var side = Side(.peripheral)
         side.enter(Side.encrypting(.transient, Side.waiting()))
         #expect(
@@ -98,7 +98,7 @@ struct LinkSecurityVerificationTests {
     }
 
     @Test("Calls that wait for the end of a failed pairing's encryption get a pairing of their own")
-    func callsAfterFailedPairing() {
+    func callsAfterAFailedPairingGetAPairingOfTheirOwn() {
         var side = Side(.central)
         side.enter(Side.encrypting(.incompletePairing, Side.waiting()))
         let effects = side.encryptionChanged(.pinOrKeyMissing, isOn: false)
@@ -107,7 +107,7 @@ struct LinkSecurityVerificationTests {
     }
 
     @Test("A link that ends while a key without a bond is tried reports no lost bond")
-    func linkEndsWithTransientKey() {
+    func linkThatEndsWithATransientKeyReportsNoLostBond() {
         var side = Side(.peripheral)
         side.enter(Side.encrypting(.transient, Side.waiting()))
         let error = HostError.disconnected(.controller(.pinOrKeyMissing))
@@ -115,7 +115,7 @@ struct LinkSecurityVerificationTests {
     }
 
     @Test("The failure of a key that an imported bond replaces does not count")
-    func replacedKey() {
+    func failureOfAReplacedKeyDoesNotCount() {
         var side = Side(.central, bond: Side.bond(.central))
         side.enter(.settled(Side.unencrypted(.keyMissing)))
         let other = LongTermKey(value: 0x77, strength: Side.strength)
@@ -125,7 +125,7 @@ struct LinkSecurityVerificationTests {
     }
 
     @Test("A key that the policy accepts from now on is tried at once")
-    func acceptedKey() {
+    func keyAcceptedByANewPolicyIsTriedAtOnce() {
         var short = Side.key
         short.strength = KeyStrength(isAuthenticated: false, isSecureConnections: false, keySize: 7)
         var side = Side(.central, bond: Side.bond(.central, key: short), hasPairingHandler: false) {
@@ -142,7 +142,7 @@ struct LinkSecurityVerificationTests {
     }
 
     @Test("The failure of a key that the bond no longer has is not that of the bond", arguments: [true, false])
-    func keyReplacedWhileTried(linkEnds: Bool) {
+    func failureOfAKeyReplacedMeanwhileIsNotThatOfTheBond(linkEnds: Bool) {
         var side = Side(.central, bond: Side.bond(.central))
         _ = side.require()
         let other = LongTermKey(value: 0x77, strength: Side.strength)
@@ -174,7 +174,7 @@ struct LinkSecurityVerificationTests {
     }
 
     @Test("The key of a pairing opens no gate before the pairing has succeeded", arguments: roles)
-    func unsavedKey(role: Role) throws {
+    func keyOfAPairingOpensNoGateBeforeItSucceeds(role: Role) throws {
         var side = try pairing(role, from: .unencrypted)
         #expect(side.engine.published.gate == .verifying && !side.engine.published.isIdentityUnverified)
         let effects = side.receive([0x05, 0x08])
@@ -190,7 +190,7 @@ struct LinkSecurityVerificationTests {
     }
 
     @Test("A peer that was verified before a pairing stays verified during it, and if it fails", arguments: roles)
-    func unsavedKeyAfterVerification(role: Role) throws {
+    func verifiedPeerStaysVerifiedDuringAPairing(role: Role) throws {
         var side = try pairing(role, from: Side.encrypted(.bond))
         #expect(side.engine.published.gate == .open)
         _ = side.receive([0x05, 0x08])
@@ -206,7 +206,7 @@ struct LinkSecurityVerificationTests {
     }
 
     @Test("A failure is forgotten when the gate opens for another reason")
-    func forgottenFailure() {
+    func failureIsForgottenWhenTheGateOpens() {
         var side = Side(.central, bond: Side.bond(.central)) { $0.securesOnDemand = false }
         side.engine.verificationFailure = .timedOut
         _ = side.changeContext()
@@ -219,7 +219,7 @@ struct LinkSecurityVerificationTests {
     }
 
     @Test("A removed bond no longer verifies the peer")
-    func removedBond() {
+    func removedBondNoLongerVerifiesThePeer() {
         var side = Side(.peripheral, bond: Side.bond(.peripheral)) { $0.pairable = .never }
         side.enter(.settled(Side.encrypted(.bond)))
         side.setBond(nil)
@@ -230,7 +230,7 @@ struct LinkSecurityVerificationTests {
     }
 
     @Test("The consent of a cancelled call to replace the bond ends with the call")
-    func cancelledConsent() {
+    func consentOfACancelledCallEndsWithTheCall() {
         var side = Side(.peripheral, bond: Side.bond(.peripheral))
         _ = side.require(pairsAgain: true)
         _ = side.require(.verification, for: .demand)
@@ -254,7 +254,7 @@ struct LinkSecurityVerificationTests {
     // MARK: Links that this host ends
 
     @Test("A central that is not verified in time is disconnected once", arguments: [30, 1, 0, -1])
-    func unverifiedCentral(seconds: Int) {
+    func unverifiedCentralIsDisconnectedOnce(seconds: Int) {
         var side = Side(.peripheral, bond: Side.bond(.peripheral)) {
             $0.identityVerificationTimeout = .seconds(seconds)
         }
@@ -273,7 +273,7 @@ struct LinkSecurityVerificationTests {
     }
 
     @Test("A peer whose pairing was rejected is served as unverified until its link has ended")
-    func rejectedPeer() {
+    func rejectedPeerIsServedAsUnverifiedUntilTheEnd() {
         var side = Side(.central)
         side.enter(.awaitingBondDecision(side.completedPairing(Side.waiting())))
         let error = HostError.security(.tooManyBonds(3))
@@ -291,7 +291,7 @@ struct LinkSecurityVerificationTests {
     }
 
     @Test("If the host ends the link, each call that waits ends", arguments: roles)
-    func linkThatWillEnd(role: SecurityChannel<SwiftCryptography>.Role) {
+    func waitingCallsEndIfTheHostEndsTheLink(role: SecurityChannel<SwiftCryptography>.Role) {
         var side = Side(role, bond: Side.bond(role))
         _ = side.require()
         let error = HostError.disconnected(.controller(.connectionTerminatedByLocalHost))
@@ -306,7 +306,7 @@ struct LinkSecurityVerificationTests {
     // MARK: Pairing Requests
 
     @Test("A Pairing Request that arrives before the report of an encryption is handled after it")
-    func pairingRequestDuringEncryption() {
+    func pairingRequestBeforeAnEncryptionReportIsHandledAfterIt() {
         var side = Side(.peripheral, bond: Side.bond(.peripheral))
         _ = side.requestKey()
         let request: [UInt8] = [0x01, 0x03, 0x00, 0x09, 0x10, 0x01, 0x01]
@@ -320,7 +320,7 @@ struct LinkSecurityVerificationTests {
     }
 
     @Test("Pairing Failed discards a Pairing Request that waits; one of wrong length is refused at once")
-    func withdrawnPairingRequest() {
+    func pairingFailedDiscardsAWaitingPairingRequest() {
         var side = Side(.peripheral, bond: Side.bond(.peripheral))
         _ = side.requestKey()
         #expect(side.receive([0x01, 0x03, 0x00, 0x09, 0x10, 0x01, 0x01, 0x00]).pdus == [[0x05, 0x0A]])
@@ -331,7 +331,7 @@ struct LinkSecurityVerificationTests {
     }
 
     @Test("A pairing that this host ends is no failed attempt of the peer; a disconnection during a question is")
-    func attemptsOfEndedLinks() {
+    func onlyADisconnectionDuringAQuestionIsAFailedAttempt() {
         var side = Side(.central)
         _ = side.require()
         let error = HostError.disconnected(.controller(.connectionTerminatedByLocalHost))
@@ -347,7 +347,7 @@ struct LinkSecurityVerificationTests {
     }
 
     @Test("A Security Request for more than the bond's key has, during an encryption, is refused")
-    func securityRequestDuringEncryption() {
+    func securityRequestBeyondTheKeyOfTheBondIsRefused() {
         var side = Side(.central, bond: Side.bond(.central)) {
             $0.pairsOnRequest = false
             $0.ioCapability = .keyboardDisplay
@@ -360,7 +360,7 @@ struct LinkSecurityVerificationTests {
     }
 
     @Test("On a channel that is closed, a call fails at once and counts as no attempt")
-    func closedChannel() {
+    func callOnAClosedChannelFailsAtOnce() {
         var side = Side(.central)
         _ = side.engine.securityManager.linkEnded()
         #expect(side.require() == [Side.failure(.timedOut)])

@@ -110,7 +110,7 @@ struct LinkSenderTests {
     // MARK: Credits
 
     @Test("No packet is taken without a credit")
-    func noPacketWithoutACredit() throws {
+    func noPacketIsTakenWithoutACredit() throws {
         var sender = LinkSender(packetLength: 27, packetCount: 2)
         let slot = sender.open(0x0040)
         #expect(sender.hasPacket == false)

@@ -8,8 +8,7 @@ struct ProcedureQueueTests {
     private let calls = (0..<3).map { SlotToken(index: $0, generation: 1) }
     private let deadline = Instant(nanoseconds: 1)
 
-    @Test("They run one at a time, in the order of the calls")
-    func oneAtATime() {
+    @Test func proceduresRunOneAtATimeInTheOrderOfTheCalls() {
         var queue = ProcedureQueue<Int>()
         #expect(queue.begin(until: deadline) == nil && !queue.isRunning)
         for index in 0..<3 { queue.append(calls[index], index) }
@@ -26,7 +25,7 @@ struct ProcedureQueueTests {
     }
 
     @Test("The outcome for a cancelled call goes to no other call")
-    func cancelledWhileItRuns() {
+    func outcomeForACancelledCallGoesToNoOtherCall() {
         var queue = ProcedureQueue<Int>()
         queue.append(calls[0], 0)
         #expect(queue.begin(until: deadline) == 0)
@@ -40,7 +39,7 @@ struct ProcedureQueueTests {
     }
 
     @Test("A call that is cancelled before its procedure begins sends no request")
-    func cancelledBeforeItRuns() {
+    func callCancelledBeforeItRunsSendsNoRequest() {
         var queue = ProcedureQueue<Int>()
         for index in 0..<3 { queue.append(calls[index], index) }
         #expect(queue.begin(until: deadline) == 0)
@@ -52,7 +51,7 @@ struct ProcedureQueueTests {
     }
 
     @Test("A peer can queue only one request, behind those of the calls")
-    func requestsOfThePeer() {
+    func peerCanQueueOnlyOneRequest() {
         var queue = ProcedureQueue<Int>()
         queue.append(calls[0], 0)
         #expect(queue.begin(until: deadline) == 0)
@@ -110,7 +109,7 @@ struct ProcedureQueueTests {
     }
 
     @Test("All procedures end together, oldest first")
-    func allEnd() {
+    func proceduresEndTogetherOldestFirst() {
         var queue = ProcedureQueue<Int>()
         for index in 0..<3 { queue.append(calls[index], index) }
         #expect(queue.begin(until: deadline) == 0)

@@ -19,7 +19,7 @@ struct SecurityPairTests {
     }
 
     @Test("Devices pair for the central's app, and both verify the other")
-    func centralPairs() {
+    func devicesPairForTheCentralAndVerifyEachOther() {
         var pair = SecurityPair(Side(.central), Side(.peripheral))
         pair.perform(.central) { $0.require() }
         #expect(pair.log[.central] == pairing(pair.central) + [Side.success()])
@@ -33,7 +33,7 @@ struct SecurityPairTests {
     }
 
     @Test("Devices pair for the peripheral's app")
-    func peripheralPairs() {
+    func devicesPairForThePeripheral() {
         var pair = SecurityPair(Side(.central), Side(.peripheral))
         pair.perform(.peripheral) { $0.require() }
         #expect(pair.log[.central] == pairing(pair.central) + [Side.success(.peer)])
@@ -46,7 +46,7 @@ struct SecurityPairTests {
             SecurityChannel<SwiftCryptography>.Role.central, .peripheral,
         ]
     )
-    func bondedDevices(asking: SecurityChannel<SwiftCryptography>.Role) {
+    func bondedDevicesEncryptANewLinkByTheirBond(asking: SecurityChannel<SwiftCryptography>.Role) {
         var pair = SecurityPair(
             Side(.central, bond: Side.bond(.central)),
             Side(.peripheral, bond: Side.bond(.peripheral))
@@ -61,7 +61,7 @@ struct SecurityPairTests {
     }
 
     @Test("A central that has a bond alone finds out that the key is missing")
-    func lostKey() {
+    func centralThatHasABondAloneFindsTheKeyMissing() {
         var pair = SecurityPair(Side(.central, bond: Side.bond(.central)), Side(.peripheral))
         pair.perform(.central) { side in side.engine.linkBegan(&side.context) }
         #expect(
@@ -75,7 +75,7 @@ struct SecurityPairTests {
     }
 
     @Test("Devices that do not bond have the keys as long as the link")
-    func withoutBonding() {
+    func devicesThatDoNotBondHaveKeysForTheLinkOnly() {
         var pair = SecurityPair(Side(.central), Side(.peripheral) { $0.bonds = false })
         pair.perform(.central) { $0.require() }
         #expect(pair.log[.central]?.suffix(2) == [pair.central.paired(isBonded: false), Side.success()])
@@ -84,7 +84,7 @@ struct SecurityPairTests {
     }
 
     @Test("A pairing that one app refuses fails on both sides")
-    func refusal() {
+    func pairingThatOneAppRefusesFailsOnBothSides() {
         var pair = SecurityPair(Side(.central), Side(.peripheral))
         pair.answers[.peripheral] = .refuse
         pair.perform(.central) { $0.require() }
@@ -102,7 +102,7 @@ struct SecurityPairTests {
     }
 
     @Test("Devices pair again on an encrypted link, and the new key replaces the bond's")
-    func pairingAgain() {
+    func newKeyReplacesThatOfTheBondOnAnEncryptedLink() {
         var pair = SecurityPair(
             Side(.central, bond: Side.bond(.central)),
             Side(.peripheral, bond: Side.bond(.peripheral))
@@ -117,7 +117,7 @@ struct SecurityPairTests {
     }
 
     @Test("An encrypted link to a verified peer stays open while the devices pair again")
-    func gateDuringSecondPairing() {
+    func verifiedLinkStaysOpenDuringAnotherPairing() {
         var pair = SecurityPair(
             Side(.central, bond: Side.bond(.central)),
             Side(.peripheral, bond: Side.bond(.peripheral))
@@ -130,7 +130,7 @@ struct SecurityPairTests {
     }
 
     @Test("The gate of a bonded peer that has no key opens when the new bond is stored, not before")
-    func gateDuringPairing() {
+    func gateOpensOnceTheNewBondIsStoredAndNotBefore() {
         var pair = SecurityPair(Side(.central, bond: Side.bond(.central)), Side(.peripheral))
         pair.perform(.central) { $0.require() }
         pair.gates = [:]

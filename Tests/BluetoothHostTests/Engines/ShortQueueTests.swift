@@ -5,8 +5,8 @@ import Testing
 
 @Suite("The queue for mostly one element")
 struct ShortQueueTests {
-    @Test("It behaves like an array under random operations", arguments: 1...20)
-    func likeAnArray(seed: UInt64) {
+    @Test(arguments: 1...20)
+    func shortQueueBehavesLikeAnArray(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         var queue = ShortQueue<Int>()
         var model: [Int] = []

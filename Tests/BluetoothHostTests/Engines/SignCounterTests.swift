@@ -50,7 +50,7 @@ struct SignCounterTests {
     }
 
     @Test("Counters increase if two calls reserve some at the same time", arguments: [[1, 2], [2, 1] as [UInt64]])
-    func concurrentReservations(order: [UInt64]) {
+    func countersIncreaseIfTwoCallsReserveSome(order: [UInt64]) {
         var database = Sample.database(record(own: 0))
         _ = database.reserveSignCounters(for: identity, notifying: Sample.call)
         _ = database.reserveSignCounters(for: identity, notifying: other)
@@ -60,7 +60,7 @@ struct SignCounterTests {
     }
 
     @Test("Without a store, counters are used at once")
-    func withoutStore() {
+    func countersAreUsedAtOnceWithoutAStore() {
         var database = Sample.database(record(own: 0), isPersistent: false)
         #expect(
             database.reserveSignCounters(for: identity, notifying: Sample.call)
@@ -70,7 +70,7 @@ struct SignCounterTests {
     }
 
     @Test("No counter without a bond, without a key, or with an exhausted key")
-    func noCounters() {
+    func noCounterIsGivenWithoutABondOrAUsableKey() {
         var database = Sample.database(Sample.record(1), Sample.record(2))
         #expect(database.takeSignCounter(for: Sample.address(9)) == .noKey)
         #expect(database.takeSignCounter(for: identity) == .noKey)
@@ -126,7 +126,7 @@ struct SignCounterTests {
     }
 
     @Test("The counter of a peer's signed write is saved before the write is carried out")
-    func peersCounter() {
+    func counterOfAPeerIsSavedBeforeItsWriteIsCarriedOut() {
         func record(peer nextCounter: UInt32) -> BondRecord {
             Sample.record(1) {
                 $0.bond.peerSigningKey = SigningKey(value: 5, isAuthenticated: true, nextCounter: nextCounter)

@@ -156,8 +156,8 @@ struct AddressPlanModelTests {
         }
     }
 
-    @Test("The controller has what is wanted", arguments: 0..<20)
-    func randomChanges(group: UInt64) {
+    @Test(arguments: 0..<20)
+    func controllerHasWhatIsWantedAfterRandomChanges(group: UInt64) {
         for seed in group * 10..<group * 10 + 10 {
             var model = Model(seed: seed)
             for _ in 0..<200 { model.step() }

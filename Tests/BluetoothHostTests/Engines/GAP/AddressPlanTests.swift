@@ -16,7 +16,7 @@ struct AddressPlanTests {
     // MARK: Bring-up
 
     @Test("A host with a public address sets none")
-    func publicAddress() {
+    func hostWithAPublicAddressSetsNone() {
         var fixture = Fixture()
         #expect(fixture.bringUp() == [])
         #expect(fixture.plan.ownAddresses(fixture.context.information) == OwnAddresses())
@@ -25,7 +25,7 @@ struct AddressPlanTests {
     }
 
     @Test("A host with a static random address sets it")
-    func staticAddress() {
+    func hostWithAStaticRandomAddressSetsIt() {
         let identity = GAPSample.address(1)
         var fixture = Fixture(GAPSample.information(identity: identity))
         #expect(fixture.bringUp() == [Fixture.random(identity)])
@@ -35,7 +35,7 @@ struct AddressPlanTests {
     }
 
     @Test("A private host sets an address, the timeout and the resolving list")
-    func privateAddress() {
+    func privateHostSetsAnAddressTheTimeoutAndTheList() {
         var fixture = Fixture(isPrivate: true, GAPSample.information(listSize: 4))
         fixture.setPeers([2, 1])
         let commands = fixture.bringUp()
@@ -58,7 +58,7 @@ struct AddressPlanTests {
     }
 
     @Test("Without privacy modes in the controller, none are set")
-    func noPrivacyModes() {
+    func noPrivacyModesAreSetIfTheControllerHasNone() {
         var fixture = Fixture(GAPSample.information(listSize: 4, hasPrivacyModes: false))
         fixture.setPeers([1])
         #expect(fixture.bringUp() == [Fixture.add(peer1, 1), Fixture.resolve()])
@@ -66,7 +66,7 @@ struct AddressPlanTests {
     }
 
     @Test("A list that is too short has the most important peers")
-    func shortList() {
+    func shortListHasTheMostImportantPeers() {
         var fixture = Fixture(mode: .network, GAPSample.information(listSize: 1))
         fixture.setPeers([1, 2])
         #expect(fixture.bringUp() == [Fixture.add(peer1, 1), Fixture.mode(peer1, .network), Fixture.resolve()])
@@ -79,7 +79,7 @@ struct AddressPlanTests {
     // MARK: Changes
 
     @Test("A new private address waits until scanning and initiating rest")
-    func newPrivateAddress() throws {
+    func newPrivateAddressWaitsUntilActivitiesRest() throws {
         var fixture = Fixture(isPrivate: true)
         fixture.bringUp()
         let first = fixture.plan.privateAddress
@@ -106,7 +106,7 @@ struct AddressPlanTests {
     }
 
     @Test("Activities that rest know of a change before its first command")
-    func holdComesFirst() throws {
+    func restingActivitiesKnowOfAChangeBeforeItsFirstCommand() throws {
         var fixture = Fixture(isPrivate: true)
         fixture.bringUp()
         _ = fixture.advance(by: .seconds(900))
@@ -117,7 +117,7 @@ struct AddressPlanTests {
     }
 
     @Test("With legacy commands, all activities use the random address")
-    func legacyHold() {
+    func allActivitiesRestForAChangeWithLegacyCommands() {
         var fixture = Fixture(isPrivate: true, GAPSample.information(isExtended: false))
         fixture.bringUp()
         _ = fixture.advance(by: .seconds(900))
@@ -129,7 +129,7 @@ struct AddressPlanTests {
     }
 
     @Test("The list changes while everything rests")
-    func listChange() {
+    func listChangesWhileEverythingRests() {
         var fixture = Fixture(GAPSample.information(listSize: 4))
         #expect(fixture.bringUp() == [])
         fixture.setPeers([1])
@@ -146,7 +146,7 @@ struct AddressPlanTests {
     }
 
     @Test("A bond that is made while a change waits has more activities rest")
-    func holdIsRaised() {
+    func bondMadeDuringAWaitHasMoreActivitiesRest() {
         var fixture = Fixture(isPrivate: true, GAPSample.information(listSize: 4))
         fixture.bringUp()
         _ = fixture.advance(by: .seconds(900))
@@ -167,7 +167,7 @@ struct AddressPlanTests {
     }
 
     @Test("A change that is no longer wanted ends the wait")
-    func obsoleteChange() {
+    func obsoleteChangeEndsTheWait() {
         var fixture = Fixture(GAPSample.information(listSize: 4))
         fixture.bringUp()
         fixture.setPeers([1])
@@ -180,7 +180,7 @@ struct AddressPlanTests {
     }
 
     @Test("The address of a legacy advertisement is the controller's, as long as there is one")
-    func legacyAdvertisement() {
+    func addressOfALegacyAdvertisementIsThatOfTheController() {
         let identity = GAPSample.address(1)
         var fixture = Fixture(GAPSample.information(isExtended: false, identity: identity))
         fixture.context.legacyAdvertisingAddress = GAPSample.address(2)
@@ -192,7 +192,7 @@ struct AddressPlanTests {
     // MARK: Failures
 
     @Test("A refused address is tried again when a run is requested")
-    func refusedAddress() {
+    func refusedAddressIsTriedAgainOnRequest() {
         var fixture = Fixture(isPrivate: true)
         fixture.bringUp()
         _ = fixture.advance(by: .seconds(900))
@@ -205,7 +205,7 @@ struct AddressPlanTests {
     }
 
     @Test("A refused address is tried again at once if a run was requested meanwhile")
-    func requestDuringRefusedCommand() throws {
+    func requestDuringARefusedCommandTriesTheAddressAgainAtOnce() throws {
         var fixture = Fixture(isPrivate: true)
         fixture.bringUp()
         _ = fixture.advance(by: .seconds(900))
@@ -218,7 +218,7 @@ struct AddressPlanTests {
     }
 
     @Test("The host resolves addresses itself if the controller refuses a command for its list", arguments: 0..<4)
-    func refusedListCommand(position: Int) throws {
+    func hostResolvesAddressesIfAListCommandIsRefused(position: Int) throws {
         var fixture = Fixture(isPrivate: true, GAPSample.information(listSize: 4))
         fixture.bringUp()
         fixture.setPeers([1])
@@ -241,7 +241,7 @@ struct AddressPlanTests {
     }
 
     @Test("Refused address resolution is tried again when the list changes")
-    func refusedResolution() {
+    func refusedResolutionIsTriedAgainWhenTheListChanges() {
         var fixture = Fixture(GAPSample.information(listSize: 4, hasPrivacyModes: false))
         fixture.setPeers([1])
         fixture.plan.controllerWasReset(fixture.context, &fixture.random)
@@ -255,7 +255,7 @@ struct AddressPlanTests {
     }
 
     @Test("A controller that was reset after any command is set up again", arguments: 0...6, [false, true])
-    func reset(commands: Int, isInProgress: Bool) throws {
+    func controllerThatWasResetAfterAnyCommandIsSetUpAgain(commands: Int, isInProgress: Bool) throws {
         var fixture = Fixture(isPrivate: true, GAPSample.information(listSize: 4))
         fixture.setPeers([1])
         fixture.plan.controllerWasReset(fixture.context, &fixture.random)
@@ -277,7 +277,7 @@ struct AddressPlanTests {
     }
 
     @Test("A controller that is reset while a change waits has the change after its bring-up")
-    func resetWhileWaiting() {
+    func waitingChangeIsMadeInTheBringUpAfterAReset() {
         var fixture = Fixture(GAPSample.information(listSize: 4))
         fixture.bringUp()
         fixture.setPeers([1])
@@ -295,14 +295,14 @@ struct AddressPlanTests {
         "The time of a private address is in the range of the controller",
         arguments: [(.milliseconds(10), 1), (.milliseconds(2_900), 2), (.seconds(7200), 3600)] as [(Duration, UInt16)]
     )
-    func timeout(timeout: Duration, seconds: UInt16) {
+    func timeOfAPrivateAddressIsInTheRangeOfTheController(timeout: Duration, seconds: UInt16) {
         var fixture = Fixture(isPrivate: true, timeout: timeout, GAPSample.information(listSize: 4))
         #expect(fixture.bringUp().contains(Fixture.timeout(seconds)))
         #expect(fixture.plan.deadline == fixture.now + .seconds(Int(seconds)))
     }
 
     @Test("A bonded peer is recognized by its private address", arguments: [PrivacyMode.device, .network])
-    func identity(mode: PrivacyMode) throws {
+    func bondedPeerIsRecognizedByItsPrivateAddress(mode: PrivacyMode) throws {
         var fixture = Fixture(mode: mode)
         fixture.setPeers([1])
         let address = Toolbox(SwiftCryptography()).resolvablePrivateAddress(irk: 1, random: &fixture.random)

@@ -9,7 +9,7 @@ private typealias Fixture = AdvertisingPlanFixture
 @Suite("The plan for advertising when commands fail and time passes")
 struct AdvertisingPlanFailureTests {
     @Test("An advertisement whose start is refused ends with the error", arguments: 0..<4)
-    func refusedStart(commands: Int) throws {
+    func refusedStartEndsTheAdvertisementWithTheError(commands: Int) throws {
         var fixture = Fixture()
         try fixture.start()
         fixture.settle(commands: commands)
@@ -28,7 +28,7 @@ struct AdvertisingPlanFailureTests {
     }
 
     @Test("An advertisement that no call waits for is set up again a second after a refusal", arguments: 0..<4)
-    func retry(commands: Int) throws {
+    func advertisementWithoutACallIsSetUpAgainAfterARefusal(commands: Int) throws {
         var fixture = Fixture()
         let advertisement = try fixture.start()
         fixture.plan.remove(Fixture.call(1), of: advertisement)
@@ -45,7 +45,7 @@ struct AdvertisingPlanFailureTests {
     }
 
     @Test("An advertisement that cannot be turned off for a restart is tried again later")
-    func refusedRestart() throws {
+    func refusedRestartIsTriedAgainLater() throws {
         var fixture = Fixture()
         try fixture.start()
         fixture.settle()
@@ -57,7 +57,7 @@ struct AdvertisingPlanFailureTests {
     }
 
     @Test("Without connections, an advertisement is not blocked by its refusal")
-    func refusalWithoutLinks() throws {
+    func refusalDoesNotBlockAnAdvertisementWithoutLinks() throws {
         var fixture = Fixture()
         try fixture.start()
         fixture.settle(commands: 3)
@@ -66,7 +66,7 @@ struct AdvertisingPlanFailureTests {
     }
 
     @Test("An advertisement is set up again in a controller that was reset after any command", arguments: 0...4)
-    func resetWhileStarting(commands: Int) throws {
+    func resetWhileStartingSetsTheAdvertisementUpAgain(commands: Int) throws {
         var fixture = Fixture()
         try fixture.start()
         fixture.settle(commands: commands)
@@ -78,7 +78,7 @@ struct AdvertisingPlanFailureTests {
     }
 
     @Test("A command that the reset of the controller aborts does not end its advertisement", arguments: 0..<4)
-    func resetWithACommandInProgress(commands: Int) throws {
+    func commandAbortedByAResetDoesNotEndItsAdvertisement(commands: Int) throws {
         var fixture = Fixture()
         try fixture.start()
         fixture.settle(commands: commands)
@@ -90,7 +90,7 @@ struct AdvertisingPlanFailureTests {
     }
 
     @Test("The reply to a command of an earlier controller has no effect", arguments: 0..<4, [false, true])
-    func staleReply(commands: Int, isLost: Bool) throws {
+    func replyToAnEarlierControllerHasNoEffect(commands: Int, isLost: Bool) throws {
         var fixture = Fixture()
         try fixture.start()
         fixture.settle(commands: commands)
@@ -110,7 +110,7 @@ struct AdvertisingPlanFailureTests {
     }
 
     @Test("An advertisement that ends has ended when the controller is reset", arguments: [0, 1], [false, true])
-    func resetWhileStopping(commands: Int, isInProgress: Bool) throws {
+    func resetEndsAnAdvertisementThatIsBeingStopped(commands: Int, isInProgress: Bool) throws {
         var fixture = Fixture()
         let advertisement = try fixture.start()
         fixture.settle()
@@ -126,7 +126,7 @@ struct AdvertisingPlanFailureTests {
     // MARK: Time
 
     @Test("All advertisements are turned off and on again from time to time")
-    func refresh() throws {
+    func advertisementsAreTurnedOffAndOnFromTimeToTime() throws {
         var fixture = Fixture()
         #expect(fixture.plan.deadline == nil)
         try fixture.start()
@@ -144,7 +144,7 @@ struct AdvertisingPlanFailureTests {
     }
 
     @Test("An advertisement that ends by itself before its refresh is only turned on")
-    func endBeforeRefresh() throws {
+    func setThatEndsBeforeItsRefreshIsOnlyTurnedOn() throws {
         var fixture = Fixture()
         try fixture.start()
         fixture.settle()
@@ -154,7 +154,7 @@ struct AdvertisingPlanFailureTests {
     }
 
     @Test("Without advertisements there is no deadline")
-    func noDeadline() throws {
+    func thereIsNoDeadlineWithoutAdvertisements() throws {
         var fixture = Fixture()
         let advertisement = try fixture.start()
         fixture.settle()

@@ -217,8 +217,8 @@ struct AdvertisingPlanModelTests {
         }
     }
 
-    @Test("The controller has what is wanted, and each call ends once", arguments: 0..<20)
-    func randomChanges(group: UInt64) {
+    @Test(arguments: 0..<20)
+    func controllerHasWhatIsWantedAndEachCallEndsOnce(group: UInt64) {
         for seed in group * 10..<group * 10 + 10 {
             var model = Model(seed: seed)
             for _ in 0..<200 { model.step() }

@@ -11,7 +11,7 @@ struct AdvertisingPlanTests {
     // MARK: Starting
 
     @Test("An advertising set is set up, gets its address and is turned on")
-    func startOfSet() throws {
+    func setIsSetUpAddressedAndTurnedOn() throws {
         var fixture = Fixture()
         let own = GAPSample.address(1)
         try fixture.start(
@@ -33,7 +33,7 @@ struct AdvertisingPlanTests {
     }
 
     @Test("Legacy advertising is set up and turned on")
-    func startOfLegacyAdvertising() throws {
+    func legacyAdvertisingIsSetUpAndTurnedOn() throws {
         var fixture = Fixture(isExtended: false)
         try fixture.start()
         #expect(fixture.settle() == Fixture.legacyStart)
@@ -65,7 +65,7 @@ struct AdvertisingPlanTests {
     }
 
     @Test("There are as many advertisements as the controller has sets")
-    func numberOfSets() throws {
+    func numberOfAdvertisementsIsLimitedToTheSetsOfTheController() throws {
         var fixture = Fixture()
         try fixture.start()
         let second = try fixture.start()
@@ -76,7 +76,7 @@ struct AdvertisingPlanTests {
     }
 
     @Test("An advertisement that the controller cannot advertise is refused")
-    func invalidConfigurations() {
+    func impossibleAdvertisementIsRefused() {
         var fixture = Fixture(isExtended: false)
         let long = AdvertisingData(decoding: [UInt8](repeating: 0, count: 32))
         for configuration in [
@@ -93,7 +93,7 @@ struct AdvertisingPlanTests {
     // MARK: Stopping
 
     @Test("A set that is stopped is turned off and removed")
-    func stop() throws {
+    func stoppedSetIsTurnedOffAndRemoved() throws {
         var fixture = Fixture()
         let advertisement = try fixture.start()
         fixture.settle()
@@ -107,7 +107,7 @@ struct AdvertisingPlanTests {
     }
 
     @Test("An advertisement can be stopped after each command of its start", arguments: 0...4)
-    func stopWhileStarting(commands: Int) throws {
+    func advertisementCanBeStoppedAfterEachCommandOfItsStart(commands: Int) throws {
         var fixture = Fixture()
         let advertisement = try fixture.start()
         fixture.settle(commands: commands)
@@ -118,7 +118,7 @@ struct AdvertisingPlanTests {
     }
 
     @Test("An advertisement can be stopped while a command for it is in progress", arguments: 0..<4, [false, true])
-    func stopDuringCommand(commands: Int, isRefused: Bool) throws {
+    func advertisementCanBeStoppedDuringACommand(commands: Int, isRefused: Bool) throws {
         var fixture = Fixture()
         let advertisement = try fixture.start()
         fixture.settle(commands: commands)
@@ -136,7 +136,7 @@ struct AdvertisingPlanTests {
     }
 
     @Test("If the controller refuses to turn a set off or to remove it, the advertisement has ended", arguments: 0...1)
-    func refusedStop(commands: Int) throws {
+    func advertisementHasEndedThoughItsStopIsRefused(commands: Int) throws {
         var fixture = Fixture()
         let advertisement = try fixture.start()
         fixture.settle()
@@ -153,7 +153,7 @@ struct AdvertisingPlanTests {
     }
 
     @Test("A set that ends is removed before another one is set up, because the controller may have no room for both")
-    func removalComesFirst() throws {
+    func endingSetIsRemovedBeforeAnotherIsSetUp() throws {
         var fixture = Fixture(sets: 3)
         try fixture.start()
         let second = try fixture.start()
@@ -169,7 +169,7 @@ struct AdvertisingPlanTests {
     }
 
     @Test("A stop ends at once if the controller cannot be used")
-    func stopWithoutController() throws {
+    func stopEndsAtOnceWithoutAController() throws {
         var fixture = Fixture()
         let advertisement = try fixture.start()
         #expect(
@@ -179,7 +179,7 @@ struct AdvertisingPlanTests {
     }
 
     @Test("The calls of all advertisements end when the host is closed")
-    func close() throws {
+    func closeEndsTheCallsOfAllAdvertisements() throws {
         var fixture = Fixture()
         try fixture.start()
         let next = try fixture.requireNext()
@@ -191,7 +191,7 @@ struct AdvertisingPlanTests {
     // MARK: Connections
 
     @Test("A set that a connection has ended is turned on again, and its address is the link's")
-    func endByConnection() throws {
+    func setEndedByAConnectionIsTurnedOnAgain() throws {
         var fixture = Fixture()
         let own = GAPSample.address(1)
         try fixture.start(AdvertisementConfiguration(address: own))
@@ -206,7 +206,7 @@ struct AdvertisingPlanTests {
     }
 
     @Test("A set whose end is reported before its start is turned on again")
-    func endBeforeStart() throws {
+    func setEndedBeforeItsStartIsReportedIsTurnedOnAgain() throws {
         var fixture = Fixture()
         try fixture.start()
         fixture.settle(commands: 3)
@@ -218,7 +218,7 @@ struct AdvertisingPlanTests {
     }
 
     @Test("Legacy advertising is turned on again after a connection, if it is connectable", arguments: [false, true])
-    func legacyEndByConnection(isConnectable: Bool) throws {
+    func legacyAdvertisingIsTurnedOnAgainAfterAConnection(isConnectable: Bool) throws {
         var fixture = Fixture(isExtended: false)
         try fixture.start(AdvertisementConfiguration(isConnectable: isConnectable))
         fixture.settle()
@@ -230,7 +230,7 @@ struct AdvertisingPlanTests {
         "A set for which the controller has no room beside its connections is turned on when one ends",
         arguments: [.connectionLimitExceeded, .commandDisallowed, .memoryCapacityExceeded] as [HCI.ErrorCode]
     )
-    func blockedSet(code: HCI.ErrorCode) throws {
+    func blockedSetIsTurnedOnWhenAConnectionEnds(code: HCI.ErrorCode) throws {
         var fixture = Fixture()
         fixture.hasLinks = true
         try fixture.start()
@@ -242,7 +242,7 @@ struct AdvertisingPlanTests {
     }
 
     @Test("A set that is directed to a bonded peer uses the peer's current address each time")
-    func directedSet() throws {
+    func directedSetUsesTheCurrentAddressOfThePeerEachTime() throws {
         var fixture = Fixture()
         let peer = DeviceAddress(0x0011_2233_4466, isRandom: false)
         try fixture.start(AdvertisementConfiguration(peer: peer))
@@ -259,7 +259,7 @@ struct AdvertisingPlanTests {
     // MARK: Addresses
 
     @Test("All advertisements pause while the addresses change, and continue as they were set up")
-    func hold() throws {
+    func advertisementsPauseWhileTheAddressesChange() throws {
         var fixture = Fixture()
         try fixture.start()
         try fixture.start()
@@ -272,7 +272,7 @@ struct AdvertisingPlanTests {
     }
 
     @Test("An advertisement that cannot be turned off for a change of addresses does not delay it")
-    func refusedPause() throws {
+    func refusedPauseDoesNotDelayAChangeOfAddresses() throws {
         var fixture = Fixture()
         try fixture.start()
         fixture.settle()
@@ -284,7 +284,7 @@ struct AdvertisingPlanTests {
     }
 
     @Test("A set with an old private address gets the new one, unless the controller generates addresses")
-    func newAddress() throws {
+    func setWithAnOldPrivateAddressGetsTheNewOne() throws {
         var fixture = Fixture()
         fixture.context.addresses.advertisingAddress = GAPSample.address(1)
         try fixture.start()
@@ -327,7 +327,7 @@ struct AdvertisingPlanTests {
     }
 
     @Test("Legacy advertising ends if the controller refuses its address, or is tried again later")
-    func refusedAddress() throws {
+    func refusedAddressEndsLegacyAdvertisingOrIsTriedLater() throws {
         var fixture = Fixture(isExtended: false)
         let addresses = fixture.context.addresses
         let failure = CommandFailure.status(.commandDisallowed, LESetRandomAddress.opcode)

@@ -30,7 +30,7 @@ struct ConnectionPlanModelTests {
         arguments: 0..<9,
         [ConnectionWorld.refusal, ConnectionWorld.unclear, .timedOut(LECreateConnection.opcode), .aborted]
     )
-    func replyFailsInTurn(index: Int, failure: CommandFailure) {
+    func planAgreesWithTheControllerIfAnyOneReplyFails(index: Int, failure: CommandFailure) {
         for isPerformed in failure == ConnectionWorld.refusal ? [false] : [false, true] {
             var world = ConnectionWorld()
             func proceed() {
@@ -71,7 +71,7 @@ struct ConnectionPlanModelTests {
         }
     }
 
-    @Test(arguments: 0..<300 as Range<UInt64>) func randomInputs(seed: UInt64) {
+    @Test(arguments: 0..<300 as Range<UInt64>) func planAgreesWithTheControllerAndEachAttemptEndsOnce(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         var world = ConnectionWorld()
         var begun: Set<UInt64> = []

@@ -24,7 +24,7 @@ struct ScanPlanModelTests {
 
     /// A scan that starts, changes and stops, in which the reply to each command fails in turn.
     @Test(arguments: 0..<6, [ScanWorld.refusal, unclear, .timedOut(LESetScanEnable.opcode), .aborted])
-    func replyFailsInTurn(index: Int, failure: CommandFailure) {
+    func planAgreesWithTheControllerIfAnyOneReplyFails(index: Int, failure: CommandFailure) {
         for isPerformed in failure == ScanWorld.refusal ? [false] : [false, true] {
             var world = ScanWorld()
             func proceed() {
@@ -55,7 +55,7 @@ struct ScanPlanModelTests {
         }
     }
 
-    @Test(arguments: 0..<300 as Range<UInt64>) func randomInputs(seed: UInt64) {
+    @Test(arguments: 0..<300 as Range<UInt64>) func planAgreesWithTheControllerAfterRandomInputs(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         var world = ScanWorld()
         var running: Set<UInt64> = []
