@@ -34,7 +34,7 @@ struct ChannelOptions: ParsableArguments {
     }
 
     var configuration: L2CAPChannel.Configuration {
-        L2CAPChannel.Configuration(mtu: mtu, mps: mps, receiveCapacity: buffer, sendCapacity: buffer)
+        L2CAPChannel.Configuration(mtu: mtu, mps: mps, receiveByteCapacity: buffer, sendByteCapacity: buffer)
     }
 
     func openFiles() throws(FileError) -> ChannelFiles {
