@@ -46,7 +46,7 @@ public struct Peripheral: Sendable {
     public typealias ValueHandler =
         @Sendable (_ client: ClientID, _ access: AccessRequest.Kind) async throws -> [UInt8]
 
-    let host: BluetoothHost
+    package let host: BluetoothHost
     let accessQueues = AccessQueues()
 
     init(host: BluetoothHost) {
@@ -187,7 +187,8 @@ public struct Peripheral: Sendable {
         try await translating { () throws(HostError) in try await host.indicate(value, of: handle, to: clients) }
     }
 
-    nonisolated func requireProperty(
+    /// Checks that a published characteristic has a property.
+    package nonisolated func requireProperty(
         _ property: CharacteristicProperties,
         of handle: AttributeHandle
     ) throws(BLEError) {
