@@ -213,8 +213,8 @@ struct ValueHandlerTests {
         }
     }
 
-    @Test("A handler that ignores its cancellation does not delay the client's next connection")
-    func handlerThatIgnoresCancellationDoesNotDelayTheNextConnection() throws {
+    @Test("A handler that ignores its cancellation delays no later client")
+    func handlerThatIgnoresCancellationDelaysNoLaterClient() throws {
         try World.run { world in
             let isHeld = Atomic(true)
             let calls = Atomic(0)
