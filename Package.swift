@@ -156,6 +156,7 @@ let package = Package(
             dependencies: [
                 "BLE", "BluetoothHost", "BluetoothTesting", "CoreBluetooth", "Examples", "KeyStore", "BluetoothTypes",
                 "ByteCoding", "ATT", "GATT", "L2CAP", "HCI", "HCITransport", "SMP", "Capture", "Dissection", "Profiles",
+                "VirtualController",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -245,10 +246,17 @@ let package = Package(
         .testTarget(
             name: "BLETests",
             dependencies: [
-                "BLE", "BluetoothHost", "BluetoothTesting", "BondWriter", "GATT", "KeyStore", "L2CAP", "SMP",
-                "VirtualController",
+                "BLE", "BluetoothHost", "BluetoothTesting", "BondWriter", "ATT", "BluetoothTypes", "GATT", "KeyStore",
+                "L2CAP", "SMP", "VirtualController",
+                .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: tests
+        ),
+        // A program that imports only `BLE`, as an app does.
+        .testTarget(
+            name: "BLEImportTests",
+            dependencies: ["BLE"],
+            swiftSettings: strict + [.enableUpcomingFeature("MemberImportVisibility")]
         ),
         .testTarget(
             name: "BluetoothTestingTests",

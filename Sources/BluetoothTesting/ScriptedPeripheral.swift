@@ -2,6 +2,7 @@ import ATT
 import BLE
 import BluetoothHost
 import BluetoothTypes
+import GATT
 import HCI
 import L2CAP
 
@@ -107,7 +108,7 @@ public final class ScriptedPeripheral: @unchecked Sendable {
 
     /// Sends a value to the subscribed clients, as notification or indication according to their configuration.
     public func send(_ value: [UInt8], of uuid: BluetoothUUID) async throws(BLEError) {
-        guard let handle = handles[uuid] else { throw .notFound("characteristic \(uuid)") }
+        guard let handle = handles[uuid] else { throw .invalidArgument("the peripheral has no characteristic \(uuid)") }
         let properties = characteristics[handle]?.properties ?? []
         try await ScriptedPeripheral.send(value, of: handle, properties, on: adapter.peripheral)
     }

@@ -219,7 +219,7 @@ final class DescriptorTransport: Transport, @unchecked Sendable {
     }
 
     private func wait(_ bytes: RawSpan) {
-        guard backlog.octets + bytes.byteCount <= options.backlogLimit,
+        guard backlog.octets + bytes.byteCount <= options.backlogByteLimit,
             options.sharedBacklog?.take(bytes.byteCount) ?? true
         else { return endLater(.overflow) }
         backlog.append(bytes)

@@ -21,11 +21,11 @@ struct ChannelTests {
         arguments: [
             Lengths("as they are by default", .init()),
             Lengths("with the least lengths", .init(mtu: 23, mps: 23)),
-            Lengths("with the greatest lengths", .init(mtu: 65535, mps: 4096, receiveCapacity: 1 << 18)),
+            Lengths("with the greatest lengths", .init(mtu: 65535, mps: 4096, receiveByteCapacity: 1 << 18)),
             Lengths("with SDUs of many K-frames", .init(mtu: 5000, mps: 100)),
             Lengths(
                 "starving for credits",
-                .init(mtu: 500, mps: 247, receiveCapacity: 0, sendCapacity: 0)
+                .init(mtu: 500, mps: 247, receiveByteCapacity: 0, sendByteCapacity: 0)
             ),
         ]
     )
@@ -67,7 +67,7 @@ struct ChannelTests {
     @Test("A reader that pauses stops the sender, and later receives everything")
     func pausedReaderStopsTheSenderAndLaterReceivesEverything() throws {
         let capacity = 8192
-        let configuration = L2CAPChannel.Configuration(receiveCapacity: capacity, sendCapacity: capacity)
+        let configuration = L2CAPChannel.Configuration(receiveByteCapacity: capacity, sendByteCapacity: capacity)
         try World.run(seed: 2, limit: .seconds(1000)) { world in
             let fixture = try await ChannelFixture(in: world, configuration: configuration)
             let (near, far) = try await fixture.open(configuration: configuration)

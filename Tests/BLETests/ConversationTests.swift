@@ -136,10 +136,11 @@ struct ConversationTests {
     func appAnswersAccessesWithValuesAndErrors() async throws {
         let (peripheral, central, published, peer) = try await connect("handled") { _, access in
             switch access {
-            case .read(_, let offset): .success(Array([1, 2, 3].dropFirst(offset)))
-            case .write(let write, _): write.value == [9] ? .success([]) : .failure(.init(rawValue: 0x81))
-            case .execute: .failure(.writeNotPermitted)
+            case .read(_, let offset): return Array([1, 2, 3].dropFirst(offset))
+            case .write(let write, _): guard write.value == [9] else { throw ATT.ErrorCode(rawValue: 0x81) }
+            case .execute: throw ATT.ErrorCode.writeNotPermitted
             }
+            return []
         }
         let handle = published.characteristics[2].valueHandle
         #expect(try await peer.read(handle) == [1, 2, 3])

@@ -19,7 +19,7 @@ struct ControllerTests {
         let configuration = command.configuration
         #expect(configuration.aclDataLength == 27)
         #expect(configuration.aclPacketCount == 1)
-        #expect(configuration.spacing == 2.5)
+        #expect(configuration.spacingInMetres == 2.5)
         #expect(!configuration.pacesPackets)
         #expect(configuration.seed == 7)
         #expect(configuration.captureFolder == "/tmp/captures")

@@ -1,5 +1,6 @@
 import BLE
 import BluetoothTesting
+import BluetoothTypes
 import Profiles
 import Synchronization
 import Testing

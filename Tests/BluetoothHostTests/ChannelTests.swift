@@ -134,7 +134,7 @@ struct ChannelTests {
         let host = fixture.host
         let ends = Recorder<ChannelEnd>()
         _ = try fixture.run {
-            try await host.publishChannels(.init(configuration: .init(mtu: 23, mps: 23, receiveCapacity: 0))) { _ in
+            try await host.publishChannels(.init(configuration: .init(mtu: 23, mps: 23, receiveByteCapacity: 0))) { _ in
                 { if case .ended(let end, _) = $0 { ends.append(end) } }
             }
         }

@@ -339,7 +339,7 @@ struct PolicyTests {
         let key = try #require(kept.peripheralKey)
         for isStrict in [false, true] {
             func configure(_ configuration: inout BluetoothHost.Configuration) {
-                configuration.security.minimumKeySize = isStrict ? 16 : 7
+                configuration.security.minimumKeySizeInBytes = isStrict ? 16 : 7
                 if isStrict { change(&configuration.security) }
             }
             let peripheral = try Encounter(.peripheral, bond: kept, configure: configure)
@@ -356,7 +356,7 @@ struct PolicyTests {
 
     @Test("The policy also sets the key length that attributes require")
     func policySetsTheKeySizeThatAttributesRequire() throws {
-        let fixture = HostFixture { $0.security.minimumKeySize = 7 }
+        let fixture = HostFixture { $0.security.minimumKeySizeInBytes = 7 }
         let host = fixture.host
         let sizes = try fixture.run { await host.minimumKeySizes() }
         #expect(sizes == [7, 16])

@@ -1,4 +1,5 @@
 import ATT
+import BluetoothHost
 import BluetoothTypes
 import ByteCoding
 import CoreBluetooth
@@ -99,7 +100,7 @@ struct WalkthroughTests {
             let handle = characteristics[0].valueHandle
             let value = (0..<200).map { UInt8($0) }
             try await peer.writeReliably([
-                .init(handle: handle, value: Array("first".utf8)), .init(handle: handle, value: value),
+                .init(Array("first".utf8), to: handle), .init(value, to: handle),
             ])
             #expect(try await peer.read(handle) == value)
         }

@@ -98,7 +98,7 @@ struct StreamTransportTests {
 
     @Test(arguments: Family.allCases)
     func peerThatReadsLateGetsAllPacketsInOrder(family: Family) async throws {
-        let options = TransportOptions(backlogLimit: 16 << 20)
+        let options = TransportOptions(backlogByteLimit: 16 << 20)
         let (probe, peer) = try await Probe.connected(to: family.listener, options: options)
         let count = 20_000
         let length = 5 + 251
@@ -121,7 +121,7 @@ struct StreamTransportTests {
     }
 
     @Test func peerThatNeverReadsEndsTheTransport() async throws {
-        let (probe, peer) = try await Probe.connected(to: .unix(), options: TransportOptions(backlogLimit: 1000))
+        let (probe, peer) = try await Probe.connected(to: .unix(), options: TransportOptions(backlogByteLimit: 1000))
         await probe.perform { transport in
             let packet = [UInt8](repeating: 2, count: 1000)
             for _ in 0..<10_000 { transport.send(packet) }

@@ -6,7 +6,7 @@ private let spsm = SPSM(rawValue: 0x80)
 
 /// An end with one open channel, 0x40 here and 0x60 at the peer, with `sendCredits` from the peer.
 private func openEnd(
-    _ configuration: CreditBasedChannel.Configuration = .init(mtu: 100, mps: 23, receiveCapacity: 0),
+    _ configuration: CreditBasedChannel.Configuration = .init(mtu: 100, mps: 23, receiveByteCapacity: 0),
     peerMTU: UInt8 = 100,
     sendCredits: UInt16 = 2
 ) throws -> ChannelEndpoint {
@@ -64,7 +64,7 @@ struct ChannelFlowTests {
 
     @Test("A writer that exceeds the capacity gets an error, and an event when there is room")
     func writerBeyondTheCapacityGetsAnErrorAndLaterAnEvent() throws {
-        var end = try openEnd(.init(mtu: 100, mps: 23, sendCapacity: 150), sendCredits: 0)
+        var end = try openEnd(.init(mtu: 100, mps: 23, sendByteCapacity: 150), sendCredits: 0)
         let unit: [UInt8] = Array(repeating: 7, count: 20)
         for _ in 0..<2 { try end.channels.send(unit, on: channel(0x40)) }
         #expect(throws: CreditBasedChannel.SendError.noRoom) {
@@ -95,7 +95,7 @@ struct ChannelFlowTests {
     @Test("A reader that stops limits the peer to the capacity; reading returns credits")
     func stoppedReaderLimitsThePeerAndReadingReturnsCredits() throws {
         let capacity = 2000
-        var end = try openEnd(.init(mtu: 100, mps: 52, receiveCapacity: capacity))
+        var end = try openEnd(.init(mtu: 100, mps: 52, receiveByteCapacity: capacity))
         let unit: [UInt8] = [50, 0] + Array(repeating: 1, count: 50)
         var credits = try #require(end.channels[channel(0x40)]?.receiveCredits)
         #expect(credits == capacity / (52 + 32))

@@ -5,7 +5,7 @@ import Testing
 private let spsm = SPSM(rawValue: 0x80)
 /// Two K-frames of 23 bytes in addition to the longest SDU: the minimum capacity, which is two credits during an
 /// incomplete SDU.
-private let small = CreditBasedChannel.Configuration(mtu: 23, mps: 23, receiveCapacity: 0)
+private let small = CreditBasedChannel.Configuration(mtu: 23, mps: 23, receiveByteCapacity: 0)
 private let leRequest: [UInt8] = [0x14, 1, 10, 0, 0x80, 0, 0x40, 0, 23, 0, 23, 0, 3, 0]
 private let leResponse: [UInt8] = [0x15, 1, 10, 0, 0x40, 0, 23, 0, 23, 0, 3, 0, 0, 0]
 
@@ -220,7 +220,7 @@ struct ChannelOpeningTests {
 
 @Suite("Opening channels by the enhanced variant")
 struct EnhancedOpeningTests {
-    private static let configuration = CreditBasedChannel.Configuration(mtu: 64, mps: 64, receiveCapacity: 0)
+    private static let configuration = CreditBasedChannel.Configuration(mtu: 64, mps: 64, receiveByteCapacity: 0)
     private static let request: [UInt8] = [
         0x17, 1, 18, 0, 0x80, 0, 64, 0, 64, 0, 3, 0, 0x40, 0, 0x41, 0, 0x42, 0, 0x43, 0, 0x44, 0,
     ]

@@ -5,6 +5,7 @@ import ByteCoding
 import Capture
 import Foundation
 import HCI
+import HCITransport
 import L2CAP
 import RecordedRuns
 import SMP

@@ -16,12 +16,10 @@ private struct Recorded {
     static func use(_ adapter: Adapter) async throws -> [UInt8] {
         let peer = try await adapter.central.connect(to: lamp)
         let services = try await peer.discoverAll()
-        guard let value = services.flatMap(\.characteristics).first(where: { $0.uuid == "FFE1" }) else {
-            throw BLEError.notFound("FFE1")
-        }
+        let value = try #require(services.flatMap(\.characteristics).first { $0.uuid == "FFE1" })
         try await peer.pair()
-        try await peer.write([7, 8, 9], to: value.valueHandle)
-        let read = try await peer.read(value.valueHandle)
+        try await peer.write([7, 8, 9], to: value)
+        let read = try await peer.read(value)
         await peer.disconnect()
         return read
     }

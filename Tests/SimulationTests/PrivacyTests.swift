@@ -92,7 +92,7 @@ struct Party: Sendable {
             }
             try await world.sleep(for: .milliseconds(50))
         }
-        throw BLEError.notFound("a link")
+        throw BLEError.timedOut("waiting for a link")
     }
 
     func resolves(_ address: DeviceAddress) -> Bool {

@@ -191,7 +191,9 @@ final class Simulation: @unchecked Sendable {
 
     /// Reads a value over a new link. Several attempts may be necessary after the faults.
     private func read(_ target: Station, from central: Station) async throws -> [UInt8] {
-        guard let handle = target.handle(of: Station.stored) else { throw BLEError.notFound("the value") }
+        guard let handle = target.handle(of: Station.stored) else {
+            throw BLEError.invalidArgument("the station serves no stored value")
+        }
         for attempt in 1... {
             do {
                 let peer = try await central.adapter.central.connect(to: target.address, timeout: .seconds(30))

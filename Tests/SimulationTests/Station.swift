@@ -78,9 +78,9 @@ final class Station: @unchecked Sendable {
         let answer = ledger.makeValue(of: Station.handled, length: 20)
         published = try await adapter.peripheral.publish([definition]) { _, access in
             if dice.chance(0.5) { try? await world.sleep(for: .milliseconds(dice.number(in: 0...300))) }
-            if dice.chance(0.2) { return .failure(.unlikelyError) }
-            if case .read(_, let offset) = access { return .success(Array(answer.dropFirst(offset))) }
-            return .success([])
+            if dice.chance(0.2) { throw ATT.ErrorCode.unlikelyError }
+            if case .read(_, let offset) = access { return Array(answer.dropFirst(offset)) }
+            return []
         }.first
         _ = await adapter.host.observeServer { [self] event in
             guard case .access(let client, .written(let write, let isCommand)) = event else { return }

@@ -48,6 +48,15 @@ public struct BenchmarkCase: Sendable {
     }
 }
 
+/// A result that a case has not produced.
+struct MissingResult: Error, CustomStringConvertible {
+    let result: String
+
+    init(_ result: String) { self.result = result }
+
+    var description: String { "missing: \(result)" }
+}
+
 /// The cost of one run of a case, between start and stop.
 public struct Reading: Sendable {
     public var nanoseconds: UInt64 = 0

@@ -5,7 +5,8 @@ import BluetoothTypes
 /// ``Central/maintain(_:backoff:attemptTimeout:parameters:)``.
 ///
 /// Each iteration keeps a connection of its own. The connection advances while the loop waits for the next state: a loop
-/// that works with a ``RemotePeripheral`` until its link is lost sees the next state directly after that.
+/// that works with a ``RemotePeripheral`` until its link is lost sees the next state directly after that. Cancellation and
+/// overflow are described in <doc:BLE#Sequences>.
 ///
 /// ## End
 ///

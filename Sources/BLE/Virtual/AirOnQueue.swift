@@ -139,7 +139,7 @@ package final class AirOnQueue: @unchecked Sendable {
     }
 
     /// Performs an action on a controller that its host has not requested. Called on the queue.
-    func disturb(_ attached: AttachedController, _ action: (VirtualController) -> Void) {
+    package func disturb(_ attached: AttachedController, _ action: (VirtualController) -> Void) {
         action(attached.controller)
         run()
     }

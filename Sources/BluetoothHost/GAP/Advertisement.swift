@@ -45,6 +45,7 @@ public struct Advertisement: Sendable {
 
     public var localName: String? { data.localName }
     public var serviceUUIDs: [BluetoothUUID] { data.serviceUUIDs }
+    /// The transmit power that the advertiser reports, in dBm.
     public var txPower: Int? { data.txPower.map(Int.init) }
 }
 

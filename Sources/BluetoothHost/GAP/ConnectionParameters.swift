@@ -5,18 +5,18 @@ public struct ConnectionParameters: Hashable, Sendable {
     /// The shortest and the longest connection interval, 7.5 ms to 4 s, in steps of 1.25 ms.
     public var interval: ClosedRange<Duration>
     /// The number of connection events that the peripheral may skip: 0 to 499.
-    public var latency: UInt16
+    public var latencyInEvents: UInt16
     /// The time without received packets after which the link ends: 100 ms to 32 s, in steps of 10 ms.
     public var supervisionTimeout: Duration
 
     /// The defaults are fast enough for discovery and long values, and slow enough for several links.
     public init(
         interval: ClosedRange<Duration> = .milliseconds(15)...(.milliseconds(30)),
-        latency: UInt16 = 0,
+        latencyInEvents: UInt16 = 0,
         supervisionTimeout: Duration = .seconds(4)
     ) {
         self.interval = interval
-        self.latency = latency
+        self.latencyInEvents = latencyInEvents
         self.supervisionTimeout = supervisionTimeout
     }
 
@@ -26,21 +26,24 @@ public struct ConnectionParameters: Hashable, Sendable {
 
     /// Whether every value is in its range and the timeout is longer than twice the longest time that latency allows.
     public var isValid: Bool {
-        let longestSilence = (1 + Int(latency)) * Int(intervalMaximum) * 2
-        return (6...3200).contains(intervalMinimum) && (6...3200).contains(intervalMaximum) && latency <= 499
+        let longestSilence = (1 + Int(latencyInEvents)) * Int(intervalMaximum) * 2
+        return (6...3200).contains(intervalMinimum) && (6...3200).contains(intervalMaximum) && latencyInEvents <= 499
             && (10...3200).contains(timeout) && Int(timeout) * 8 > longestSilence
     }
 }
 
 /// The parameters in use on a connection.
 public struct NegotiatedConnectionParameters: Hashable, Sendable {
+    /// The time between the starts of connection events.
     public let interval: Duration
-    public let latency: UInt16
+    /// The number of connection events that the peripheral may skip.
+    public let latencyInEvents: UInt16
+    /// The time without received packets after which the link ends.
     public let supervisionTimeout: Duration
 
     init(interval: UInt16, latency: UInt16, supervisionTimeout: UInt16) {
         self.interval = .microseconds(1250 * Int(interval))
-        self.latency = latency
+        latencyInEvents = latency
         self.supervisionTimeout = .milliseconds(10 * Int(supervisionTimeout))
     }
 }

@@ -9,7 +9,7 @@ extension BluetoothHost {
     /// with.
     package func setSecurityPolicy(_ policy: SecurityPolicy) {
         pairing.policy = policy
-        services.server.minimumKeySize = policy.minimumKeySize
+        services.server.minimumKeySize = policy.minimumKeySizeInBytes
         for link in links.values {
             setPolicy(policy, of: link)
         }

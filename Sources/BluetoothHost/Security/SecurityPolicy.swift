@@ -74,8 +74,8 @@ public struct SecurityPolicy: Hashable, Sendable {
     /// Whether LE legacy pairing is refused, and bonds that were made by it are not used. If false, LE Secure
     /// Connections is still used if both devices support it.
     public var requiresSecureConnections = false
-    /// The minimum key size in bytes: 7 to 16.
-    public var minimumKeySize: UInt8 = 16
+    /// The minimum key size: 7 to 16 bytes.
+    public var minimumKeySizeInBytes: UInt8 = 16
     /// Whether a peer may use the debug key pair of the specification (Vol 3, Part H, 2.3.5.6.1). A sniffer can decrypt
     /// such a link.
     public var allowsDebugKeys = false
@@ -89,16 +89,16 @@ public struct SecurityPolicy: Hashable, Sendable {
     /// Connections with 16 bytes. Other pairings are refused, other bonds are not used, and signed writes are ignored.
     /// Values and channels that need no security can still be used on unencrypted links.
     ///
-    /// Setting it changes ``requiresSecureConnections``, ``requiresAuthentication``, ``minimumKeySize`` and
+    /// Setting it changes ``requiresSecureConnections``, ``requiresAuthentication``, ``minimumKeySizeInBytes`` and
     /// ``allowsDebugKeys``. Setting it to false changes only the first two, to false.
     public var isSecureConnectionsOnly: Bool {
-        get { requiresSecureConnections && requiresAuthentication && minimumKeySize >= 16 && !allowsDebugKeys }
+        get { requiresSecureConnections && requiresAuthentication && minimumKeySizeInBytes >= 16 && !allowsDebugKeys }
         set {
             requiresSecureConnections = newValue
             requiresAuthentication = newValue
             guard newValue else { return }
             offersSecureConnections = true
-            minimumKeySize = 16
+            minimumKeySizeInBytes = 16
             allowsDebugKeys = false
         }
     }
@@ -168,7 +168,7 @@ public struct SecurityPolicy: Hashable, Sendable {
         RequiredSecurity(
             isAuthenticated: requiresAuthentication,
             isSecureConnections: requiresSecureConnections,
-            keySize: min(minimumKeySize, 16)
+            keySizeInBytes: min(minimumKeySizeInBytes, 16)
         ).isMet(by: strength)
     }
 
@@ -179,7 +179,7 @@ public struct SecurityPolicy: Hashable, Sendable {
         parameters.requiresAuthentication = requiresAuthentication
         parameters.requiresSecureConnections = requiresSecureConnections
         parameters.offersSecureConnections = offersSecureConnections
-        parameters.minimumKeySize = min(max(minimumKeySize, 7), 16)
+        parameters.minimumKeySize = min(max(minimumKeySizeInBytes, 7), 16)
         parameters.allowsDebugKey = allowsDebugKeys
         parameters.usesKeypressNotifications = usesKeypressNotifications
         parameters.ownOutOfBandData = ownOutOfBandData
@@ -192,13 +192,13 @@ public struct SecurityPolicy: Hashable, Sendable {
 public struct RequiredSecurity: Hashable, Sendable {
     public var isAuthenticated: Bool
     public var isSecureConnections: Bool
-    /// In bytes: 7 to 16.
-    public var keySize: UInt8
+    /// The minimum key size: 7 to 16 bytes.
+    public var keySizeInBytes: UInt8
 
-    public init(isAuthenticated: Bool = false, isSecureConnections: Bool = false, keySize: UInt8 = 7) {
+    public init(isAuthenticated: Bool = false, isSecureConnections: Bool = false, keySizeInBytes: UInt8 = 7) {
         self.isAuthenticated = isAuthenticated
         self.isSecureConnections = isSecureConnections
-        self.keySize = keySize
+        self.keySizeInBytes = keySizeInBytes
     }
 
     /// Any encryption that the policy accepts.
@@ -206,7 +206,7 @@ public struct RequiredSecurity: Hashable, Sendable {
 
     func isMet(by strength: KeyStrength) -> Bool {
         (strength.isAuthenticated || !isAuthenticated) && (strength.isSecureConnections || !isSecureConnections)
-            && strength.keySize >= keySize
+            && strength.keySize >= keySizeInBytes
     }
 }
 
@@ -216,7 +216,7 @@ extension KeyStrength {
         !RequiredSecurity(
             isAuthenticated: other.isAuthenticated,
             isSecureConnections: other.isSecureConnections,
-            keySize: other.keySize
+            keySizeInBytes: other.keySize
         ).isMet(by: self)
     }
 }

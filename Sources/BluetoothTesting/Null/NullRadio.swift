@@ -210,7 +210,7 @@ public final class NullRadio: @unchecked Sendable {
         for controller in state.controllers { connect(from: controller.number) }
     }
 
-    func disconnect(_ handle: ConnectionHandle, by number: Int, reason: ErrorCode) {
+    func disconnect(_ handle: ConnectionHandle, by number: Int, reason: HCI.ErrorCode) {
         guard let link = state[handle] else { return }
         state.links[Int(handle.rawValue)] = nil
         state.controllers[number].queue(

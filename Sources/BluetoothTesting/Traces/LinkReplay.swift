@@ -110,7 +110,9 @@ package final class LinkReplay: @unchecked Sendable {
     }
 
     private func publish(_ definitions: [ServiceDefinition], on adapter: Adapter) async -> Bool {
-        let services = try? await adapter.peripheral.publish(definitions) { _, access in self.database.answer(access) }
+        let services = try? await adapter.peripheral.publish(definitions) { _, access in
+            try self.database.answer(access).get()
+        }
         return services != nil
     }
 

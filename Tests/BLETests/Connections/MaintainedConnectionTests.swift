@@ -42,7 +42,7 @@ struct MaintainedConnectionTests {
             let lamp = try await world.peripheral("lamp", services: [scripted])
             let central = try await world.device("gateway").openAdapter().central
             let watcher = Watcher()
-            let backoff = ReconnectionBackoff(maximumDelay: .seconds(8), jitter: 0.25)
+            let backoff = ReconnectionBackoff(maximumDelay: .seconds(8), jitterFraction: 0.25)
             let task = watcher.watch(
                 central.maintain(lamp.address, backoff: backoff, attemptTimeout: .seconds(5)),
                 world
@@ -222,7 +222,7 @@ struct MaintainedConnectionTests {
 
     @Test("The random part of a delay is bounded for all options")
     func delaysAreBounded() {
-        let backoff = ReconnectionBackoff(initialDelay: .seconds(1), maximumDelay: .seconds(10), jitter: 0.5)
+        let backoff = ReconnectionBackoff(initialDelay: .seconds(1), maximumDelay: .seconds(10), jitterFraction: 0.5)
         #expect(backoff.delay(afterFailures: 0, random: 0) == .zero)
         #expect(
             (1...6).map { backoff.delay(afterFailures: $0, random: 0) } == [1, 2, 4, 8, 10, 10].map { .seconds($0) }
@@ -233,7 +233,7 @@ struct MaintainedConnectionTests {
             initialDelay: .seconds(-1),
             maximumDelay: .seconds(-5),
             multiplier: .nan,
-            jitter: .infinity,
+            jitterFraction: .infinity,
             stableDuration: .zero
         )
         #expect(odd.delay(afterFailures: 1000, random: .nan) == .zero)

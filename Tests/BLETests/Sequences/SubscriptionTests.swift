@@ -148,7 +148,7 @@ struct SubscriptionTests {
     @Test("A slow reader is informed of the number of lost values, at their position", arguments: Place.allCases)
     func slowReaderLearnsOfDroppedValues(_ place: Place) async throws {
         try await SequenceFixture.run(place) { fixture in
-            let subscription = try await fixture.peer.subscribe(to: fixture.characteristics[0], bufferLimit: 4)
+            let subscription = try await fixture.peer.subscribe(to: fixture.characteristics[0], bufferedValueLimit: 4)
             try await fixture.notify(0..<10)
             try await fixture.waitForDelivery()
             await subscription.cancel()

@@ -100,7 +100,8 @@ struct ChannelEngineModelTests {
         init(seed: UInt64) throws {
             random = SeededGenerator(seed: seed)
             let isSmall = Bool.random(using: &random)
-            configuration = isSmall ? .init(mtu: 64, mps: 64, receiveCapacity: 0, sendCapacity: 0) : .init(mtu: 500)
+            configuration =
+                isSmall ? .init(mtu: 64, mps: 64, receiveByteCapacity: 0, sendByteCapacity: 0) : .init(mtu: 500)
             for index in apps.indices {
                 try apps[index].side.services.register(.init(configuration: configuration), at: ChannelSide.psm)
             }

@@ -129,7 +129,7 @@ struct LinkSecurityVerificationTests {
         var short = Side.key
         short.strength = KeyStrength(isAuthenticated: false, isSecureConnections: false, keySize: 7)
         var side = Side(.central, bond: Side.bond(.central, key: short), hasPairingHandler: false) {
-            $0.minimumKeySize = 16
+            $0.minimumKeySizeInBytes = 16
         }
         _ = side.begin()
         guard case .failed = side.engine.published.gate else {
@@ -137,7 +137,7 @@ struct LinkSecurityVerificationTests {
             return
         }
         var policy = side.engine.policy
-        policy.minimumKeySize = 7
+        policy.minimumKeySizeInBytes = 7
         #expect(side.engine.setPolicy(policy, &side.context).first == .enableEncryption(short))
     }
 

@@ -1,6 +1,7 @@
 import BLE
 import BluetoothHost
 import BluetoothTesting
+import SMP
 import Testing
 
 @Suite("Reconnecting bonded peers")

@@ -227,7 +227,7 @@ struct ConnectionPlan {
                     ownAddressType: context.ownAddressType,
                     connectionIntervalMin: parameters.intervalMinimum,
                     connectionIntervalMax: parameters.intervalMaximum,
-                    maxLatency: parameters.latency,
+                    maxLatency: parameters.latencyInEvents,
                     supervisionTimeout: parameters.timeout
                 )
             )
@@ -242,7 +242,7 @@ struct ConnectionPlan {
                     scanWindow: 0x60,
                     connectionIntervalMin: parameters.intervalMinimum,
                     connectionIntervalMax: parameters.intervalMaximum,
-                    maxLatency: parameters.latency,
+                    maxLatency: parameters.latencyInEvents,
                     supervisionTimeout: parameters.timeout
                 )
             )

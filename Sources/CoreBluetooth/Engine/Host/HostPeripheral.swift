@@ -388,7 +388,7 @@ extension CBPeripheralManagerConnectionLatency {
         case .high:
             ConnectionParameters(
                 interval: .milliseconds(180)...(.milliseconds(240)),
-                latency: 2,
+                latencyInEvents: 2,
                 supervisionTimeout: .seconds(6)
             )
         }

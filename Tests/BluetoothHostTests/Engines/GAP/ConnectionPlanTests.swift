@@ -87,7 +87,7 @@ struct ConnectionPlanTests {
                 scanWindow: 0x60,
                 connectionIntervalMin: parameters.intervalMinimum,
                 connectionIntervalMax: parameters.intervalMaximum,
-                maxLatency: parameters.latency,
+                maxLatency: parameters.latencyInEvents,
                 supervisionTimeout: parameters.timeout
             )
         )

@@ -215,7 +215,7 @@ extension ConnectionWorld {
                 ownAddressType: .public,
                 connectionIntervalMin: parameters.intervalMinimum,
                 connectionIntervalMax: parameters.intervalMaximum,
-                maxLatency: parameters.latency,
+                maxLatency: parameters.latencyInEvents,
                 supervisionTimeout: parameters.timeout
             )
         )

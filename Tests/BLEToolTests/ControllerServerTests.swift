@@ -1,7 +1,12 @@
 import BLE
+import BluetoothHost
 import Glibc
+import HCITransport
 import Synchronization
 import Testing
+import VirtualController
+
+@testable import BLETool
 
 /// A server on a UNIX socket and a TCP port, and its events.
 private final class Served: Sendable {
@@ -163,7 +168,7 @@ struct ControllerServerTests {
     )
     func hostThatDoesNotReadIsCutOff(isOwnLimit: Bool) async throws {
         var configuration = ControllerServer.Configuration()
-        if isOwnLimit { configuration.backlogLimit = 20_000 } else { configuration.totalBacklogLimit = 20_000 }
+        if isOwnLimit { configuration.backlogByteLimit = 20_000 } else { configuration.totalBacklogByteLimit = 20_000 }
         let served = try await Served(configuration)
         let adapter = try await Adapter.open(served.unix, configuration: .forgetful)
         _ = try await served.connected()

@@ -1,3 +1,5 @@
+import BLE
+import BluetoothHost
 import BluetoothTypes
 import Dispatch
 import HCITransport
@@ -12,45 +14,45 @@ import VirtualController
 /// time.
 ///
 /// # Hosts that do not read
-/// The data that waits for a host is bounded, for each host (``Configuration/backlogLimit``) and for all together
-/// (``Configuration/totalBacklogLimit``). The connection of a host that would exceed a bound is closed, and the event
+/// The data that waits for a host is bounded, for each host (``Configuration/backlogByteLimit``) and for all together
+/// (``Configuration/totalBacklogByteLimit``). The connection of a host that would exceed a bound is closed, and the event
 /// gives this reason.
-package final class ControllerServer: @unchecked Sendable {
+final class ControllerServer: @unchecked Sendable {
     // @unchecked: its variables are used on the queue of the air only.
 
     /// The configuration of the controllers, and the faults of the controllers and the air.
-    package struct Configuration: Sendable {
+    struct Configuration: Sendable {
         /// Maximum length of an ACL packet in bytes, at least 27; nil for the default.
-        package var aclDataLength: UInt16?
+        var aclDataLength: UInt16?
         /// Maximum number of ACL packets that a controller holds; nil for the default.
-        package var aclPacketCount: UInt8?
+        var aclPacketCount: UInt8?
         /// Whether packets take as long as on a radio.
-        package var pacesPackets = true
-        /// The distance from each controller to the next one, in metres.
-        package var spacing = 0.0
-        package var conditions = RadioConditions.perfect
-        package var faults = ControllerFaults.none
+        var pacesPackets = true
+        /// The distance from each controller to the next one.
+        var spacingInMetres = 0.0
+        var conditions = RadioConditions.perfect
+        var faults = ControllerFaults.none
         /// The time at which the air fails, since the server was made.
-        package var diesAfter: Duration?
+        var diesAfter: Duration?
         /// The time of each mishap, since the controller's host connected.
-        package var mishaps: [Mishap: Duration] = [:]
+        var mishaps: [Mishap: Duration] = [:]
         /// The folder into which each controller's HCI traffic is recorded.
-        package var captureFolder: String?
+        var captureFolder: String?
         /// Whether keys are replaced by zeros in the captures.
-        package var captureMasksKeys = false
+        var captureMasksKeys = false
         /// Makes random events the same each time.
-        package var seed: UInt64?
+        var seed: UInt64?
         /// Maximum number of bytes that wait for one host that does not read. The default, nil, is 4 MiB, or 64 MiB
         /// without pacing, because a fast sender is then not slowed down for a slow reader.
-        package var backlogLimit: Int?
+        var backlogByteLimit: Int?
         /// Maximum number of bytes that wait for all hosts together.
-        package var totalBacklogLimit = 128 << 20
+        var totalBacklogByteLimit = 128 << 20
 
-        package init() {}
+        init() {}
     }
 
     /// A fault of a controller.
-    package enum Mishap: String, CaseIterable, Sendable {
+    enum Mishap: String, CaseIterable, Sendable {
         /// It accepts its host's packets and no longer sends any.
         case silent
         /// It reports a hardware error to its host, and has lost all its state.
@@ -60,22 +62,16 @@ package final class ControllerServer: @unchecked Sendable {
     }
 
     /// One connection of a host, and the controller that it was given.
-    package struct Connection: Hashable, Sendable {
+    struct Connection: Hashable, Sendable {
         /// The number of the connection, from 1.
-        package let number: Int
+        let number: Int
         /// The controller's public address.
-        package let address: DeviceAddress
+        let address: DeviceAddress
         /// Where the host connected.
-        package let listener: ListeningAddress
-
-        package init(number: Int, address: DeviceAddress, listener: ListeningAddress) {
-            self.number = number
-            self.address = address
-            self.listener = listener
-        }
+        let listener: ListeningAddress
     }
 
-    package enum Event: Sendable {
+    enum Event: Sendable {
         case connected(Connection)
         case disconnected(Connection, TransportError)
         /// A configured mishap has happened to the controller.
@@ -91,7 +87,7 @@ package final class ControllerServer: @unchecked Sendable {
     }
 
     /// Maximum number of hosts served at once, so that a client that connects endlessly does no harm.
-    package static let connectionLimit = 256
+    static let connectionLimit = 256
     /// Interval and maximum number of a host's waits for the end of an earlier host's connection to the same address.
     private static let addressRetry = (interval: Duration.milliseconds(20), count: 50)
 
@@ -104,10 +100,10 @@ package final class ControllerServer: @unchecked Sendable {
     private var count = 0
 
     /// - Parameter onEvent: is called with each event, on the air's queue.
-    package init(configuration: Configuration, onEvent: @escaping @Sendable (Event) -> Void) {
+    init(configuration: Configuration, onEvent: @escaping @Sendable (Event) -> Void) {
         self.configuration = configuration
         self.onEvent = onEvent
-        backlog = BacklogBudget(limit: configuration.totalBacklogLimit)
+        backlog = BacklogBudget(limit: configuration.totalBacklogByteLimit)
         air = AirOnQueue(
             label: "served",
             // Timers are late while the queue is held.
@@ -126,7 +122,7 @@ package final class ControllerServer: @unchecked Sendable {
     /// - Parameter controllerAddress: the public address of the listener's controller, which serves one host at a time;
     ///   nil for a controller with an address of its own for each host.
     /// - Returns: the address that the server listens on. It has the actual port if `address` has port 0.
-    package func listen(
+    func listen(
         on address: ListeningAddress,
         controllerAddress: DeviceAddress? = nil
     ) async throws(ListeningError) -> ListeningAddress {
@@ -142,13 +138,13 @@ package final class ControllerServer: @unchecked Sendable {
     private var transportOptions: TransportOptions {
         var options = TransportOptions()
         // Without pacing, nothing slows down a host that sends faster than another one reads.
-        options.backlogLimit = configuration.backlogLimit ?? (configuration.pacesPackets ? 4 << 20 : 64 << 20)
+        options.backlogByteLimit = configuration.backlogByteLimit ?? (configuration.pacesPackets ? 4 << 20 : 64 << 20)
         options.sharedBacklog = backlog
         return options
     }
 
     /// Ends all connections and removes the UNIX sockets.
-    package func close() async {
+    func close() async {
         await withCheckedContinuation { continuation in
             air.queue.async { [self] in
                 for listener in listeners { listener.close() }
@@ -204,7 +200,7 @@ package final class ControllerServer: @unchecked Sendable {
         if let length = configuration.aclDataLength { controller.aclDataLength = length }
         if let count = configuration.aclPacketCount { controller.aclPacketCount = count }
         controller.pacesPackets = configuration.pacesPackets
-        controller.position = Position(x: Double(place - 1) * configuration.spacing, y: 0)
+        controller.position = Position(x: Double(place - 1) * configuration.spacingInMetres, y: 0)
     }
 
     private func suffer(_ mishap: Mishap, _ number: Int) {

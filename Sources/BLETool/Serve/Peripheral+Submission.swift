@@ -1,4 +1,6 @@
+import BLE
 import BluetoothHost
+import BluetoothTypes
 
 // Calls that do not wait for clients, for callers that must not be blocked.
 extension Peripheral {
@@ -9,7 +11,7 @@ extension Peripheral {
     ///   - handle: the value handle of a published characteristic.
     ///   - completion: called once, on the adapter's loop, when each of the clients has confirmed or disconnected.
     /// - Throws: what ``indicate(_:of:to:)`` throws; `completion` is not called then.
-    package func submitIndication(
+    func submitIndication(
         _ value: [UInt8],
         of handle: AttributeHandle,
         completion: @escaping @Sendable () -> Void
@@ -26,7 +28,7 @@ extension Peripheral {
     ///   - completion: called once, on the adapter's loop, when there was room for one of the clients, or all have
     ///     disconnected.
     /// - Throws: what ``notify(_:of:to:)`` throws; `completion` is not called then.
-    package func submitNotification(
+    func submitNotification(
         _ value: [UInt8],
         of handle: AttributeHandle,
         completion: @escaping @Sendable () -> Void
@@ -36,7 +38,7 @@ extension Peripheral {
     }
 
     /// Begins to end a client's link. ``PeripheralEvent/disconnected(_:_:)`` reports when it has ended.
-    package func beginDisconnecting(_ client: ClientID) async {
+    func beginDisconnecting(_ client: ClientID) async {
         await host.beginDisconnecting(client)
     }
 }
