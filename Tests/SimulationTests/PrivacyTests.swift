@@ -3,6 +3,7 @@ import BluetoothTesting
 import Cryptography
 import HCI
 import SMP
+import Synchronization
 import Testing
 import VirtualController
 
@@ -100,19 +101,21 @@ struct Party: Sendable {
     }
 }
 
-/// Collects the reports of scans, on the world's loop.
-final class Sightings: @unchecked Sendable {
-    private(set) var all: [Advertisement] = []
+/// Collects the reports of scans.
+final class Sightings: Sendable {
+    private let reports = Mutex<[Advertisement]>([])
+
+    var all: [Advertisement] { reports.withLock { $0 } }
 
     /// Scans with an adapter until the world ends.
     init(by party: Party) async {
         _ = await party.adapter.host.startScan(ScanOptions(isActive: false, reportsDuplicates: true)) { [self] event in
-            if case .advertisement(let advertisement) = event { all.append(advertisement) }
+            if case .advertisement(let advertisement) = event { reports.withLock { $0.append(advertisement) } }
         }
     }
 
     var addresses: [DeviceAddress] { all.map(\.address).withoutRepeats }
-    func forget() { all = [] }
+    func forget() { reports.withLock { $0 = [] } }
 }
 
 extension [DeviceAddress] {

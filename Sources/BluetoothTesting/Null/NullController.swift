@@ -6,20 +6,33 @@ import HCITransport
 /// The controller of one host of a ``NullRadio``, and the host's transport to it.
 ///
 /// Belongs to the thread that runs its radio. It must cost little compared with the hosts: see ``NullRadio``.
-final class NullController: Transport, @unchecked Sendable {
-    // @unchecked: used on the thread that runs its radio only.
+final class NullController: Transport {
+    private final class State {
+        var isAdvertising = false
+        var soughtPeer: PeerAddress?
+    }
 
     let number: Int
     private let address: DeviceAddress
     private unowned let radio: NullRadio
-    var isAdvertising = false
-    /// The peer that the host wants to connect to.
-    var soughtPeer: PeerAddress?
+    private let state: LoopConfined<State>
 
     init(number: Int, address: DeviceAddress, radio: NullRadio) {
         self.number = number
         self.address = address
         self.radio = radio
+        state = LoopConfined(State(), to: radio.loop)
+    }
+
+    var isAdvertising: Bool {
+        get { state.value.isAdvertising }
+        set { state.value.isAdvertising = newValue }
+    }
+
+    /// The peer that the host wants to connect to.
+    var soughtPeer: PeerAddress? {
+        get { state.value.soughtPeer }
+        set { state.value.soughtPeer = newValue }
     }
 
     // MARK: Transport

@@ -3,6 +3,7 @@ import BluetoothHost
 import BluetoothTypes
 import ByteCoding
 import HCI
+import HCITransport
 import VirtualController
 
 /// Controllers that only forward packets, in one thread: a packet that a host sends on a link arrives at the other end
@@ -26,9 +27,7 @@ import VirtualController
 /// end at peers that only answer requests, so that one host is measured alone.
 ///
 /// Like a ``World``, it belongs to the thread that runs it.
-public final class NullRadio: @unchecked Sendable {
-    // @unchecked: used on the thread that runs it only.
-
+public final class NullRadio: Sendable {
     /// Answers an Attribute PDU in place of a peer: appends the answer to the buffer. If it appends nothing, there is
     /// no answer.
     public typealias ScriptedAnswer = @Sendable (_ pdu: RawSpan, _ answer: inout PacketBuffer) -> Void
@@ -52,24 +51,30 @@ public final class NullRadio: @unchecked Sendable {
     public let packetCount: Int
     /// Answers the packets of a host on links that it creates from now on; nil if the links end at the other host.
     public var scriptedAnswer: ScriptedAnswer? {
-        get { state.scriptedAnswer }
+        get { core.state.scriptedAnswer }
         set {
-            let previous = state.scriptedAnswer
-            state.scriptedAnswer = newValue
+            let previous = core.state.scriptedAnswer
+            core.state.scriptedAnswer = newValue
             withExtendedLifetime(previous) {}
         }
     }
     /// The adapters that were opened, in order.
-    public private(set) var adapters: [Adapter] = []
+    public var adapters: [Adapter] { core.adapters }
 
     package let loop = SimulatedEventLoop()
-    private var random = SeededGenerator(seed: 0)
-    /// The state that each packet needs. No host and no script is called while it is changed, so accesses never
-    /// overlap. Release builds do not check that, which keeps the radio's cost small.
-    #if !DEBUG
-        @safe @exclusivity(unchecked)
-    #endif
-    private var state = State()
+    private let confined: LoopConfined<Core>
+    private var core: Core { confined.value }
+
+    private final class Core {
+        var adapters: [Adapter] = []
+        var random = SeededGenerator(seed: 0)
+        /// The state that each packet needs. No host and no script is called while it is changed, so accesses never
+        /// overlap. Release builds do not check that, which keeps the radio's cost small.
+        #if !DEBUG
+            @safe @exclusivity(unchecked)
+        #endif
+        var state = State()
+    }
 
     private struct State {
         var scriptedAnswer: ScriptedAnswer?
@@ -97,7 +102,8 @@ public final class NullRadio: @unchecked Sendable {
     public init(dataLength: Int = 251, packetCount: Int = 20) {
         self.dataLength = min(max(dataLength, 27), 0xFFFF)
         self.packetCount = min(max(packetCount, 1), 0xFF)
-        state.deliver = { [unowned self] in deliverAll() }
+        confined = LoopConfined(Core(), to: loop)
+        core.state.deliver = { [unowned self] in deliverAll() }
     }
 
     // MARK: Hosts
@@ -109,20 +115,20 @@ public final class NullRadio: @unchecked Sendable {
     public func openAdapter(
         _ configure: (inout Adapter.Configuration) -> Void = { _ in }
     ) async throws(BLEError) -> Adapter {
-        precondition(state.controllers.count < 2, "a null radio holds two hosts")
+        precondition(core.state.controllers.count < 2, "a null radio holds two hosts")
         let controller = NullController(
-            number: state.controllers.count,
-            address: DeviceAddress(0x4E55_4C00_0001 + UInt64(state.controllers.count), isRandom: false),
+            number: core.state.controllers.count,
+            address: DeviceAddress(0x4E55_4C00_0001 + UInt64(core.state.controllers.count), isRandom: false),
             radio: self
         )
-        state.controllers.append(controller)
-        state.ports.append(HostPort())
+        core.state.controllers.append(controller)
+        core.state.ports.append(HostPort())
         var configuration = Adapter.Configuration()
         configure(&configuration)
-        let adapter = try await Adapter.open(on: loop, configuration: configuration, random: random.split()) {
+        let adapter = try await Adapter.open(on: loop, configuration: configuration, random: core.random.split()) {
             controller
         }
-        adapters.append(adapter)
+        core.adapters.append(adapter)
         return adapter
     }
 
@@ -153,8 +159,8 @@ public final class NullRadio: @unchecked Sendable {
     public func close() {
         let adapters = adapters
         try? run { for adapter in adapters { await adapter.close() } }
-        self.adapters = []
-        state.controllers = []
+        core.adapters = []
+        core.state.controllers = []
     }
 
     // MARK: Links
@@ -173,7 +179,7 @@ public final class NullRadio: @unchecked Sendable {
 
     /// Sends an Attribute PDU from the scripted end of a link. The PDU must fit into one ACL packet.
     public func send(_ pdu: RawSpan, on handle: ConnectionHandle) {
-        guard let link = state[handle], case .host(let number) = link.peer(of: .script) else { return }
+        guard let link = core.state[handle], case .host(let number) = link.peer(of: .script) else { return }
         queueAttributePDU(on: handle, toHost: number) { $0.append(pdu) }
         requestDelivery()
     }
@@ -182,17 +188,17 @@ public final class NullRadio: @unchecked Sendable {
     ///
     /// - Parameter number: the host: 0 is the host that was opened first.
     public func inject(_ packet: RawSpan, toHost number: Int = 0) {
-        state.ports[number].onPacket?(packet)
+        core.state.ports[number].onPacket?(packet)
     }
 
     /// Creates the link that a host requested, once there is a peer for it.
     func connect(from number: Int) {
-        let central = state.controllers[number]
+        let central = core.state.controllers[number]
         guard let peer = central.soughtPeer else { return }
         let party: Party
-        if state.scriptedAnswer != nil {
+        if core.state.scriptedAnswer != nil {
             party = .script
-        } else if let other = state.controllers.first(where: { $0 !== central && $0.isAdvertising }) {
+        } else if let other = core.state.controllers.first(where: { $0 !== central && $0.isAdvertising }) {
             party = .host(other.number)
             other.isAdvertising = false
         } else {
@@ -207,17 +213,17 @@ public final class NullRadio: @unchecked Sendable {
     }
 
     func advertisingStarted() {
-        for controller in state.controllers { connect(from: controller.number) }
+        for controller in core.state.controllers { connect(from: controller.number) }
     }
 
     func disconnect(_ handle: ConnectionHandle, by number: Int, reason: ErrorCode) {
-        guard let link = state[handle] else { return }
-        state.links[Int(handle.rawValue)] = nil
-        state.controllers[number].queue(
+        guard let link = core.state[handle] else { return }
+        core.state.links[Int(handle.rawValue)] = nil
+        core.state.controllers[number].queue(
             DisconnectionComplete(connectionHandle: handle, reason: .connectionTerminatedByLocalHost)
         )
         if case .host(let other) = link.peer(of: .host(number)) {
-            state.controllers[other].queue(DisconnectionComplete(connectionHandle: handle, reason: reason))
+            core.state.controllers[other].queue(DisconnectionComplete(connectionHandle: handle, reason: reason))
         }
     }
 
@@ -226,12 +232,12 @@ public final class NullRadio: @unchecked Sendable {
     }
 
     private func addLink(_ link: Link) -> ConnectionHandle {
-        state.links.append(link)
-        return ConnectionHandle(UInt16(state.links.count - 1))
+        core.state.links.append(link)
+        return ConnectionHandle(UInt16(core.state.links.count - 1))
     }
 
     private func tellOfConnection(_ handle: ConnectionHandle, role: Role, peer: PeerAddress, to number: Int) {
-        state.controllers[number].queue(
+        core.state.controllers[number].queue(
             LEConnectionComplete(
                 connectionHandle: handle,
                 role: role,
@@ -247,24 +253,26 @@ public final class NullRadio: @unchecked Sendable {
 
     /// Sets or removes the receiver of a host that has opened or closed its controller.
     func attach(_ onPacket: (@Sendable (RawSpan) -> Void)?, toHost number: Int) {
-        state.ports[number].onPacket = onPacket
+        core.state.ports[number].onPacket = onPacket
     }
 
     /// Takes an ACL packet, without its H4 indicator, from a host.
     func receive(_ packet: RawSpan, fromHost number: Int) {
-        guard let acl = try? ACLPacket(decoding: packet), let link = state[acl.header.connectionHandle] else { return }
+        guard let acl = try? ACLPacket(decoding: packet), let link = core.state[acl.header.connectionHandle] else {
+            return
+        }
         let handle = acl.header.connectionHandle
         switch link.peer(of: .host(number)) {
-        case .host(let other): state.ports[other].queueACL(acl.payload, of: acl.header)
+        case .host(let other): core.state.ports[other].queueACL(acl.payload, of: acl.header)
         case .script: receiveByScript(acl.payload, on: handle, ofHost: number)
         }
-        state.ports[number].countTaken(on: handle)
+        core.state.ports[number].countTaken(on: handle)
         requestDelivery()
     }
 
     private func receiveByScript(_ frame: RawSpan, on handle: ConnectionHandle, ofHost number: Int) {
         // Scripts do not answer fragmented frames or frames of other channels.
-        guard let scriptedAnswer = state.scriptedAnswer, frame.byteCount >= 4, frame[checked: 2] == 4,
+        guard let scriptedAnswer = core.state.scriptedAnswer, frame.byteCount >= 4, frame[checked: 2] == 4,
             frame[checked: 3] == 0
         else { return }
         let pdu = frame.extracting(droppingFirst: 4)
@@ -279,34 +287,34 @@ public final class NullRadio: @unchecked Sendable {
     ) {
         // `encode` may cause other answers to be written while it runs.
         var pdu = PacketBuffer(capacity: 0, headroom: 0)
-        swap(&pdu, &state.answer)
+        swap(&pdu, &core.state.answer)
         pdu.reset()
         encode(&pdu)
-        if !pdu.isEmpty { state.ports[number].queueAttributePDU(&pdu, on: handle) }
-        state.answer = pdu
+        if !pdu.isEmpty { core.state.ports[number].queueAttributePDU(&pdu, on: handle) }
+        core.state.answer = pdu
     }
 
     /// Queues the event that `encode` appends for a host. `encode` must do nothing else, because the packets are being
     /// changed.
     func queueEvent(toHost number: Int, _ encode: (inout PacketBuffer) -> Void) {
-        state.ports[number].queueEvent(encode)
+        core.state.ports[number].queueEvent(encode)
         requestDelivery()
     }
 
     /// Schedules the delivery of the queued packets after the current work of the loop.
     private func requestDelivery() {
-        guard state.scheduled == nil else { return }
-        state.scheduled = self
-        loop.execute(state.deliver)
+        guard core.state.scheduled == nil else { return }
+        core.state.scheduled = self
+        loop.execute(core.state.deliver)
     }
 
     private func deliverAll() {
-        let radio = state.scheduled.take()
-        for number in state.ports.indices {
-            guard let packets = state.ports[number].takePackets() else { continue }
+        let radio = core.state.scheduled.take()
+        for number in core.state.ports.indices {
+            guard let packets = core.state.ports[number].takePackets() else { continue }
             // The port is not accessed during the delivery, because the host sends packets from there.
-            if let onPacket = state.ports[number].onPacket { packets.forEach(onPacket) }
-            state.ports[number].giveBack(packets)
+            if let onPacket = core.state.ports[number].onPacket { packets.forEach(onPacket) }
+            core.state.ports[number].giveBack(packets)
         }
         withExtendedLifetime(radio) {}
     }
