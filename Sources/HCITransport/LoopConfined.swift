@@ -28,6 +28,7 @@ import Dispatch
 /// - After the creation, the value is used on its loop only. Debug builds check this at each access. Release builds do
 ///   not: an access then costs as much as that of a constant.
 /// - The value is released on the thread that drops its last reference. Its `deinit` must be safe on each thread.
+@usableFromInline
 package struct LoopConfined<Value>: @unchecked Sendable {
     // @unchecked: accesses on one loop follow one another, and debug builds check that there is no other access.
 
