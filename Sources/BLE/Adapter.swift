@@ -96,10 +96,11 @@ public final class Adapter: Sendable {
         configuration: Configuration = Configuration()
     ) async throws(BLEError) -> Adapter {
         let loop = DispatchEventLoop(label: "swift-ble.\(specification)")
-        let file: CaptureFile?
+        let file: LoopConfined<CaptureFile>?
         do throws(TransportError) {
             file = try configuration.capturePath.map { path throws(TransportError) in
-                try CaptureFile(path: path, masksKeys: configuration.captureMasksKeys)
+                let file = try CaptureFile(path: path, masksKeys: configuration.captureMasksKeys)
+                return LoopConfined(file, to: loop.queue.queue)
             }
         } catch {
             throw .adapter(error)

@@ -1,6 +1,7 @@
 import BLE
 import BluetoothTesting
 import L2CAP
+import Synchronization
 import Testing
 
 /// The lengths with which a megabyte is transferred.
@@ -76,7 +77,7 @@ struct ChannelTests {
             async let writing: Void = {
                 for start in stride(from: 0, to: octets.count, by: 1024) {
                     try await near.write(Array(octets[start..<start + 1024]))
-                    progress.count += 1024
+                    progress.add(1024)
                 }
                 await near.finish()
             }()
@@ -227,7 +228,7 @@ struct ChannelTests {
                     }
                     group.addTask {
                         let arrived = try await far.readToEnd()
-                        transfers.count += 1
+                        transfers.add(1)
                         return arrived == pattern(size, salt: index)
                     }
                 }
@@ -349,7 +350,11 @@ struct ChannelTests {
     }
 }
 
-/// A counter shared by the tasks of one world, which all run in its thread.
-private final class Progress: @unchecked Sendable {
-    var count = 0
+/// A counter shared by the tasks of one world.
+private final class Progress: Sendable {
+    private let value = Atomic(0)
+
+    var count: Int { value.load(ordering: .relaxed) }
+
+    func add(_ count: Int) { value.add(count, ordering: .relaxed) }
 }

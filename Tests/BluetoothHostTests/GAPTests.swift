@@ -12,10 +12,7 @@ private func report(
     rssi: Int8 = -50,
     from peer: DeviceAddress = address
 ) -> [UInt8] {
-    ScriptedController.packet {
-        LEAdvertisingReport.Report(eventType: type, address: PeerAddress(peer), data: data.rawSpan, rssi: rssi)
-            .encodePacket(into: &$0)
-    }
+    ScriptedController.report(of: peer, type, data, rssi: rssi)
 }
 
 private let flagsAndService: [UInt8] = [0x02, 0x01, 0x06, 0x03, 0x03, 0x0D, 0x18]

@@ -271,24 +271,12 @@ struct LinkTests {
         func requests() -> [[UInt8]] {
             fixture.controller.data.filter { $0[7] == 5 && $0[9] == 0x12 }.map { [$0[10], $0[13]] }
         }
-        func complete(interval: UInt16) {
-            fixture.controller.emit {
-                LEConnectionUpdateComplete(
-                    status: .success,
-                    connectionHandle: 0x0040,
-                    connectionInterval: interval,
-                    peripheralLatency: 0,
-                    supervisionTimeout: 400
-                ).encodePacket(into: &$0)
-            }
-            fixture.loop.run(for: .milliseconds(1))
-        }
         func respond(to request: [UInt8]?, _ answer: UInt8) {
             fixture.controller.emit(HostFixture.acl([0x13, request?[0] ?? 0, 2, 0, answer, 0], channel: 5))
             fixture.loop.run(for: .milliseconds(1))
         }
         #expect(requests().map { $0[1] } == [40], "one at a time")
-        complete(interval: 24)
+        fixture.completeParameterUpdate(interval: 24)
         #expect(updates.map(\.all.count) == [1, 0], "the second waits for the answer to the first request")
         #expect(requests().count == 1)
         if let answer {
@@ -298,12 +286,12 @@ struct LinkTests {
         }
         if answer == 0 {
             #expect(requests().count == 1, "the event of the first request is not for the second")
-            complete(interval: 40)
+            fixture.completeParameterUpdate(interval: 40)
         }
         #expect(requests().map { $0[1] } == [40, 80])
         #expect(updates[1].all.isEmpty)
         respond(to: requests().last, 0)
-        complete(interval: 80)
+        fixture.completeParameterUpdate(interval: 80)
         #expect(throws: Never.self) { try updates[1].all.first?.get() }
         #expect(updates[1].all.count == 1)
         #expect(try fixture.run { await host.contradiction() } == nil)

@@ -111,16 +111,7 @@ struct ScanTurnTests {
         let (fixture, rules) = try fixture(acceptListSize: 1)
         let sought = try (0..<5).map { try bond(fixture, $0) }
         // The peers are received, but connections to them fail.
-        rules.advertisements = sought.map { peer in
-            ScriptedController.packet {
-                LEAdvertisingReport.Report(
-                    eventType: .connectableScannableUndirected,
-                    address: PeerAddress(peer),
-                    data: [0x02, 0x01, 0x06].rawSpan,
-                    rssi: -50
-                ).encodePacket(into: &$0)
-            }
-        }
+        rules.advertisements = sought.map { ScriptedController.report(of: $0) }
         let (_, errors) = try startScan(fixture)
         let peers = [Self.absent, DeviceAddress(0xC0FF_EE00_0002, isRandom: true)] + sought
         let attempts = peers.map { connect(fixture, to: $0) }
@@ -176,16 +167,7 @@ struct ScanTurnTests {
         for _ in 0..<4 {
             rules.advertisements = []
             fixture.loop.run(for: .seconds(150))
-            rules.advertisements = [
-                ScriptedController.packet {
-                    LEAdvertisingReport.Report(
-                        eventType: .nonConnectableUndirected,
-                        address: PeerAddress(Self.absent),
-                        data: [0x02, 0x01, 0x06].rawSpan,
-                        rssi: -50
-                    ).encodePacket(into: &$0)
-                }
-            ]
+            rules.advertisements = [ScriptedController.report(of: Self.absent, .nonConnectableUndirected)]
             fixture.loop.run(for: .seconds(10))
         }
         #expect(fixture.events.all == ["poweredOn"])

@@ -7,8 +7,8 @@ import Testing
 @testable import GATT
 
 /// A peripheral manager with a scripted host, and the calls that its delegate received.
-final class PeripheralFixture {
-    final class Recorder: NSObject, CBPeripheralManagerDelegate {
+final class PeripheralFixture: ManagerFixture {
+    final class Recorder: NSObject, CBPeripheralManagerDelegate, DelegateRecorder {
         var told: [String] = []
         var errors: [any Error] = []
         var requests: [CBATTRequest] = []
@@ -99,31 +99,6 @@ final class PeripheralFixture {
             say(.stateChanged(state))
             recorder.told = []
         }
-    }
-
-    func settle() {
-        for _ in 0..<3 { manager.deliveryQueue.sync {} }
-    }
-
-    func say(_ event: PeripheralEvent) {
-        engine.say(event)
-        settle()
-    }
-
-    func answer<Value>(_ call: ScriptedPeripheralEngine.Call, _ result: Result<Value, EngineError>) {
-        engine.answer(call, result)
-        settle()
-    }
-
-    func takeTold() -> [String] {
-        settle()
-        defer { recorder.told = [] }
-        return recorder.told
-    }
-
-    func takeCalls() -> [ScriptedPeripheralEngine.Call] {
-        settle()
-        return engine.takeCalls()
     }
 
     /// Adds a service and makes the host publish it.

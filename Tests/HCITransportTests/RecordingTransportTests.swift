@@ -24,7 +24,7 @@ struct RecordingTransportTests {
         let path = folder.path + "/capture.btsnoop"
         let queue = DispatchQueue(label: "recording")
         let ends = PipeTransport.makePair(queue, queue)
-        let file = try CaptureFile(path: path) { 1_700_000_000_000_001 }
+        let file = LoopConfined(try CaptureFile(path: path) { 1_700_000_000_000_001 }, to: queue)
         func recorded(_ end: any Transport) -> any Transport {
             RecordingTransport(end, file: file, isControllersEnd: atControllersEnd)
         }
@@ -48,7 +48,7 @@ struct RecordingTransportTests {
         }
         let isAtEnd = reader.isAtEnd
         #expect(isAtEnd)
-        #expect(file.failure == nil)
+        #expect(queue.sync { file.value.failure } == nil)
     }
 
     /// A recording holds keys.

@@ -3,6 +3,7 @@ import BluetoothTesting
 import ByteCoding
 import Capture
 import HCITransport
+import Synchronization
 import Testing
 
 /// A run in a world, and the packets between its central's controller and host.
@@ -249,24 +250,35 @@ extension PacketRecording.Packet {
     }
 }
 
-/// A loop's time and timers, used in one thread.
-private final class Timers: @unchecked Sendable {
-    private(set) var now = Duration.zero
-    private var pending: [(due: Duration, action: @Sendable () -> Void)] = []
+/// A loop's time and timers.
+private final class Timers: Sendable {
+    private struct State {
+        var now = Duration.zero
+        var pending: [(due: Duration, action: @Sendable () -> Void)] = []
+
+        /// Removes the earliest timer that is due at `end`, advances the time to it and returns its action.
+        mutating func takeNext(by end: Duration) -> (@Sendable () -> Void)? {
+            let next = pending.indices.filter { pending[$0].due <= end }.min { pending[$0].due < pending[$1].due }
+            guard let next else {
+                now = end
+                return nil
+            }
+            let (due, action) = pending.remove(at: next)
+            now = max(now, due)
+            return action
+        }
+    }
+
+    private let state = Mutex(State())
+
+    var now: Duration { state.withLock { $0.now } }
 
     func add(_ delay: Duration, _ action: @escaping @Sendable () -> Void) {
-        pending.append((now + delay, action))
+        state.withLock { $0.pending.append(($0.now + delay, action)) }
     }
 
     func run(for duration: Duration) {
         let end = now + duration
-        while let next = pending.indices.filter({ pending[$0].due <= end }).min(by: {
-            pending[$0].due < pending[$1].due
-        }) {
-            let (due, action) = pending.remove(at: next)
-            now = max(now, due)
-            action()
-        }
-        now = end
+        while let action = state.withLock({ $0.takeNext(by: end) }) { action() }
     }
 }

@@ -3,6 +3,7 @@ import BluetoothTesting
 import Cryptography
 import HCI
 import SMP
+import Synchronization
 import Testing
 import VirtualController
 
@@ -72,6 +73,22 @@ struct Party: Sendable {
         key = await adapter.host.bonds.identity.resolvingKey
     }
 
+    /// Adds a peripheral and a central with private addresses to a world.
+    static func pair(
+        in world: World,
+        _ kind: ControllerKind,
+        _ centralKind: ControllerKind,
+        areBonded: Bool = false
+    ) async throws -> (peripheral: Party, central: Party) {
+        let peripheral = try await Party("peripheral", in: world, kind)
+        let central = try await Party("central", in: world, centralKind)
+        if areBonded {
+            try await central.bond(with: peripheral)
+            try await peripheral.bond(with: central)
+        }
+        return (peripheral, central)
+    }
+
     /// Makes this party recognize another, as after pairing.
     func bond(with other: Party) async throws {
         try await adapter.bond(with: other.adapter)
@@ -100,19 +117,21 @@ struct Party: Sendable {
     }
 }
 
-/// Collects the reports of scans, on the world's loop.
-final class Sightings: @unchecked Sendable {
-    private(set) var all: [Advertisement] = []
+/// Collects the reports of scans.
+final class Sightings: Sendable {
+    private let reports = Mutex<[Advertisement]>([])
+
+    var all: [Advertisement] { reports.withLock { $0 } }
 
     /// Scans with an adapter until the world ends.
     init(by party: Party) async {
         _ = await party.adapter.host.startScan(ScanOptions(isActive: false, reportsDuplicates: true)) { [self] event in
-            if case .advertisement(let advertisement) = event { all.append(advertisement) }
+            if case .advertisement(let advertisement) = event { reports.withLock { $0.append(advertisement) } }
         }
     }
 
     var addresses: [DeviceAddress] { all.map(\.address).withoutRepeats }
-    func forget() { all = [] }
+    func forget() { reports.withLock { $0 = [] } }
 }
 
 extension [DeviceAddress] {
@@ -287,10 +306,7 @@ struct PrivacyTests {
     )
     func bondedPeripheralIsConnectedByItsIdentity(kind: ControllerKind, centralKind: ControllerKind) throws {
         try World.run(seed: 5) { world in
-            let peripheral = try await Party("peripheral", in: world, kind)
-            let central = try await Party("central", in: world, centralKind)
-            try await central.bond(with: peripheral)
-            try await peripheral.bond(with: central)
+            let (peripheral, central) = try await Party.pair(in: world, kind, centralKind, areBonded: true)
             _ = try await peripheral.advertise()
             for _ in 0..<2 {
                 try await world.sleep(for: .seconds(70))
@@ -313,8 +329,7 @@ struct PrivacyTests {
     )
     func strangersIdentifyEachOtherByTheirPrivateAddresses(kind: ControllerKind, centralKind: ControllerKind) throws {
         try World.run(seed: 6) { world in
-            let peripheral = try await Party("peripheral", in: world, kind)
-            let central = try await Party("central", in: world, centralKind)
+            let (peripheral, central) = try await Party.pair(in: world, kind, centralKind)
             _ = try await peripheral.advertise()
             let sightings = await Sightings(by: central)
             try await world.sleep(for: .seconds(70))
@@ -402,8 +417,7 @@ struct PrivacyTests {
     )
     func directedAdvertisingReachesTheBondedPeerOnly(kind: ControllerKind, centralKind: ControllerKind) throws {
         try World.run(seed: 10) { world in
-            let peripheral = try await Party("peripheral", in: world, kind)
-            let central = try await Party("central", in: world, centralKind)
+            let (peripheral, central) = try await Party.pair(in: world, kind, centralKind)
             let other = try await Party("other", in: world)
             for party in [central, other] {
                 try await party.bond(with: peripheral)
@@ -450,8 +464,7 @@ struct PrivacyTests {
     )
     func strangersPairAndFindEachOtherByIdentityAfterChanges(kind: ControllerKind, centralKind: ControllerKind) throws {
         try World.run(seed: 15) { world in
-            let peripheral = try await Party("peripheral", in: world, kind)
-            let central = try await Party("central", in: world, centralKind)
+            let (peripheral, central) = try await Party.pair(in: world, kind, centralKind)
             var policy = SecurityPolicy()
             policy.justWorks = .always
             await peripheral.adapter.host.setSecurityPolicy(policy)
@@ -488,10 +501,7 @@ struct PrivacyTests {
     )
     func everythingWorksAsBeforeAfterAResetOfTheControllers(kind: ControllerKind, centralKind: ControllerKind) throws {
         try World.run(seed: 11) { world in
-            let peripheral = try await Party("peripheral", in: world, kind)
-            let central = try await Party("central", in: world, centralKind)
-            try await central.bond(with: peripheral)
-            try await peripheral.bond(with: central)
+            let (peripheral, central) = try await Party.pair(in: world, kind, centralKind, areBonded: true)
             let sightings = await Sightings(by: central)
             _ = try await peripheral.advertise()
             try await world.sleep(for: .seconds(5))

@@ -203,7 +203,7 @@ private final class Taken: Sendable {
     func add() { value.add(1, ordering: .relaxed) }
 }
 
-private final class Delegate: NSObject, CBCentralManagerDelegate, @unchecked Sendable {
+private final class Delegate: NSObject, CBCentralManagerDelegate, Sendable {
     private let discovered = Atomic(0)
     private let scanning = Atomic(false)
 

@@ -17,9 +17,7 @@ import VirtualController
 /// The data that waits for a host is bounded, for each host (``Configuration/backlogByteLimit``) and for all together
 /// (``Configuration/totalBacklogByteLimit``). The connection of a host that would exceed a bound is closed, and the event
 /// gives this reason.
-final class ControllerServer: @unchecked Sendable {
-    // @unchecked: its variables are used on the queue of the air only.
-
+final class ControllerServer: Sendable {
     /// The configuration of the controllers, and the faults of the controllers and the air.
     struct Configuration: Sendable {
         /// Maximum length of an ACL packet in bytes, at least 27; nil for the default.
@@ -95,9 +93,15 @@ final class ControllerServer: @unchecked Sendable {
     private let air: AirOnQueue
     private let onEvent: @Sendable (Event) -> Void
     private let backlog: BacklogBudget
-    private var listeners: [StreamListener] = []
-    private var connections: [Int: Served] = [:]
-    private var count = 0
+    private let confined: LoopConfined<State>
+    private var state: State { confined.value }
+
+    private final class State {
+        var listeners: [StreamListener] = []
+        var connections: [Int: Served] = [:]
+        /// The number of connections so far.
+        var count = 0
+    }
 
     /// - Parameter onEvent: is called with each event, on the air's queue.
     init(configuration: Configuration, onEvent: @escaping @Sendable (Event) -> Void) {
@@ -110,6 +114,7 @@ final class ControllerServer: @unchecked Sendable {
             linger: configuration.pacesPackets ? nil : .milliseconds(1),
             seed: configuration.seed
         )
+        confined = LoopConfined(State(), to: air.queue)
         air.queue.async { [air] in air.conditions = configuration.conditions }
         perform(after: configuration.diesAfter) { server in
             server.air.conditions.isDead = true
@@ -128,7 +133,7 @@ final class ControllerServer: @unchecked Sendable {
     ) async throws(ListeningError) -> ListeningAddress {
         let listener = try await StreamListener.open(address, on: air.loop, options: transportOptions)
         air.queue.async { [self] in
-            listeners.append(listener)
+            state.listeners.append(listener)
             if let controllerAddress { air.reserve(controllerAddress) }
             listener.start { [weak self] in self?.connected($0, through: listener.address, controllerAddress) }
         }
@@ -147,10 +152,11 @@ final class ControllerServer: @unchecked Sendable {
     func close() async {
         await withCheckedContinuation { continuation in
             air.queue.async { [self] in
-                for listener in listeners { listener.close() }
-                listeners = []
-                for served in connections.values { air.detach(served.controller) }
-                connections = [:]
+                let state = state
+                for listener in state.listeners { listener.close() }
+                state.listeners = []
+                for served in state.connections.values { air.detach(served.controller) }
+                state.connections = [:]
                 continuation.resume()
             }
         }
@@ -173,12 +179,12 @@ final class ControllerServer: @unchecked Sendable {
                 $0.connected(transport, through: listener, address, attempt: attempt + 1)
             }
         }
-        guard connections.count < ControllerServer.connectionLimit else {
+        guard state.connections.count < ControllerServer.connectionLimit else {
             transport.close()
             return onEvent(.refused(listener))
         }
-        count += 1
-        let number = count
+        state.count += 1
+        let number = state.count
         let recording = record(transport, number)
         let attached = air.attach(
             (try? recording.get()) ?? transport,
@@ -187,7 +193,7 @@ final class ControllerServer: @unchecked Sendable {
             onEnd: { [weak self] in self?.disconnected(number, $0) }
         )
         let connection = Connection(number: number, address: attached.address, listener: listener)
-        connections[number] = Served(connection: connection, controller: attached)
+        state.connections[number] = Served(connection: connection, controller: attached)
         onEvent(.connected(connection))
         if case .failure(let error) = recording { onEvent(.notRecorded(connection, error)) }
         air.disturb(attached) { $0.faults = configuration.faults }
@@ -204,12 +210,12 @@ final class ControllerServer: @unchecked Sendable {
     }
 
     private func suffer(_ mishap: Mishap, _ number: Int) {
-        guard let served = connections[number] else { return }
+        guard let served = state.connections[number] else { return }
         switch mishap {
         case .silent: air.disturb(served.controller) { $0.faults.isSilent = true }
         case .hardwareError: air.disturb(served.controller) { $0.failWithHardwareError(code: 0) }
         case .vanished:
-            connections[number] = nil
+            state.connections[number] = nil
             air.detach(served.controller)
         }
         onEvent(.befell(served.connection, mishap))
@@ -223,12 +229,16 @@ final class ControllerServer: @unchecked Sendable {
                 path: "\(folder)/controller-\(number).btsnoop",
                 masksKeys: configuration.captureMasksKeys
             )
-            return RecordingTransport(transport, file: file, isControllersEnd: true)
+            return RecordingTransport(
+                transport,
+                file: LoopConfined(file, to: air.queue),
+                isControllersEnd: true
+            )
         }
     }
 
     private func disconnected(_ number: Int, _ error: TransportError) {
-        guard let served = connections.removeValue(forKey: number) else { return }
+        guard let served = state.connections.removeValue(forKey: number) else { return }
         onEvent(.disconnected(served.connection, error))
     }
 

@@ -38,7 +38,7 @@ struct AddressPlanModelTests {
         }
     }
 
-    private struct Model {
+    private struct Model: RandomPlanModel {
         var random: SeededGenerator
         var fixture: AddressPlanFixture
         var controller = Controller()
@@ -57,8 +57,6 @@ struct AddressPlanModelTests {
             fixture.plan.poweredOn(at: fixture.now)
         }
 
-        mutating func chance(_ count: Int) -> Bool { Int.random(in: 0..<count, using: &random) == 0 }
-
         mutating func perform(_ command: PlannedCommand) {
             controller.perform(command.command)
             fixture.plan.finished(command.step, fixture.context.information)
@@ -71,13 +69,9 @@ struct AddressPlanModelTests {
             fixture.setPeers(numbers, keys: chance(3) ? [1: 100, 2: 200] : [:])
         }
 
-        mutating func send() {
-            let next = fixture.next()
-            guard inProgress == nil else {
-                #expect(next == nil, "one command at a time")
-                return
-            }
-            guard let next else { return }
+        mutating func nextCommand() -> PlannedCommand? { fixture.next() }
+
+        mutating func send(_ next: PlannedCommand) -> CommandFailure? {
             let needsAll =
                 next.command.opcode != LESetRandomAddress.opcode || !fixture.context.information.usesExtendedCommands
             #expect(fixture.context.rest >= (needsAll ? .everything : .scanningAndInitiating))
@@ -85,7 +79,7 @@ struct AddressPlanModelTests {
             let isRefusable = next.command.opcode != LERemoveDeviceFromResolvingList.opcode
             let isRefused = mayRefuse && isRefusable && chance(4)
             if !isRefused { controller.perform(next.command) }
-            inProgress = (next, isRefused ? GAPSample.refusal(of: next.command) : nil)
+            return isRefused ? GAPSample.refusal(of: next.command) : nil
         }
 
         mutating func reply() {
@@ -158,11 +152,6 @@ struct AddressPlanModelTests {
 
     @Test(arguments: 0..<20)
     func controllerHasWhatIsWantedAfterRandomChanges(group: UInt64) {
-        for seed in group * 10..<group * 10 + 10 {
-            var model = Model(seed: seed)
-            for _ in 0..<200 { model.step() }
-            model.settle()
-            model.check()
-        }
+        Model.run(group: group)
     }
 }

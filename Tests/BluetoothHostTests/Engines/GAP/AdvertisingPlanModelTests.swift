@@ -71,7 +71,7 @@ struct AdvertisingPlanModelTests {
         }
     }
 
-    private struct Model {
+    private struct Model: RandomPlanModel {
         var random: SeededGenerator
         var fixture: AdvertisingPlanFixture
         var controller = Controller()
@@ -87,8 +87,6 @@ struct AdvertisingPlanModelTests {
             random = SeededGenerator(seed: seed)
             fixture = AdvertisingPlanFixture(isExtended: Bool.random(using: &random), sets: 3)
         }
-
-        mutating func chance(_ count: Int) -> Bool { Int.random(in: 0..<count, using: &random) == 0 }
 
         mutating func perform(_ effects: [AdvertisingEffect]) {
             for case .finish(let call, _) in effects {
@@ -123,17 +121,13 @@ struct AdvertisingPlanModelTests {
             calls.insert(nextCall)
         }
 
-        mutating func send() {
-            let next = fixture.next()
-            guard inProgress == nil else {
-                #expect(next == nil, "one command at a time")
-                return
-            }
-            guard let next else { return }
+        mutating func nextCommand() -> PlannedCommand? { fixture.next() }
+
+        mutating func send(_ next: PlannedCommand) -> CommandFailure? {
             if fixture.context.addresses.hold == .everything { #expect(!Controller.mayRefuse(next.command)) }
             let isRefused = Controller.mayRefuse(next.command) && chance(5)
             if !isRefused { controller.perform(next.command) }
-            inProgress = (next, isRefused ? GAPSample.refusal(of: next.command, .commandDisallowed) : nil)
+            return isRefused ? GAPSample.refusal(of: next.command, .commandDisallowed) : nil
         }
 
         mutating func reply() {
@@ -219,12 +213,7 @@ struct AdvertisingPlanModelTests {
 
     @Test(arguments: 0..<20)
     func controllerHasWhatIsWantedAndEachCallEndsOnce(group: UInt64) {
-        for seed in group * 10..<group * 10 + 10 {
-            var model = Model(seed: seed)
-            for _ in 0..<200 { model.step() }
-            model.settle()
-            model.check()
-        }
+        Model.run(group: group)
     }
 }
 

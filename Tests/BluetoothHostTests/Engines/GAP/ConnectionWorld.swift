@@ -51,8 +51,8 @@ struct SimulatedInitiator {
     }
 }
 
-/// A ``ConnectionPlan`` with a controller: it is driven as the host drives it.
-struct ConnectionWorld {
+/// A ``ConnectionPlan`` with a controller.
+struct ConnectionWorld: PlanWorld {
     static let refusal = CommandFailure.status(.memoryCapacityExceeded, LECreateConnection.opcode)
     static let unclear = CommandFailure.malformedReply(
         LECreateConnection.opcode,
@@ -107,27 +107,14 @@ struct ConnectionWorld {
 
     // MARK: Commands
 
-    mutating func pass() {
-        guard isPassDue else { return }
-        isPassDue = false
-        pending = plan.nextCommand(context, at: now)
-        if let pending { sent.append(pending.command) }
-    }
+    mutating func nextCommand() -> PlannedCommand? { plan.nextCommand(context, at: now) }
 
-    /// Has the controller perform the pending command, and gives the plan its reply.
-    ///
-    /// - Parameter failure: the reply; nil for that of the controller.
-    mutating func reply(_ failure: CommandFailure? = nil) {
-        guard let step = pending?.step, let command = pending?.command else { return }
-        pending = nil
-        isPassDue = true
-        if let failure { return perform(plan.failed(step, failure, at: now)) }
-        let status = controller.perform(command)
-        if status == .success {
-            plan.finished(step, at: now)
-        } else {
-            perform(plan.failed(step, .status(status, command.opcode), at: now))
-        }
+    mutating func performByController(_ command: GAPCommand) -> HCI.ErrorCode { controller.perform(command) }
+
+    mutating func finished(_ step: GAPStep) { plan.finished(step, at: now) }
+
+    mutating func failed(_ step: GAPStep, _ failure: CommandFailure) -> [ConnectionEffect] {
+        plan.failed(step, failure, at: now)
     }
 
     /// Runs until the plan has nothing to do. The controller reports the ends of cancelled initiations at once.
@@ -140,11 +127,7 @@ struct ConnectionWorld {
     }
 
     mutating func resetController() {
-        if let pending {
-            self.pending = nil
-            isPassDue = true
-            perform(plan.failed(pending.step, .aborted, at: now))
-        }
+        abortPending()
         plan.controllerLost(at: now)
         controller = SimulatedInitiator()
         request()

@@ -38,8 +38,8 @@ struct SimulatedScan: Equatable {
     }
 }
 
-/// A ``ScanPlan`` with a controller: it is driven as the host drives it.
-struct ScanWorld {
+/// A ``ScanPlan`` with a controller.
+struct ScanWorld: PlanWorld {
     static let refusal = CommandFailure.status(.commandDisallowed, LESetScanEnable.opcode)
 
     var plan: ScanPlan
@@ -75,27 +75,14 @@ struct ScanWorld {
         if plan.requestRun() { isPassDue = true }
     }
 
-    mutating func pass() {
-        guard isPassDue else { return }
-        isPassDue = false
-        pending = plan.nextCommand(context)
-        if let pending { sent.append(pending.command) }
-    }
+    mutating func nextCommand() -> PlannedCommand? { plan.nextCommand(context) }
 
-    /// Has the controller perform the pending command, and gives the plan its reply.
-    ///
-    /// - Parameter failure: the reply; nil for that of the controller.
-    mutating func reply(_ failure: CommandFailure? = nil) {
-        guard let step = pending?.step, let command = pending?.command else { return }
-        pending = nil
-        isPassDue = true
-        if let failure { return perform(plan.failed(step, failure, at: now)) }
-        let status = controller.perform(command)
-        if status == .success {
-            plan.finished(step, at: now)
-        } else {
-            perform(plan.failed(step, .status(status, command.opcode), at: now))
-        }
+    mutating func performByController(_ command: GAPCommand) -> HCI.ErrorCode { controller.perform(command) }
+
+    mutating func finished(_ step: GAPStep) { plan.finished(step, at: now) }
+
+    mutating func failed(_ step: GAPStep, _ failure: CommandFailure) -> [ScanEffect] {
+        plan.failed(step, failure, at: now)
     }
 
     /// Runs until the plan has nothing to do.
@@ -112,17 +99,13 @@ struct ScanWorld {
     }
 
     mutating func resetController() {
-        if let pending {
-            self.pending = nil
-            isPassDue = true
-            perform(plan.failed(pending.step, .aborted, at: now))
-        }
+        abortPending()
         plan.controllerLost()
         controller = SimulatedScan()
         request()
     }
 
-    private mutating func perform(_ effects: [ScanEffect]) {
+    mutating func perform(_ effects: [ScanEffect]) {
         for effect in effects {
             switch effect {
             case .end(let scan, _): ended.append(scan)
