@@ -246,8 +246,8 @@ let package = Package(
         .testTarget(
             name: "BLETests",
             dependencies: [
-                "BLE", "BluetoothHost", "BluetoothTesting", "BondWriter", "ATT", "BluetoothTypes", "GATT", "KeyStore",
-                "L2CAP", "SMP", "VirtualController",
+                "BLE", "BluetoothHost", "BluetoothTesting", "BondWriter", "ATT", "BluetoothTypes", "GATT", "HCITransport",
+                "KeyStore", "L2CAP", "SMP", "VirtualController",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: tests
@@ -266,7 +266,8 @@ let package = Package(
         .testTarget(
             name: "SimulationTests",
             dependencies: [
-                "BluetoothTesting", "BLE", "BluetoothHost", "HCI", "SMP", "Cryptography", "VirtualController",
+                "BluetoothTesting", "BLE", "BluetoothHost", "HCI", "HCITransport", "SMP", "Cryptography",
+                "VirtualController",
                 .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: tests

@@ -216,12 +216,12 @@ struct ValueHandlerTests {
     @Test("A handler that ignores its cancellation delays no later client")
     func handlerThatIgnoresCancellationDelaysNoLaterClient() throws {
         try World.run { world in
-            let isHeld = Atomic(true)
+            let hold = Hold()
             let calls = Atomic(0)
             let fixture = try await Fixture(world) { _, _ in
                 calls.add(1, ordering: .relaxed)
                 await Task(executorPreference: world.taskExecutor) {
-                    while isHeld.load(ordering: .relaxed) { try? await world.sleep(for: .seconds(60)) }
+                    while hold.isHeld.load(ordering: .relaxed) { try? await world.sleep(for: .seconds(60)) }
                 }.value
                 return [7]
             }
@@ -233,8 +233,13 @@ struct ValueHandlerTests {
             let next = try await fixture.connect("second")
             let second = fixture.start { try await next.read(fixture.handle) }
             try await fixture.wait { calls.load(ordering: .relaxed) == 2 }
-            isHeld.store(false, ordering: .relaxed)
+            hold.isHeld.store(false, ordering: .relaxed)
             #expect(try await second.value == [7])
         }
     }
+}
+
+/// What a handler waits for that ignores its cancellation.
+private final class Hold: Sendable {
+    let isHeld = Atomic(true)
 }

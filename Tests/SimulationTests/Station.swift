@@ -1,5 +1,6 @@
 import BLE
 import BluetoothTesting
+import HCITransport
 
 /// A device of a simulation, which is a peripheral to some devices and a central to others.
 final class Station: Sendable {

@@ -1,6 +1,7 @@
 import BLE
 import BluetoothHost
 import BluetoothTesting
+import HCITransport
 import Testing
 
 @Suite("Objects that outlive their adapter")
