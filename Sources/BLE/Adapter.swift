@@ -152,11 +152,11 @@ public final class Adapter: Sendable {
             random: random,
             openTransport: transport
         )
-        do throws(BLEError) {
-            try await translating("bringing the controller up") { () throws(HostError) in try await host.start() }
+        do throws(StartError) {
+            try await host.start()
         } catch {
             await bonds?.close()
-            throw error
+            throw BLEError(error)
         }
         return Adapter(host: host, bonds: bonds)
     }

@@ -63,7 +63,6 @@ extension BLEError {
     init(_ error: HostError, doing what: @autoclosure () -> String = "the operation") {
         self =
             switch error {
-            case .transport(let error): .adapter(error)
             case .command(let failure): .controllerFailed("\(failure)")
             case .controllerFailed: .controllerFailed("\(error)")
             case .notReady: .notReady
@@ -79,6 +78,16 @@ extension BLEError {
             case .stateUnavailable(let reason): .stateUnavailable(reason)
             case .notSupported(let what): .notSupported(what)
             case .invalidArgument(let what): .invalidArgument(what)
+            }
+    }
+}
+
+extension BLEError {
+    init(_ error: StartError) {
+        self =
+            switch error {
+            case .transport(let error): .adapter(error)
+            case .host(let error): BLEError(error, doing: "bringing the controller up")
             }
     }
 }

@@ -117,7 +117,7 @@ struct BringUpFailureTests {
         let fixture = HostFixture()
         fail(fixture, at: LESetEventMask.opcode, count: .max)
         let host = fixture.host
-        let error = HostError.controllerFailed("hardware error 7")
+        let error = StartError.host(.controllerFailed("hardware error 7"))
         #expect(throws: error) { try fixture.run { try await host.start() } }
         #expect(resets(fixture) == 3)
         #expect("\(error)" == "the controller failed while it was brought up: hardware error 7")
@@ -163,7 +163,7 @@ struct BringUpFailureTests {
             return nil
         }
         let host = fixture.host
-        #expect(throws: HostError.self) { try fixture.run { try await host.start() } }
+        #expect(throws: StartError.self) { try fixture.run { try await host.start() } }
         let inspection = try fixture.run { await host.inspect() }
         #expect(!inspection.isOn && !inspection.isTransportOpen)
     }
@@ -175,7 +175,7 @@ struct BringUpFailureTests {
         fixture.controller.endOfStart = error
         let host = fixture.host
         let start = fixture.loop.now
-        #expect(throws: HostError.transport(error)) { try fixture.run { try await host.start() } }
+        #expect(throws: StartError.transport(error)) { try fixture.run { try await host.start() } }
         #expect(fixture.loop.now == start)
         #expect(fixture.controller.opcodes.isEmpty)
         fixture.controller.endOfStart = nil
@@ -192,7 +192,7 @@ struct BringUpFailureTests {
         try fixture.run { await host.close() }
         store.finishLoading()
         fixture.loop.run(for: .seconds(1))
-        #expect(throws: HostError.closed) { try #require(started.all.first).get() }
+        #expect(throws: StartError.host(.closed)) { try #require(started.all.first).get() }
         #expect(store.saveCount.load(ordering: .relaxed) == 0)
     }
 
@@ -205,7 +205,7 @@ struct BringUpFailureTests {
         }
         let host = fixture.host
         for _ in 0..<2 {
-            #expect(throws: HostError.stateUnavailable("the file is damaged")) {
+            #expect(throws: StartError.host(.stateUnavailable("the file is damaged"))) {
                 try fixture.run { try await host.start() }
             }
         }

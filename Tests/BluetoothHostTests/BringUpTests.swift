@@ -86,7 +86,7 @@ struct BringUpTests {
         fixture.controller.override = { _ in .silence }
         let host = fixture.host
         let start = fixture.loop.now
-        #expect(throws: HostError.command(.timedOut(Reset.opcode))) {
+        #expect(throws: StartError.host(.command(.timedOut(Reset.opcode)))) {
             try fixture.run { try await host.start() }
         }
         #expect(fixture.loop.now - start == .seconds(4))

@@ -137,7 +137,7 @@ struct BondTakeoverTests {
         let ended = encounter.fixture.controller.commands.compactMap { $0.decode(Disconnect.self)?.connectionHandle }
         #expect(ended == [connection])
         let isSilenced = try encounter.run { host in
-            host.links[ConnectionHandle(0x0041)]?.isUnverified
+            host.links[ConnectionHandle(0x0041)]?.isGateClosed
         }
         #expect(isSilenced == false)
     }
@@ -234,7 +234,7 @@ struct PairingLimitTests {
         #expect(encounter.outcome != nil, "the peer has done its part")
         #expect(try encounter.run { $0.bondRecords().count } == 0)
         let isSilenced = try encounter.run { host in
-            host.links[ConnectionHandle(0x0041)]?.isUnverified
+            host.links[ConnectionHandle(0x0041)]?.isGateClosed
         }
         #expect(isSilenced == false)
     }
@@ -349,7 +349,7 @@ struct PolicyTests {
 
             let central = try Encounter(.central, bond: kept, configure: configure)
             #expect(central.fixture.controller.opcodes.contains(LEEnableEncryption.opcode) == !isStrict)
-            let isWary = try central.run { $0.links[connection]?.isUnverified }
+            let isWary = try central.run { $0.links[connection]?.isGateClosed }
             #expect(isWary == true)
         }
     }

@@ -257,7 +257,7 @@ struct RecoveryTests {
         #expect(throws: HostError.closed) { try attempt.all.first?.get() }
         #expect(fixture.controller.opcodes.last == Reset.opcode)
         #expect(fixture.events.all.last == "closed")
-        #expect(throws: HostError.closed) { try fixture.run { try await host.start() } }
+        #expect(throws: StartError.host(.closed)) { try fixture.run { try await host.start() } }
     }
 
     @Test func secondCloseReturnsWhenTheHostIsClosed() throws {
@@ -289,7 +289,7 @@ struct RecoveryTests {
         #expect(start.all.isEmpty && fixture.controller.opcodes.last == opcode)
         try fixture.run { await host.close() }
         fixture.loop.run(for: .milliseconds(1))
-        #expect(throws: HostError.closed) { try start.all.first?.get() }
+        #expect(throws: StartError.host(.closed)) { try start.all.first?.get() }
         #expect(start.all.count == 1)
         #expect(try fixture.run { await host.inspect() }.isEmpty)
     }

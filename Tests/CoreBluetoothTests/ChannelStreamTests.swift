@@ -7,7 +7,7 @@ import Testing
 @testable import CoreBluetooth
 
 /// A channel with a limited send buffer, which delivers the events that the test requests.
-private final class ScriptedChannel: ChannelEngine {
+private final class ScriptedChannel: CoreBluetooth.ChannelEngine {
     private struct State {
         var deliver: (@Sendable (ChannelEvent) -> Void)?
         var room: Int

@@ -3,13 +3,14 @@ import HCI
 
 extension BluetoothHost {
     /// Opens the transport and brings the controller up.
-    package func start() async throws(HostError) {
-        guard power == .off else { throw power == .closed ? .closed : .notReady }
+    package func start() async throws(StartError) {
+        guard power == .off else { throw .host(power == .closed ? .closed : .notReady) }
         let outcome = await CallContinuation.wait { continuation in
             perform(session.start(calls.begin(continuation)))
             endInput()
         }
-        if case .failure(let error) = outcome { throw error }
+        guard case .failure(let error) = outcome else { return }
+        throw port.failure.map { .transport($0) } ?? .host(error)
     }
 
     /// Ends every link, scan and advertisement, resets the controller and closes the transport. A second call returns when

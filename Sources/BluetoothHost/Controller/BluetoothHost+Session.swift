@@ -38,11 +38,16 @@ extension BluetoothHost {
         withExtendedLifetime(transport) {}
         if session.awaitsTransport(generation) {
             // It has ended before its start has returned.
-            perform(session.transportNotOpened(.transport(error), at: loop.now))
+            transportNotOpened(error)
         } else {
             perform(session.transportEnded("the connection to it was lost: \(error)", at: loop.now))
         }
         endInput()
+    }
+
+    private func transportNotOpened(_ error: TransportError) {
+        port.setFailure(error)
+        perform(session.transportNotOpened("\(error)", at: loop.now))
     }
 
     func sessionDeadlineReached() {
@@ -59,7 +64,9 @@ extension BluetoothHost {
 
     private func perform(_ effect: SessionEffect) {
         switch effect {
-        case .openTransport(let generation): spawn { await $0.connectTransport(generation) }
+        case .openTransport(let generation):
+            port.setFailure(nil)
+            spawn { await $0.connectTransport(generation) }
         case .closeTransport: port.remove()?.close()
         case .send(let packet):
             metrics.packetsSent.increment()
@@ -108,7 +115,7 @@ extension BluetoothHost {
             transport = try await port.open()
         } catch {
             guard session.awaitsTransport(generation) else { return }
-            perform(session.transportNotOpened(.transport(error), at: loop.now))
+            transportNotOpened(error)
             return endInput()
         }
         guard session.awaitsTransport(generation) else { return transport.close() }

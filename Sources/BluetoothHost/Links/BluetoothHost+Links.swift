@@ -36,7 +36,7 @@ extension BluetoothHost {
         link.session.asksForAuthorization = services.authorizer != nil
         if link.role == .peripheral { emit(.connected(identifier, link.peer)) }
         prepare(link)
-        if link.isUnverified { inform(link) { security, context in security.linkBegan(&context) } }
+        if link.isGateClosed { inform(link) { security, context in security.linkBegan(&context) } }
         return link
     }
 
@@ -65,7 +65,7 @@ extension BluetoothHost {
                     link.att.exchangeMTU(peer: mtu)
                     host.mtuChanged(of: link)
                 } else {
-                    link.att.owesMTUExchange = link.isUnverified
+                    link.att.owesMTUExchange = link.isGateClosed
                 }
             }
         }

@@ -125,14 +125,14 @@ extension BluetoothHost {
     // MARK: Effects
 
     private func perform(_ effects: [SecurityEffect], of link: Link) {
-        let wasUnverified = link.isUnverified
+        let wasGateClosed = link.isGateClosed
         // The other effects use the published security.
         if case .publish(let snapshot)? = effects.last { link.att.securityPublished(snapshot) }
         for effect in effects {
             if case .publish = effect {
                 // If the peer's identity did not have to be verified before and does not have to be now, no operation
                 // waits.
-                if wasUnverified || link.isUnverified { gateChanged(of: link) }
+                if wasGateClosed || link.isGateClosed { gateChanged(of: link) }
             } else {
                 perform(effect, of: link)
             }

@@ -53,7 +53,7 @@ extension ConnectionPlan {
     }
 
     /// Whether an attempt for a peer waits until a scan finds it, provided that the peer must be found by scanning.
-    func isSeeking(_ peer: DeviceAddress) -> Bool {
+    func isResolving(_ peer: DeviceAddress) -> Bool {
         foundPeers[peer] == nil && attempts.contains { $0.addresses.contains(peer) }
     }
 

@@ -157,7 +157,7 @@ extension GAPEngine {
             case .runScan: runScanning(context)
             }
         }
-        if hasFailed, scanning.isSeeking { runScanning(context) }
+        if hasFailed, scanning.isResolving { runScanning(context) }
     }
 
     // MARK: Peers

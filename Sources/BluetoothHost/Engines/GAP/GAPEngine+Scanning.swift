@@ -47,12 +47,14 @@ extension GAPEngine {
     }
 
     /// Whether connectable advertisements are to be passed to ``met(_:at:_:)``.
-    var seeksPeers: Bool { scanning.isSeeking }
+    var seeksPeers: Bool { scanning.isResolving }
 
     /// Handles a connectable advertisement. If the host searches for its sender, the controller connects to the address
     /// that the sender uses now.
     mutating func met(_ identity: DeviceAddress, at address: DeviceAddress, _ context: GAPContext) -> [GAPEffect] {
-        guard scanning.isSeeking, connecting.isSeeking(identity), addresses.mustBeSought(identity) else { return [] }
+        guard scanning.isResolving, connecting.isResolving(identity), addresses.mustBeSought(identity) else {
+            return []
+        }
         connecting.found(identity, at: address, context.now)
         runConnecting(context)
         runScanning(context)
@@ -96,7 +98,7 @@ extension GAPEngine {
         return ScanPlan.Context(
             usesExtendedCommands: controller.usesExtendedCommands,
             ownAddressType: addresses.ownAddresses(controller).type,
-            isSeeking: isSeekingPeers,
+            isResolving: isSeekingPeers,
             isHeld: addresses.hold != .nothing,
             isInitiating: isInitiating,
             canScanPassivelyWhileInitiating: controller.canScanWhileInitiating(actively: false),

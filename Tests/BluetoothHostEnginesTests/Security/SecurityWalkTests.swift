@@ -1,9 +1,10 @@
-import BluetoothTesting
 import BluetoothTypes
 import Cryptography
 import HCI
 import SMP
 import Testing
+
+import struct VirtualController.SeededGenerator
 
 @testable import BluetoothHost
 

@@ -1,7 +1,8 @@
-import BluetoothTesting
 import BluetoothTypes
 import HCI
 import Testing
+
+import struct VirtualController.SeededGenerator
 
 @testable import BluetoothHost
 

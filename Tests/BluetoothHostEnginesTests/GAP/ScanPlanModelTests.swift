@@ -1,7 +1,8 @@
-import BluetoothTesting
 import BluetoothTypes
 import HCI
 import Testing
+
+import struct VirtualController.SeededGenerator
 
 @testable import BluetoothHost
 
@@ -70,7 +71,7 @@ struct ScanPlanModelTests {
                     world.stop(scan)
                 }
             case 3:
-                world.context.isSeeking.toggle()
+                world.context.isResolving.toggle()
                 world.request()
             case 4:
                 world.context.isHeld.toggle()

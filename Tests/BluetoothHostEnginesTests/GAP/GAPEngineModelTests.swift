@@ -9,7 +9,7 @@ import struct VirtualController.SeededGenerator
 /// Random calls of apps, changes of bonds and resets, with a controller that refuses what the specification does not allow.
 @Suite("The plans of GAP together under random changes")
 struct GAPEngineModelTests {
-    private struct Model {
+    private struct Model: ~Copyable {
         var random: SeededGenerator
         var world: GAPWorld
         var scans: Set<UInt64> = []
@@ -108,11 +108,11 @@ struct GAPEngineModelTests {
             }
         }
 
-        private var isSeeking: Bool { world.engine.isSeekingPeers }
+        private var isResolving: Bool { world.engine.isSeekingPeers }
 
         private var hasWantedState: Bool {
             let controller = world.controller
-            let isScanWanted = !scans.isEmpty || isSeeking
+            let isScanWanted = !scans.isEmpty || isResolving
             let isInitiationWanted = attempts.values.contains { !world.engine.addresses.mustBeSought($0) }
             let isSharing = !controller.canScanWhileInitiating && isScanWanted && isInitiationWanted
             let isInitiating = controller.initiator.state != .idle

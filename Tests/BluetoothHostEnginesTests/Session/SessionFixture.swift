@@ -5,7 +5,7 @@ import HCI
 @testable import BluetoothHost
 
 /// A ``ControllerSession``, and a controller that answers as a test says.
-struct SessionFixture {
+struct SessionFixture: ~Copyable {
     /// The properties of the controller.
     struct Profile {
         var commands = SessionFixture.allCommands

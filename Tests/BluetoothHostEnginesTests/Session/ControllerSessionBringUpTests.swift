@@ -1,6 +1,5 @@
 import BluetoothTypes
 import HCI
-import HCITransport
 import Testing
 
 @testable import BluetoothHost
@@ -54,7 +53,9 @@ struct ControllerSessionBringUpTests {
     }
 
     @Test func propertiesAreThoseThatTheControllerReports() throws {
-        let information = try #require(SessionFixture.on().session.information)
+        let fixture = SessionFixture.on()
+        let properties = fixture.session.information
+        let information = try #require(properties)
         #expect(information.publicAddress == SessionFixture.publicAddress)
         #expect(information.identityAddress == SessionFixture.identity)
         #expect(information.manufacturer == CompanyIdentifier(rawValue: 0x05F1))
@@ -77,7 +78,8 @@ struct ControllerSessionBringUpTests {
             LESetEventMask.opcode, LEReadBufferSize.opcode,
         ]
         #expect(effects.sent == expected)
-        let information = try #require(fixture.session.information)
+        let properties = fixture.session.information
+        let information = try #require(properties)
         #expect(information.publicAddress == nil && !information.usesExtendedCommands)
         // The minimum that the specification allows.
         #expect(information.aclDataLength == 27 && information.aclPacketCount == 8)
@@ -155,10 +157,9 @@ struct ControllerSessionBringUpTests {
         } else {
             #expect(effects.count == 2 && effects.sent == [following[0]])
         }
-        var other = fixture
-        let rest = effects + other.bringUp()
+        let rest = effects + fixture.bringUp()
         #expect(rest.sent == following)
-        #expect(rest.last == .finish(call, nil) && other.session.power == .on)
+        #expect(rest.last == .finish(call, nil) && fixture.session.power == .on)
     }
 
     @Test func buffersOfAnOldControllerMustBeRead() {
@@ -235,8 +236,8 @@ struct ControllerSessionBringUpTests {
     @Test func startFailsWithoutATransport() {
         var fixture = SessionFixture()
         _ = fixture.session.start(call)
-        let error = HostError.transport(.closedByPeer)
-        #expect(fixture.session.transportNotOpened(error, at: fixture.now) == [.finish(call, error)])
+        let effects = fixture.session.transportNotOpened("test", at: fixture.now)
+        #expect(effects == [.finish(call, .controllerFailed("test"))])
         #expect(fixture.session.power == .off && !fixture.session.isTransportOpen)
     }
 
@@ -278,7 +279,7 @@ struct ControllerSessionBringUpTests {
         #expect(fixture.session.addressesPrepared(.aborted, at: fixture.now) == [])
         #expect(fixture.session.bondsLoaded(identity: SessionFixture.identity, obstacle: "test", at: fixture.now) == [])
         #expect(fixture.session.transportOpened(at: fixture.now) == [])
-        #expect(fixture.session.transportNotOpened(.timedOut, at: fixture.now) == [])
+        #expect(fixture.session.transportNotOpened("test", at: fixture.now) == [])
         #expect(fixture.session.receive([0].rawSpan, for: .bringUp(.reset), at: fixture.now) == [])
         #expect(fixture.session.power == .on)
     }

@@ -60,7 +60,7 @@ struct GAPController {
 }
 
 /// A ``GAPEngine`` with a controller: it is driven as the host drives it.
-struct GAPWorld {
+struct GAPWorld: ~Copyable {
     var engine: GAPEngine
     var controller = GAPController()
     var information: ControllerInformation

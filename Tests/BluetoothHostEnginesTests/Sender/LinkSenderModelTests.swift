@@ -1,8 +1,9 @@
-import BluetoothTesting
 import BluetoothTypes
 import ByteCoding
 import L2CAP
 import Testing
+
+import struct VirtualController.SeededGenerator
 
 @testable import BluetoothHost
 

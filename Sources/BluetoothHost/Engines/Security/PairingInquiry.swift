@@ -17,8 +17,3 @@ public struct PairingInquiry: Hashable, Sendable {
     /// Whether the link is encrypted with the key of that bond, so that the peer's identity is verified.
     public let isProven: Bool
 }
-
-/// Receives a question about a pairing, on the loop. `answer` may be called from any thread; only the first call
-/// counts. Returns a closure that withdraws the question.
-package typealias PairingHandler =
-    @Sendable (PairingInquiry, _ answer: @escaping @Sendable (PairingAnswer) -> Void) -> (@Sendable () -> Void)

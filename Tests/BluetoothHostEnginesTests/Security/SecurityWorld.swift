@@ -1,8 +1,9 @@
-import BluetoothTesting
 import BluetoothTypes
 import Cryptography
 import HCI
 import SMP
+
+import struct VirtualController.SeededGenerator
 
 @testable import BluetoothHost
 

@@ -2,12 +2,9 @@ import ATT
 import BluetoothTypes
 import GATT
 import HCI
-import HCITransport
 
 /// Why the host could not perform an operation.
 public enum HostError: Error, Equatable, Sendable {
-    /// The adapter could not be reached; the transport error describes what to do.
-    case transport(TransportError)
     /// The controller refused a command or left it unanswered.
     case command(CommandFailure)
     /// The controller failed during bring-up: it reported an error, or the connection to it was lost. The text says
@@ -40,7 +37,6 @@ public enum HostError: Error, Equatable, Sendable {
 extension HostError: CustomStringConvertible {
     public var description: String {
         switch self {
-        case .transport(let error): "\(error)"
         case .command(let failure): "\(failure)"
         case .controllerFailed(let what): "the controller failed while it was brought up: \(what)"
         case .notReady: "the controller is being brought up; try again in a moment"

@@ -79,11 +79,11 @@ struct ScanPlanTests {
 
     @Test func searchForPeersFiltersNoDuplicates() {
         var world = ScanWorld()
-        world.context.isSeeking = true
+        world.context.isResolving = true
         world.request()
         world.settle()
         #expect(world.sent == [Self.configure(.passive), Self.onForAll])
-        world.context.isSeeking = false
+        world.context.isResolving = false
         world.request()
         world.settle()
         #expect(world.sent.last == Self.off && world.plan.isResting)
@@ -162,7 +162,7 @@ struct ScanPlanTests {
 
     @Test func refusedEndDuringASearchIsTriedAgainOnlyOnRequest() {
         var world = scanning()
-        world.context.isSeeking = true
+        world.context.isResolving = true
         world.request()
         world.pass()
         world.reply(ScanWorld.refusal)
@@ -175,7 +175,7 @@ struct ScanPlanTests {
 
     @Test func requestDuringARefusedCommandIsNotLost() {
         var world = ScanWorld()
-        world.context.isSeeking = true
+        world.context.isResolving = true
         world.request()
         world.pass()
         world.request()

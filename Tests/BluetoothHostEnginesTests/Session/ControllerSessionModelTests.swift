@@ -9,7 +9,7 @@ import struct VirtualController.SeededGenerator
 /// Random inputs of a session, compared with a simple model of its controller and its callers.
 @Suite("A session under random inputs")
 struct ControllerSessionModelTests {
-    private struct Model {
+    private struct Model: ~Copyable {
         var random: SeededGenerator
         var fixture = SessionFixture()
         /// The commands that have not ended, by their callers.
@@ -142,7 +142,7 @@ struct ControllerSessionModelTests {
                 isOpen = !fails
                 perform(
                     fails
-                        ? fixture.session.transportNotOpened(.timedOut, at: fixture.now)
+                        ? fixture.session.transportNotOpened("test", at: fixture.now)
                         : fixture.session.transportOpened(at: fixture.now)
                 )
             } else if isLoading {

@@ -1,6 +1,5 @@
 import BluetoothTypes
 import HCI
-import HCITransport
 import Testing
 
 @testable import BluetoothHost
@@ -19,7 +18,8 @@ struct ControllerSessionRecoveryTests {
         #expect(fixture.session.failed("test", at: fixture.now) == [.lost(reason: "test"), reset])
         #expect(fixture.session.power == .recovering && fixture.session.generation == before + 1)
         // It remains known what the controller was.
-        let information = try #require(fixture.session.information)
+        let properties = fixture.session.information
+        let information = try #require(properties)
         #expect(fixture.bringUp().suffix(1) == [.ready(information)])
         #expect(fixture.session.power == .on)
     }
@@ -78,9 +78,8 @@ struct ControllerSessionRecoveryTests {
     private func expectPauses(_ milliseconds: [Int], _ fixture: inout SessionFixture) {
         for pause in milliseconds {
             let delay = Duration.milliseconds(pause)
-            let error = HostError.transport(.closedByPeer)
-            let effects = fixture.session.transportNotOpened(error, at: fixture.now)
-            #expect(effects == [.report(.willRetry(error, after: delay))])
+            let effects = fixture.session.transportNotOpened("test", at: fixture.now)
+            #expect(effects == [.report(.willRetry(reason: "test", after: delay))])
             #expect(fixture.session.deadline == fixture.now + delay)
             let next = fixture.advance(by: delay)
             #expect(next == [.openTransport(generation: fixture.session.generation)])
@@ -119,7 +118,7 @@ struct ControllerSessionRecoveryTests {
         _ = fixture.bringUp(until: step)
         let opcode = try #require(fixture.session.commands.opcodeInFlight)
         let effects = fixture.advance(by: .seconds(4))
-        let retry = SessionReport.willRetry(.command(.timedOut(opcode)), after: .milliseconds(100))
+        let retry = SessionReport.willRetry(reason: "\(CommandFailure.timedOut(opcode))", after: .milliseconds(100))
         #expect(effects == [.report(.unanswered(opcode)), .report(retry), .closeTransport])
         #expect(fixture.answer(opcode, fixture.reply(to: opcode)).effects == [])
         let next = fixture.advance(by: .milliseconds(100))
@@ -133,7 +132,10 @@ struct ControllerSessionRecoveryTests {
         _ = fixture.session.failed("test", at: fixture.now)
         _ = fixture.bringUp(until: .setEventMask)
         let effects = fixture.session.failed("again", at: fixture.now)
-        let retry = SessionReport.willRetry(.controllerFailed("again"), after: .milliseconds(100))
+        let retry = SessionReport.willRetry(
+            reason: "\(HostError.controllerFailed("again"))",
+            after: .milliseconds(100)
+        )
         #expect(effects == [.report(.failedDuringBringUp(reason: "again")), .report(retry), .closeTransport])
     }
 
@@ -142,7 +144,8 @@ struct ControllerSessionRecoveryTests {
     private func expectClosed(_ fixture: inout SessionFixture) {
         #expect(fixture.session.power == .closed && fixture.session.deadline == nil)
         #expect(!fixture.session.isTransportOpen && fixture.session.commands.count == 0)
-        #expect(!fixture.session.awaitsTransport(fixture.session.generation))
+        let generation = fixture.session.generation
+        #expect(fixture.session.awaitsTransport(generation) == false)
         #expect(fixture.session.failed("test", at: fixture.now) == [])
         #expect(fixture.session.transportEnded("lost", at: fixture.now) == [])
         #expect(fixture.session.transportOpened(at: fixture.now) == [])

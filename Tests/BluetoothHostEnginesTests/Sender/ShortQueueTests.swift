@@ -1,5 +1,6 @@
-import BluetoothTesting
 import Testing
+
+import struct VirtualController.SeededGenerator
 
 @testable import BluetoothHost
 

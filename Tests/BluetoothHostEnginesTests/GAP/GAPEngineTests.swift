@@ -180,7 +180,7 @@ struct GAPEngineTests {
         world.connect(1, to: identity)
         world.settle()
         #expect(world.controller.scan.isOn && world.controller.initiator.state == .idle)
-        #expect(world.engine.seeksPeers)
+        #expect(world.engine.seeksPeers == true)
         let found = DeviceAddress(0x4000_0000_0001, isRandom: true)
         world.perform(world.engine.met(identity, at: found, world.context))
         world.settle()

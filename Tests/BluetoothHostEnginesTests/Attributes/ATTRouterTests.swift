@@ -2,6 +2,7 @@ import ATT
 import BluetoothTypes
 import ByteCoding
 import GATT
+import Synchronization
 import Testing
 
 @testable import BluetoothHost
@@ -197,9 +198,9 @@ struct ATTRouterTests {
     @Test func subscriberThatIsRemovedDuringADeliveryTakesItsLastValue() throws {
         var subscribers = Subscribers()
         let value = HandleValue(handle: 3, value: [1], isIndication: false, time: Instant(nanoseconds: 0))
-        let delivered = Recorder<Int>()
-        subscribers.add(1, of: 3) { _ in delivered.append(1) }
-        subscribers.add(2, of: 3) { _ in delivered.append(2) }
+        let delivered = Mutex<[Int]>([])
+        subscribers.add(1, of: 3) { _ in delivered.withLock { $0.append(1) } }
+        subscribers.add(2, of: 3) { _ in delivered.withLock { $0.append(2) } }
         subscribers.setConfigured(3)
         #expect(subscribers.count == 2 && subscribers[4] == nil)
         for deliver in try #require(subscribers[3]).values {
@@ -207,7 +208,7 @@ struct ATTRouterTests {
             subscribers.remove(2, of: 3)
         }
         for deliver in try #require(subscribers[3]).values { deliver(value) }
-        #expect(delivered.all == [1, 2, 1])
+        #expect(delivered.withLock { $0 } == [1, 2, 1])
         #expect(subscribers.removeConfiguration(of: 3) == false, "there is a subscriber")
         subscribers.remove(1, of: 3)
         #expect(subscribers[3] == nil)

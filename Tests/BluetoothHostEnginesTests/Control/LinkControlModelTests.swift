@@ -1,8 +1,9 @@
-import BluetoothTesting
 import BluetoothTypes
 import HCI
 import L2CAP
 import Testing
+
+import struct VirtualController.SeededGenerator
 
 @testable import BluetoothHost
 
