@@ -91,7 +91,7 @@ struct StreamTransportTests {
         let queue = DispatchQueue(label: "dropping")
         async let peer = listener.accept()
         var transport: (any Transport)? = try await listener.specification.open(on: queue)
-        if isStarted { transport?.start(onPacket: { _ in }, onEnd: { _ in }) }
+        if isStarted { queue.sync { [transport] in transport?.start(onPacket: { _ in }, onEnd: { _ in }) } }
         transport = nil
         #expect(await peer.read(count: 1) == [])
     }
