@@ -107,8 +107,7 @@ let package = Package(
         .target(
             name: "BluetoothHost",
             dependencies: [
-                "ByteCoding", "BluetoothTypes", "HCI", "L2CAP", "ATT", "GATT", "SMP",
-                "Cryptography", "HCITransport",
+                "ByteCoding", "BluetoothTypes", "HCI", "L2CAP", "ATT", "GATT", "SMP", "Cryptography", "HCITransport",
                 .product(name: "BasicContainers", package: "swift-collections"),
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HeapModule", package: "swift-collections"),
@@ -126,8 +125,7 @@ let package = Package(
         .target(
             name: "BLE",
             dependencies: [
-                "BluetoothHost", "BluetoothTypes", "ATT", "GATT", "HCI", "HCITransport",
-                "KeyStore", "L2CAP", "SMP",
+                "BluetoothHost", "BluetoothTypes", "ATT", "GATT", "HCI", "HCITransport", "KeyStore", "L2CAP", "SMP",
                 "VirtualController",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "Logging", package: "swift-log"),
@@ -137,8 +135,7 @@ let package = Package(
         .target(
             name: "BluetoothTesting",
             dependencies: [
-                "BLE", "BluetoothHost", "BluetoothTypes", "ByteCoding", "ATT", "GATT", "HCI",
-                "L2CAP", "SMP", "Capture",
+                "BLE", "BluetoothHost", "BluetoothTypes", "ByteCoding", "ATT", "GATT", "HCI", "L2CAP", "SMP", "Capture",
                 "HCITransport", "VirtualController",
             ],
             swiftSettings: engine
@@ -148,8 +145,7 @@ let package = Package(
         .target(
             name: "CoreBluetooth",
             dependencies: [
-                "CCoreBluetooth", "BLE", "BluetoothHost", "KeyStore", "ByteCoding",
-                "BluetoothTypes", "HCI", "L2CAP",
+                "CCoreBluetooth", "BLE", "BluetoothHost", "KeyStore", "ByteCoding", "BluetoothTypes", "HCI", "L2CAP",
                 "ATT", "GATT", "HCITransport", "SMP",
             ],
             swiftSettings: engine
@@ -158,8 +154,7 @@ let package = Package(
         .executableTarget(
             name: "BLETool",
             dependencies: [
-                "BLE", "BluetoothHost", "BluetoothTesting", "CoreBluetooth", "Examples",
-                "KeyStore", "BluetoothTypes",
+                "BLE", "BluetoothHost", "BluetoothTesting", "CoreBluetooth", "Examples", "KeyStore", "BluetoothTypes",
                 "ByteCoding", "ATT", "GATT", "L2CAP", "HCI", "HCITransport", "SMP", "Capture", "Dissection", "Profiles",
                 "VirtualController",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -235,8 +230,8 @@ let package = Package(
         .testTarget(
             name: "BluetoothHostEnginesTests",
             dependencies: [
-                "BluetoothHost", "HCI", "L2CAP", "ATT", "GATT", "SMP", "Cryptography", "ByteCoding",
-                "BluetoothTypes", "VirtualController",
+                "BluetoothHost", "HCI", "L2CAP", "ATT", "GATT", "SMP", "Cryptography", "ByteCoding", "BluetoothTypes",
+                "VirtualController",
                 .product(name: "OrderedCollections", package: "swift-collections"),
             ],
             swiftSettings: tests
@@ -244,8 +239,7 @@ let package = Package(
         .testTarget(
             name: "BluetoothHostTests",
             dependencies: [
-                "BluetoothHost", "BluetoothTesting", "BLE", "HCITransport", "HCI", "L2CAP",
-                "ATT", "GATT", "SMP",
+                "BluetoothHost", "BluetoothTesting", "BLE", "HCITransport", "HCI", "L2CAP", "ATT", "GATT", "SMP",
                 "Cryptography", "ByteCoding", "BluetoothTypes", "VirtualController",
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -290,8 +284,7 @@ let package = Package(
         .testTarget(
             name: "CoreBluetoothTests",
             dependencies: [
-                "CoreBluetooth", "BluetoothTesting", "BLE", "BluetoothHost", "KeyStore",
-                "HCITransport", "HCI", "GATT",
+                "CoreBluetooth", "BluetoothTesting", "BLE", "BluetoothHost", "KeyStore", "HCITransport", "HCI", "GATT",
                 "ATT", "BluetoothTypes", "ByteCoding", "Capture", "L2CAP", "SMP", "VirtualController",
                 .product(name: "Metrics", package: "swift-metrics"),
                 .product(name: "MetricsTestKit", package: "swift-metrics"),
@@ -309,8 +302,7 @@ let package = Package(
             name: "FuzzTargets",
             dependencies: [
                 "ByteCoding", "BluetoothTypes", "HCI", "HCITransport", "L2CAP", "ATT", "GATT", "SMP", "Cryptography",
-                "BluetoothHost", "BLE", "BluetoothTesting", "Capture", "Dissection", "Profiles",
-                "VirtualController",
+                "BluetoothHost", "BLE", "BluetoothTesting", "Capture", "Dissection", "Profiles", "VirtualController",
             ],
             path: "Tests/Fuzz/Targets",
             swiftSettings: tests
@@ -346,16 +338,14 @@ let package = Package(
         .testTarget(
             name: "ExamplesTests",
             dependencies: [
-                "Examples", "CoreBluetooth", "BLE", "BluetoothHost", "BluetoothTypes",
-                "ByteCoding", "ATT", "GATT",
+                "Examples", "CoreBluetooth", "BLE", "BluetoothHost", "BluetoothTypes", "ByteCoding", "ATT", "GATT",
             ],
             swiftSettings: tests
         ),
         .testTarget(
             name: "BLEToolTests",
             dependencies: [
-                "BLETool", "BLE", "BluetoothHost", "BluetoothTesting", "ByteCoding", "Capture",
-                "Examples", "KeyStore",
+                "BLETool", "BLE", "BluetoothHost", "BluetoothTesting", "ByteCoding", "Capture", "Examples", "KeyStore",
                 "SMP", "BluetoothTypes", "ATT", "GATT", "HCITransport", "Profiles", "VirtualController",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
