@@ -36,8 +36,8 @@ private struct Fixture {
         _ body: @escaping @Sendable (Fixture) async throws -> Void
     ) throws {
         try World.run { world in
-            let server = try await world.device("server").openAdapter()
-            let central = try await world.device("central").openAdapter()
+            let server = try await world.device("server").openAdapter { $0.security.justWorks = .always }
+            let central = try await world.device("central").openAdapter { $0.security.justWorks = .always }
             let published = try await server.peripheral.publish(services)
             let advertising = try await server.peripheral.startAdvertising(AdvertisementConfiguration())
             let peer = try await central.central.connect(to: server.information.identityAddress)

@@ -221,7 +221,7 @@ struct ValueHandlerTests {
             let fixture = try await Fixture(world) { _, _ in
                 calls.add(1, ordering: .relaxed)
                 await Task(executorPreference: world.taskExecutor) {
-                    while hold.isHeld.load(ordering: .relaxed) { try? await world.sleep(for: .seconds(60)) }
+                    while hold.isHeld.load(ordering: .relaxed) { try? await world.sleep(for: .seconds(1)) }
                 }.value
                 return [7]
             }
