@@ -137,6 +137,8 @@ let package = Package(
             dependencies: [
                 "BLE", "BluetoothHost", "BluetoothTypes", "ByteCoding", "ATT", "GATT", "HCI", "L2CAP", "SMP", "Capture",
                 "HCITransport", "VirtualController",
+                .product(name: "DequeModule", package: "swift-collections"),
+                .product(name: "HeapModule", package: "swift-collections"),
             ],
             swiftSettings: engine
         ),

@@ -1,4 +1,5 @@
 import BluetoothHost
+import BluetoothTesting
 import BluetoothTypes
 import ByteCoding
 import HCI

@@ -1,3 +1,4 @@
+import BluetoothTesting
 import BluetoothTypes
 import HCI
 import Testing

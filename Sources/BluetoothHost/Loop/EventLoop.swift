@@ -3,7 +3,7 @@ import BluetoothTypes
 /// The executor of a host and its transport: it runs one job at a time and has its own clock and alarms.
 ///
 /// A host's executor is its loop, so protocol state is accessed on the loop only. On hardware the loop is a
-/// ``DispatchEventLoop``; in a simulation it is a ``SimulatedEventLoop`` with virtual time.
+/// ``DispatchEventLoop``; in a simulation it is the `SimulatedEventLoop` of BluetoothTesting, with virtual time.
 package protocol EventLoop: SerialExecutor {
     /// The current time of a monotonic clock.
     var now: Instant { get }

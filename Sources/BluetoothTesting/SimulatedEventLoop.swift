@@ -1,3 +1,4 @@
+import BluetoothHost
 import BluetoothTypes
 import DequeModule
 import Glibc
