@@ -3,8 +3,11 @@ import BluetoothHost
 import HCI
 import Synchronization
 
+/// A service of a peer, with its handles.
 public typealias RemoteService = DiscoveredService
+/// A characteristic of a peer, with its handles and properties.
 public typealias RemoteCharacteristic = DiscoveredCharacteristic
+/// A descriptor of a peer, with its handle.
 public typealias RemoteDescriptor = DiscoveredDescriptor
 
 /// The procedure that writes a value.
@@ -26,12 +29,13 @@ public enum WriteKind: Sendable {
 ///
 /// ## Sharing a link
 ///
-/// Two devices have at most one link (Vol 6, Part B, 4.5). Each call of ``Central/connect(to:timeout:parameters:)`` returns a
-/// `RemotePeripheral` of its own; several of them may share the link. ``disconnect()`` ends the connection for its own
-/// `RemotePeripheral`: its subscriptions end, and every later call on it throws ``BLEError/disconnected(_:)``. The link ends
-/// with the last one. A `RemotePeripheral` that is deallocated without ``disconnect()`` leaves the link as it is and no
-/// longer counts.
+/// Two devices have at most one link (Vol 6, Part B, 4.5). Each call of ``Central/connect(to:timeout:parameters:)``
+/// returns a `RemotePeripheral` of its own; several of them may share the link. ``disconnect()`` ends the connection
+/// for its own `RemotePeripheral`: its subscriptions end, and every later call on it throws
+/// ``BLEError/disconnected(_:)``. The link ends with the last one. A `RemotePeripheral` that is deallocated without
+/// ``disconnect()`` leaves the link as it is and no longer counts.
 public final class RemotePeripheral: Sendable {
+    /// The peripheral's address: its identity address, if a bond revealed it when the link was made.
     public let address: DeviceAddress
     let host: BluetoothHost
     package let link: LinkIdentifier
@@ -86,10 +90,12 @@ public final class RemotePeripheral: Sendable {
         get async { (try? await linkInformation.mtu) ?? 23 }
     }
 
+    /// Whether the link exists and ``disconnect()`` was not called.
     public var isConnected: Bool {
         get async { (try? await linkInformation) != nil }
     }
 
+    /// The interval, latency and supervision timeout in use.
     public var connectionParameters: NegotiatedConnectionParameters {
         get async throws(BLEError) { try await linkInformation.parameters }
     }
@@ -125,9 +131,9 @@ public final class RemotePeripheral: Sendable {
         try await translating { () throws(HostError) in try await host.setDataLength(octets: octets, of: link) }
     }
 
-    /// Ends this connection, once the values written without response have been sent. If no other `RemotePeripheral` shares
-    /// the link, the link ends and the call waits for that; see <doc:RemotePeripheral#Sharing-a-link>. If the task is
-    /// cancelled, the call returns at once; the connection ends nevertheless.
+    /// Ends this connection, once the values written without response have been sent. If no other `RemotePeripheral`
+    /// shares the link, the link ends and the call waits for that; see <doc:RemotePeripheral#Sharing-a-link>. If the
+    /// task is cancelled, the call returns at once; the connection ends nevertheless.
     public func disconnect() async {
         let isFirst = !isReleased.exchange(true, ordering: .relaxed)
         await host.flush(link)
@@ -175,13 +181,16 @@ public final class RemotePeripheral: Sendable {
         return services
     }
 
+    /// Discovers the services that a service includes (Vol 3, Part G, 4.5.1).
     public func discoverIncludedServices(of service: RemoteService) async throws(BLEError) -> [IncludedService] {
         try await perform(FindIncludedServices(range: .init(start: service.handle, end: service.endHandle)))
     }
 
     /// Discovers the characteristics of a service, without their descriptors.
     ///
-    /// - Parameter uuids: nil for all.
+    /// - Parameters:
+    ///   - uuids: nil for all.
+    ///   - service: a service of this peer.
     public func discoverCharacteristics(
         _ uuids: [BluetoothUUID]? = nil,
         of service: RemoteService
@@ -193,6 +202,7 @@ public final class RemotePeripheral: Sendable {
         return all.filter { uuids.contains($0.uuid) }
     }
 
+    /// Discovers the descriptors of a characteristic (Vol 3, Part G, 4.7.1).
     public func discoverDescriptors(
         of characteristic: RemoteCharacteristic
     ) async throws(BLEError) -> [RemoteDescriptor] {
@@ -217,6 +227,14 @@ public final class RemotePeripheral: Sendable {
         try await perform(ReadMultipleVariableValues(handles: handles))
     }
 
+    /// Writes a value, by the procedure of `kind`.
+    ///
+    /// - Parameters:
+    ///   - value: at most 512 bytes; without a response at most ATT_MTU - 3, signed at most ATT_MTU - 15.
+    ///   - handle: the handle of a characteristic's value or of a descriptor.
+    ///   - kind: the procedure.
+    /// - Throws: ``BLEError/invalidArgument(_:)`` if the value is too long, ``BLEError/attribute(_:handle:)`` if the
+    ///   peer refuses it.
     public nonisolated(nonsending) func write(
         _ value: [UInt8],
         to handle: AttributeHandle,

@@ -9,7 +9,12 @@ public final class RecordingTransport: Transport {
     private let inbound: CaptureDirection
     private let outbound: CaptureDirection
 
-    /// - Parameter isControllersEnd: whether the base leads to a host, not to a controller.
+    /// Creates a recording of a transport.
+    ///
+    /// - Parameters:
+    ///   - base: the transport whose packets are recorded.
+    ///   - file: the capture file, which several transports can share.
+    ///   - isControllersEnd: whether the base leads to a host, not to a controller.
     public init(_ base: any Transport, file: CaptureFile, isControllersEnd: Bool = false) {
         self.base = base
         self.file = file

@@ -34,8 +34,11 @@ public struct ConnectionParameters: Hashable, Sendable {
 
 /// The parameters in use on a connection.
 public struct NegotiatedConnectionParameters: Hashable, Sendable {
+    /// The connection interval, a multiple of 1.25 ms.
     public let interval: Duration
+    /// The number of connection events that the peripheral may skip.
     public let latency: UInt16
+    /// The time without received packets after which the link ends.
     public let supervisionTimeout: Duration
 
     init(interval: UInt16, latency: UInt16, supervisionTimeout: UInt16) {
